@@ -1,0 +1,95 @@
+"""One measurement of htagraph (or of a plain decoder) in a fresh process; prints one JSON object.
+
+Run by `benchmarks/run.py`; by hand: ``python benchmarks/measure.py load TRACE``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_DEMO = Path(__file__).parents[1] / "data" / "demo"  # loaded first: imports every module that loading needs
+
+
+def main() -> None:
+    """Measure one thing."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=sorted(_MEASURES))
+    parser.add_argument("path", type=Path)
+    options = parser.parse_args()
+    print(json.dumps(_MEASURES[options.what](options.path)))
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Time load and graph, imports excluded: the demo data is loaded first."""
+    import htagraph as hg
+
+    hg.load(_DEMO)
+    before = _peak_mb()
+    seconds, graph = _timed(lambda: hg.load(path))
+    return {
+        "seconds": seconds, "rss_before_mb": before, "peak_mb": _peak_mb(),
+        "events": sum(trace.counts.get("X", 0) for trace in graph.traces.values()), "edges": len(graph.edges),
+    }  # fmt: skip
+
+
+def decode(path: Path) -> dict[str, Any]:
+    """Time reading one file after the other into columns, in this process."""
+    import htagraph as hg
+    from htagraph.reading.read import read_trace
+
+    hg.load(_DEMO)
+    files = sorted(path.glob("*.json*")) if path.is_dir() else [path]
+    seconds, _ = _timed(lambda: [read_trace(file, lambda header: 0) for file in files])
+    return {"seconds": seconds}
+
+
+def longest_path(path: Path) -> dict[str, Any]:
+    """Time networkx's dag_longest_path on the whole graph, by dispatch; the topological order included."""
+    import networkx as nx
+
+    import htagraph as hg
+
+    nx.dag_longest_path(hg.load(_DEMO))
+    graph = hg.load(path)
+    seconds, nodes = _timed(lambda: nx.dag_longest_path(graph))
+    again, _ = _timed(lambda: nx.dag_longest_path(graph))
+    return {"seconds": seconds, "again_seconds": again, "nodes": len(nodes), "vertices": graph.vertex_count}
+
+
+def json_loads(path: Path) -> dict[str, Any]:
+    """Time the standard library's decoder on the decompressed bytes."""
+    raw = path.read_bytes()
+    text = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+    before = _peak_mb()
+    seconds, _ = _timed(lambda: json.loads(text))
+    return {"seconds": seconds, "rss_before_mb": before, "peak_mb": _peak_mb()}
+
+
+def _timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result
+
+
+def _peak_mb() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024 if sys.platform != "darwin" else peak / 2**20
+
+
+_MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "decode": decode,
+    "json-loads": json_loads,
+    "load": load,
+    "longest-path": longest_path,
+}
+
+if __name__ == "__main__":
+    main()

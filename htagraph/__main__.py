@@ -1,0 +1,5 @@
+"""``python -m htagraph``."""
+
+from htagraph.cli import main
+
+main()

@@ -1,0 +1,162 @@
+"""What a graph is made of, as columns: the activities of all ranks, the edges between them, the lanes they ran on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.trace import SparseColumn
+
+__all__ = ["Activities", "Edges", "Lane", "frozen"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+def frozen(array: Array) -> Array:
+    """Return the array, read-only from now on."""
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A serial executor: a host thread or a device stream of one rank."""
+
+    rank: int
+    pid: int | str
+    tid: int | str
+    device: int = -1
+    """Local device ordinal; -1 for host threads."""
+    stream: int = -1
+    """Stream id; -1 for host threads."""
+    thread: str = ""
+    """The thread's name where the trace has it."""
+
+    @property
+    def label(self) -> str:
+        """Return a short name for tables: ``stream 7`` or ``thread 123 (python)``."""
+        if self.stream >= 0:
+            return f"stream {self.stream}" if self.device <= 0 else f"device {self.device} stream {self.stream}"
+        return self.thread or f"thread {self.tid}"
+
+
+@dataclass(frozen=True, eq=False)
+class Activities:
+    """One row per activity, of all ranks, ordered by rank and then as in the file."""
+
+    rank: npt.NDArray[np.int32]
+    kind: npt.NDArray[np.int8]
+    """ActivityKind."""
+    name: npt.NDArray[np.int32]
+    """Index into `DependencyGraph.names`."""
+    category: npt.NDArray[np.int32]
+    """Index into `DependencyGraph.names`: the category in the file."""
+    lane: npt.NDArray[np.int32]
+    """Index into `DependencyGraph.lanes`."""
+    start: npt.NDArray[np.int64]
+    """ns on the rank's own clock."""
+    duration: npt.NDArray[np.int64]
+    """ns."""
+    step: npt.NDArray[np.int32]
+    """N of the enclosing ProfilerStep#N, for device work that of its launch; -1 outside."""
+    parent: npt.NDArray[np.int32]
+    """The innermost activity around this one on its thread; -1 for none and for device work."""
+    cause: npt.NDArray[np.int32]
+    """For device work the launch that enqueued it, else the operator known by External id; -1 if unknown."""
+    event: npt.NDArray[np.int32]
+    """Position in the file's events; -1 for what no file recorded."""
+    args: Mapping[str, SparseColumn] = field(default_factory=dict)
+    """Arguments by column name; texts are indices into `DependencyGraph.names`."""
+
+    def __len__(self) -> int:
+        return len(self.rank)
+
+    @cached_property
+    def end(self) -> npt.NDArray[np.int64]:
+        """The moment each activity ended, ns."""
+        return frozen(self.start + self.duration)
+
+    def moment(self, vertex: Array) -> npt.NDArray[np.int64]:
+        """Return when vertices were recorded, ns: 2i is the start of activity i, 2i + 1 its end."""
+        return self.start[vertex >> 1] + (vertex & 1) * self.duration[vertex >> 1]
+
+    @property
+    def origin(self) -> int:
+        """The earliest start of any activity, ns; 0 where there is none."""
+        return int(self.start.min()) if len(self) else 0
+
+    @cached_property
+    def on_device(self) -> npt.NDArray[np.bool_]:
+        """Which activities ran on a device stream."""
+        return frozen(np.isin(self.kind, [kind for kind in ActivityKind if kind.on_device]))
+
+    def of_rank(self, rank: int) -> slice:
+        """Return where the activities of a rank lie: empty for a rank that has none."""
+        key = np.int32(rank)  # of the column's type: any other would make numpy convert the whole column
+        return slice(int(np.searchsorted(self.rank, key)), int(np.searchsorted(self.rank, key, side="right")))
+
+    def by_stream(self) -> list[npt.NDArray[np.int64]]:
+        """Return the device activities of each stream that has any, in the order of their starts, ties as in the file.
+
+        Streams come in the order of their lanes.
+        """
+        rows = np.flatnonzero(self.on_device)
+        order = rows[np.lexsort((self.start[rows], self.lane[rows]))]
+        return np.split(order, np.flatnonzero(np.diff(self.lane[order])) + 1) if len(order) else []
+
+    def arg(self, column: str) -> Array:
+        """Return an argument's value for every activity, -1 where absent."""
+        found = self.args.get(column)
+        return np.full(len(self), -1, dtype=np.int64) if found is None else found.dense(len(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Edges as columns, sorted by (source, target) once they are in a graph."""
+
+    source: npt.NDArray[np.int32]
+    target: npt.NDArray[np.int32]
+    lag: npt.NDArray[np.int64]
+    """ns."""
+    kind: npt.NDArray[np.int8]
+    """EdgeKind."""
+    provenance: npt.NDArray[np.int8]
+    """Provenance."""
+    activity: npt.NDArray[np.int32]
+    """The activity whose work the lag is; -1 where the edge only orders."""
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def take(self, which: Array) -> Edges:
+        """Return the edges of a mask or index array, in its order."""
+        return Edges(*(getattr(self, name)[which] for name in Edges.__dataclass_fields__))
+
+    @staticmethod
+    def concatenate(parts: Sequence[Edges]) -> Edges:
+        """Return the edges of all parts, one part after the other."""
+        return Edges(*(np.concatenate([getattr(part, name) for part in parts]) for name in Edges.__dataclass_fields__))
+
+    @staticmethod
+    def of(
+        source: Array,
+        target: Array,
+        lag: Array | int,
+        kind: EdgeKind,
+        provenance: Provenance,
+        *,
+        activity: Array | int = -1,
+    ) -> Edges:
+        """Return edges of one kind."""
+        count = len(source)
+        return Edges(
+            source.astype(np.int32, copy=False), target.astype(np.int32, copy=False),
+            np.broadcast_to(np.asarray(lag, np.int64), count), np.full(count, kind, np.int8),
+            np.full(count, provenance, np.int8), np.broadcast_to(np.asarray(activity, np.int32), count),
+        )  # fmt: skip

@@ -1,0 +1,58 @@
+"""Device time by which kinds of kernel run at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.work import work_of
+
+__all__ = ["kernel_types"]
+
+_KINDS = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY)
+
+
+def kernel_types(graph: DependencyGraph) -> pd.DataFrame:
+    """Return for how long each combination of kernel kinds ran at once on each rank.
+
+    Every moment at which some kernel runs belongs to exactly one combination, so a row of one kind is the time that
+    it ran alone, and a rank's rows sum to its busy time.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        One row per rank and combination that occurs, most time first within a rank: ``rank`` (int64), ``kinds`` (str:
+        ``"computation"``, ``"computation + communication"``, …), ``total_us`` (float64), ``share_percent`` (float64, of
+        the rank's busy time).
+
+    Example:
+        >>> import htagraph as hg
+        >>> "computation" in set(hg.kernel_types(hg.load("data/demo"))["kinds"])
+        True
+
+    Source: HTA's kernel type breakdown, which sums it over ranks.
+    """
+    rows = []
+    for rank in graph.ranks:
+        by_kind = work_of(graph, rank).by_kind
+        totals = _combinations([by_kind[kind] for kind in _KINDS])
+        rows += [
+            (rank, " + ".join(kind.label for bit, kind in enumerate(_KINDS) if code >> bit & 1), ns / 1000)
+            for code, ns in sorted(totals.items(), key=lambda item: -item[1])
+        ]
+    table = pd.DataFrame(rows, columns=["rank", "kinds", "total_us"]).astype(
+        {"rank": "int64", "kinds": "str", "total_us": "float64"}
+    )
+    return table.assign(share_percent=100 * table["total_us"] / table.groupby("rank")["total_us"].transform("sum"))
+
+
+def _combinations(sets: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
+    """Return the ns during which exactly the sets of each bit pattern hold; patterns that never hold are absent."""
+    time = np.concatenate([side for pair in sets for side in pair])
+    change = np.concatenate([np.full(len(pair[0]), sign << bit) for bit, pair in enumerate(sets) for sign in (1, -1)])
+    order = np.argsort(time, kind="stable")
+    state, lasts = np.cumsum(change[order])[:-1], np.diff(time[order])
+    return {int(code): int(lasts[state == code].sum()) for code in np.unique(state[lasts > 0]) if code}

@@ -1,0 +1,150 @@
+"""The networkx backend: networkx's DAG functions on a DependencyGraph's arrays, without conversion.
+
+``nx.dag_longest_path(graph)`` lands here because `DependencyGraph` names this backend. Results are those that networkx
+gives for ``graph.to_networkx()``, ties included: nodes in ascending order, neighbours in ascending order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from htagraph import traverse
+from htagraph.errors import GraphError
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import EdgeKind, Provenance
+
+__all__ = [
+    "ancestors",
+    "convert_from_nx",
+    "convert_to_nx",
+    "dag_longest_path",
+    "dag_longest_path_length",
+    "descendants",
+    "is_directed_acyclic_graph",
+    "topological_generations",
+    "topological_sort",
+    "transitive_reduction",
+]
+
+
+def topological_sort(G: DependencyGraph) -> Generator[int, None, None]:
+    """Yield the vertices, each after its predecessors."""
+    yield from _order(G).tolist()
+
+
+def topological_generations(G: DependencyGraph) -> Generator[list[int], None, None]:
+    """Yield lists of vertices whose predecessors lie in earlier lists."""
+    order = _order(G)
+    level = traverse.levels(order, G.in_offsets, G.edges.source[G.in_edges])
+    ordered = level[order]
+    for part in np.split(order, np.flatnonzero(np.diff(ordered)) + 1):
+        if len(part):
+            yield part.tolist()
+
+
+def is_directed_acyclic_graph(G: DependencyGraph) -> bool:
+    """Return whether the graph has no cycle; every graph that `check` accepts has none."""
+    try:
+        _order(G)
+    except nx.NetworkXUnfeasible:
+        return False
+    return True
+
+
+def ancestors(G: DependencyGraph, source: int) -> set[int]:
+    """Return the vertices from which `source` can be reached, without itself."""
+    return _reached(G, source, G.in_offsets, G.edges.source[G.in_edges])
+
+
+def descendants(G: DependencyGraph, source: int) -> set[int]:
+    """Return the vertices that `source` reaches, without itself."""
+    return _reached(G, source, G.out_offsets, G.edges.target)
+
+
+def dag_longest_path(
+    G: DependencyGraph,
+    weight: str = "weight",
+    default_weight: float = 1,
+    topo_order: Iterable[int] | None = None,
+) -> list[int]:
+    """Return the vertices of the path with the largest sum of lags (``weight="weight"``, ns) or of edges."""
+    best, before, order = _longest(G, weight, default_weight, topo_order)
+    if not len(order):
+        return []
+    return traverse.path_to(before, int(order[np.argmax(best[order])])).tolist()
+
+
+def dag_longest_path_length(G: DependencyGraph, weight: str = "weight", default_weight: float = 1) -> float:
+    """Return the length of `dag_longest_path`, ns."""
+    best, _, order = _longest(G, weight, default_weight, None)
+    return best.max().item() if len(order) else 0
+
+
+def transitive_reduction(G: DependencyGraph) -> DependencyGraph:
+    """Return the graph without the edges beside which another path leads to the same vertex."""
+    redundant = traverse.redundant_edges(_order(G), G.out_offsets, G.edges.target)
+    return G.replace(edges=G.edges.take(~redundant))
+
+
+def convert_from_nx(graph: Any, *args: Any, **kwargs: Any) -> DependencyGraph:  # noqa: ANN401 - networkx's protocol
+    """Refuse: a networkx graph has no times; bring frames instead."""
+    msg = "a networkx graph cannot become a DependencyGraph; use DependencyGraph.from_frames(activities, dependencies)"
+    raise NotImplementedError(msg)
+
+
+def convert_to_nx(result: Any, **_: Any) -> Any:  # noqa: ANN401 - networkx's protocol
+    """Return a DependencyGraph as `networkx.DiGraph`, anything else as it is."""
+    if not isinstance(result, DependencyGraph):
+        return result
+    graph = nx.DiGraph()
+    acts, edges = result.activities, result.edges
+    time = result.time.tolist()
+    graph.add_nodes_from(
+        (v, {"activity": v // 2, "name": result.names[acts.name[v // 2]], "rank": int(acts.rank[v // 2]), "time_ns": t})
+        for v, t in enumerate(time)
+    )
+    columns = (edges.source, edges.target, edges.lag, edges.kind, edges.provenance)
+    graph.add_edges_from(
+        (u, v, {"weight": lag, "kind": EdgeKind(kind).label, "provenance": Provenance(how).label})
+        for u, v, lag, kind, how in zip(*(column.tolist() for column in columns), strict=True)
+    )
+    return graph
+
+
+def _order(graph: DependencyGraph) -> np.ndarray:
+    try:
+        return graph.topological_order
+    except GraphError as error:
+        msg = "Graph contains a cycle."  # networkx's words: its callers match on the type
+        raise nx.NetworkXUnfeasible(msg) from error
+
+
+def _whole(graph: DependencyGraph, topo_order: Iterable[int]) -> np.ndarray:
+    order = np.fromiter(topo_order, np.int32)
+    if not np.array_equal(np.sort(order), np.arange(graph.vertex_count)):
+        msg = "topo_order does not hold every node of the graph once"
+        raise nx.NetworkXError(msg)
+    return order
+
+
+def _reached(graph: DependencyGraph, source: int, offsets: np.ndarray, neighbours: np.ndarray) -> set[int]:
+    if not isinstance(source, int | np.integer) or not 0 <= source < graph.vertex_count:
+        msg = f"The node {source} is not in the digraph."
+        raise nx.NetworkXError(msg)
+    seen = traverse.reach(offsets, neighbours, np.array([source]))
+    seen[source] = False
+    return set(np.flatnonzero(seen).tolist())
+
+
+def _longest(
+    graph: DependencyGraph, weight: str, default_weight: float, topo_order: Iterable[int] | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    order = _order(graph) if topo_order is None else _whole(graph, topo_order)
+    lags = graph.edges.lag if weight == "weight" else np.full(len(graph.edges), default_weight)
+    incoming = graph.in_edges
+    best, before = traverse.longest_path(order, graph.in_offsets, graph.edges.source[incoming], lags[incoming])
+    return best, before, order

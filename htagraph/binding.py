@@ -1,0 +1,61 @@
+"""Which predecessor held up each moment: the query behind every "why did this wait"."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind, EdgeKind
+
+__all__ = ["CAUSES", "KERNEL_PAUSE_US", "binding_kind", "pause_cause"]
+
+CAUSES = ("host_wait", "kernel_wait", "other")
+KERNEL_PAUSE_US = 30.0
+"""What a pause between two queued kernels lasts at most, µs; HTA's default."""
+
+
+def binding_kind(graph: DependencyGraph) -> npt.NDArray[np.int8]:
+    """Return the EdgeKind of the edge that allowed each start of device work last; of equals LAUNCH.
+
+    One value per vertex; -1 where no edge enters, and for vertices that are no start of device work.
+    """
+    edges = graph.edges
+    into_work = np.flatnonzero((edges.target % 2 == 0) & graph.activities.on_device[edges.target // 2])
+    target, kind = edges.target[into_work], edges.kind[into_work]
+    allowed = graph.time[edges.source[into_work]] + edges.lag[into_work]
+    order = np.lexsort((kind == EdgeKind.LAUNCH, allowed, target))
+    target, kind = target[order], kind[order]
+    last = np.concatenate((target[1:] != target[:-1], [True])) if len(target) else np.zeros(0, np.bool_)
+    binding = np.full(graph.vertex_count, -1, np.int8)
+    binding[target[last]] = kind[last]
+    return binding
+
+
+def pause_cause(
+    graph: DependencyGraph,
+    binding: npt.NDArray[np.int8],
+    work: npt.NDArray[np.int64],
+    free: npt.NDArray[np.int64],
+    kernel_pause_us: float = KERNEL_PAUSE_US,
+) -> npt.NDArray[np.str_]:
+    """Return why pauses lasted that began when a stream or rank fell idle and ended when work started.
+
+    ``host_wait``: the LAUNCH edge was binding, or the launch call was still under way for most of the pause.
+    ``kernel_wait``: neither, and the pause is one that the device itself makes between kernels. ``other``: nothing in
+    the graph explains so long a pause.
+
+    Args:
+        graph: the job.
+        binding: result of `binding_kind`.
+        work: the device work that ended each pause.
+        free: when each pause began, ns.
+        kernel_pause_us: what a pause between two queued kernels lasts at most, µs.
+    """
+    acts = graph.activities
+    pause = np.maximum(0, acts.start[work] - free)
+    call = acts.cause[work]
+    launched = (call >= 0) & (acts.kind[call] == ActivityKind.LAUNCH)
+    under_way = launched & (np.minimum(acts.end[call], acts.start[work]) - free > pause / 2)
+    short = np.where(pause < kernel_pause_us * 1000, "kernel_wait", "other")
+    return np.where((binding[2 * work] == EdgeKind.LAUNCH) | under_way, "host_wait", short)

@@ -1,0 +1,331 @@
+"""Traces → activities: which events are activities, on which lane, in which step, caused by what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.activities import Activities, Lane
+from htagraph.build.nesting import nest, nesting_order
+from htagraph.events import MODELS, columns
+from htagraph.issues import Issue, IssueLog
+from htagraph.kinds import ActivityKind
+from htagraph.naming import DEVICE_CATEGORIES, HOST_CATEGORIES, RUNTIME_CATEGORIES, Naming, activity_kind, step_number
+from htagraph.trace import SparseColumn, Table, Trace
+
+__all__ = ["Job", "RankPart", "join", "prepare"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_SNAP_NS = 2  # children end up to 2 ns after their parents: rounding of the profiler's clock conversion
+_REAL_ID_SHARE = 0.9
+_LAST_DEVICE, _STREAM_DIGITS = 10_000, 12  # ids beyond are no ordinals
+_OVERFLOW_NS = 100_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What the edge rules work on: the activities of all ranks, and the order of moments on their lanes."""
+
+    activities: Activities
+    names: tuple[str, ...]
+    lanes: tuple[Lane, ...]
+    traces: Mapping[int, Trace]
+    boundaries: npt.NDArray[np.int32]
+    """The vertices of host activities by (lane, time)."""
+    at_work: npt.NDArray[np.int32]
+    """For each of `boundaries` the innermost activity behind it that is work, no annotation; -1 for none."""
+    issues: tuple[Issue, ...]
+
+    def slices(self) -> tuple[Array, Array, Array]:
+        """Return the stretches between neighbouring moments of a thread: (source, target, activity at work or -1)."""
+        source, target = self.boundaries[:-1], self.boundaries[1:]
+        lane = self.activities.lane
+        same = lane[source // 2] == lane[target // 2]
+        return source[same], target[same], self.at_work[:-1][same]
+
+
+@dataclass(frozen=True, eq=False)
+class RankPart:
+    """One rank's part, in numbers of its own."""
+
+    activities: Activities
+    names: tuple[str, ...]
+    lanes: tuple[Lane, ...]
+    boundaries: Array
+    at_work: Array
+    rest: Trace
+    """The trace without the events that are activities."""
+    steps: tuple[int, ...]
+    """All steps in the file."""
+    issues: tuple[Issue, ...]
+
+
+def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) -> RankPart:
+    """Return one rank's activities, all or those of some steps, and the order of moments on its threads."""
+    log = IssueLog(str(trace.path))
+    kind, is_activity = _kinds(trace, naming)
+    table, kind = trace.events.take(is_activity), kind[is_activity]
+    cause = _causes(trace, table, _on_device(kind), log)
+    step = _steps(trace, table, kind, cause)
+    in_file = tuple(np.unique(step[kind == ActivityKind.STEP]).tolist())
+    if steps is not None:
+        keep = np.isin(step, list(steps))
+        table, kind, step, cause = table.take(keep), kind[keep], step[keep], _renumbered(cause, keep)
+    device = _on_device(kind)
+    runtime = np.isin(table.category, _codes(trace, RUNTIME_CATEGORIES))
+    launched = cause[device & (cause >= 0)]
+    kind[launched[runtime[launched]]] = ActivityKind.LAUNCH  # it did launch, whatever its name says
+    lane, lanes = _lanes(trace, table, device)
+    table = _clip_overflow(table, lane, device & (kind != ActivityKind.DEVICE_OTHER), log)
+    parent, boundaries, at_work = _nest(table, kind, lane, device)
+    activities = Activities(
+        rank=np.full(len(table), trace.rank, np.int32), kind=kind, name=table.name,
+        category=table.category.astype(np.int32) + len(trace.names), lane=lane, start=table.start,
+        duration=table.duration, step=step, parent=parent, cause=cause, event=table.index, args=table.args,
+    )  # fmt: skip
+    rest = replace(trace, events=trace.events.take(~is_activity))
+    unknown = [name for name in trace.categories if name not in MODELS and name]
+    if unknown:
+        count = int(np.isin(rest.events.category, _codes(trace, frozenset(unknown))).sum())
+        log.add("unknown_category", f"events of unknown categories, not in the graph: {', '.join(unknown[:5])}", count)
+    names = (*trace.names, *trace.categories)
+    return RankPart(
+        _with_boundaries(activities), names, lanes, boundaries, at_work, rest, in_file,
+        trace.issues + log.issues(trace.rank),
+    )  # fmt: skip
+
+
+def _on_device(kind: Array) -> npt.NDArray[np.bool_]:
+    return np.isin(kind, [each for each in ActivityKind if each.on_device])
+
+
+def _renumbered(rows: Array, keep: Array) -> Array:
+    """Return row numbers as they are after dropping all rows but `keep`; -1 for rows that are gone."""
+    position = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
+    rows = rows[keep]
+    return np.where(rows >= 0, position[rows], -1).astype(np.int32)
+
+
+def _codes(trace: Trace, categories: frozenset[str]) -> list[int]:
+    return [code for code, category in enumerate(trace.categories) if category in categories]
+
+
+def _kinds(trace: Trace, naming: Naming) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
+    """Return (ActivityKind of every event, which events are activities of the graph)."""
+    table = trace.events
+    is_activity = np.isin(table.category, _codes(trace, HOST_CATEGORIES | DEVICE_CATEGORIES))
+    pair = table.category.astype(np.int64) * len(trace.names) + table.name
+    kind_of = np.zeros(len(trace.categories) * len(trace.names), np.int8)
+    kind_of[pair] = 1
+    for number in np.flatnonzero(kind_of):
+        category, name = divmod(int(number), len(trace.names))
+        kind_of[number] = activity_kind(trace.categories[category], trace.names[name], naming)
+    return kind_of[pair], is_activity
+
+
+def _lanes(trace: Trace, table: Table, device: Array) -> tuple[npt.NDArray[np.int32], tuple[Lane, ...]]:
+    """Return (lane of each activity, the lanes): threads by (pid, tid), streams by (device, stream)."""
+    numbers: dict[Lane, int] = {}
+    lane = np.full(len(table), -1, np.int32)
+    threads = np.full(len(trace.lanes), -1, np.int32)
+    for in_file in np.flatnonzero(np.bincount(table.lane[~device])):
+        pid, tid = trace.lanes[in_file]
+        thread = Lane(trace.rank, pid, tid, thread=trace.thread_names.get((pid, tid), ""))
+        threads[in_file] = numbers.setdefault(thread, len(numbers))
+    lane[~device] = threads[table.lane[~device]]
+    of_key: dict[tuple[int, int, int], int] = {}
+    keys = zip(
+        *(column[device].tolist() for column in (table.lane, table.arg("device"), table.arg("stream"))), strict=True
+    )
+    numbered = [of_key.setdefault(key, len(of_key)) for key in keys]
+    streams = [numbers.setdefault(_stream(trace, *key), len(numbers)) for key in of_key]
+    lane[device] = np.array(streams, np.int32)[np.array(numbered, np.int64)]
+    return lane, tuple(numbers)
+
+
+def _stream(trace: Trace, in_file: int, ordinal: int, stream: int) -> Lane:
+    """Return the lane of device work; where the arguments do not say, pid is the device and tid the stream."""
+    pid, tid = trace.lanes[in_file]
+    device = ordinal if ordinal >= 0 else pid if isinstance(pid, int) and 0 <= pid <= _LAST_DEVICE else 0
+    stream = stream if stream >= 0 else _stream_of(tid)
+    return Lane(trace.rank, device, stream, device=device, stream=stream)
+
+
+def _stream_of(tid: int | str) -> int:
+    digits = "".join(letter for letter in str(tid) if letter in "0123456789")[-_STREAM_DIGITS:]
+    return int(digits) if digits else 0
+
+
+def _clip_overflow(table: Table, lane: Array, work: Array, log: IssueLog) -> Table:
+    """Cut durations that cannot be: 0.1 s and more over the start of the next but one on the stream.
+
+    Some ROCm versions write durations that overflow by seconds; a stream runs at most a neighbour beside its work.
+    What only frames work (MTIA's job_exe around packets) is not asked: it does last beyond what it frames.
+    """
+    rows = np.flatnonzero(work)
+    order = rows[np.lexsort((table.start[rows], lane[rows]))]
+    if len(order) < 3:
+        return table
+    correlation = table.arg("correlation")
+    first, follower, second = order[:-2], order[1:-1], order[2:]
+    same_lane = lane[first] == lane[second]
+    other_launch = (correlation[first] != correlation[second]) | (correlation[first] < 0)
+    over = same_lane & other_launch & (table.end[first] - table.start[second] >= _OVERFLOW_NS)
+    if not over.any():
+        return table
+    duration = table.duration.copy()
+    duration[first[over]] = np.maximum(0, table.start[follower[over]] - table.start[first[over]])
+    log.add(
+        "duration_overflow", "device work that runs 0.1 s into its successors; cut at the next start", int(over.sum())
+    )
+    return replace(table, duration=duration)
+
+
+def _causes(trace: Trace, table: Table, device: Array, log: IssueLog) -> npt.NDArray[np.int32]:
+    """Return for each device activity its launch by correlation, else its operator by a real External id."""
+    cause = np.full(len(table), -1, np.int32)
+    correlation, external = table.arg("correlation"), table.arg("external_id")
+    runtime = np.isin(table.category, _codes(trace, RUNTIME_CATEGORIES))
+    launches = np.flatnonzero(runtime & (correlation > 0))
+    wanting = np.flatnonzero(device & (correlation > 0))
+    cause[wanting], repeated = _find(correlation[launches], launches, correlation[wanting])
+    log.add(
+        "correlation_repeated",
+        "launches share a correlation id: a merged file of several ranks? analyse one file per rank",
+        repeated,
+    )
+    with_id = device & (external > 0)
+    is_real = with_id.any() and (external[with_id] == correlation[with_id]).mean() < _REAL_ID_SHARE
+    lost = np.flatnonzero(with_id & (cause < 0))
+    if is_real and len(lost):
+        ops = np.flatnonzero(np.isin(table.category, _codes(trace, frozenset({"cpu_op"}))) & (external > 0))
+        cause[lost], _ = _find(external[ops], ops, external[lost])
+    log.add("launch_missing", "device work whose launch is not in the file", int((device & (cause < 0)).sum()))
+    return cause
+
+
+def _find(keys: Array, values: Array, wanted: Array) -> tuple[Array, int]:
+    """Return (the value of each wanted key or -1, how many keys were repeated); of repeated keys the first value."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int32), 0
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    found = np.where(keys[at] == wanted, values[order][at], -1)
+    return found, int((keys[1:] == keys[:-1]).sum())
+
+
+def _nest(table: Table, kind: Array, lane: Array, device: Array) -> tuple[Array, Array, Array]:
+    """Return (parent of each activity, host boundaries as vertices, activity at work behind each)."""
+    rows = np.flatnonzero(~device)
+    end = table.end
+    order = rows[nesting_order(lane[rows], table.start[rows], end[rows])].astype(np.int32)
+    is_work = np.array([each.is_work for each in ActivityKind])[kind[order]]
+    above, boundaries, inner = nest(lane[order], table.start[order], end[order], is_work, _SNAP_NS)
+    parent = np.full(len(table), -1, np.int32)
+    if len(order):
+        parent[order] = np.where(above >= 0, order[above], -1)
+        boundaries = 2 * order[boundaries // 2] + boundaries % 2
+        inner = np.where(inner >= 0, order[inner], -1).astype(np.int32)
+    return parent, boundaries, inner
+
+
+def _steps(trace: Trace, table: Table, kind: Array, cause: Array) -> npt.NDArray[np.int32]:
+    """Return the step of each activity: host work by time, device work by its cause."""
+    step = np.full(len(table), -1, np.int32)
+    marks = np.flatnonzero(kind == ActivityKind.STEP)
+    if not len(marks):
+        return step
+    marks = marks[np.argsort(table.start[marks], kind="stable")]
+    number = np.array([step_number(trace.names[name]) for name in table.name[marks]], np.int32)
+    at = np.searchsorted(table.start[marks], table.start, side="right") - 1
+    inside = (at >= 0) & (table.start < table.end[marks][at])
+    step[inside] = number[at[inside]]
+    device = _on_device(kind)
+    step[device] = np.where(cause[device] >= 0, step[cause[device]], -1)
+    step[marks] = number
+    return step
+
+
+def _with_boundaries(acts: Activities) -> Activities:
+    """Return the activities and, for each step, the moment when its annotation and all work launched in it are over."""
+    marks = np.flatnonzero(acts.kind == ActivityKind.STEP)
+    if not len(marks):
+        return acts
+    steps, first = np.unique(acts.step[marks], return_index=True)
+    marks = marks[first]
+    counts = (acts.step >= 0) & (acts.on_device | (acts.kind == ActivityKind.STEP))
+    count = len(marks)
+    latest = np.full(count, np.iinfo(np.int64).min)
+    np.maximum.at(latest, np.searchsorted(steps, acts.step[counts]), acts.end[counts])
+    none, no_time = np.full(count, -1, np.int32), np.zeros(count, np.int64)
+    boundaries = Activities(
+        rank=acts.rank[marks], kind=np.full(count, ActivityKind.BOUNDARY, np.int8), name=acts.name[marks],
+        category=acts.category[marks], lane=acts.lane[marks], start=latest, duration=no_time,
+        step=acts.step[marks], parent=none, cause=none, event=none,
+    )  # fmt: skip
+    return _concatenate([acts, boundaries])
+
+
+_TEXTS = frozenset(bulk.column.name for bulk in columns() if bulk.column.dtype == "str")
+
+
+def join(ranks: list[RankPart]) -> Job:
+    """Return the ranks' activities as one table, with one table of names and one of lanes."""
+    ranks = sorted(ranks, key=lambda rank: rank.rest.rank)
+    numbering: dict[str, int] = {}
+    parts: list[Activities] = []
+    lanes: list[Lane] = []
+    first = 0
+    boundaries, at_work = [], []
+    for rank in ranks:
+        names = np.array([numbering.setdefault(name, len(numbering)) for name in rank.names], np.int32)
+        acts = rank.activities
+        args = {
+            column: SparseColumn(
+                (sparse.rows + np.int32(first)),
+                names[sparse.values] if column in _TEXTS else sparse.values,
+                sparse.missing,
+            )
+            for column, sparse in acts.args.items()
+        }
+        shift = np.int32(first)
+        parts.append(
+            replace(
+                acts,
+                name=names[acts.name],
+                category=names[acts.category],
+                lane=acts.lane + np.int32(len(lanes)),
+                parent=np.where(acts.parent >= 0, acts.parent + shift, -1).astype(np.int32),
+                cause=np.where(acts.cause >= 0, acts.cause + shift, -1).astype(np.int32),
+                args=args,
+            )
+        )
+        boundaries.append(rank.boundaries + 2 * shift)
+        at_work.append(np.where(rank.at_work >= 0, rank.at_work + shift, -1).astype(np.int32))
+        lanes += rank.lanes
+        first += len(acts)
+    traces = {rank.rest.rank: rank.rest for rank in ranks}
+    issues = tuple(issue for rank in ranks for issue in rank.issues)
+    return Job(
+        _concatenate(parts), tuple(numbering), tuple(lanes), traces,
+        np.concatenate(boundaries), np.concatenate(at_work), issues,
+    )  # fmt: skip
+
+
+def _concatenate(parts: list[Activities]) -> Activities:
+    args = {}
+    for column in dict.fromkeys(name for part in parts for name in part.args):
+        found = [part.args[column] for part in parts if column in part.args]
+        args[column] = SparseColumn(
+            np.concatenate([each.rows for each in found]),
+            np.concatenate([each.values for each in found]),
+            found[0].missing,
+        )
+    dense = [name for name in Activities.__dataclass_fields__ if name != "args"]
+    joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in dense}
+    return Activities(**joined, args=args)

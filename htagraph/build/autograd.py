@@ -1,0 +1,93 @@
+"""AUTOGRAD: the backward of an operator cannot start before its forward has ended."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from htagraph.activities import Activities, Edges
+from htagraph.build.activities import Job
+from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.trace import Flows
+
+__all__ = ["autograd"]
+
+
+def autograd(job: Job) -> Edges:
+    """Return an edge from the end of each forward operator to the start of its backward operator.
+
+    Known from the ``fwdbwd`` flows of the trace, else from the sequence number: the forward operator is the last to
+    start with a number, the backward one the first that names a forward thread (inside the engine's frame for it).
+    """
+    acts = job.activities
+    numbered = _Numbered(acts.arg("sequence_number"), acts.arg("fwd_thread_id"))
+    threads = {(lane.rank, lane.pid, lane.tid): i for i, lane in enumerate(job.lanes) if lane.device < 0}
+    pairs = []
+    for rank, trace in job.traces.items():
+        mine = acts.of_rank(rank)
+        rows = mine.start + np.flatnonzero(acts.kind[mine] == ActivityKind.OP)
+        lanes = np.array([threads.get((rank, *lane), -1) for lane in trace.lanes], np.int32)
+        by_flow = _by_flow(acts, rows, trace.flows, lanes)
+        pairs.append(by_flow if len(by_flow[0]) else _by_sequence_number(acts, rows, numbered))
+    forward = np.concatenate([np.zeros(0, np.int64), *(pair[0] for pair in pairs)])
+    backward = np.concatenate([np.zeros(0, np.int64), *(pair[1] for pair in pairs)])
+    return Edges.of(2 * forward + 1, 2 * backward, 0, EdgeKind.AUTOGRAD, Provenance.OBSERVED)
+
+
+class _Numbered(NamedTuple):
+    """What the profiler numbered, for every activity; -1 where it did not."""
+
+    sequence: np.ndarray
+    forward_thread: np.ndarray
+
+
+def _by_flow(acts: Activities, rows: np.ndarray, flows: Flows, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (forward, backward) operators at the ends of arrows; of several that start there, the outermost.
+
+    Args:
+        acts: those of all ranks.
+        rows: the operators of the rank.
+        flows: the arrows in its file.
+        lanes: the graph's lane for each lane of its file, -1 where it has none.
+    """
+    none = np.zeros(0, np.int64)
+    if not len(flows.id) or not len(rows):
+        return none, none
+    order = rows[np.lexsort((-acts.duration[rows], acts.start[rows], acts.lane[rows]))]
+    corner = int(acts.lane[order[0]]), int(acts.start[rows].min())
+    key = _key(acts.lane[order], acts.start[order], corner)
+    wanted = _key(lanes[flows.lane], flows.time, corner)
+    at = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    op = np.where((key[at] == wanted) & (lanes[flows.lane] >= 0), order[at], -1)
+    begins, ends = flows.is_start & (op >= 0), ~flows.is_start & (op >= 0)
+    _, first, second = np.intersect1d(flows.id[begins], flows.id[ends], return_indices=True)
+    return op[begins][first], op[ends][second]
+
+
+def _key(lane: np.ndarray, time: np.ndarray, corner: tuple[int, int]) -> np.ndarray:
+    """Return one sortable number per (lane, moment), counted from a rank's first lane and moment.
+
+    A rank's window is shorter than 2^47 ns, 39 hours, and it has fewer than 2^16 threads.
+    """
+    return (lane.astype(np.int64) - corner[0] << 47) + (time - corner[1])
+
+
+def _by_sequence_number(acts: Activities, rows: np.ndarray, numbered: _Numbered) -> tuple[np.ndarray, np.ndarray]:
+    number, thread = numbered.sequence[rows], numbered.forward_thread[rows]
+    is_forward, is_backward = (number >= 0) & (thread == 0), (number >= 0) & (thread > 0)
+    above = acts.parent[rows[is_backward]]
+    same = (above >= 0) & (numbered.sequence[above] == number[is_backward])
+    is_backward &= ~np.isin(rows, above[same])  # the engine's frame around the operator
+    forward = _one_per_number(rows[is_forward], number[is_forward], -acts.start[rows[is_forward]])
+    backward = _one_per_number(rows[is_backward], number[is_backward], acts.start[rows[is_backward]])
+    _, first, second = np.intersect1d(forward[1], backward[1], return_indices=True)
+    return forward[0][first], backward[0][second]
+
+
+def _one_per_number(rows: np.ndarray, number: np.ndarray, preference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (row, number) with the smallest preference for each number."""
+    order = np.lexsort((preference, number))
+    rows, number = rows[order], number[order]
+    first = np.concatenate(([True], number[1:] != number[:-1])) if len(number) else np.zeros(0, np.bool_)
+    return rows[first], number[first]

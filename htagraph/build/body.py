@@ -1,0 +1,24 @@
+"""BODY: an activity takes its time. On threads, each slice of an operator's self time; on streams, the whole work."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from htagraph.activities import Edges
+from htagraph.build.activities import Job
+from htagraph.kinds import EdgeKind, Provenance
+
+__all__ = ["body"]
+
+
+def body(job: Job) -> Edges:
+    """Return an edge for every stretch of an activity's own work; the lags of one activity sum to its self time."""
+    acts = job.activities
+    source, target, owner = job.slices()
+    busy = owner >= 0
+    source, target, owner = source[busy], target[busy], owner[busy]
+    lasts = acts.moment(target) - acts.moment(source)
+    host = Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)
+    work = np.flatnonzero(acts.on_device)
+    device = Edges.of(2 * work, 2 * work + 1, acts.duration[work], EdgeKind.BODY, Provenance.OBSERVED, activity=work)
+    return Edges.concatenate([host, device])

@@ -1,0 +1,65 @@
+"""Nominal edges → edges that the recorded times obey: tight lags are loosened, impossible edges dropped and counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from htagraph.activities import Edges
+from htagraph.build.activities import Job
+from htagraph.issues import Issue
+from htagraph.kinds import EdgeKind
+
+__all__ = ["fit"]
+
+_ONE_CLOCK_NS = 2_000
+_TWO_CLOCKS_NS = 20_000  # the clocks of a host and its device disagree by this much in healthy traces
+_LAUNCH_NS = 10_000_000  # ids prove a launch: only absurd times refute it
+
+
+def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
+    """Return the edges with lag = min(nominal, observed), and what was refused.
+
+    With such lags every target lies at or after its source plus the lag, so a replay reproduces the recorded times. An
+    edge whose target lies before its source by more than a tolerance is a wrong inference or a wrong record. Work that
+    seems to start before its own launch shows how far the clocks of host and device disagree: kept, and reported.
+    """
+    acts = job.activities
+    observed = acts.moment(edges.target) - acts.moment(edges.source)
+    tolerance = np.full(len(EdgeKind), _ONE_CLOCK_NS)
+    tolerance[EdgeKind.STEP], tolerance[EdgeKind.LAUNCH] = _TWO_CLOCKS_NS, _LAUNCH_NS
+    possible = observed >= -tolerance[edges.kind]
+    refused = _refused(job, edges, possible) + _early(job, edges, observed, possible)
+    if not possible.all():
+        edges, observed = edges.take(possible), observed[possible]
+    return replace(edges, lag=np.minimum(edges.lag, observed)), refused
+
+
+def _refused(job: Job, edges: Edges, possible: np.ndarray) -> tuple[Issue, ...]:
+    bad = np.flatnonzero(~possible)
+    rank = job.activities.rank[edges.target[bad] // 2]
+    found = Counter(zip(rank.tolist(), edges.kind[bad].tolist(), strict=True))
+    return tuple(
+        Issue(
+            str(job.traces[owner].path), "edge_refused",
+            f"{EdgeKind(kind).label} dependencies that the recorded times contradict; left out", count, owner,
+        )
+        for (owner, kind), count in sorted(found.items())
+    )  # fmt: skip
+
+
+def _early(job: Job, edges: Edges, observed: np.ndarray, possible: np.ndarray) -> tuple[Issue, ...]:
+    early = possible & (edges.kind == EdgeKind.LAUNCH) & (observed < 0)
+    rank = job.activities.rank[edges.target[early] // 2]
+    owners, member, counts = np.unique(rank, return_inverse=True, return_counts=True)
+    most = np.zeros(len(owners), np.int64)
+    np.maximum.at(most, member, -observed[early])
+    return tuple(
+        Issue(
+            str(job.traces[owner].path), "negative_launch_latency",
+            f"work that starts before its launch, by up to {late_by / 1000:.1f} µs (clock error); kept", count, owner,
+        )
+        for owner, late_by, count in zip(owners.tolist(), most.tolist(), counts.tolist(), strict=True)
+    )  # fmt: skip

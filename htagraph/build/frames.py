@@ -1,0 +1,133 @@
+"""The user's own activities and dependencies → DependencyGraph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from htagraph import traverse
+from htagraph.activities import Activities, Edges, Lane
+from htagraph.errors import GraphError
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+
+__all__ = ["from_frames"]
+
+
+def from_frames(activities: pd.DataFrame, dependencies: pd.DataFrame) -> DependencyGraph:
+    """Return the graph of a user's own frames; documented at `DependencyGraph.from_frames`."""
+    _require(activities, ("duration_ns",), "activities")
+    _require(dependencies, ("source", "target"), "dependencies")
+    if not activities.index.is_unique:
+        twice = activities.index[activities.index.duplicated()][0]
+        msg = f"activities: the index holds ids, and {twice!r} is there twice"
+        raise GraphError(msg)
+    activities = activities.iloc[np.argsort(_int32(activities, "rank", 0), kind="stable")]
+    names: dict[str, int] = {}
+    acts, lanes = _activities(activities, names)
+    edges = Edges.concatenate([_bodies(acts), _dependencies(activities.index, dependencies)])
+    graph = DependencyGraph.build(acts, edges, names=tuple(names), lanes=lanes)
+    if "start_ns" not in activities:
+        graph = _as_early_as_possible(graph)
+    graph.check()
+    return graph
+
+
+def _activities(frame: pd.DataFrame, names: dict[str, int]) -> tuple[Activities, tuple[Lane, ...]]:
+    count = len(frame)
+    none = np.full(count, -1, np.int32)
+    rank = _int32(frame, "rank", 0)
+    lane_names = frame["lane"].astype(str).tolist() if "lane" in frame else ["" for _ in range(count)]
+    lanes: dict[tuple[int, str], int] = {}
+    lane = np.array(
+        [lanes.setdefault(key, len(lanes)) for key in zip(rank.tolist(), lane_names, strict=True)], np.int32
+    )
+    texts = frame["name"].astype(str) if "name" in frame else frame.index.astype(str)
+    made = Activities(
+        rank=rank, kind=_kind_codes(frame), lane=lane, parent=none, cause=none.copy(), event=none.copy(),
+        name=np.array([names.setdefault(text, len(names)) for text in texts], np.int32),
+        category=np.full(count, names.setdefault("", len(names)), np.int32),
+        start=_integers(frame, "start_ns", 0), duration=_integers(frame, "duration_ns", 0),
+        step=_int32(frame, "step", -1),
+    )  # fmt: skip
+    return made, tuple(Lane(rank, 0, name, thread=name) for rank, name in lanes)
+
+
+def _kind_codes(frame: pd.DataFrame) -> np.ndarray:
+    if "kind" not in frame:
+        return np.full(len(frame), ActivityKind.OP, np.int8)
+    # a boundary belongs to the step of a trace; nothing else may look like one
+    codes = {kind.label: int(kind) for kind in ActivityKind if kind != ActivityKind.BOUNDARY}
+    unknown = sorted(set(frame["kind"]) - codes.keys(), key=str)
+    if unknown:
+        msg = f"activities: kind {unknown[0]!r}; choose from {', '.join(codes)}"
+        raise GraphError(msg)
+    return np.array([codes[kind] for kind in frame["kind"]], np.int8)
+
+
+def _bodies(acts: Activities) -> Edges:
+    row = np.arange(len(acts))
+    return Edges.of(2 * row, 2 * row + 1, acts.duration, EdgeKind.BODY, Provenance.OBSERVED, activity=row)
+
+
+def _dependencies(ids: pd.Index[Any], frame: pd.DataFrame) -> Edges:
+    ends = []
+    for column in ("source", "target"):
+        at = ids.get_indexer(pd.Index(frame[column]))
+        if (at < 0).any():
+            unknown = frame[column].tolist()[int(np.argmax(at < 0))]
+            msg = f"dependencies: {column} {unknown!r} is not the id of an activity"
+            raise GraphError(msg)
+        ends.append(at.astype(np.int64))
+    from_start, to_end = _booleans(frame, "from_start"), _booleans(frame, "to_end")
+    return Edges.of(
+        2 * ends[0] + ~from_start,
+        2 * ends[1] + to_end,
+        _integers(frame, "lag_ns", 0),
+        EdgeKind.USER,
+        Provenance.OBSERVED,
+    )
+
+
+def _as_early_as_possible(graph: DependencyGraph) -> DependencyGraph:
+    """Return the graph with every activity at the earliest moment its dependencies allow."""
+    incoming, nothing = graph.in_edges, np.zeros(graph.vertex_count, np.int64)
+    edges = graph.edges
+    order = graph.topological_order
+    time = traverse.schedule(order, graph.in_offsets, edges.source[incoming], edges.lag[incoming], nothing, nothing)
+    acts = graph.activities
+    return graph.replace(activities=replace(acts, start=time[0::2], duration=time[1::2] - time[0::2]))
+
+
+def _require(frame: pd.DataFrame, columns: tuple[str, ...], what: str) -> None:
+    absent = [column for column in columns if column not in frame]
+    if absent:
+        msg = f"{what}: column {absent[0]!r} is missing (has {', '.join(map(str, frame.columns))})"
+        raise GraphError(msg)
+
+
+def _integers(frame: pd.DataFrame, column: str, default: int) -> np.ndarray:
+    if column not in frame:
+        return np.full(len(frame), default, np.int64)
+    values = frame[column].to_numpy()
+    whole = values.dtype.kind in "iu" or (values.dtype.kind == "f" and bool((np.abs(values) < 2.0**63).all()))
+    if not whole or not np.array_equal(np.rint(values), values):
+        msg = f"column {column!r} holds whole numbers (ns are integers here), not {values.dtype}"
+        raise GraphError(msg)
+    return values.astype(np.int64)
+
+
+def _int32(frame: pd.DataFrame, column: str, default: int) -> np.ndarray:
+    values = _integers(frame, column, default)
+    beyond = values[values != values.astype(np.int32)]
+    if len(beyond):
+        msg = f"column {column!r} holds numbers below 2^31, not {beyond[0]}"
+        raise GraphError(msg)
+    return values.astype(np.int32)
+
+
+def _booleans(frame: pd.DataFrame, column: str) -> np.ndarray:
+    return frame[column].to_numpy(dtype=bool) if column in frame else np.zeros(len(frame), np.bool_)

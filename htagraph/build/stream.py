@@ -1,0 +1,47 @@
+"""STREAM: work on one stream runs in the order in which it was enqueued."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from htagraph.activities import Edges
+from htagraph.build.activities import Job
+from htagraph.kinds import EdgeKind, Provenance
+
+__all__ = ["stream"]
+
+
+def stream(job: Job) -> Edges:
+    """Return an edge to the start of each piece of work from the end of the work before it on its stream.
+
+    Where work overlaps (programmatic dependent launch, branches of a CUDA graph) the later one waits for the start of
+    the earlier, and for the end of the last work that was over by then. The lag is 0: the pause between two
+    kernels is left to the gap, which says how long the stream was idle.
+    """
+    acts = job.activities
+    sources, targets = [], []
+    for lane in acts.by_stream():
+        start, end = acts.start[lane], acts.end[lane]
+        overlaps = end[:-1] > start[1:]
+        outlived = np.maximum.accumulate(end)[:-1] > end[:-1]  # by work before it
+        source, target = _last_over(lane, start, end, overlaps | outlived)
+        sources += [2 * lane[:-1] + ~overlaps, source]
+        targets += [2 * lane[1:], target]
+    empty = np.zeros(0, np.int64)
+    source, target = np.concatenate([empty, *sources]), np.concatenate([empty, *targets])
+    return Edges.of(source, target, 0, EdgeKind.STREAM, Provenance.ORDER)
+
+
+def _last_over(
+    lane: np.ndarray, start: np.ndarray, end: np.ndarray, unsure: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return edges to work whose neighbour is not known to end last, from the latest end on the stream before it."""
+    late = np.flatnonzero(unsure) + 1
+    by_end = np.lexsort((-start, end))
+    ends = end[by_end]
+    at = np.searchsorted(ends, start[late], side="right") - 1
+    # empty work at that very moment may be over "before" the late one begins: only what started earlier precedes
+    only_empty = start[by_end[at]] == start[late]
+    at = np.where(only_empty, np.searchsorted(ends, start[late]) - 1, at)
+    known = at >= 0
+    return 2 * lane[by_end[at[known]]] + 1, 2 * lane[late[known]]

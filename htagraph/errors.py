@@ -1,0 +1,50 @@
+"""Errors a user can act on: each message names the file or argument, what is wrong, and what to do.
+
+HtagraphError
+├── TraceError             a file cannot be used as a trace
+│   ├── NotATraceError     the file is something else (protobuf, zip, JSON without events)
+│   └── DamagedTraceError  the file was a trace, but its events cannot be recovered
+├── RankError              files do not form one job (two files of one rank, two runs in one folder, absent rank)
+├── GraphError             a graph breaks one of its invariants
+└── SelectionError         a selection names something the graph does not have
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DamagedTraceError",
+    "GraphError",
+    "HtagraphError",
+    "NotATraceError",
+    "RankError",
+    "SelectionError",
+    "TraceError",
+]
+
+
+class HtagraphError(Exception):
+    """Base of every error that htagraph raises on purpose."""
+
+
+class TraceError(HtagraphError):
+    """A file cannot be used as a trace."""
+
+
+class NotATraceError(TraceError):
+    """The file is not a Kineto trace: another format, or JSON without events."""
+
+
+class DamagedTraceError(TraceError):
+    """The file was a Kineto trace, but is damaged beyond what can be recovered safely."""
+
+
+class RankError(HtagraphError):
+    """The files do not form one job: a rank twice, two runs mixed, or a rank that is not there."""
+
+
+class GraphError(HtagraphError):
+    """A graph breaks one of its invariants; the message names the rule and the events."""
+
+
+class SelectionError(HtagraphError):
+    """A selection asks for something the graph does not have."""

@@ -1,0 +1,236 @@
+"""The envelope every event shares, the types its values are read with, and the mark for bulk columns."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+
+__all__ = [
+    "ActivityArgs",
+    "Address",
+    "Args",
+    "Column",
+    "CorrelatedArgs",
+    "DeviceArgs",
+    "Event",
+    "Int",
+    "Kwarg",
+    "Label",
+    "Measure",
+    "MetricArgs",
+    "Microseconds",
+    "Model",
+    "Number",
+    "Ranks",
+    "arg",
+    "parse_ranks",
+]
+
+_LAST_NS = Decimal(2**63 - 1) / 1000
+_INTEGER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?:bytes|B)?\s*", re.ASCII)
+_DECIMAL_INTEGER = re.compile(r"-?\d+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Column:
+    """Marks a field that bulk decoding stores as an array instead of one object per event.
+
+    Attributes:
+        name: Name of the column, shared by all models that have the argument.
+        dtype: `int64`, `uint64` or `str`.
+        missing: Value of the events without the argument.
+    """
+
+    name: str
+    dtype: Literal["int64", "uint64", "str"]
+    missing: int | float | str
+
+
+def _integer(value: object) -> object:
+    """Read `"0x10"`, `"128"` and `"123 bytes"` as integers; anything else is left to pydantic."""
+    match = _INTEGER.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    digits = match[1]
+    return int(digits, 16 if "x" in digits.lower() else 10)
+
+
+def _measure(value: object) -> object:
+    """Read `"12%"` as 12 and `"N/A"` as nothing; anything else, `"inf"` too, is left to pydantic."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    return None if text in {"N/A", ""} else text.removesuffix("%")
+
+
+def _label(value: object) -> object:
+    """Read the ids that old files write as text, such as the thread `"4093687616"`, as integers."""
+    if isinstance(value, str) and _DECIMAL_INTEGER.fullmatch(value):
+        return int(value)
+    return value
+
+
+def _ranks_text(value: object) -> object:
+    """Write a list of ranks as the text that Kineto would have written."""
+    return str(value) if isinstance(value, list) else value
+
+
+Int = Annotated[int, BeforeValidator(_integer)]
+Address = Annotated[int | str, BeforeValidator(_integer)]
+Label = Annotated[int | str, BeforeValidator(_label)]
+Measure = Annotated[float | None, BeforeValidator(_measure)]
+Number = int | float
+Kwarg = int | float | str | list[Any]
+Ranks = Annotated[str, BeforeValidator(_ranks_text)]
+Microseconds = Annotated[Decimal, Field(ge=-_LAST_NS, le=_LAST_NS)]
+
+
+def arg(key: str, *legacy: str, about: str) -> Any:  # noqa: ANN401 - a field specifier, like pydantic's Field
+    """Declare an optional argument of an event.
+
+    Args:
+        key: The argument's key in the files of today, and in what is written back.
+        *legacy: Keys of the same argument in older files.
+        about: What the argument is, with its unit.
+    """
+    return Field(default=None, alias=key, validation_alias=AliasChoices(key, *legacy), description=about)
+
+
+class Model(BaseModel):
+    """Base of everything read from a trace file: frozen, and keeps the keys that it does not know."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        frozen=True,
+        populate_by_name=True,
+        defer_build=True,
+        coerce_numbers_to_str=True,
+        ser_json_inf_nan="strings",
+    )
+
+
+class Args(Model):
+    """Arguments of an event: all optional, unknown ones kept as extras."""
+
+
+class ActivityArgs(Args):
+    """Arguments that any complete event may have."""
+
+    external_id: Annotated[Int | None, Column("external_id", "int64", -1)] = arg(
+        "External id",
+        "external id",
+        about="Id of the enclosing CPU operator; on GPU and runtime events before 2024-02, their correlation",
+    )
+
+
+class CorrelatedArgs(ActivityArgs):
+    """Arguments of an event that is one end of a launch."""
+
+    correlation: Annotated[Int | None, Column("correlation", "int64", -1)] = arg(
+        "correlation", about="Id shared by a runtime call and the GPU work it launched"
+    )
+
+
+class DeviceArgs(CorrelatedArgs):
+    """Arguments of an event on a device."""
+
+    device: Annotated[Int | None, Column("device", "int64", -1)] = arg("device", about="Local ordinal of the device")
+    context: Int | None = arg("context", about="Id of the device context (CUDA) or its address (XPU)")
+    stream: Annotated[Int | None, Column("stream", "int64", -1)] = arg(
+        "stream", about="Id of the stream; -1 or 4294967295 where a synchronization has none"
+    )
+
+
+class MetricArgs(Args):
+    """Arguments whose keys are names of metrics, each with a number."""
+
+    __pydantic_extra__: dict[str, Number] = Field(init=False)
+
+    @property
+    def series(self) -> dict[str, Number]:
+        """The number of each metric, in the metric's own unit."""
+        return self.__pydantic_extra__
+
+
+class Event(Model):
+    """Any event of a trace file: what all phases and categories have in common."""
+
+    ph: str = Field(description="Phase: X complete, i instant, s and f flow, C counter, M metadata")
+    name: str = Field("", description="Name of the activity")
+    cat: str | None = Field(None, description="Category as written in the file")
+    pid: Label | None = Field(None, description="Process id (CPU), device ordinal (GPU) or the name of a group")
+    tid: Label | None = Field(None, description="Thread id (CPU), stream id (GPU) or the name of a row")
+    ts: Microseconds | None = Field(None, description="Start, µs: since the header's base, or since 1970")
+    dur: Microseconds | None = Field(None, description="Duration, µs")
+    id: Label | None = Field(None, description="Id that joins the two ends of a flow")
+    bp: str | None = Field(None, description="Binding point of a flow's end; e is the enclosing event")
+    s: str | None = Field(None, description="Scope of an instant: t thread, p process, g global")
+    args: Args = Field(default_factory=Args, description="Arguments of the category")
+
+    @property
+    def ts_ns(self) -> int | None:
+        """Start in ns on the clock of `ts`, rounded half to even."""
+        return None if self.ts is None else round(self.ts * 1000)
+
+    @property
+    def dur_ns(self) -> int | None:
+        """Duration in ns, rounded half to even."""
+        return None if self.dur is None else round(self.dur * 1000)
+
+
+def parse_ranks(
+    text: str | Sequence[int] | None,
+    *,
+    start: int | None = None,
+    stride: int | None = None,
+    size: int | None = None,
+) -> list[int] | None:
+    """Return the ranks of a process group, rebuilding a list that the profiler cut short.
+
+    Args:
+        text: The ranks as written, `"[0, 1]"`; a `...` stands for those left out.
+        start: The group's first global rank, or none.
+        stride: Distance between its ranks, or none.
+        size: Number of its ranks, or none.
+
+    Returns:
+        The global ranks in group order; nothing where they are absent, unreadable, or cut short and not
+        an arithmetic progression that agrees with the ranks shown.
+
+    Example:
+        >>> parse_ranks("[0, 2, ..., 14]", start=0, stride=2, size=8)
+        [0, 2, 4, 6, 8, 10, 12, 14]
+    """
+    if text is None:
+        return _progression([], [], start=start, stride=stride, size=size)
+    if not isinstance(text, str):
+        return list(text)
+    items = [item.strip() for item in text.strip().strip("[]").split(",") if item.strip()]
+    if not all(item == "..." or _DECIMAL_INTEGER.fullmatch(item) for item in items):
+        return None
+    if "..." not in items:
+        return [int(item) for item in items]
+    cut = items.index("...")
+    head, tail = ([int(item) for item in part if item != "..."] for part in (items[:cut], items[cut:]))
+    if start is None or start < 0 or not stride or stride < 0:
+        start, stride = _inferred(head)
+    return _progression(head, tail, start=start, stride=stride, size=size)
+
+
+def _inferred(head: list[int]) -> tuple[int | None, int | None]:
+    """Return the start and stride that the first ranks suggest."""
+    return (head[0], head[1] - head[0]) if len(head) > 1 else (None, None)
+
+
+def _progression(
+    head: list[int], tail: list[int], *, start: int | None, stride: int | None, size: int | None
+) -> list[int] | None:
+    """Return the arithmetic progression if it is defined and agrees with the ranks shown at both ends."""
+    if start is None or start < 0 or not stride or stride < 0 or not size or size < len(head) + len(tail):
+        return None
+    ranks = list(range(start, start + stride * size, stride))
+    agrees = ranks[: len(head)] == head and ranks[size - len(tail) :] == tail
+    return ranks if agrees else None

@@ -1,0 +1,324 @@
+"""DependencyGraph: every rank's activities and what each had to wait for, as one frozen DAG.
+
+A vertex is a moment: activity i starts at vertex 2i and ends at vertex 2i + 1. An edge u → v says that v cannot come
+before u plus the edge's lag. Times and lags are int64 ns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.activities import Activities, Edges, Lane, frozen
+from htagraph.errors import GraphError, SelectionError
+from htagraph.issues import Issue
+from htagraph.kinds import EdgeKind
+from htagraph.reading.read import read_event
+from htagraph.selection import Selection
+from htagraph.trace import Trace
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas as pd
+
+    from htagraph.events import Event
+
+__all__ = ["DependencyGraph"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class DependencyGraph:
+    """The job as one DAG. Make it with `htagraph.load` or `DependencyGraph.from_frames`; it never changes.
+
+    It is a networkx graph by dispatch: ``nx.dag_longest_path(graph)`` runs on these arrays without conversion.
+    Networkx's nodes are the vertex numbers, the edge attribute ``weight`` is the lag in ns.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> graph.ranks
+        (0, 1, 2, 3)
+    """
+
+    activities: Activities
+    edges: Edges
+    names: tuple[str, ...]
+    lanes: tuple[Lane, ...]
+    traces: Mapping[int, Trace] = field(default_factory=dict)
+    """What was read, by rank, without the activities' columns: header, path, counts, what is no activity."""
+    issues: tuple[Issue, ...] = ()
+    """What was wrong with the files and what was done about it."""
+
+    __networkx_backend__ = "htagraph"
+
+    @staticmethod
+    def build(activities: Activities, edges: Edges, **context: Any) -> DependencyGraph:  # noqa: ANN401 - the other fields
+        """Return the graph of any edges: sorted by (source, target), of parallel ones the tightest, all frozen."""
+        count = 2 * len(activities)
+        for ends in (edges.source, edges.target):
+            if len(ends) and not 0 <= ends.min() <= ends.max() < count:  # no array could be sorted by such a vertex
+                DependencyGraph(activities, edges, **context).check()
+        edges = _without_parallel(edges.take(np.argsort(edges.source * np.int64(count) + edges.target, kind="stable")))
+        for columns in (activities, edges, *activities.args.values()):
+            for column in vars(columns).values():
+                if isinstance(column, np.ndarray):
+                    frozen(column)
+        return DependencyGraph(activities, edges, **context)
+
+    @staticmethod
+    def from_frames(activities: pd.DataFrame, dependencies: pd.DataFrame) -> DependencyGraph:
+        """Return the graph of activities and dependencies that you bring.
+
+        Args:
+            activities: one row per activity; the index holds its id (any hashable). They are numbered by rank, within
+                a rank in the order of the rows. Columns: ``duration_ns`` (int), and optionally ``name``, ``kind`` (a
+                word of `ActivityKind` but ``"boundary"``, default ``"op"``), ``rank`` (default 0), ``lane`` (text: the
+                thread or stream), ``step`` and ``start_ns``. Without ``start_ns`` every activity starts as early as
+                its dependencies allow, the first at 0.
+            dependencies: columns ``source`` and ``target`` (ids), and optionally ``lag_ns`` (default 0),
+                ``from_start`` and ``to_end`` (bool, default False: from the end of the source to the start of the
+                target).
+
+        Raises:
+            GraphError: an id is unknown or repeated, a duration negative, or the dependencies form a cycle.
+
+        Example:
+            >>> import pandas as pd
+            >>> acts = pd.DataFrame({"name": ["load", "train"], "duration_ns": [5, 7]})
+            >>> graph = DependencyGraph.from_frames(acts, pd.DataFrame({"source": [0], "target": [1]}))
+            >>> graph.activities.start.tolist()
+            [0, 5]
+        """
+        from htagraph.build.frames import from_frames
+
+        return from_frames(activities, dependencies)
+
+    def __repr__(self) -> str:
+        ranks = f"{len(self.ranks)} rank{'' if len(self.ranks) == 1 else 's'}"
+        return f"DependencyGraph({ranks}, {len(self.activities):,} activities, {len(self.edges):,} edges)"
+
+    @property
+    def vertex_count(self) -> int:
+        """Number of vertices: two per activity."""
+        return 2 * len(self.activities)
+
+    @cached_property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks of the job, ascending."""
+        found = set(self.traces) | {int(rank) for rank in np.unique(self.activities.rank)}
+        return tuple(sorted(found))
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """The numbers of the ProfilerStep annotations of any rank, ascending; empty where there are none."""
+        return tuple(int(step) for step in np.unique(self.activities.step) if step >= 0)
+
+    @cached_property
+    def origin_ns(self) -> int:
+        """The earliest start of any activity: 0 of every ``start_us`` that is shown."""
+        return self.activities.origin
+
+    @cached_property
+    def time(self) -> npt.NDArray[np.int64]:
+        """The recorded moment of each vertex, ns."""
+        out = np.empty(self.vertex_count, np.int64)
+        out[0::2], out[1::2] = self.activities.start, self.activities.end
+        return frozen(out)
+
+    @cached_property
+    def out_offsets(self) -> npt.NDArray[np.int64]:
+        """Where the edges that leave each vertex begin in `edges`."""
+        return frozen(np.searchsorted(self.edges.source, np.arange(self.vertex_count + 1)).astype(np.int64))
+
+    @cached_property
+    def _incoming(self) -> tuple[Array, Array]:
+        from htagraph import traverse  # numba takes a moment to load: only for what walks
+
+        offsets, order = traverse.counting_order(self.edges.target, self.vertex_count)
+        return frozen(offsets), frozen(order)
+
+    @property
+    def in_offsets(self) -> npt.NDArray[np.int64]:
+        """Where the edges that enter each vertex begin in `in_edges`."""
+        return self._incoming[0]
+
+    @property
+    def in_edges(self) -> npt.NDArray[np.int32]:
+        """Edge numbers ordered by (target, source)."""
+        return self._incoming[1]
+
+    @cached_property
+    def topological_order(self) -> npt.NDArray[np.int32]:
+        """All vertices, each after its predecessors.
+
+        Raises:
+            GraphError: the edges form a cycle.
+        """
+        from htagraph import traverse
+
+        order = traverse.topological_order(self.out_offsets, self.edges.target)
+        if len(order) < self.vertex_count:
+            cycle = self._cycle(np.isin(np.arange(self.vertex_count), order, invert=True))
+            between = [edge for edge in cycle if self.edges.source[edge] // 2 != self.edges.target[edge] // 2] or cycle
+            msg = f"acyclic: {len(cycle)} edges form a cycle, among them the {self.describe_edge(between[0])}"
+            raise GraphError(msg)
+        return frozen(order)
+
+    @cached_property
+    def gap(self) -> npt.NDArray[np.int64]:
+        """By how many ns each vertex came later than its predecessors allowed; 0 where nothing precedes it."""
+        allowed = self.time[self.edges.source] + self.edges.lag
+        offsets, order = self._incoming
+        has = offsets[1:] > offsets[:-1]
+        gap = np.zeros(self.vertex_count, np.int64)
+        if has.any():
+            gap[has] = self.time[has] - np.maximum.reduceat(allowed[order], offsets[:-1][has])
+        return frozen(gap)
+
+    def select(self, **criteria: Any) -> Selection:  # noqa: ANN401 - documented in Selection.of
+        """Return the activities that meet every criterion given; see `htagraph.selection.Selection`.
+
+        Args:
+            **criteria: ``kind`` (a word of `ActivityKind`, or ``device``, ``host``, ``kernel``), ``name`` and ``op``
+                (globs: of the activity, of an operator or annotation around it or its launch), ``rank``, ``stream``,
+                ``step`` (a number or several).
+
+        Raises:
+            SelectionError: a kind, rank or step that the graph does not have.
+
+        Example:
+            >>> import htagraph as hg
+            >>> graph = hg.load("data/demo")
+            >>> len(graph.select(kind="communication", rank=0)) > 0
+            True
+        """
+        return Selection.of(self, **criteria)
+
+    def event(self, activity: int) -> Event:
+        """Return the pydantic model of an activity, with every argument that its file had.
+
+        The file is read again, so it must still be there unchanged.
+
+        Raises:
+            SelectionError: there is no such activity, or no file recorded it.
+            TraceError: the file is gone or was changed.
+        """
+        if not 0 <= activity < len(self.activities):
+            msg = f"activity {activity}: this graph has activities 0 to {len(self.activities) - 1}"
+            raise SelectionError(msg)
+        index, rank = int(self.activities.event[activity]), int(self.activities.rank[activity])
+        if index < 0 or rank not in self.traces:
+            msg = f"activity {activity} ({self.describe(activity)}) was added by the graph: no file recorded it"
+            raise SelectionError(msg)
+        trace = self.traces[rank]
+        return read_event(trace.unchanged_path(), index, unpadded=trace.unpadded)
+
+    def check(self) -> None:
+        """Verify the graph's invariants.
+
+        Raises:
+            GraphError: names the rule that is broken and both events of the edge that breaks it.
+        """
+        edges, count = self.edges, self.vertex_count
+        rules = (
+            ("an edge joins two vertices of the graph",
+             (edges.source < 0) | (edges.source >= count) | (edges.target < 0) | (edges.target >= count)),
+            ("no edge leads from a vertex to itself", edges.source == edges.target),
+            ("edges are sorted by (source, target) and unique",
+             np.diff(edges.source * np.int64(count) + edges.target, prepend=-1) <= 0),
+        )  # fmt: skip
+        for rule, broken in rules:
+            self._refuse(rule, broken)
+        late = self.time[edges.source] + edges.lag > self.time[edges.target]
+        self._refuse("a target is not recorded before its source plus the lag", late)
+        self._check_activities()
+        _ = self.topological_order
+
+    def _check_activities(self) -> None:
+        acts = self.activities
+        rules = (
+            ("durations are not negative", acts.duration < 0),
+            ("activities are ordered by rank", np.diff(acts.rank, prepend=acts.rank[:1]) < 0),
+            ("parents are activities or -1", (acts.parent < -1) | (acts.parent >= len(acts))),
+            ("causes are activities or -1", (acts.cause < -1) | (acts.cause >= len(acts))),
+        )
+        for rule, broken in rules:
+            if broken.any():
+                msg = f"{rule}: {self.describe(int(np.argmax(broken)))}"
+                raise GraphError(msg)
+
+    def replace(self, **changes: Any) -> DependencyGraph:  # noqa: ANN401 - the graph's fields
+        """Return a new graph with some of its parts exchanged (``activities=``, ``edges=``, …)."""
+        parts = {name: getattr(self, name) for name in self.__dataclass_fields__} | changes
+        return DependencyGraph.build(**parts)
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """Return the graph as a `networkx.DiGraph` of Python objects; meant for small graphs.
+
+        Nodes are vertex numbers with ``activity``, ``name``, ``rank`` and ``time_ns``; edges have ``weight`` (the lag,
+        ns), ``kind`` and ``provenance``.
+        """
+        from htagraph.backend import convert_to_nx
+
+        return convert_to_nx(self)
+
+    def is_directed(self) -> bool:
+        """Return True: networkx asks before it dispatches."""
+        return True
+
+    def is_multigraph(self) -> bool:
+        """Return False: networkx asks before it dispatches."""
+        return False
+
+    def describe(self, activity: int) -> str:
+        """Return one line that tells a reader which activity this is."""
+        acts = self.activities
+        start = (int(acts.start[activity]) - self.origin_ns) / 1000
+        lane = self.lanes[acts.lane[activity]].label if acts.lane[activity] >= 0 else "no lane"
+        name = self.names[acts.name[activity]]
+        name = name if len(name) <= 60 else name[:59] + "…"
+        return f"{name!r} (activity {activity}, rank {acts.rank[activity]}, {lane}, at {start:.3f} µs)"
+
+    def describe_edge(self, edge: int) -> str:
+        """Return one line that tells a reader which edge this is."""
+        source, target = int(self.edges.source[edge]), int(self.edges.target[edge])
+        ends = [f"{('start', 'end')[v % 2]} of {self._describe_safely(v // 2)}" for v in (source, target)]
+        return f"{EdgeKind(self.edges.kind[edge]).name} edge from {ends[0]} to {ends[1]}"
+
+    def _describe_safely(self, activity: int) -> str:
+        return self.describe(activity) if 0 <= activity < len(self.activities) else f"activity {activity} (absent)"
+
+    def _cycle(self, stuck: Array) -> list[int]:
+        """Return the edges of a cycle, given the vertices that no order reaches: each has such a predecessor."""
+        walked: dict[int, int] = {}  # vertex → edge by which it was left, backwards
+        vertex = int(np.argmax(stuck))
+        while vertex not in walked:
+            entering = self.in_edges[self.in_offsets[vertex] : self.in_offsets[vertex + 1]]
+            walked[vertex] = int(next(edge for edge in entering if stuck[self.edges.source[edge]]))
+            vertex = int(self.edges.source[walked[vertex]])
+        return list(walked.values())[list(walked).index(vertex) :]
+
+    def _refuse(self, rule: str, broken: Array) -> None:
+        if broken.any():
+            msg = (
+                f"{rule}: broken by {int(broken.sum())} edges, such as the {self.describe_edge(int(np.argmax(broken)))}"
+            )
+            raise GraphError(msg)
+
+
+def _without_parallel(edges: Edges) -> Edges:
+    """Of edges between the same two vertices keep the one with the largest lag, of equals the first rule's."""
+    same = (edges.source[1:] == edges.source[:-1]) & (edges.target[1:] == edges.target[:-1])
+    if not same.any():
+        return edges
+    group = np.concatenate(([0], np.cumsum(~same)))
+    best = np.lexsort((np.arange(len(edges)), -edges.lag, group))
+    first = np.concatenate(([True], group[best][1:] != group[best][:-1]))
+    return edges.take(best[first])

@@ -1,0 +1,214 @@
+"""load: trace files → one DependencyGraph over all ranks."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from htagraph.build import RankPart, build, prepare
+from htagraph.errors import HtagraphError, RankError, SelectionError, TraceError
+from htagraph.graph import DependencyGraph
+from htagraph.issues import Issue
+from htagraph.naming import DEFAULT_NAMING, Naming
+from htagraph.reading.discover import RankedFile, TracePaths, rank_files
+from htagraph.reading.read import read_trace
+
+__all__ = ["load"]
+
+Progress = Callable[[float], None]
+_GZIP_RATIO = 15  # JSON of traces shrinks by this much or more
+_PARALLEL_BYTES = 64 << 20  # below this much JSON, starting processes costs more than it saves
+_YEAR_NS = 365 * 86_400 * 10**9
+_APART_NS = 10 * 10**9  # ranks of one run are recorded together; clocks of hosts differ by less
+
+
+def load(
+    path: TracePaths,
+    ranks: Sequence[int] | None = None,
+    steps: Sequence[int] | None = None,
+    progress: Progress | None = None,
+    *,
+    on_error: Literal["raise", "skip"] = "raise",
+    naming: Naming = DEFAULT_NAMING,
+) -> DependencyGraph:
+    """Return the dependency graph of a job recorded in Kineto traces, one file per rank.
+
+    Args:
+        path: a folder, a file, a glob, several of these, or a map from rank to file.
+        ranks: read these ranks only.
+        steps: keep the activities of these ProfilerStep numbers only, with the device work launched in them.
+        progress: called with the share done, 0 to 1.
+        on_error: ``"skip"`` leaves out files that are absent or cannot be read and reports them in ``graph.issues``.
+        naming: what the names of events mean; extend `htagraph.DEFAULT_NAMING` for kernels of your own.
+
+    Returns:
+        The graph; ``graph.issues`` lists what was repaired or dropped.
+
+    Raises:
+        TraceError: a path does not exist, or a file is no trace or damaged beyond recovery.
+        RankError: files do not form one job, or a rank in `ranks` is absent.
+        SelectionError: a step in `steps` is in no rank.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo", ranks=[0, 1])
+        >>> graph.ranks
+        (0, 1)
+    """
+    if on_error not in ("raise", "skip"):
+        msg = f"on_error is 'raise' or 'skip', not {on_error!r}"
+        raise ValueError(msg)
+    ranks, steps = None if ranks is None else list(ranks), None if steps is None else list(steps)  # may be iterators
+    skipped: list[Issue] = []
+
+    def skip(path: Path, error: HtagraphError) -> None:
+        skipped.append(Issue(str(path), "file_skipped", str(error), 1))
+
+    files = rank_files(path, skip if on_error == "skip" else None)
+    files = _chosen(files, ranks)
+    by_rank: dict[int, RankPart] = {}
+    for file, part in _parts(files, naming, steps, progress or _silent):
+        if isinstance(part, RankPart):
+            _refuse_twice(by_rank.setdefault(part.rest.rank, part), part)
+        elif on_error == "skip":
+            skip(file.path, part)
+        else:
+            raise part
+    parts = list(by_rank.values())
+    if not parts:
+        reasons = "; ".join(issue.detail for issue in skipped[:3])
+        msg = f"no file could be read: {reasons}" if reasons else "no trace files were given"
+        raise TraceError(msg)
+    if files[0].source != "given":
+        _refuse_apart(parts)
+    _require_steps(parts, steps)
+    graph = build(parts)
+    return graph.replace(issues=graph.issues + tuple(skipped)) if skipped else graph
+
+
+def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[RankedFile]:
+    if ranks is None or not files:
+        return files
+    have = [file.rank for file in files]
+    absent = sorted(set(ranks) - set(have))
+    if absent:
+        msg = f"rank {absent[0]} is not among the files; they have ranks {', '.join(map(str, have))}"
+        raise RankError(msg)
+    return [file for file in files if file.rank in set(ranks)]
+
+
+def _parts(
+    files: list[RankedFile], naming: Naming, steps: Sequence[int] | None, progress: Progress
+) -> Iterator[tuple[RankedFile, RankPart | HtagraphError]]:
+    """Yield each file's part or what was wrong with it, from several processes where that pays."""
+    sizes = [file.path.stat().st_size for file in files]
+    json_bytes = sum(
+        size * (_GZIP_RATIO if file.path.suffix == ".gz" else 1) for file, size in zip(files, sizes, strict=True)
+    )
+    workers = min(len(files), len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1)
+    total, done = max(1, sum(sizes)), 0
+    if workers < 2 or json_bytes < _PARALLEL_BYTES:
+        for file, size in zip(files, sizes, strict=True):
+            yield file, _part(file, naming, steps, partial(_advance, progress, done, total))
+            done += size
+            progress(done / total)
+        return
+    try:
+        yield from _parallel(files, sizes, workers, partial(_part, naming=naming, steps=steps), progress)
+    except BrokenProcessPool as error:
+        msg = (
+            "a reading process was killed (out of memory?), and the others with it; "
+            "load fewer ranks at once or one after the other"
+        )
+        raise TraceError(msg) from error
+
+
+def _parallel(
+    files: list[RankedFile],
+    sizes: list[int],
+    workers: int,
+    read: Callable[[RankedFile], RankPart | HtagraphError],
+    progress: Progress,
+) -> Iterator[tuple[RankedFile, RankPart | HtagraphError]]:
+    total, done = max(1, sum(sizes)), 0
+    # fork: workers start at once and do not import the caller's main module; they decode, and touch nothing else
+    with warnings.catch_warnings(), ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
+        warnings.simplefilter("ignore", DeprecationWarning)
+        jobs = {pool.submit(read, file): i for i, file in enumerate(files)}
+        for job in as_completed(jobs):
+            done += sizes[jobs[job]]
+            progress(done / total)
+            yield files[jobs[job]], job.result()
+
+
+def _silent(share: float) -> None:
+    """Report to nobody."""
+
+
+def _advance(progress: Progress, done: int, total: int, at: int) -> None:
+    progress((done + at) / total)
+
+
+def _part(
+    file: RankedFile, naming: Naming, steps: Sequence[int] | None, progress: Callable[[int], None] | None = None
+) -> RankPart | HtagraphError:
+    try:
+        return prepare(read_trace(file.path, file.rank_in, progress), naming, steps)
+    except HtagraphError as error:
+        return error
+
+
+def _refuse_twice(first: RankPart, second: RankPart) -> None:
+    """Refuse two files of one rank: what a file says of its rank behind the events is known only once it is read."""
+    if first is not second:
+        names = " and ".join(sorted(str(part.rest.path) for part in (first, second)))
+        msg = (
+            f"rank {first.rest.rank} has two files: {names}; pass the files of one run, or a map {{rank: file}} to say "
+            "which is which"
+        )
+        raise RankError(msg)
+
+
+def _refuse_apart(parts: list[RankPart]) -> None:
+    """Refuse ranks that were recorded at different times: they come from several runs."""
+    windows = []
+    for part in parts:
+        acts = part.activities
+        if len(acts) and acts.origin > _YEAR_NS:  # without a common base, times cannot be compared
+            windows.append((acts.origin, int(acts.end.max()), part.rest))
+    windows.sort(key=lambda window: window[0])
+    runs: list[list[str]] = []
+    reach = None
+    for start, end, trace in windows:
+        if reach is None or start > reach + _APART_NS:
+            runs.append([])
+        runs[-1].append(f"{trace.path.name} (rank {trace.rank})")
+        reach = end if reach is None else max(reach, end)
+    if len(runs) > 1:
+        listing = "; ".join(f"run {chr(65 + i)}: {', '.join(run[:8])}" for i, run in enumerate(runs))
+        msg = (
+            f"{windows[0][2].path.parent}: the files were recorded at different times, by several runs. {listing}. "
+            "Pass the files of one run, or a map {rank: file} to join them all the same"
+        )
+        raise RankError(msg)
+
+
+def _require_steps(parts: list[RankPart], steps: Sequence[int] | None) -> None:
+    """Refuse steps that no rank has."""
+    if steps is None:
+        return
+    marks = {step for part in parts for step in part.steps}
+    absent = sorted(set(steps) - marks) if steps else ["(none given)"]
+    if not absent:
+        return
+    has = f"they have steps {', '.join(map(str, sorted(marks)))}" if marks else "they have no ProfilerStep annotations"
+    msg = f"no activity in steps {', '.join(map(str, absent))}: {has}"
+    raise SelectionError(msg)

@@ -1,0 +1,1 @@
+"""Files → Trace: discovery of ranks, decompression, bulk decoding, repair of broken JSON."""

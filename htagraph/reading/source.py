@@ -1,0 +1,159 @@
+"""Files → decompressed bytes, in pieces. Sniffs the content, never trusts the suffix."""
+
+from __future__ import annotations
+
+import importlib
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from htagraph.errors import NotATraceError, TraceError
+from htagraph.issues import IssueLog
+
+try:
+    _gzip_engine: Any = importlib.import_module("isal.isal_zlib")
+except ImportError:  # no wheel for this machine: the standard library does the same, slower
+    _gzip_engine = zlib
+
+__all__ = ["PIECE_BYTES", "iter_bytes"]
+
+PIECE_BYTES = 4 << 20
+_GZIP = b"\x1f\x8b"
+_STEP_BYTES = 64 << 10
+_RAW_WINDOW = -15  # zlib's code for "no header and no checksum"
+_ZIP_GZIP_WINDOW = 31  # zlib's code for "expect a gzip header"
+_FOREIGN = (
+    (b"PK\x03\x04", "a zip archive; unpack it and pass the traces in it"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd; decompress it first (zstd -d)"),
+    (b"BZh", "compressed with bzip2; decompress it first (bunzip2)"),
+    (b"\xfd7zXZ", "compressed with xz; decompress it first (unxz)"),
+    (b"PAR1", "a parquet file, not a Kineto trace"),
+    (b"SQLite format 3", "an SQLite file (an Nsight Systems export?), not a Kineto trace"),
+    (b"\x80\x04", "a pickle (a torch memory snapshot?), not a Kineto trace"),
+)
+
+
+def iter_bytes(
+    path: Path, log: IssueLog, progress: Callable[[int], None] | None = None, *, piece_bytes: int | None = None
+) -> Iterator[bytes]:
+    """Yield the decompressed bytes of `path` in pieces of at most `piece_bytes`, 4 MB if not given.
+
+    A gzip stream that ends early or fails its checksum yields what it holds and is reported in `log`. `progress` is
+    told how many bytes of the file have been consumed.
+
+    Raises:
+        TraceError: the file cannot be opened, or is empty.
+        NotATraceError: the content is of a format that is not JSON.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(16)
+            file.seek(0)
+            if not head:
+                msg = f"{path}: the file is empty; was the job killed before the profiler exported?"
+                raise TraceError(msg)
+            size = piece_bytes or PIECE_BYTES
+            for piece in _gunzip(file, log, size) if head.startswith(_GZIP) else _plain(file, path, size):
+                yield piece
+                if progress is not None:
+                    progress(file.tell())
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror or error})"
+        raise TraceError(msg) from error
+
+
+def _plain(file: BinaryIO, path: Path, size: int) -> Iterator[bytes]:
+    first = file.read(size)
+    _refuse_foreign(first, path)
+    while first:
+        yield first
+        first = file.read(size)
+
+
+def _gunzip(file: BinaryIO, log: IssueLog, size: int) -> Iterator[bytes]:
+    sniffed = False
+    pending = _member(b"", file, size)
+    while pending:
+        if not pending.startswith(_GZIP):
+            log.add("gzip_trailing_bytes", "bytes after the end of the gzip stream; ignored")
+            return
+        start, done = file.tell() - len(pending), 0
+        engine: Any = _gzip_engine.decompressobj(_ZIP_GZIP_WINDOW)
+        while not engine.eof:
+            try:
+                piece = engine.decompress(pending, size) if pending else engine.flush()
+            except (zlib.error, _gzip_engine.error) as error:
+                log.add("gzip_damaged", f"the gzip stream is damaged ({error}); read up to there")
+                yield from _before_damage(file, start, done)
+                return
+            if piece:
+                if not sniffed:
+                    _refuse_foreign(piece, Path(file.name))
+                    sniffed = True
+                done += len(piece)
+                yield piece
+            elif not pending and not engine.eof:
+                log.add("gzip_truncated", "the gzip stream ends early; read up to there")
+                return
+            if not engine.eof:
+                pending = engine.unconsumed_tail or file.read(size)
+        pending = _member(engine.unused_data, file, size)
+
+
+def _member(pending: bytes, file: BinaryIO, size: int) -> bytes:
+    """Return the beginning of another gzip member, at least its magic; some writers pad the end with zeros."""
+    pending = pending.lstrip(b"\0")
+    while len(pending) < len(_GZIP) and (more := file.read(size)):
+        pending = (pending + more).lstrip(b"\0")
+    return pending
+
+
+def _before_damage(file: BinaryIO, start: int, done: int) -> Iterator[bytes]:
+    """Yield what the gzip member at `start` holds between its first `done` bytes and its damage.
+
+    An engine that meets damage keeps what it had decompressed on the way there to itself: go there again in steps, each
+    from a copy of the engine, halved until a single byte fails. Without the checksum, which damages nothing before it.
+    """
+    file.seek(start)
+    engine, pending, step = zlib.decompressobj(_RAW_WINDOW), _behind_gzip_header(file.read(_STEP_BYTES)), _STEP_BYTES
+    while step and not engine.eof:
+        pending = pending or file.read(_STEP_BYTES)
+        before = engine.copy()
+        try:
+            piece = engine.decompress(pending, step)
+        except zlib.error:
+            engine, step = before, step // 2
+            continue
+        if not piece and not pending:
+            return
+        pending = engine.unconsumed_tail
+        if len(piece) > done:
+            yield piece[done:]
+        done = max(0, done - len(piece))
+
+
+def _behind_gzip_header(data: bytes) -> bytes:
+    """Return the compressed data behind the header of a gzip member (RFC 1952)."""
+    flags, at = data[3:4], 10
+    if not flags:
+        return b""
+    if flags[0] & 4:  # extra field
+        at += 2 + int.from_bytes(data[at : at + 2], "little")
+    for text in (8, 16):  # file name, comment
+        if flags[0] & text:
+            at = data.find(b"\0", at) + 1
+    return data[at + (flags[0] & 2) :]  # 2: checksum of the header
+
+
+def _refuse_foreign(head: bytes, path: Path) -> None:
+    for magic, what in _FOREIGN:
+        if head.startswith(magic):
+            msg = f"{path}: {what}"
+            raise NotATraceError(msg)
+    if b"\0" in head[:256]:
+        msg = (
+            f"{path}: binary data, not JSON (protobuf or Perfetto-native traces are not read; "
+            "export with prof.export_chrome_trace)"
+        )
+        raise NotATraceError(msg)

@@ -1,0 +1,63 @@
+"""A simulator of training jobs: Kineto traces whose truth is known.
+
+It is an oracle for everything else in this package, so it shares no code with it: a job (`Job`) is compiled
+into what each rank's host does, run in exact integer nanoseconds (`simulate`), and written as Kineto would
+write it, with the dependencies that really held (`Simulated.truth`).
+
+    >>> from htagraph.simulate import Job, ScaleKernels, simulate
+    >>> job = Job(ranks=2, steps=2, layers=2)
+    >>> slower = job.model_copy(update={"changes": (ScaleKernels(name="*gemm*", factor=2.0),)})
+    >>> simulate(slower).mean_step_ns > simulate(job).mean_step_ns
+    True
+"""
+
+from htagraph.simulate.changes import (
+    Change,
+    RemoveKernels,
+    RemoveSync,
+    ScaleHost,
+    ScaleKernels,
+    ScaleLaunches,
+    ScaleLoader,
+    ScaleNetwork,
+    ScaleOptimizer,
+    SetNetwork,
+    SlowRank,
+)
+from htagraph.simulate.codes import Category
+from htagraph.simulate.job import Era, Job
+from htagraph.simulate.regimes import REGIMES, demo_job, scale_job
+from htagraph.simulate.simulated import RankEvents, Simulated, simulate, write_stream
+from htagraph.simulate.truth import MOMENTS, Clock, Collective, Dependency, Member, Step, Truth, read_truth
+
+__all__ = [
+    "MOMENTS",
+    "REGIMES",
+    "Category",
+    "Change",
+    "Clock",
+    "Collective",
+    "Dependency",
+    "Era",
+    "Job",
+    "Member",
+    "RankEvents",
+    "RemoveKernels",
+    "RemoveSync",
+    "ScaleHost",
+    "ScaleKernels",
+    "ScaleLaunches",
+    "ScaleLoader",
+    "ScaleNetwork",
+    "ScaleOptimizer",
+    "SetNetwork",
+    "Simulated",
+    "SlowRank",
+    "Step",
+    "Truth",
+    "demo_job",
+    "read_truth",
+    "scale_job",
+    "simulate",
+    "write_stream",
+]

@@ -1,0 +1,225 @@
+"""Durations: nominal, times the changes' factors, times keyed draws."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.simulate.changes import (
+    Change,
+    RemoveKernels,
+    RemoveSync,
+    ScaleHost,
+    ScaleKernels,
+    ScaleLaunches,
+    ScaleLoader,
+    ScaleNetwork,
+    ScaleOptimizer,
+    SetNetwork,
+    SlowRank,
+)
+from htagraph.simulate.codes import Device, Host, Op, Purpose
+from htagraph.simulate.draws import Float, Uint, mix, normal
+from htagraph.simulate.groups import Place
+from htagraph.simulate.job import Job
+from htagraph.simulate.template import Template
+
+Bool = npt.NDArray[np.bool_]
+_BLOCKING = (Op.HOLD, Op.EVENT_SYNC, Op.STREAM_SYNC, Op.DEVICE_SYNC)
+_WHAT = {"compute": Device.COMPUTE, "memcpy": Device.MEMCPY, "memset": Device.MEMSET}
+
+
+class Durations(NamedTuple):
+    """Integer ns per instruction of one (rank, step)."""
+
+    host: list[int]  # host time, or a call's own cost
+    latency: list[int]  # launch to earliest start; awaited end to return of a blocking call
+    device: list[int]  # of the device work; transfer of a collective
+    gap: list[int]  # after the work before on the stream; spread of a collective member's end
+    released: frozenset[int]  # blocking instructions that wait for nothing
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What changes and draws need to know of every instruction of a template, as columns."""
+
+    keys: Uint
+    host: npt.NDArray[np.int8]
+    device: npt.NDArray[np.int8]
+    host_ns: Float
+    latency_ns: Float
+    device_ns: Float
+    size: Float
+    gap_ns: Float
+    optimizer: Bool
+    blocking: Bool
+    names: list[str]  # innermost op
+    works: list[str]  # device work
+    calls: list[str]  # call
+    collective_keys: Uint
+    collective_base: Uint  # index of the collective's group
+
+
+def columns(job: Job, place: Place, template: Template) -> Columns:
+    """Lay a template out as columns, for the rank at `place`."""
+    code, events = template.instructions, template.events
+    device = np.array([i.device for i in code], np.int8)
+    together = device == Device.COLLECTIVE
+    index = [place.roles[i.role].index if i.role else 0 for i in code]
+    return Columns(
+        keys=np.array([i.key for i in code], np.uint64),
+        host=np.array([i.host for i in code], np.int8),
+        device=device,
+        host_ns=np.array([i.host_ns for i in code], np.float64),
+        latency_ns=np.array([i.latency_ns for i in code], np.float64),
+        device_ns=np.array([i.device_ns for i in code], np.float64),
+        size=np.array([_moved(i.kind, i.size, place.roles[i.role].ranks) if i.role else 0.0 for i in code], np.float64),
+        gap_ns=np.where(together, 0.0, job.kernel_gap_us * 1e3),
+        optimizer=np.array([i.optimizer for i in code], np.bool_),
+        blocking=np.array([i.op in _BLOCKING for i in code], np.bool_),
+        names=[i.name for i in code],
+        works=[events[i.work].name if i.work >= 0 and i.op is not Op.HOLD else "" for i in code],
+        calls=[events[i.call].name if i.call >= 0 else "" for i in code],
+        collective_keys=np.array([max(i.order, 0) for i in code], np.uint64),
+        collective_base=np.array(index, np.uint64),
+    )
+
+
+def _moved(kind: str, size: int, ranks: tuple[int, ...]) -> float:
+    """Return the bytes a rank's link carries, by ring algorithms."""
+    share = (len(ranks) - 1) / len(ranks)
+    return size * {
+        "all_reduce": 2 * share,
+        "all_gather": share,
+        "reduce_scatter": share,
+        "all_to_all": share,
+    }.get(kind, 1.0)
+
+
+@dataclass
+class _Factors:
+    """The running product of all changes for one (rank, step)."""
+
+    host: Float
+    latency: Float
+    device: Float
+    released: Bool
+    latency_us: float
+    gb_s: float
+    transfer: float = 1.0
+
+
+def draw(job: Job, rank: int, step: int, columns: Columns) -> Durations:
+    """Return the durations of one (rank, step); `step` counts from 0, and -1 is what follows the last."""
+    factors = _factors(job, rank, step, columns)
+    together = columns.device == Device.COLLECTIVE
+    transfer = (factors.latency_us * 1e3 + columns.size / factors.gb_s) * factors.transfer
+    base = _bases(job, rank, step)
+    noise = _noise(job, base[Purpose.DEVICE], columns.keys)
+    shared = np.uint64(mix(job.seed, 0, step, Purpose.TRAFFIC)) + columns.collective_base * np.uint64(
+        0x9E3779B97F4A7C15
+    )
+    noise = np.where(together, _noise(job, shared, columns.collective_keys), noise)
+    device = np.where(together, transfer, columns.device_ns * factors.device) * noise
+    spread = job.end_spread_us * 1e3 * np.minimum(np.abs(normal(base[Purpose.GAP], columns.keys)), 3.0) / 3.0
+    gap = columns.gap_ns * _noise(job, base[Purpose.GAP], columns.keys)
+    return Durations(
+        _ns(columns.host_ns * factors.host * _noise(job, base[Purpose.HOST], columns.keys)),
+        _ns(columns.latency_ns * factors.latency * _noise(job, base[Purpose.LATENCY], columns.keys)),
+        _ns(device),
+        _ns(np.where(together, spread, gap)),
+        frozenset(np.flatnonzero(factors.released).tolist()),
+    )
+
+
+def _bases(job: Job, rank: int, step: int) -> dict[Purpose, int]:
+    return {purpose: mix(job.seed, rank + 1, step, purpose) for purpose in Purpose}
+
+
+def _noise(job: Job, base: Uint | int, keys: Uint) -> Float:
+    """Return factors around 1, at least 0.1."""
+    return np.maximum(1.0 + job.jitter * normal(base, keys), 0.1)
+
+
+def _ns(values: Float) -> list[int]:
+    numbers: list[int] = np.rint(values).astype(np.int64).tolist()
+    return numbers
+
+
+def _factors(job: Job, rank: int, step: int, columns: Columns) -> _Factors:
+    count = len(columns.names)
+    factors = _Factors(
+        np.ones(count),
+        np.ones(count),
+        np.ones(count),
+        np.zeros(count, np.bool_),
+        job.network_latency_us,
+        job.network_gb_s,
+    )
+    for change in (*job.slow_ranks, *job.changes):
+        if _concerns(change, rank, step):
+            _apply(change, columns, factors)
+    return factors
+
+
+def _concerns(change: Change, rank: int, step: int) -> bool:
+    ranks = getattr(change, "ranks", None)
+    steps = getattr(change, "steps", None)
+    if isinstance(change, SlowRank) and change.rank != rank:
+        return False
+    return (ranks is None or rank in ranks) and (steps is None or step in steps)
+
+
+def _matching(names: list[str], glob: str) -> Bool:
+    if glob == "*":
+        return np.ones(len(names), np.bool_)
+    known = {name: fnmatchcase(name, glob) for name in set(names)}
+    return np.array([known[name] for name in names], np.bool_)
+
+
+def _apply(change: Change, columns: Columns, factors: _Factors) -> None:
+    """Multiply one change into the factors."""
+    host, device = columns.host, columns.device
+    if isinstance(change, ScaleKernels | RemoveKernels):
+        factors.device[_scaled_works(change, columns)] *= change.factor if isinstance(change, ScaleKernels) else 0.0
+    elif isinstance(change, ScaleHost):
+        factors.host[(host == Host.PROGRAM) & _matching(columns.names, change.op)] *= change.factor
+    elif isinstance(change, ScaleLaunches):
+        factors.host[host == Host.LAUNCH] *= change.factor
+        factors.latency[device != Device.NONE] *= change.latency_factor
+    elif isinstance(change, ScaleLoader):
+        factors.host[host == Host.LOADER] *= change.factor
+    elif isinstance(change, ScaleOptimizer):
+        factors.host[columns.optimizer] *= change.factor
+        factors.device[columns.optimizer] *= change.factor
+    elif isinstance(change, RemoveSync):
+        chosen = _matching(columns.calls, change.name) & _matching(columns.names, change.op)
+        factors.released |= columns.blocking & chosen
+    else:
+        _apply_place(change, columns, factors)
+
+
+def _scaled_works(change: ScaleKernels | RemoveKernels, columns: Columns) -> Bool:
+    chosen: Bool = _matching(columns.works, change.name) & (columns.device != Device.NONE)
+    if isinstance(change, ScaleKernels) and change.what != "any":
+        chosen &= columns.device == _WHAT[change.what]
+    return chosen
+
+
+def _apply_place(change: ScaleNetwork | SetNetwork | SlowRank, columns: Columns, factors: _Factors) -> None:
+    """Multiply a change of the network, or of one rank, into the factors."""
+    if isinstance(change, ScaleNetwork):
+        factors.transfer *= change.factor
+    elif isinstance(change, SetNetwork):
+        factors.latency_us = factors.latency_us if change.latency_us is None else change.latency_us
+        factors.gb_s = factors.gb_s if change.gb_s is None else change.gb_s
+    elif change.what == "kernels":
+        chosen = (columns.device == Device.COMPUTE) & _matching(columns.works, change.name)
+        factors.device[chosen] *= change.factor
+    elif change.what == "host":
+        busy = np.isin(columns.host, (Host.PROGRAM, Host.LAUNCH, Host.CALL))
+        factors.host[busy & _matching(columns.names, change.name)] *= change.factor
+    else:
+        factors.host[columns.host == Host.LOADER] *= change.factor

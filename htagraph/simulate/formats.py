@@ -1,0 +1,317 @@
+"""One `%` format per event: all that is known before the run is text, eight numbers are left open.
+
+The numbers, in this order: a flow's id; start, µs and its fraction; duration, µs and its fraction; and three
+that the event's kind decides (`Slot.numbers`). Where one is not wanted, `%.0s` swallows it.
+"""
+
+import json
+from dataclasses import dataclass
+from enum import IntEnum
+
+from htagraph.simulate.codes import Category
+from htagraph.simulate.group_args import Writer, group_args
+from htagraph.simulate.style import Style
+from htagraph.simulate.template import NONE, Event, Template
+
+_SMS = 108
+_SKIP = "%.0s"
+_OLD = {
+    Category.CPU_OP: "Operator",
+    Category.CUDA_RUNTIME: "Runtime",
+    Category.KERNEL: "Kernel",
+    Category.GPU_MEMCPY: "Memcpy",
+    Category.GPU_MEMSET: "Memset",
+}
+_HIP = {
+    "cudaLaunchKernel": "hipLaunchKernel",
+    "cudaLaunchKernelExC": "hipExtLaunchKernel",
+    "cuLaunchKernel": "hipModuleLaunchKernel",
+    "cudaStreamIsCapturing": "hipStreamIsCapturing",
+}
+
+
+class Counter(IntEnum):
+    """What a number counts; each step adds to it."""
+
+    CONSTANT = 0
+    EXTERNAL = 1
+    CORRELATION = 2
+    SEQUENCE = 3
+    FLOW = 4
+    FRAME = 5
+    INDEX = 6
+
+
+Number = tuple[Counter, int]
+ZERO: Number = (Counter.CONSTANT, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One line of the file: its format, which times it shows, and its numbers."""
+
+    text: str
+    time: int  # row of the times
+    numbers: tuple[Number, Number, Number, Number]  # the flow's id, and the last three
+    event: int = NONE  # the event it is
+    dynamic: bool = False  # holds names that each step fills in
+
+
+def quoted(text: str) -> str:
+    """Return text as JSON, safe inside a `%` format."""
+    return json.dumps(text).replace("%", "%%")
+
+
+def clock(style: Style) -> str:
+    """Return the format of one time, which takes µs and fraction."""
+    if not style.nanoseconds:
+        return f"%d{_SKIP}"
+    return "%d.%03d" if style.padded else "%d.%d"
+
+
+def envelope(writer: Writer, category: str, name: str, place: tuple[int | str, int | str], args: str) -> str:
+    """Return the format of a complete event; `args` is the inside of its arguments."""
+    time = clock(writer.style)
+    pid, tid = (json.dumps(part) for part in place)
+    body = f',\n    "args": {{\n      {args}\n    }}'
+    return (
+        f'  {{\n    "ph": "X", "cat": "{category}", "name": {quoted(name)}, '
+        f'"pid": {pid}, "tid": {tid},{_SKIP}\n'
+        f'    "ts": {time}, "dur": {time}{body}\n  }},\n'
+    )
+
+
+def category(writer: Writer, kind: Category) -> str:
+    """Return a category's name."""
+    return _OLD.get(kind, kind.name.lower()) if writer.style.old_categories else kind.name.lower()
+
+
+# host events
+
+
+def host_slot(writer: Writer, event: Event, row: int, index: int) -> Slot:
+    """Return the line of an op, annotation or Python frame; `index` is its place among the host's events."""
+    lane = (writer.pid, writer.thread(event.lane))
+    order: Number = (Counter.INDEX, index)
+    name = category(writer, event.category)
+    if event.category is Category.PYTHON_FUNCTION:
+        parent = "%d" if event.frame_parent != NONE else f"{_SKIP}null"
+        args = f'"Python id": %d, "Python parent id": {parent}, "Ev Idx": %d'
+        above = (Counter.FRAME, max(event.frame_parent, 0))
+        numbers = (ZERO, (Counter.FRAME, event.frame), above, order)
+        return Slot(envelope(writer, name, event.name, lane, args), row, numbers, row)
+    args = {"2021": _args_2021, "2022": _args_2022, "new": _args_new}[writer.style.op_args](writer, event)
+    text = envelope(writer, name, event.name + ("@STEP@" if event.name.endswith("Step#") else ""), lane, args)
+    numbers = (ZERO, (Counter.EXTERNAL, event.external), (Counter.SEQUENCE, max(event.sequence, 0)), order)
+    return Slot(text, row, numbers, row, dynamic="@" in text)
+
+
+def _sequence(event: Event) -> str:
+    if event.sequence == NONE:
+        return _SKIP
+    return f', "Sequence number": %d, "Fwd thread id": {int(event.forward != NONE)}'
+
+
+def _shapes(writer: Writer, event: Event, *, dims: str = "Input Dims", types: str = "Input type") -> str:
+    if not writer.job.record_shapes:
+        return ""
+    shapes = f"[{event.shape}]" if event.shape else "[]"
+    count = event.shape.count("]")
+    kinds = json.dumps(["long int" if "512]" in event.shape and count == 1 else "c10::BFloat16"] * count)
+    return f', "{types}": {kinds}, "{dims}": {shapes}'
+
+
+def _args_new(writer: Writer, event: Event) -> str:
+    group = ""
+    if event.role and writer.job.group_args and writer.style.groups != "no":
+        group = ", " + group_args(writer, event, on_host=True)
+    function = ', "Record function id": 0'
+    return f'"External id": %d{function}{_sequence(event)}{group}{_shapes(writer, event)}, "Ev Idx": %d'
+
+
+def _args_2022(writer: Writer, event: Event) -> str:
+    return (
+        f'"Trace name": "PyTorch Profiler", "Trace iteration": 0,\n      '
+        f'"External id": %d{_sequence(event)}, '
+        f'"Profiler Event Index": %d{_shapes(writer, event)}, "Module Hierarchy": "", "Call stack": ""'
+    )
+
+
+def _args_2021(writer: Writer, event: Event) -> str:
+    shapes = f"[{event.shape}]" if writer.job.record_shapes else "[]"
+    return (
+        f'"Input dims": {shapes}, "Input type": [], "Input names": [],\n      '
+        '"Output dims": [], "Output type": [], '
+        f'"Output names": [],\n      "Device": 0, "External id": %d{_sequence(event)}, '
+        f'"Extra arguments": [],{_SKIP}\n'
+        '      "Trace name": "PyTorch Profiler", "Trace iteration": 0'
+    )
+
+
+def forward_backward(writer: Writer, event: Event, row: int) -> Slot:
+    """Return the flow line from a forward op, or to its backward op."""
+    end = event.forward != NONE
+    name = "fwdbwd" if writer.style.op_args == "new" else "fwd_bwd"
+    kind = "fwdbwd" if writer.style.op_args == "new" else "forward_backward"
+    text = _flow(writer, "f" if end else "s", (writer.pid, writer.thread(event.lane)), (kind, name))
+    return Slot(text, row, ((Counter.FLOW, event.flow), ZERO, ZERO, ZERO))
+
+
+def _flow(writer: Writer, phase: str, place: tuple[int, int], names: tuple[str, str]) -> str:
+    bind = ', "bp": "e"' if phase == "f" or writer.style.op_args != "new" else ""
+    time = clock(writer.style)
+    return (
+        f'  {{\n    "ph": "{phase}", "id": %d, "pid": {place[0]}, "tid": {place[1]}, '
+        f'"ts": {time},{_SKIP * 5}\n'
+        f'    "cat": "{names[0]}", "name": "{names[1]}"{bind}\n  }},\n'
+    )
+
+
+# calls and device work
+
+
+def call_name(writer: Writer, name: str) -> str:
+    """Return a runtime call's name on the job's device."""
+    if writer.job.device == "cuda":
+        return name
+    return _HIP.get(name, "hip" + name[4:])
+
+
+def _linked(writer: Writer, template: Template, event: Event) -> tuple[str, Number]:
+    """Return the `External id` part of a call's or work's arguments, and its number."""
+    if not writer.style.linked:
+        return '"External id": %d, ', (Counter.CORRELATION, event.correlation)
+    if event.parent == NONE:
+        return _SKIP, ZERO
+    return '"External id": %d, ', (Counter.EXTERNAL, template.events[event.parent].external)
+
+
+def call_slot(writer: Writer, template: Template, row: int) -> Slot:
+    """Return the line of a runtime or driver call."""
+    event = template.events[row]
+    linked, external = _linked(writer, template, event)
+    code = "cbid" if writer.job.device == "cuda" else "cid"
+    kind = Category.CUDA_RUNTIME if writer.job.device == "rocm" else event.category
+    args = f'{linked}"{code}": {event.cbid}, "correlation": %d{_SKIP}'
+    text = envelope(
+        writer,
+        category(writer, kind),
+        call_name(writer, event.name),
+        (writer.pid, writer.thread(event.lane)),
+        args,
+    )
+    return Slot(text, row, (ZERO, external, (Counter.CORRELATION, event.correlation), ZERO), row)
+
+
+def work_slot(writer: Writer, template: Template, row: int) -> Slot:
+    """Return the line of a kernel, memcpy or memset."""
+    event = template.events[row]
+    linked, external = _linked(writer, template, event)
+    stream = writer.stream(event.lane)
+    if writer.job.device == "rocm":
+        args = linked + _rocm_args(event, row, writer.device, stream)
+    elif event.category is Category.KERNEL:
+        args = linked + _kernel_args(writer, event, stream)
+    else:
+        args = (
+            f'{linked}"device": {writer.device}, "context": 1,\n      '
+            f'"stream": {stream}, "correlation": %d,\n'
+            f'      "bytes": {event.size}, "memory bandwidth (GB/s)": @BANDWIDTH:{row}@{_SKIP}'
+        )
+    if event.role and writer.job.group_args and writer.style.groups in ("name", "seq"):
+        args += ", " + group_args(writer, event, on_host=False)
+    text = envelope(writer, category(writer, event.category), event.name, (writer.device, stream), args)
+    numbers = (ZERO, external, (Counter.CORRELATION, event.correlation), ZERO)
+    return Slot(text, row, numbers, row, dynamic="@" in text)
+
+
+def _kernel_args(writer: Writer, event: Event, stream: int) -> str:
+    kernel = event.kernel
+    assert kernel is not None
+    blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2] / _SMS
+    warps = blocks * ((kernel.block[0] * kernel.block[1] * kernel.block[2] + 31) // 32)
+    graphs = ', "graph id": 0, "graph node id": 0' if writer.style.graphs else ""
+    return (
+        f'"queued": 0, "device": {writer.device}, "context": 1,\n      '
+        f'"stream": {stream}, "correlation": %d,\n'
+        f'      "registers per thread": {kernel.registers},\n      "shared memory": {kernel.shared},\n'
+        f'      "blocks per SM": {blocks:.6f},\n      "warps per SM": {warps:.6f},\n'
+        f'      "grid": {list(kernel.grid)},\n      "block": {list(kernel.block)},\n'
+        f'      "est. achieved occupancy %%": {min(round(warps / 64 * 100), 100)}{graphs}{_SKIP}'
+    )
+
+
+def _rocm_args(event: Event, row: int, device: int, stream: int) -> str:
+    if event.kernel is None:
+        kind = event.name.split("(")[-1].split(" ")[0]
+        return (
+            f'"device": {device}, "stream": {stream}, "correlation": %d, "kind": "{kind}",\n'
+            f'      "bytes": {event.size}, "memory bandwidth (GB/s)": @BANDWIDTH:{row}@{_SKIP}'
+        )
+    grid, block = list(event.kernel.grid), list(event.kernel.block)
+    return (
+        f'"device": {device}, "stream": {stream},\n      "correlation": %d, "kind": "Dispatch Kernel",\n'
+        f'      "grid": {grid},\n      "block": {block}{_SKIP}'
+    )
+
+
+_STARTS = (
+    "cudaLaunchKernel",
+    "cudaLaunchKernelExC",
+    "cuLaunchKernel",
+    "cudaMemcpyAsync",
+    "cudaMemsetAsync",
+    "cudaStreamSynchronize",
+    "cudaDeviceSynchronize",
+    "cudaStreamWaitEvent",
+)
+
+
+def launch_flow(writer: Writer, event: Event, row: int) -> Slot:
+    """Return the flow line of a call or of device work; those of calls that launch nothing dangle."""
+    if event.category.on_device:
+        place, phase = (writer.device, writer.stream(event.lane)), "f"
+    else:
+        place, phase = (writer.pid, writer.thread(event.lane)), "s" if event.name in _STARTS else "f"
+    return Slot(
+        _flow(writer, phase, place, writer.style.flow),
+        row,
+        ((Counter.CORRELATION, event.correlation), ZERO, ZERO, ZERO),
+    )
+
+
+def sync_slot(writer: Writer, template: Template, call: int, row: int) -> Slot:
+    """Return the cuda_sync line of a waiting call, whose times are in `row`."""
+    event = template.events[call]
+    linked, external = _linked(writer, template, event)
+    stream = writer.stream(event.stream) if event.stream != NONE else NONE
+    args = f'{linked}"cuda_sync_kind": "{event.kind}", '
+    record: Number = ZERO
+    if event.record != NONE:
+        recorded = template.events[event.record]
+        record = (Counter.CORRELATION, recorded.correlation)
+        args += (
+            f'"wait_on_stream": {writer.stream(recorded.stream)}, "wait_on_cuda_event_record_corr_id": %d, '
+            f'"wait_on_cuda_event_id": {8 + event.slot % 64}, '
+        )
+    else:
+        args += _SKIP
+    args += f'"stream": {stream}, "correlation": %d, "device": {writer.device}, "context": 1'
+    lane = _sync_lane(writer, event.kind, stream)
+    text = envelope(writer, "cuda_sync", event.kind, (writer.device, lane), args)
+    return Slot(text, row, (ZERO, external, record, (Counter.CORRELATION, event.correlation)))
+
+
+def _sync_lane(writer: Writer, kind: str, stream: int) -> int:
+    if not writer.style.absolute_stream:
+        return stream
+    return stream + 1_000_000 if kind == "Stream Sync" else abs(stream)
+
+
+def annotation_slot(writer: Writer, template: Template, annotation: int, lane: int, row: int) -> Slot:
+    """Return the gpu_user_annotation of an annotation on one stream."""
+    event = template.events[annotation]
+    name = event.name + ("@STEP@" if event.name.endswith("Step#") else "")
+    args = f'"External id": %d{_SKIP * 2}'
+    text = envelope(writer, "gpu_user_annotation", name, (writer.device, writer.stream(lane)), args)
+    return Slot(text, row, (ZERO, (Counter.EXTERNAL, event.external), ZERO, ZERO), dynamic="@" in text)

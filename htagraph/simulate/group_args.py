@@ -1,0 +1,96 @@
+"""The rank that writes, and the arguments of its collectives."""
+
+from dataclasses import dataclass
+
+from htagraph.simulate.catalogue import COLLECTIVES
+from htagraph.simulate.groups import Group, Place
+from htagraph.simulate.job import Job
+from htagraph.simulate.rank import STREAMS
+from htagraph.simulate.style import Style
+from htagraph.simulate.template import Event
+
+_STREAM_IDS = tuple(STREAMS.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """What every format of one rank needs."""
+
+    job: Job
+    style: Style
+    place: Place
+
+    @property
+    def pid(self) -> int:
+        """The rank's process."""
+        return 41_000 + 173 * self.place.rank
+
+    @property
+    def device(self) -> int:
+        """The rank's GPU on its host."""
+        return self.place.rank % self.job.gpus_per_node
+
+    def thread(self, lane: int) -> int:
+        """Return a host thread's id."""
+        return self.pid + lane * 137
+
+    def stream(self, lane: int) -> int:
+        """Return a stream's id."""
+        number = _STREAM_IDS[lane]
+        return number - 7 if self.job.device == "rocm" else number
+
+
+def group_args(writer: Writer, event: Event, *, on_host: bool) -> str:
+    """Return the arguments of a collective, on its op or its kernel."""
+    group = writer.place.roles[event.role]
+    mode = writer.style.groups
+    count = event.size // 2
+    size = len(group.ranks)
+    sent, received = {
+        "all_gather": (count // size, count),
+        "reduce_scatter": (count, count // size),
+    }.get(event.kind, (count, count))
+    parts = [
+        f'"Collective name": "{COLLECTIVES[event.kind].recorded}"',
+        f'"In msg nelems": {sent}',
+        f'"Out msg nelems": {received}',
+        f'"Group size": {size}',
+        '"dtype": "BFloat16"',
+    ]
+    if mode != "id":
+        parts += ['"In split size": "[]"', '"Out split size": "[]"']
+    if mode == "id":
+        parts.append(f'"Process Group ID": {group.index}')
+    else:
+        parts += [
+            f'"Process Group Name": "{group.name}"',
+            f'"Process Group Description": "{group.description}"',
+        ]
+    parts.append(f'"Process Group Ranks": "{ranks_text(group.ranks)}"')
+    return ", ".join(parts + _more_group_args(writer, event, group, on_host=on_host))
+
+
+def _more_group_args(writer: Writer, event: Event, group: Group, *, on_host: bool) -> list[str]:
+    parts = []
+    if event.kind in ("send", "recv"):
+        other = next(rank for rank in group.ranks if rank != writer.place.rank)
+        source, target = (writer.place.rank, other) if event.kind == "send" else (other, writer.place.rank)
+        parts += [f'"Src Rank": {source}', f'"Dst Rank": {target}']
+    if on_host:
+        stride = group.ranks[1] - group.ranks[0] if len(group.ranks) > 1 else 1
+        parts += [f'"Global rank start": {group.ranks[0]}', f'"Global rank stride": {stride}']
+        parts += [f'"Rank": {group.ranks.index(writer.place.rank)}'] if writer.style.groups == "seq" else []
+    if writer.style.groups == "seq":
+        parts += [
+            f'"Seq": @SEQ:{event.role}:{event.order}@',
+            f'"Comms Id": @COMMS:{event.role}:{event.order}@',
+        ]
+        parts += ['"Is asynchronized op": 1'] if on_host else []
+    return parts
+
+
+def ranks_text(ranks: tuple[int, ...]) -> str:
+    """Return a list of ranks as PyTorch writes it: at most 30, then dots and the last."""
+    if len(ranks) <= 30:
+        return str(list(ranks))
+    return f"[{', '.join(map(str, ranks[:29]))}, ..., {ranks[-1]}]"

@@ -1,0 +1,151 @@
+"""The description of a training job: everything the simulator needs to know, with units."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from htagraph.simulate.changes import Change, SlowRank
+
+Era = Literal["2021", "2022", "2024-03", "2024-04", "2024", "2026"]
+
+
+class Job(BaseModel):
+    """A training job on simulated GPUs.
+
+    Example:
+        >>> Job(ranks=4, parallelism="tensor").sizes
+        (1, 4, 1)
+        >>> Job(ranks=8, tp=2, pp=2).sizes
+        (2, 2, 2)
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # shape of the job
+    ranks: int = Field(8, ge=1, description="processes, one GPU each")
+    steps: int = Field(4, ge=1, description="training steps recorded")
+    first_step: int = Field(5, ge=0, description="number in the first ProfilerStep#N")
+    layers: int = Field(4, ge=1, description="transformer layers in the whole model")
+    parallelism: Literal["data", "tensor", "pipeline"] = Field(
+        "data", description="what all ranks do together, unless tp or pp is given"
+    )
+    tp: int | None = Field(None, ge=1, description="ranks that share each layer")
+    pp: int | None = Field(None, ge=1, description="pipeline stages")
+    data_strategy: Literal["ddp", "fsdp"] = Field(
+        "ddp",
+        description="ddp: bucketed all-reduce; fsdp: all-gather before each layer, reduce-scatter after it",
+    )
+    buckets: int = Field(4, ge=1, description="gradient buckets of ddp; at most one per layer is used")
+    microbatches: int = Field(4, ge=1, description="micro-batches per step of a pipeline (schedule 1F1B)")
+    all_to_all: bool = Field(
+        default=False, description="exchange embeddings by all-to-all before forward and after backward"
+    )
+    broadcast_buffers: bool = Field(
+        default=False, description="broadcast the model's buffers from rank 0 before forward"
+    )
+    optimizer: Literal["foreach", "loop", "fused"] = Field(
+        "foreach",
+        description="how AdamW launches: many tensors per kernel; a kernel per tensor and op; one for all",
+    )
+    clip_grad: bool = Field(default=False, description="clip the gradients' norm, on the device")
+    triton: bool = Field(default=False, description="the activation is a Triton kernel, launched by cuLaunchKernel")
+
+    # what things cost
+    kernel_us: float = Field(
+        120.0, gt=0, description="duration of a layer's large matrix product, µs; others are shares"
+    )
+    host_us_per_op: float = Field(7.0, ge=0, description="host work of one op that launches, µs")
+    python_us: float = Field(5.0, ge=0, description="Python between two ops, µs")
+    launch_us: float = Field(4.5, ge=0, description="own cost of a launch, µs")
+    call_us: float = Field(1.0, ge=0, description="own cost of an event record, stream wait and the like, µs")
+    sync_us: float = Field(2.5, ge=0, description="own cost of a blocking call with nothing pending, µs")
+    launch_latency_us: float = Field(5.5, ge=0, description="start of a launch to the earliest start of its work, µs")
+    kernel_gap_us: float = Field(0.9, ge=0, description="end of a work to the start of the next on its stream, µs")
+    event_latency_us: float = Field(0.8, ge=0, description="end of an awaited work to the start of the waiting one, µs")
+    sync_return_us: float = Field(
+        4.0, ge=0, description="end of the awaited work to the return of the blocking call, µs"
+    )
+    thread_wake_us: float = Field(12.0, ge=0, description="hand-over between main and backward thread, µs")
+    loader_us: float = Field(150.0, ge=0, description="wait for the data loader per step, µs")
+    batch_mb: float = Field(2.0, gt=0, description="input copied to the device per step, 10^6 bytes")
+    input_memory: Literal["pinned", "pageable"] = Field(
+        "pinned", description="host memory of the input; pageable blocks"
+    )
+    synchronize: Literal["never", "step"] = Field(
+        "never", description="step: torch.cuda.synchronize() at the end of each step, as timing loops do"
+    )
+    gathers_ahead: int = Field(
+        2,
+        ge=1,
+        description="fsdp: layers gathered and not yet freed when the host blocks (limit_all_gathers)",
+    )
+    item: Literal["none", "pinned", "pageable"] = Field(
+        "pageable", description="loss.item() at the end of a step: absent, or through which host memory"
+    )
+    pcie_gb_s: float = Field(20.0, gt=0, description="bandwidth between host and device, 10^9 bytes/s")
+    network_latency_us: float = Field(18.0, ge=0, description="latency of a collective, µs")
+    network_gb_s: float = Field(120.0, gt=0, description="bandwidth of each rank, 10^9 bytes/s")
+    layer_mb: float = Field(25.0, gt=0, description="gradients (or parameters) of one layer, 10^6 bytes")
+    activation_mb: float = Field(
+        8.0, gt=0, description="activations sent between ranks by tensor or pipeline, 10^6 bytes"
+    )
+    end_spread_us: float = Field(1.5, ge=0, description="spread of the members' ends of one collective, µs")
+    queue_depth: int = Field(1024, ge=1, description="works outstanding on a stream when a launch blocks")
+    jitter: float = Field(0.03, ge=0, le=0.25, description="relative standard deviation of every duration")
+    start_skew_us: float = Field(30.0, ge=0, description="largest difference of the ranks' first moments, µs")
+    seed: int = Field(0, ge=0, description="seed of every draw")
+    slow_ranks: tuple[SlowRank, ...] = Field((), description="the stragglers of the job as it was recorded")
+    changes: tuple[Change, ...] = Field((), description="changes applied on top, left to right")
+
+    # how it is recorded
+    era: Era = Field("2026", description="which Kineto wrote the files")
+    device: Literal["cuda", "rocm"] = Field("cuda", description="whose names and arguments")
+    cuda_sync: bool = Field(default=True, description="write cuda_sync events (never by rocm, nor before 2024)")
+    group_args: bool = Field(default=True, description="write process-group arguments on collectives")
+    flows: bool = Field(default=True, description="write launch and forward-backward flows")
+    record_shapes: bool = Field(default=False, description="write input shapes")
+    with_stack: bool = Field(default=False, description="write python_function events")
+    gpus_per_node: int = Field(8, ge=1, description="ranks per host")
+    clock_offsets_us: tuple[float, ...] = Field(
+        (), description="added to every timestamp of rank i, µs; missing ones are 0"
+    )
+    clock_drift_ppm: tuple[float, ...] = Field(
+        (), description="speed error of rank i's clock, 10^-6; missing ones are 0"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "Job":
+        data, tensor, stages = self.sizes
+        if data * tensor * stages != self.ranks:
+            message = f"ranks={self.ranks} is not divisible by tp={tensor} times pp={stages}"
+            raise ValueError(message)
+        if stages > self.layers:
+            message = f"layers={self.layers} cannot fill pp={stages} stages; give at least {stages} layers"
+            raise ValueError(message)
+        if any(slow.rank >= self.ranks for slow in self.slow_ranks):
+            message = f"slow_ranks names a rank beyond the last one, {self.ranks - 1}"
+            raise ValueError(message)
+        return self
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Ranks in the data, tensor and pipeline direction."""
+        given = self.tp is not None or self.pp is not None
+        tensor = self.tp or (self.ranks if self.parallelism == "tensor" and not given else 1)
+        stages = self.pp or (self.ranks if self.parallelism == "pipeline" and not given else 1)
+        return self.ranks // (tensor * stages) or 1, tensor, stages
+
+    def stage_layers(self, stage: int) -> range:
+        """Return the layers of a pipeline stage; the first stages take what does not divide."""
+        stages = self.sizes[2]
+        share, rest = divmod(self.layers, stages)
+        first = stage * share + min(stage, rest)
+        return range(first, first + share + (stage < rest))
+
+    def offset_ns(self, rank: int) -> int:
+        """Return the constant error of a rank's clock, ns."""
+        return round(self.clock_offsets_us[rank] * 1000) if rank < len(self.clock_offsets_us) else 0
+
+    def drift(self, rank: int) -> float:
+        """Return the relative speed error of a rank's clock."""
+        return self.clock_drift_ppm[rank] * 1e-6 if rank < len(self.clock_drift_ppm) else 0.0

@@ -1,0 +1,280 @@
+"""What a rank does in one step: forward, backward, optimizer, as PyTorch's eager mode does it."""
+
+from htagraph.simulate import catalogue
+from htagraph.simulate.catalogue import BackwardOp, LayerOp
+from htagraph.simulate.codes import Category, Host, Op
+from htagraph.simulate.communication import activation_bytes, arrive, bucket_ends, exchange, gather
+from htagraph.simulate.groups import Place
+from htagraph.simulate.job import Job
+from htagraph.simulate.optimizer import optimizer
+from htagraph.simulate.rank import STREAM_INDEX, Done, Rank
+from htagraph.simulate.template import MAIN, Builder, Event, Template
+
+STEP_NAME = "ProfilerStep#"
+
+
+def step(job: Job, place: Place) -> Template:
+    """Compile one training step of a rank."""
+    build = Builder(STREAM_INDEX, job.with_stack)
+    rank = Rank(job, place, build)
+    build.section("step")
+    with build.annotation(STEP_NAME, 4e3), build.frame("train.py(61): train_step"):
+        inputs(rank)
+        schedule(rank)
+        optimizer(rank)
+        report(rank)
+    build.section("between steps")
+    rank.python()
+    return build.finish()
+
+
+def epilogue(job: Job) -> Template:
+    """Compile what the profiler does after the last step: wait for the device."""
+    build = Builder(STREAM_INDEX)
+    build.section("epilogue")
+    build.synchronize(Op.DEVICE_SYNC, job.sync_us * 1e3, job.sync_return_us * 1e3)
+    return build.finish()
+
+
+def inputs(rank: Rank) -> None:
+    """Wait for the data loader, clear the gradients, copy the batch to the device."""
+    job, build = rank.job, rank.build
+    build.section("inputs")
+    with build.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 2e3):
+        build.work(job.loader_us * 1e3, Host.LOADER)
+    rank.python()
+    with build.annotation("Optimizer.zero_grad#AdamW.zero_grad", 6e3):
+        rank.python()
+    rank.python()
+    if rank.place.stage == 0:
+        pageable = job.input_memory == "pageable"
+        memory = "Pageable" if pageable else "Pinned"
+        with (
+            build.named("aten::to", rank.host_ns * 0.3),
+            build.named("aten::_to_copy", rank.host_ns * 0.4),
+            build.named("aten::copy_", rank.host_ns * 0.6, shape="[8, 512], [8, 512]"),
+        ):
+            rank.copy(f"HtoD ({memory} -> Device)", round(job.batch_mb * 1e6))
+            if pageable:
+                build.hold(job.sync_return_us * 1e3)
+                build.synchronize(Op.STREAM_SYNC, job.sync_us * 1e3, job.sync_return_us * 1e3)
+    with build.named("aten::zeros", rank.host_ns * 0.5), build.named("aten::zero_", rank.host_ns * 0.4):
+        rank.memset(4096)
+    rank.python()
+
+
+def schedule(rank: Rank) -> None:
+    """Run the micro-batches: one forward and backward, or a pipeline's 1F1B order."""
+    job = rank.job
+    stages = job.sizes[2]
+    if stages == 1:
+        backward(rank, 0, forward(rank, 0), last=True)
+        return
+    warm = min(stages - 1 - rank.place.stage, job.microbatches)
+    waiting = [(m, forward(rank, m)) for m in range(warm)]
+    for micro in range(warm, job.microbatches):
+        waiting.append((micro, forward(rank, micro)))
+        oldest, done = waiting.pop(0)
+        backward(rank, oldest, done, last=oldest == job.microbatches - 1)
+    for micro, done in waiting:
+        backward(rank, micro, done, last=micro == job.microbatches - 1)
+
+
+def forward(rank: Rank, micro: int) -> list[Done]:
+    """Run the stage's layers forward, and return what backward has to undo."""
+    job, build, roles = rank.job, rank.build, rank.place.roles
+    done: list[Done] = []
+    build.section(f"micro-batch {micro} forward begins")
+    wrapped = "DistributedDataParallel.forward" if "dp" in roles else "forward"
+    with build.annotation(wrapped, 5e3), build.frame("nn.Module: Transformer_0"):
+        if job.broadcast_buffers and "dp" in roles:
+            exchange(rank, "dp", "broadcast", 65536)
+        if "forward_in" in roles:
+            exchange(rank, "forward_in", "recv", activation_bytes(job))
+        else:
+            embed(rank, done)
+        layers = job.stage_layers(rank.place.stage)
+        run_layers(rank, micro, layers, done)
+        build.section(f"micro-batch {micro} forward ends")
+        if "forward_out" in roles:
+            exchange(rank, "forward_out", "send", activation_bytes(job), wait=False)
+        else:
+            for op in catalogue.LOSS:
+                forward_op(rank, op, done)
+    return done
+
+
+def run_layers(rank: Rank, micro: int, layers: range, done: list[Done]) -> None:
+    """Run layers forward; with fsdp, gather one layer ahead, and block while too many are gathered."""
+    build = rank.build
+    gathered = {layers[0]: gather(rank, layers[0], f"{micro} forward")}
+    used: dict[int, int] = {}
+    for layer in layers:
+        if layer + 1 in layers:
+            await_free(rank, used.get(layer + 1 - rank.job.gathers_ahead))
+            gathered[layer + 1] = gather(rank, layer + 1, f"{micro} forward")
+        build.section(f"micro-batch {micro} layer {layer} forward")
+        slot = gathered.pop(layer)
+        arrive(rank, slot)
+        with build.frame(f"nn.Module: Block_{layer}"):
+            for op in catalogue.LAYER:
+                forward_op(rank, op, done)
+        if slot is not None:
+            used[layer] = build.record("compute", rank.job.call_us * 1e3)
+
+
+def await_free(rank: Rank, slot: int | None) -> None:
+    """Block the host until a layer's gathered parameters are free again."""
+    if slot is not None:
+        rank.build.synchronize(Op.EVENT_SYNC, rank.job.sync_us * 1e3, rank.job.sync_return_us * 1e3, slot=slot)
+
+
+def embed(rank: Rank, done: list[Done]) -> None:
+    """Look up the embeddings, exchanging them between ranks if they are spread."""
+    forward_op(rank, catalogue.EMBED, done)
+    if rank.job.all_to_all and "dp" in rank.place.roles:
+        exchange(rank, "dp", "all_to_all", activation_bytes(rank.job))
+
+
+def forward_op(rank: Rank, op: LayerOp, done: list[Done]) -> None:
+    """Run one differentiable op: its nested ops, its kernel, and the all-reduce of tensor parallelism."""
+    job, build = rank.job, rank.build
+    module = f"nn.Module: {op.module}_{len(done)}" if op.module else f"torch/nn/functional.py(90): {op.path[0][6:]}"
+    rank.python()
+    with build.frame(module):
+        sequence, flow = build.sequences, build.flows
+        build.sequences += 1
+        build.flows += 1
+        event = nested(rank, op, op.path, sequence, flow)
+    done.append(Done(op, sequence, event, flow, "tp" in rank.place.roles and op.reduce_backward))
+    if op.reduce_forward and "tp" in rank.place.roles:
+        exchange(rank, "tp", "all_reduce", activation_bytes(job))
+
+
+def nested(rank: Rank, op: LayerOp, path: tuple[str, ...], sequence: int, flow: int) -> int:
+    """Run the ops of `path`, each inside the one before; return the innermost one's event."""
+    job, build = rank.job, rank.build
+    inner = len(path) == 1
+    event = Event(Category.CPU_OP, path[0], MAIN, sequence=sequence, shape=op.shape, flow=flow if inner else -1)
+    with build.op(event, rank.host_ns * (1.0 if inner else 0.35)) as index:
+        if path[0] == "aten::linear":
+            transpose(rank)
+        if not inner:
+            return nested(rank, op, path[1:], sequence, flow)
+        triton = job.triton and path[0] == "aten::gelu"
+        kernel = catalogue.TRITON_GELU if triton else op.kernel
+        rank.kernel(kernel, op.share * job.kernel_us, "cuLaunchKernel" if triton else "cudaLaunchKernel")
+        return index
+
+
+def transpose(rank: Rank) -> None:
+    """Turn a weight: three ops on the host that launch nothing."""
+    cost = rank.host_ns * 0.12
+    named = rank.build.named
+    with named("aten::t", cost), named("aten::transpose", cost), named("aten::as_strided", cost):
+        pass
+
+
+def backward(rank: Rank, micro: int, done: list[Done], *, last: bool) -> None:
+    """Run backward of one micro-batch on the backward thread; the last one reduces the gradients."""
+    job, build, roles = rank.job, rank.build, rank.place.roles
+    build.section(f"micro-batch {micro} backward begins")
+    rank.python()
+    if "backward_in" in roles:
+        exchange(rank, "backward_in", "recv", activation_bytes(job))
+    else:
+        with (
+            build.named("aten::ones_like", rank.host_ns * 0.4),
+            build.named("aten::fill_", rank.host_ns * 0.6),
+        ):
+            rank.kernel(catalogue.FILL, 0.01 * job.kernel_us + 1.0)
+    with build.frame("torch/autograd/__init__.py(200): backward"):
+        build.spawn(job.thread_wake_us * 1e3)
+        backward_thread(rank, micro, done, last=last)
+        build.join(job.thread_wake_us * 1e3)
+    if "backward_out" in roles:
+        exchange(rank, "backward_out", "send", activation_bytes(job), wait=False)
+
+
+def backward_thread(rank: Rank, micro: int, done: list[Done], *, last: bool) -> None:
+    """Undo the forward ops in reverse order, reducing gradients as their buckets fill."""
+    job, build = rank.job, rank.build
+    layers = job.stage_layers(rank.place.stage)
+    size = len(catalogue.LAYER)
+    embedded = rank.place.stage == 0
+    full = bucket_ends(job, layers)
+    reduced: list[int] = []
+    for position in range(len(done) - 1, -1, -1):
+        inside, index = divmod(position - embedded, size)
+        layer = layers[min(max(inside, 0), len(layers) - 1)]
+        build.section(f"micro-batch {micro} backward op {position - embedded - len(layers) * size} of layer {layer}")
+        if index == size - 1 and 0 <= inside < len(layers):
+            arrive(rank, gather(rank, layer, f"{micro} backward"))
+        first = index == 0 and position >= embedded
+        filled = full.get(layer, 0) if first and last else 0
+        reduced += undo(rank, done[position], filled)
+    build.section(f"micro-batch {micro} backward ends")
+    if job.all_to_all and embedded and "dp" in rank.place.roles:
+        exchange(rank, "dp", "all_to_all", activation_bytes(job))
+    for slot in reduced:
+        build.wait("compute", slot, job.call_us * 1e3)
+
+
+def undo(rank: Rank, done: Done, filled: int) -> list[int]:
+    """Run one autograd node and the accumulation of its gradients; reduce `filled` bytes at its end."""
+    build = rank.build
+    node = f"autograd::engine::evaluate_function: {done.op.node}"
+    outer = Event(Category.CPU_OP, node, 0, sequence=done.sequence, forward=done.event)
+    inner = Event(Category.CPU_OP, done.op.node, 0, sequence=done.sequence, forward=done.event, flow=done.flow)
+    with build.op(outer, rank.host_ns * 0.5), build.op(inner, rank.host_ns * 0.3):
+        for op in done.op.backward:
+            backward_op(rank, op)
+        if done.reduce:
+            exchange(rank, "tp", "all_reduce", activation_bytes(rank.job))
+    slots: list[int] = []
+    for parameter in range(done.op.parameters):
+        slots += accumulate(rank, filled if parameter == done.op.parameters - 1 else 0)
+    return slots
+
+
+def backward_op(rank: Rank, op: BackwardOp) -> None:
+    """Run one op of an autograd node with its kernel."""
+    with rank.build.named(op.name, rank.host_ns * 0.8, shape=op.shape):
+        rank.kernel(op.kernel, op.share * rank.job.kernel_us)
+
+
+def accumulate(rank: Rank, filled: int) -> list[int]:
+    """Add one parameter's gradient; if that fills a bucket (of `filled` bytes), reduce it."""
+    build, job = rank.build, rank.job
+    name = "torch::autograd::AccumulateGrad"
+    with (
+        build.named(f"autograd::engine::evaluate_function: {name}", rank.host_ns * 0.4),
+        build.named(name, rank.host_ns * 0.3),
+    ):
+        with build.named("aten::add_", rank.host_ns * 0.6):
+            rank.kernel(catalogue.ADD, 0.03 * job.kernel_us + 1.0)
+        if not filled:
+            return []
+        kind = "all_reduce" if job.data_strategy == "ddp" else "reduce_scatter"
+        return [exchange(rank, "dp", kind, filled, wait=False)]
+
+
+def report(rank: Rank) -> None:
+    """Read the loss on the host."""
+    job, build = rank.job, rank.build
+    build.section("report")
+    rank.python()
+    if job.synchronize == "step":
+        build.synchronize(Op.DEVICE_SYNC, job.sync_us * 1e3, job.sync_return_us * 1e3)
+    if job.item == "none" or rank.place.stage != job.sizes[2] - 1:
+        return
+    with (
+        build.named("aten::item", rank.host_ns * 0.3),
+        build.named("aten::_local_scalar_dense", rank.host_ns * 0.7),
+    ):
+        pageable = job.item == "pageable"
+        rank.copy(f"DtoH (Device -> {'Pageable' if pageable else 'Pinned'})", 4)
+        if pageable:
+            build.hold(job.sync_return_us * 1e3)
+        build.synchronize(Op.STREAM_SYNC, job.sync_us * 1e3, job.sync_return_us * 1e3)
+    rank.python()

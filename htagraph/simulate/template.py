@@ -1,0 +1,311 @@
+"""One step's program of one kind of rank, compiled once: instructions, and the events they will leave."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from zlib import crc32
+
+from htagraph.simulate.catalogue import COLLECTIVES, Kernel
+from htagraph.simulate.codes import Category, Device, Host, Op
+
+NONE = -1
+MAIN, BACKWARD = 0, 1  # the host threads
+_CBID = {
+    "cudaLaunchKernel": 211,
+    "cudaLaunchKernelExC": 430,
+    "cudaMemcpyAsync": 41,
+    "cudaMemsetAsync": 51,
+    "cudaEventRecord": 135,
+    "cudaStreamWaitEvent": 147,
+    "cudaEventSynchronize": 137,
+    "cudaStreamSynchronize": 131,
+    "cudaDeviceSynchronize": 165,
+    "cudaStreamIsCapturing": 317,
+    "cuLaunchKernel": 307,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction; events, streams and slots are indices, durations nominal ns."""
+
+    op: Op
+    call: int = NONE  # the event of the call, op or annotation
+    work: int = NONE  # the event of the device work
+    stream: int = NONE
+    slot: int = NONE  # of the recorded or awaited event
+    key: int = 0  # of its draws
+    host: Host = Host.NONE
+    host_ns: float = 0.0
+    latency_ns: float = 0.0
+    device: Device = Device.NONE
+    device_ns: float = 0.0
+    name: str = ""  # of the innermost op
+    optimizer: bool = False
+    role: str = ""  # of the process group
+    kind: str = ""  # of the collective
+    order: int = NONE  # of the collective in its group and step
+    size: int = 0  # of its message, bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What is known of an event before the run."""
+
+    category: Category
+    name: str
+    lane: int  # thread (host) or stream index (device)
+    parent: int = NONE  # innermost cpu_op around it
+    external: int = NONE  # ordinal of its own external id
+    correlation: int = NONE  # ordinal
+    sequence: int = NONE  # ordinal of the autograd sequence number
+    forward: int = NONE  # the forward op's event, on backward ops
+    flow: int = NONE  # ordinal of the forward-backward flow it starts or ends
+    cbid: int = 0
+    kernel: Kernel | None = None
+    size: int = 0  # bytes
+    shape: str = ""
+    role: str = ""
+    kind: str = ""  # of collective, or of sync
+    order: int = NONE
+    record: int = NONE  # the record's call event, on waits and event syncs
+    stream: int = NONE  # the stream a call concerns
+    slot: int = NONE
+    frame: int = NONE  # ordinal of a python frame
+    frame_parent: int = NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A compiled program."""
+
+    instructions: tuple[Instruction, ...]
+    events: tuple[Event, ...]
+    externals: int  # how many external ids a run uses
+    correlations: int
+    sequences: int
+    frames: int
+    collectives: dict[str, int]  # how many per role
+    annotated: tuple[tuple[int, int, int], ...]  # (annotation, first work, last work) per stream it launched to
+
+
+@dataclass
+class Builder:
+    """Compiles a program: each method appends what a rank does next."""
+
+    streams: dict[str, int]
+    with_stack: bool = False
+    instructions: list[Instruction] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    externals: int = 0
+    correlations: int = 0
+    sequences: int = 0
+    flows: int = 0
+    frames: int = 0
+    slots: int = 0
+    thread: int = MAIN
+    optimizing: bool = False
+    collectives: dict[str, int] = field(default_factory=dict)
+    _open: dict[int, list[int]] = field(default_factory=lambda: {MAIN: [], BACKWARD: []})
+    _annotated: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    _records: dict[int, int] = field(default_factory=dict)
+    _key: int = 0
+
+    # places
+
+    def section(self, label: str) -> None:
+        """Name the part of the program that follows: the keys of its draws depend on nothing outside it."""
+        self._key = crc32(label.encode()) << 24
+
+    def _next_key(self) -> int:
+        self._key += 1
+        return self._key
+
+    def _innermost(self, category: Category) -> int:
+        stack = self._open[self.thread]
+        return next((e for e in reversed(stack) if self.events[e].category is category), NONE)
+
+    def _add(self, instruction: Instruction) -> None:
+        parent = self._innermost(Category.CPU_OP)
+        name = self.events[parent].name if parent != NONE else ""
+        self.instructions.append(replace(instruction, name=name, optimizer=self.optimizing))
+
+    def _event(self, event: Event) -> int:
+        self.events.append(event)
+        return len(self.events) - 1
+
+    # host
+
+    def work(self, ns: float, host: Host = Host.PROGRAM, op: Op = Op.WORK) -> None:
+        """Spend host time that no event of its own covers."""
+        self._add(Instruction(op, key=self._next_key(), host=host, host_ns=ns))
+
+    @contextmanager
+    def _span(self, event: Event, before_ns: float, after_ns: float) -> Iterator[int]:
+        index = self._event(event)
+        self._open[self.thread].append(index)
+        timed = event.category is not Category.PYTHON_FUNCTION
+        self._add(self._edge(Op.BEGIN, index, before_ns, timed=timed))
+        yield index
+        self._add(self._edge(Op.END, index, after_ns, timed=timed))
+        self._open[self.thread].pop()
+
+    def _edge(self, op: Op, index: int, ns: float, *, timed: bool) -> Instruction:
+        key = self._next_key() if timed else 0
+        return Instruction(op, call=index, key=key, host=Host.PROGRAM, host_ns=ns if timed else 0.0)
+
+    @contextmanager
+    def op(self, event: Event, ns: float) -> Iterator[int]:
+        """Open a cpu_op (or annotation) that spends `ns` itself, three fifths of it before its children."""
+        self.externals += 1
+        lane = replace(event, lane=self.thread, parent=self._innermost(Category.CPU_OP), external=self.externals)
+        with self._span(lane, ns * 0.6, ns * 0.4) as index:
+            yield index
+
+    @contextmanager
+    def named(self, name: str, ns: float, *, shape: str = "") -> Iterator[int]:
+        """Open a cpu_op by name."""
+        with self.op(Event(Category.CPU_OP, name, MAIN, shape=shape), ns) as index:
+            yield index
+
+    @contextmanager
+    def annotation(self, name: str, ns: float) -> Iterator[int]:
+        """Open a user_annotation by name."""
+        with self.op(Event(Category.USER_ANNOTATION, name, MAIN), ns) as index:
+            yield index
+
+    @contextmanager
+    def frame(self, name: str) -> Iterator[None]:
+        """Open a Python frame, if stacks are recorded; it takes no time."""
+        if not self.with_stack:
+            yield
+            return
+        parent = self._innermost(Category.PYTHON_FUNCTION)
+        above = self.events[parent].frame if parent != NONE else NONE
+        event = Event(Category.PYTHON_FUNCTION, name, self.thread, frame=self.frames, frame_parent=above)
+        self.frames += 1
+        with self._span(event, 0.0, 0.0):
+            yield
+
+    def spawn(self, ns: float) -> None:
+        """Hand over to the backward thread."""
+        self.work(ns, Host.THREAD, Op.SPAWN)
+        self.thread = BACKWARD
+
+    def join(self, ns: float) -> None:
+        """Hand back to the main thread."""
+        self.work(ns, Host.THREAD, Op.JOIN)
+        self.thread = MAIN
+
+    # runtime calls
+
+    def _call(self, name: str, kind: str = "", stream: int = NONE, record: int = NONE, slot: int = NONE) -> int:
+        self.correlations += 1 + len(self.instructions) % 3
+        category = Category.CUDA_DRIVER if name.startswith("cu") and name[2].isupper() else Category.CUDA_RUNTIME
+        return self._event(
+            Event(
+                category,
+                name,
+                self.thread,
+                parent=self._innermost(Category.CPU_OP),
+                correlation=self.correlations,
+                cbid=_CBID[name],
+                kind=kind,
+                stream=stream,
+                record=record,
+                slot=slot,
+            )
+        )
+
+    def _work(self, event: Event, call: int) -> int:
+        launched = self.events[call]
+        index = self._event(replace(event, parent=launched.parent, correlation=launched.correlation))
+        for annotation in self._open[self.thread]:
+            if self.events[annotation].category is Category.USER_ANNOTATION:
+                key = (annotation, event.lane)
+                self._annotated[key] = (self._annotated.get(key, (index, index))[0], index)
+        return index
+
+    def launch(self, event: Event, instruction: Instruction, api: str, stream: str = "compute") -> None:
+        """Enqueue one work: `event` says what, `instruction` its durations."""
+        lane = self.streams[stream]
+        call = self._call(api, stream=lane)
+        work = self._work(replace(event, lane=lane), call)
+        op = Op.COLLECTIVE if instruction.kind else Op.LAUNCH
+        self._add(
+            replace(instruction, op=op, call=call, work=work, stream=lane, key=self._next_key(), host=Host.LAUNCH)
+        )
+
+    def hold(self, return_ns: float) -> None:
+        """Make the copy just launched block its call until it has ended."""
+        last = self.instructions[-1]
+        self._add(Instruction(Op.HOLD, last.call, last.work, last.stream, key=self._next_key(), latency_ns=return_ns))
+
+    def call(self, name: str, ns: float) -> None:
+        """Make a runtime call that neither enqueues nor waits."""
+        index = self._call(name)
+        self._add(Instruction(Op.CALL, call=index, key=self._next_key(), host=Host.CALL, host_ns=ns))
+
+    def record(self, stream: str, ns: float) -> int:
+        """Record an event on a stream and return its slot."""
+        slot = self.slots
+        self.slots += 1
+        lane = self.streams[stream]
+        index = self._call("cudaEventRecord", stream=lane, slot=slot)
+        self._records[slot] = index
+        self._add(
+            Instruction(Op.RECORD, index, stream=lane, slot=slot, key=self._next_key(), host=Host.CALL, host_ns=ns)
+        )
+        return slot
+
+    def wait(self, stream: str, slot: int, ns: float) -> None:
+        """Let what follows on a stream wait for a recorded event."""
+        lane = self.streams[stream]
+        record = self._records[slot]
+        index = self._call("cudaStreamWaitEvent", "Stream Wait Event", lane, record, slot)
+        self._add(Instruction(Op.WAIT, index, stream=lane, slot=slot, key=self._next_key(), host=Host.CALL, host_ns=ns))
+
+    def synchronize(self, what: Op, ns: float, return_ns: float, *, stream: str = "compute", slot: int = NONE) -> None:
+        """Block the thread until a stream, the device or an event (slot) is done."""
+        name, kind = {
+            Op.EVENT_SYNC: ("cudaEventSynchronize", "Event Sync"),
+            Op.STREAM_SYNC: ("cudaStreamSynchronize", "Stream Sync"),
+            Op.DEVICE_SYNC: ("cudaDeviceSynchronize", "Context Sync"),
+        }[what]
+        lane = self.streams[stream] if what is Op.STREAM_SYNC else NONE
+        index = self._call(name, kind, lane, self._records.get(slot, NONE), slot)
+        self._add(
+            Instruction(
+                what,
+                index,
+                stream=lane,
+                slot=slot,
+                key=self._next_key(),
+                host=Host.CALL,
+                host_ns=ns,
+                latency_ns=return_ns,
+            )
+        )
+
+    def collective(self, role: str, kind: str) -> int:
+        """Count one more collective of a role and return its order in the step."""
+        if kind not in COLLECTIVES:
+            message = f"no collective is called {kind!r}; known are {', '.join(COLLECTIVES)}"
+            raise ValueError(message)
+        order = self.collectives.get(role, 0)
+        self.collectives[role] = order + 1
+        return order
+
+    def finish(self) -> Template:
+        """Return the compiled program."""
+        annotated = tuple((a, first, last) for (a, _), (first, last) in self._annotated.items())
+        return Template(
+            tuple(self.instructions),
+            tuple(self.events),
+            self.externals + 1,
+            self.correlations + 4,
+            self.sequences,
+            self.frames,
+            self.collectives,
+            annotated,
+        )

@@ -1,0 +1,87 @@
+"""validate: what is wrong with the files, and which analyses they can support."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.loading import Progress, load
+from htagraph.reading.discover import TracePaths
+
+__all__ = ["Validation", "validate"]
+
+_NEARLY_ALL = 0.99
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The report of `htagraph validate`."""
+
+    usable: bool
+    """Whether every file could be read."""
+    files: pd.DataFrame
+    """One row per issue: ``rank`` (-1 for a file that could not be read), ``file``, ``what``, ``detail``, ``count``."""
+    support: pd.DataFrame
+    """One row per analysis: ``analysis``, ``supported`` (``yes``, ``partly``, ``no``), ``why``."""
+
+
+def validate(paths: TracePaths, *, progress: Progress | None = None) -> Validation:
+    """Return what was repaired or lost in reading files, and what can be asked of them.
+
+    Args:
+        paths: what `load` takes.
+        progress: called with the share done, 0 to 1.
+
+    Returns:
+        Whether all files could be read, what was wrong with each, and which analyses they support.
+
+    Raises:
+        TraceError: no file could be read at all.
+        RankError: the files do not form one job.
+
+    Example:
+        >>> import htagraph as hg
+        >>> hg.validate("data/demo").usable
+        True
+    """
+    graph = load(paths, on_error="skip", progress=progress)
+    graph.check()
+    rows = [(issue.rank, issue.file, issue.what, issue.detail, issue.count) for issue in graph.issues]
+    files = pd.DataFrame(rows, columns=["rank", "file", "what", "detail", "count"])
+    return Validation(not (files["what"] == "file_skipped").any(), files, _support(graph))
+
+
+def _support(graph: DependencyGraph) -> pd.DataFrame:
+    acts = graph.activities
+    device = acts.on_device
+    some, on_device = len(acts) > 0, bool(device.any())
+    launched = device & (acts.cause >= 0)
+    communication = np.isin(acts.kind, (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION))
+    has_autograd = bool((graph.edges.kind == EdgeKind.AUTOGRAD).any())
+    share = float(launched.sum() / max(1, device.sum()))
+    no_device = "no device work was recorded"
+    lost = f"only {100 * share:.0f} % of device work has its launch in the file"
+    every = True
+    checks: tuple[tuple[str, bool, str, bool, str], ...] = (
+        ("temporal_breakdown", some, "no activity", on_device, f"{no_device}: threads are analysed instead"),
+        ("overlap", bool(communication.any()), "no collective was recorded", every, ""),
+        ("kernel_breakdown", some, "no activity", on_device, f"{no_device}: operators are listed instead"),
+        ("idle_breakdown", on_device, no_device, share > _NEARLY_ALL, lost),
+        ("launch_stats", bool(launched.any()), "no launch is linked to device work", share > _NEARLY_ALL, lost),
+        ("step_times", bool(graph.steps), "no ProfilerStep annotation: call prof.step() in the loop", every, ""),
+        ("forward to backward links", has_autograd, "no fwdbwd flow or sequence number", every, ""),
+        ("several ranks", len(graph.ranks) > 1, "one rank: waits for others look like communication", every, ""),
+    )
+    rows = [
+        (
+            name,
+            "no" if not possible else "yes" if full else "partly",
+            missing if not possible else "" if full else limit,
+        )
+        for name, possible, missing, full, limit in checks
+    ]
+    return pd.DataFrame(rows, columns=["analysis", "supported", "why"])

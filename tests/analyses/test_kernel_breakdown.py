@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+
+import pytest
+from hypothesis import given, settings
+
+import htagraph as hg
+from tests import oracles
+from tests.strategies import COMPUTE, Json, kernel, load, op, traces
+
+
+def test_kernels_of_one_name_are_counted_together() -> None:
+    events = [kernel(COMPUTE, 0, 2), kernel(COMPUTE, 10, 6), kernel("other", 20, 2)]
+    assert hg.kernel_breakdown(load(events)).to_dict("records") == [
+        {"rank": 0, "kind": "computation", "name": COMPUTE, "count": 2, "total_us": 8.0, "mean_us": 4.0, "min_us": 2.0,
+         "max_us": 6.0, "std_us": pytest.approx(2.8284271247461903), "share_percent": 80.0},
+        {"rank": 0, "kind": "computation", "name": "other", "count": 1, "total_us": 2.0, "mean_us": 2.0, "min_us": 2.0,
+         "max_us": 2.0, "std_us": 0.0, "share_percent": 20.0},
+    ]  # fmt: skip
+
+
+def test_a_rank_without_device_work_has_its_operators_by_self_time() -> None:
+    table = hg.kernel_breakdown(load([op("outer", 0, 30), op("inner", 10, 5), op("gloo:all_reduce", 50, 3)]))
+    assert table[["kind", "name", "total_us"]].to_numpy().tolist() == [
+        ["op", "outer", 25.0], ["op", "inner", 5.0], ["host_communication", "gloo:all_reduce", 3.0],
+    ]  # fmt: skip
+
+
+@given(traces())
+@settings(deadline=None, max_examples=40)
+def test_the_statistics_are_those_of_the_durations_in_the_file(events: list[Json]) -> None:
+    took = defaultdict(list)
+    for event in events:
+        if event.get("cat") in oracles.DEVICE:
+            took[event["name"]].append(event["dur"])
+    if not took:
+        return
+    for row in hg.kernel_breakdown(load(events)).to_dict("records"):
+        each = took.pop(row["name"])
+        spread = statistics.stdev(each) if len(each) > 1 else 0
+        expected = (len(each), sum(each), statistics.mean(each), min(each), max(each), spread)
+        ours = [row[key] for key in ("count", "total_us", "mean_us", "min_us", "max_us", "std_us")]
+        assert ours == pytest.approx(expected, abs=1e-6)
+    assert not took
+
+
+@given(traces())
+@settings(deadline=None, max_examples=30)
+def test_the_shares_of_a_rank_sum_to_a_hundred(events: list[Json]) -> None:
+    table = hg.kernel_breakdown(load(events))
+    if table["total_us"].sum():
+        assert table["share_percent"].sum() == pytest.approx(100)

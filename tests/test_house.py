@@ -1,0 +1,261 @@
+"""The house rules; each message names what is missing."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import htagraph as hg
+from htagraph import DependencyGraph, EdgeKind, analyses
+from htagraph.build import RULES
+from htagraph.naming import activity_kind
+from tests.reach import DATASETS, REPOSITORY, graph_of, label
+from tests.strategies import COMPUTE, kernel, launch, load, op, step
+
+PACKAGE = REPOSITORY / "htagraph"
+TESTS = REPOSITORY / "tests"
+OUTPUTS = ("cli", "render", "__main__", "simulate", "export", "plot", "report", "trace_analysis", "trace_diff")
+"""Modules and packages that may print, draw or write: the uppermost layer."""
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+ANALYSES = sorted(path.stem for path in (PACKAGE / "analyses").glob("*.py") if path.stem != "__init__")
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(REPOSITORY).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def is_output(path: Path) -> bool:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py") in OUTPUTS
+
+
+def public_functions() -> Iterator[tuple[str, types.FunctionType]]:
+    """Return the functions that `htagraph` exports."""
+    for name in dir(hg):
+        value = getattr(hg, name)
+        if isinstance(value, types.FunctionType):
+            yield name, value
+
+
+PUBLIC = dict(public_functions())
+
+WITH_CODE = [path for path in MODULES if len(ast.parse(path.read_text(encoding="utf-8")).body) > 1]
+EXPORTING = [
+    path
+    for path in WITH_CODE
+    if path.stem != "__main__" and (path.parent.name != "simulate" or path.stem == "__init__")  # whose door is __init__
+]
+every_module = pytest.mark.parametrize("path", EXPORTING, ids=module_name)
+every_analysis = pytest.mark.parametrize("name", ANALYSES)
+
+
+# one analysis: one file, one test, one export, one row
+
+
+@every_analysis
+def test_an_analysis_is_a_function_of_its_modules_name(name: str) -> None:
+    module = importlib.import_module(f"htagraph.analyses.{name}")
+    assert callable(getattr(module, name, None)), f"htagraph/analyses/{name}.py lacks a function {name}"
+    assert module.__all__ == [name], f"htagraph/analyses/{name}.py: __all__ is not ['{name}']"
+
+
+@every_analysis
+def test_an_analysis_is_exported(name: str) -> None:
+    assert name in analyses.__all__, f"htagraph/analyses/__init__.py does not export {name}"
+    stub = (PACKAGE / "__init__.pyi").read_text(encoding="utf-8")
+    assert re.search(rf"import {name} as {name}$", stub, re.MULTILINE), f"htagraph/__init__.pyi does not export {name}"
+    assert callable(getattr(hg, name))
+
+
+@every_analysis
+def test_an_analysis_has_a_test_file(name: str) -> None:
+    assert (TESTS / "analyses" / f"test_{name}.py").is_file(), f"tests/analyses/test_{name}.py is missing"
+
+
+@every_analysis
+def test_an_analysis_has_a_row_in_the_readme(name: str) -> None:
+    rows = [
+        line for line in (REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")
+    ]
+    assert any(f"`hg.{name}" in row for row in rows), f"README.md has no row with `hg.{name}`"
+
+
+# one edge rule: one file, one entry, one member, one test
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_an_edge_rule_has_a_module_a_member_and_a_test(rule: Any) -> None:
+    name = rule.__name__
+    assert rule.__module__ == f"htagraph.build.{name}", f"the rule {name} does not live in htagraph/build/{name}.py"
+    assert name.upper() in EdgeKind.__members__, f"EdgeKind lacks {name.upper()}"
+    assert (TESTS / "build" / f"test_{name}.py").is_file(), f"tests/build/test_{name}.py is missing"
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in EdgeKind if kind != EdgeKind.USER])
+def test_an_edge_kind_has_a_row_in_the_readme(kind: str) -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert f"\n| `{kind}` |" in text, f"README.md: the table of edges has no row `{kind}`"
+
+
+# modules
+
+
+@every_module
+def test_a_module_says_what_it_exports(path: Path) -> None:
+    assert "__all__" in path.read_text(encoding="utf-8"), f"{module_name(path)} lacks __all__"
+
+
+@every_module
+def test_what_a_module_exports_is_there(path: Path) -> None:
+    module = importlib.import_module(module_name(path))
+    absent = [name for name in module.__all__ if not hasattr(module, name)]
+    assert not absent, f"{module_name(path)}: __all__ names {absent}, which it lacks"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if not is_output(path)], ids=module_name)
+def test_only_the_uppermost_layer_prints_draws_or_writes(path: Path) -> None:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
+            found += [name for name in names if name.split(".")[0] in {"plotly", "matplotlib", "graphviz", "rich"}]
+        if isinstance(node, ast.Call):
+            found += [f"line {node.lineno}: {word}" for word in _writing(node)]
+    assert not found, f"{module_name(path)}: {found}"
+
+
+def _writing(call: ast.Call) -> list[str]:
+    """Return what a call prints or writes with, if it does."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name in {"print", "write_text", "write_bytes", "to_csv", "to_parquet", "savez", "save"}:
+        return [name]
+    modes = [
+        arg.value for arg in [*call.args, *(word.value for word in call.keywords)] if isinstance(arg, ast.Constant)
+    ]
+    writes = any(isinstance(mode, str) and re.fullmatch(r"[wax]b?t?\+?", mode) for mode in modes)
+    return [name] if name == "open" and writes else []
+
+
+_NAMED = re.compile(
+    r"(cuda|hip)(Launch|Memcpy|Memset|Stream|Event|Device|Graph|Malloc|Free)|^cu[A-Z]\w+$|nccl(Dev)?Kernel|^nccl$|rccl"
+    r"|^aten::|^autograd::|ProfilerStep|^Mem(cpy|set)|[a-z]gemm"
+)
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if p.stem != "naming" and not is_output(p) and "events" not in p.parts], ids=module_name
+)
+def test_only_the_naming_module_knows_names_of_events(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    messages = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    found = [
+        f"line {node.lineno}: {node.value!r}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in texts | messages
+        and " " not in node.value  # sentences for users may name what they speak of
+        and _NAMED.search(node.value)
+    ]
+    assert not found, f"{module_name(path)} has names that belong in naming.py: {found}"
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    code = (
+        "import sys, htagraph; print(*sorted({'pandas', 'numba', 'numpy', 'networkx', 'pydantic'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    assert done.stdout.split() == []
+
+
+# docstrings
+
+_UNITS = re.compile(r"µs|\bns\b|percent|int64|_us\b")
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_functions_docstring_is_whole(name: str) -> None:
+    text = inspect.getdoc(PUBLIC[name]) or ""
+    sections = [word for word in ("Args", "Returns", "Yields", "Example") if f"\n{word}:\n" in text]
+    assert "Args" in sections, f"{name}: no Args"
+    assert {"Returns", "Yields"} & set(sections), f"{name}: no Returns"
+    assert "Example" in sections, f"{name}: no Example"
+    assert ">>> " in text, f"{name}: the Example has no doctest"
+
+
+@every_analysis
+def test_an_analysis_names_every_column_and_units(name: str) -> None:
+    text = inspect.getdoc(getattr(analyses, name)) or ""
+    table = getattr(analyses, name)(graph_of(DATASETS[0]))
+    documented = text.replace("``computation_percent`` … ``idle_percent``", " ".join(f"``{c}``" for c in table.columns))
+    absent = [column for column in table.columns if f"``{column}``" not in documented]
+    assert not absent, f"{name}: the docstring does not name the columns {absent}"
+    assert _UNITS.search(text), f"{name}: the docstring names no unit"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_function_names_its_arguments(name: str) -> None:
+    signature = inspect.signature(PUBLIC[name])
+    text = inspect.getdoc(PUBLIC[name]) or ""
+    absent = [each for each in signature.parameters if not re.search(rf"^ +\*?\*?{each}: ", text, re.MULTILINE)]
+    assert not absent, f"{name}: Args does not name {absent}"
+    untyped = [each.name for each in signature.parameters.values() if each.annotation is inspect.Parameter.empty]
+    assert not untyped, f"{name}: {untyped} have no type"
+
+
+# every analysis on every kind of trace
+
+
+def _odd_jobs() -> dict[str, DependencyGraph]:
+    return {
+        "no events": load({0: []}),
+        "no ranks": DependencyGraph.from_frames(
+            pd.DataFrame({"duration_ns": pd.Series(dtype="int64")}),
+            pd.DataFrame({"source": pd.Series(dtype="int64"), "target": pd.Series(dtype="int64")}),
+        ),
+        "host only": load([step(1, 0, 30), op("a", 2, 20), op("b", 5, 3)]),
+        "one kernel": load([kernel(COMPUTE, 0, 5)]),
+        "an empty kernel": load([kernel(COMPUTE, 0, 0)]),
+        "a rank without events": load({0: [launch(0, 1, 1), kernel(COMPUTE, 3, 5, 1)], 1: []}),
+    }
+
+
+JOBS = [*_odd_jobs(), *(label(path) for path in DATASETS)]
+
+
+def _job(name: str) -> DependencyGraph:
+    return _odd_jobs().get(name) or graph_of(next(path for path in DATASETS if label(path) == name))
+
+
+@pytest.mark.parametrize("job", JOBS)
+@every_analysis
+def test_an_analysis_gives_its_columns_on_every_kind_of_job(name: str, job: str) -> None:
+    analysis = getattr(analyses, name)
+    full = analysis(
+        load([step(1, 0, 40), launch(0, 1, 1), kernel(COMPUTE, 3, 5, 1), launch(9, 1, 2), kernel(COMPUTE, 20, 5, 2)])
+    )
+    table = analysis(_job(job))
+    assert table.dtypes.to_dict() == full.dtypes.to_dict()
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_summary_can_be_made_of_every_kind_of_job(job: str) -> None:
+    summary = hg.summarize(_job(job))
+    assert summary.verdict
+
+
+def test_the_naming_rules_are_reachable_from_the_package() -> None:
+    assert activity_kind("kernel", COMPUTE, hg.DEFAULT_NAMING).label == "computation"

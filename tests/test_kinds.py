@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from htagraph.kinds import ActivityKind, EdgeKind, GapKind, Provenance
+
+
+@pytest.mark.parametrize("kind", ["COMPUTATION", "COMMUNICATION", "MEMORY", "DEVICE_OTHER"])
+def test_these_kinds_run_on_devices(kind: str) -> None:
+    assert ActivityKind[kind].on_device
+
+
+def test_every_other_kind_runs_on_the_host() -> None:
+    device = {kind.name for kind in ActivityKind if kind.on_device}
+    assert device == {"COMPUTATION", "COMMUNICATION", "MEMORY", "DEVICE_OTHER"}
+
+
+def test_what_only_names_a_region_or_a_moment_is_no_work() -> None:
+    assert {kind.name for kind in ActivityKind if not kind.is_work} == {
+        "ANNOTATION", "STEP", "BOUNDARY", "DEVICE_OTHER",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("vocabulary", [ActivityKind, EdgeKind, GapKind, Provenance])
+def test_members_fit_int8_columns_and_have_words_of_their_own(vocabulary: type[ActivityKind]) -> None:
+    assert all(0 <= member <= 127 for member in vocabulary)
+    assert len({member.label for member in vocabulary}) == len(vocabulary)
+    assert all(member.label == member.name.lower() for member in vocabulary)

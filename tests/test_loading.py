@@ -1,0 +1,183 @@
+"""Loading a job: which files, which ranks, which steps, and what happens to the unreadable."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+import htagraph as hg
+from htagraph.errors import RankError, SelectionError, TraceError
+from tests.damage import BASE_NS, END, document, header, healthy, kineto_text, op, written
+
+SECOND_NS = 10**9
+
+
+def job(folder: Path, count: int = 3) -> Path:
+    for rank in range(count):
+        written(folder / f"trace-{rank}.json.gz", document([*steps(), *healthy()], rank))
+    return folder
+
+
+def steps() -> list[dict[str, object]]:
+    where = {"ph": "X", "cat": "user_annotation", "pid": 77, "tid": 77}
+    return [{**where, "name": f"ProfilerStep#{number}", "ts": 300 * number - 250, "dur": 290} for number in (1, 2)]
+
+
+def test_a_folder_is_one_graph_over_its_ranks(tmp_path: Path) -> None:
+    graph = hg.load(job(tmp_path))
+    assert graph.ranks == (0, 1, 2)
+    assert not [issue for issue in graph.issues if issue.rank >= 0]
+    graph.check()
+
+
+@pytest.mark.parametrize("ranks", [[1], [2, 0], (1, 1)])
+def test_some_ranks_can_be_chosen(ranks: list[int], tmp_path: Path) -> None:
+    assert hg.load(job(tmp_path), ranks=ranks).ranks == tuple(sorted(set(ranks)))
+
+
+def test_a_rank_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RankError, match="rank 7 is not among the files; they have ranks 0, 1, 2"):
+        hg.load(job(tmp_path), ranks=[0, 7])
+
+
+def test_some_steps_can_be_chosen(tmp_path: Path) -> None:
+    whole, part = hg.load(job(tmp_path)), hg.load(tmp_path, steps=[2])
+    assert part.steps == (2,)
+    assert set(part.activities.step.tolist()) == {2}
+    assert 0 < len(part.activities) < len(whole.activities)
+
+
+def test_a_step_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SelectionError, match="no activity in steps 9: they have steps 1, 2"):
+        hg.load(job(tmp_path), steps=[9])
+
+
+def test_a_step_that_is_not_there_is_named_though_others_are(tmp_path: Path) -> None:
+    with pytest.raises(SelectionError, match="no activity in steps 9, 99: they have steps 1, 2"):
+        hg.load(job(tmp_path), steps=[99, 2, 9])
+
+
+def test_no_steps_at_all_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SelectionError, match="they have steps 1, 2"):
+        hg.load(job(tmp_path), steps=[])
+
+
+def test_traces_without_steps_say_so(tmp_path: Path) -> None:
+    with pytest.raises(SelectionError, match="they have no ProfilerStep annotations"):
+        hg.load(written(tmp_path / "a.json", document(healthy())), steps=[0])
+
+
+def test_an_unreadable_file_stops_loading_or_is_skipped_and_reported(tmp_path: Path) -> None:
+    written(job(tmp_path) / "trace-1.json.gz", document(healthy(), rank=1)[:300])
+    with pytest.raises(TraceError, match=r"trace-1\.json\.gz"):
+        hg.load(tmp_path)
+    graph = hg.load(tmp_path, on_error="skip")
+    skipped = [issue for issue in graph.issues if issue.what == "file_skipped"]
+    assert graph.ranks == (0, 2)
+    assert [Path(issue.file).name for issue in skipped] == ["trace-1.json.gz"]
+
+
+def test_a_file_found_out_while_reading_is_skipped_too(tmp_path: Path) -> None:
+    bad = document([op(1, args={"External id": "seven"}), END], rank=1)
+    written(job(tmp_path) / "trace-1.json.gz", bad)
+    with pytest.raises(TraceError, match=r"trace-1\.json\.gz.*External id"):
+        hg.load(tmp_path)
+    assert hg.load(tmp_path, on_error="skip").ranks == (0, 2)
+
+
+def test_a_file_that_is_not_there_is_skipped_and_reported(tmp_path: Path) -> None:
+    files = {rank: job(tmp_path) / f"trace-{rank}.json.gz" for rank in (0, 1, 5)}
+    for paths in (files, list(files.values())):
+        with pytest.raises(TraceError, match=r"trace-5\.json\.gz: no such file"):
+            hg.load(paths)
+        graph = hg.load(paths, on_error="skip")
+        assert graph.ranks == (0, 1)
+        assert [issue.file for issue in graph.issues if issue.what == "file_skipped"] == [str(files[5])]
+
+
+def test_nothing_but_absent_files_is_an_error_with_reasons(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"no file could be read: .*a\.json: no such file"):
+        hg.load([tmp_path / "a.json"], ranks=[0], on_error="skip")
+
+
+def test_nothing_but_unreadable_files_is_an_error_with_reasons(tmp_path: Path) -> None:
+    written(tmp_path / "a.json", "{}")
+    written(tmp_path / "b.json", "oops")
+    with pytest.raises(TraceError, match=r"no file could be read: .*a\.json.*; .*b\.json"):
+        hg.load(tmp_path, on_error="skip")
+
+
+def test_files_recorded_apart_are_several_runs(tmp_path: Path) -> None:
+    for rank, base in enumerate((BASE_NS, BASE_NS + 3600 * SECOND_NS)):
+        root = {**header(rank, baseTimeNanoseconds=base), "traceEvents": healthy()}
+        written(tmp_path / f"{rank}.json", json.dumps(root))
+    with pytest.raises(RankError, match=r"different times.*run A: 0\.json \(rank 0\); run B: 1\.json \(rank 1\)"):
+        hg.load(tmp_path)
+    assert hg.load({0: tmp_path / "0.json", 1: tmp_path / "1.json"}).ranks == (0, 1)
+
+
+@pytest.mark.parametrize("parallel_bytes", [0, 1 << 40])
+def test_two_files_that_turn_out_to_be_one_rank_are_refused_by_name(
+    parallel_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("htagraph.loading._PARALLEL_BYTES", parallel_bytes)
+    for rank in (0, 1):  # the files' own word lies too far from both ends to be seen before they are read
+        info = {"distributedInfo": {"rank": 0}, "padding": " " * (2 << 20)}
+        written(tmp_path / f"rank-{rank}.json", json.dumps({"traceEvents": healthy(), **info}))
+    with pytest.raises(RankError, match=r"rank 0 has two files: .*rank-0\.json and .*rank-1\.json"):
+        hg.load(tmp_path)
+    assert hg.load({rank: tmp_path / f"rank-{rank}.json" for rank in (0, 1)}).ranks == (0, 1)
+
+
+def test_a_map_gives_ranks_to_files_that_claim_the_same(tmp_path: Path) -> None:
+    paths = {rank: written(tmp_path / name, document(healthy())) for rank, name in ((4, "a.json"), (2, "b.json"))}
+    graph = hg.load(paths)
+    assert graph.ranks == (2, 4)
+    assert {rank: trace.path for rank, trace in graph.traces.items()} == paths
+
+
+def test_progress_ends_at_one(tmp_path: Path) -> None:
+    told: list[float] = []
+    hg.load(job(tmp_path), progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+def test_processes_and_one_process_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = hg.load(job(tmp_path))
+    monkeypatch.setattr("htagraph.loading._PARALLEL_BYTES", 0)
+    together = hg.load(tmp_path)
+    assert together.ranks == alone.ranks
+    assert (together.activities.start == alone.activities.start).all()
+    assert [together.names[i] for i in together.activities.name] == [alone.names[i] for i in alone.activities.name]
+    assert together.issues == alone.issues
+
+
+def test_an_error_in_another_process_is_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("htagraph.loading._PARALLEL_BYTES", 0)
+    written(job(tmp_path) / "trace-1.json.gz", document([op(1, ts="soon"), END], rank=1))
+    with pytest.raises(TraceError, match=r"trace-1\.json\.gz.*'soon' is not a time"):
+        hg.load(tmp_path)
+
+
+def _killed(*_: object, **__: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_process_is_an_error_that_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("htagraph.loading._PARALLEL_BYTES", 0)
+    monkeypatch.setattr("htagraph.loading.read_trace", _killed)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    with pytest.raises(TraceError, match=r"a reading process was killed \(out of memory\?\).*load fewer ranks at once"):
+        hg.load(job(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["[]", '{"traceEvents": []}', kineto_text([END])])
+def test_a_trace_without_activities_is_an_empty_graph(text: str, tmp_path: Path) -> None:
+    graph = hg.load(written(tmp_path / "a.json", text))
+    assert (len(graph.activities), graph.ranks) == (0, (0,))
+    graph.check()

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from htagraph import traverse
+from tests import oracles
+from tests.strategies import Frames, frames
+
+
+@given(st.lists(st.integers(0, 5), max_size=20))
+@settings(deadline=None, max_examples=50)
+def test_counting_order_is_a_stable_sort(keys: list[int]) -> None:
+    offsets, order = traverse.counting_order(np.array(keys, np.int64), 6)
+    assert order.tolist() == sorted(range(len(keys)), key=lambda i: keys[i])
+    assert offsets.tolist() == [sum(key < each for key in keys) for each in range(7)]
+
+
+@given(frames())
+@settings(deadline=None, max_examples=60)
+def test_every_vertex_comes_after_its_predecessors(made: Frames) -> None:
+    graph = made.graph
+    place = {vertex: i for i, vertex in enumerate(graph.topological_order.tolist())}
+    assert sorted(place) == list(range(graph.vertex_count))
+    assert all(place[source] < place[target] for source, target, _ in oracles.edges_of(graph))
+
+
+@given(frames())
+@settings(deadline=None, max_examples=60)
+def test_the_longest_path_is_the_longest_of_all_paths(made: Frames) -> None:
+    graph = made.graph
+    incoming = graph.in_edges
+    best, _ = traverse.longest_path(
+        graph.topological_order, graph.in_offsets, graph.edges.source[incoming], graph.edges.lag[incoming]
+    )
+    assert best.max() == oracles.longest_path_length(graph)
+
+
+def test_a_path_is_followed_back_to_its_beginning() -> None:
+    assert traverse.path_to(np.array([0, 1, 0, 2], np.int32), 3).tolist() == [0, 2, 3]
+    assert traverse.path_to(np.array([0, 1, 0, 2], np.int32), 1).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("edges", "redundant"),
+    [
+        ([(0, 1), (0, 2), (1, 2)], [(0, 2)]),
+        ([(0, 1), (0, 2), (0, 3), (1, 2), (2, 3)], [(0, 2), (0, 3)]),
+        ([(0, 1), (0, 2), (1, 3), (2, 3)], []),
+        ([(0, 4), (0, 3), (3, 2), (2, 1), (1, 4), (3, 4)], [(0, 4), (3, 4)]),
+    ],
+)
+def test_an_edge_beside_another_path_is_redundant(edges: list[tuple[int, int]], redundant: list[Any]) -> None:
+    source, target = np.array(sorted(edges), np.int32).T
+    offsets = np.searchsorted(source, np.arange(6))
+    order = traverse.topological_order(offsets, target)
+    found = traverse.redundant_edges(order, offsets, target)
+    assert list(zip(source[found].tolist(), target[found].tolist(), strict=True)) == redundant
+
+
+@given(frames(max_size=15))
+@settings(deadline=None, max_examples=100)
+def test_the_redundant_edges_are_those_that_networkx_leaves_out(made: Frames) -> None:
+    graph = made.graph
+    stays = ~traverse.redundant_edges(graph.topological_order, graph.out_offsets, graph.edges.target)
+    ours = set(zip(graph.edges.source[stays].tolist(), graph.edges.target[stays].tolist(), strict=True))
+    assert ours == set(nx.transitive_reduction(graph.to_networkx()).edges)
+
+
+def test_a_cycle_shortens_the_topological_order() -> None:
+    offsets, targets = np.array([0, 1, 2, 3]), np.array([1, 2, 1], np.int32)
+    assert traverse.topological_order(offsets, targets).tolist() == [0]

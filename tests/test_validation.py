@@ -1,0 +1,72 @@
+"""The report of what is wrong with files, and of what they can answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import htagraph as hg
+from htagraph.errors import TraceError
+from tests.damage import END, document, healthy, kineto_text, op, written
+
+COLUMNS = ["rank", "file", "what", "detail", "count"]
+
+
+def test_healthy_files_are_usable_and_say_nothing_of_damage(tmp_path: Path) -> None:
+    report = hg.validate(written(tmp_path / "a.json", document(healthy())))
+    assert report.usable
+    assert list(report.files.columns) == COLUMNS
+    assert report.files[report.files["what"] != "launch_missing"].empty
+
+
+def test_damage_is_a_row_with_rank_file_and_count(tmp_path: Path) -> None:
+    bad = kineto_text(healthy()).replace("0.5\n", "inf\n")
+    path = written(tmp_path / "a.json", bad)
+    report = hg.validate(path)
+    row = report.files[report.files["what"] == "non_finite"].iloc[0]
+    assert report.usable
+    assert (row["rank"], row["file"], row["count"]) == (0, str(path), 6)
+
+
+def test_a_file_that_cannot_be_read_makes_the_job_unusable(tmp_path: Path) -> None:
+    written(tmp_path / "rank-0.json", document(healthy()))
+    written(tmp_path / "rank-1.json", "oops")
+    report = hg.validate(tmp_path)
+    skipped = report.files[report.files["what"] == "file_skipped"]
+    assert not report.usable
+    assert [Path(file).name for file in skipped["file"]] == ["rank-1.json"]
+    assert skipped["rank"].tolist() == [-1]
+
+
+def test_a_file_that_is_not_there_is_a_row_too(tmp_path: Path) -> None:
+    report = hg.validate({0: written(tmp_path / "a.json", document(healthy())), 1: tmp_path / "b.json"})
+    skipped = report.files[report.files["what"] == "file_skipped"]
+    assert not report.usable
+    assert skipped["file"].tolist() == [str(tmp_path / "b.json")]
+
+
+def test_no_readable_file_at_all_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="no file could be read"):
+        hg.validate(written(tmp_path / "a.json", "oops"))
+
+
+@pytest.mark.parametrize(
+    ("events", "analysis", "supported"),
+    [
+        (healthy(), "temporal_breakdown", "yes"),
+        (healthy(), "overlap", "no"),
+        (healthy(), "launch_stats", "yes"),
+        (healthy(), "step_times", "no"),
+        (healthy(), "several ranks", "no"),
+        ([op(1), END], "temporal_breakdown", "partly"),
+        ([op(1), END], "idle_breakdown", "no"),
+        ([END], "temporal_breakdown", "no"),
+    ],
+)
+def test_support_says_what_can_be_answered_and_why_not(
+    events: list[dict[str, object]], analysis: str, supported: str, tmp_path: Path
+) -> None:
+    support = hg.validate(written(tmp_path / "a.json", document(events))).support.set_index("analysis")
+    assert support.loc[analysis, "supported"] == supported
+    assert bool(support.loc[analysis, "why"]) == (supported != "yes")
