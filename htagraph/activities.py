@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,10 @@ import numpy.typing as npt
 from htagraph.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.trace import SparseColumn
 
-__all__ = ["Activities", "Edges", "Lane", "frozen"]
+if TYPE_CHECKING:
+    from htagraph.clocks import Clock
+
+__all__ = ["Activities", "Edges", "Lane", "common_time", "frozen"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -48,9 +51,10 @@ class Lane:
 
 @dataclass(frozen=True, eq=False)
 class Activities:
-    """One row per activity, of all ranks, ordered by rank and then as in the file."""
+    """One row per activity, of all ranks, ordered by rank and then as in the file; JOINs, of no rank, come last."""
 
     rank: npt.NDArray[np.int32]
+    """-1 for JOINs: they lie between ranks."""
     kind: npt.NDArray[np.int8]
     """ActivityKind."""
     name: npt.NDArray[np.int32]
@@ -60,7 +64,7 @@ class Activities:
     lane: npt.NDArray[np.int32]
     """Index into `DependencyGraph.lanes`."""
     start: npt.NDArray[np.int64]
-    """ns on the rank's own clock."""
+    """ns on the rank's own clock; of JOINs on the common one."""
     duration: npt.NDArray[np.int64]
     """ns."""
     step: npt.NDArray[np.int32]
@@ -86,10 +90,15 @@ class Activities:
         """Return when vertices were recorded, ns: 2i is the start of activity i, 2i + 1 its end."""
         return self.start[vertex >> 1] + (vertex & 1) * self.duration[vertex >> 1]
 
+    @cached_property
+    def ranked(self) -> int:
+        """How many activities belong to a rank: all but the JOINs behind them."""
+        return int((self.kind != ActivityKind.JOIN).sum())
+
     @property
     def origin(self) -> int:
         """The earliest start of any activity, ns; 0 where there is none."""
-        return int(self.start.min()) if len(self) else 0
+        return int(self.start[: self.ranked].min()) if self.ranked else 0
 
     @cached_property
     def on_device(self) -> npt.NDArray[np.bool_]:
@@ -99,7 +108,8 @@ class Activities:
     def of_rank(self, rank: int) -> slice:
         """Return where the activities of a rank lie: empty for a rank that has none."""
         key = np.int32(rank)  # of the column's type: any other would make numpy convert the whole column
-        return slice(int(np.searchsorted(self.rank, key)), int(np.searchsorted(self.rank, key, side="right")))
+        ranks = self.rank[: self.ranked]
+        return slice(int(np.searchsorted(ranks, key)), int(np.searchsorted(ranks, key, side="right")))
 
     def by_stream(self) -> list[npt.NDArray[np.int64]]:
         """Return the device activities of each stream that has any, in the order of their starts, ties as in the file.
@@ -129,7 +139,9 @@ class Edges:
     provenance: npt.NDArray[np.int8]
     """Provenance."""
     activity: npt.NDArray[np.int32]
-    """The activity whose work the lag is; -1 where the edge only orders."""
+    """The activity whose time passes along the edge, as lag or, in HOST_ORDER, as gap at its target; -1 for none."""
+    confidence: npt.NDArray[np.int8]
+    """How sure the edge is, percent: 100 for all that was not inferred."""
 
     def __len__(self) -> int:
         return len(self.source)
@@ -152,6 +164,7 @@ class Edges:
         provenance: Provenance,
         *,
         activity: Array | int = -1,
+        confidence: Array | int = 100,
     ) -> Edges:
         """Return edges of one kind."""
         count = len(source)
@@ -159,4 +172,18 @@ class Edges:
             source.astype(np.int32, copy=False), target.astype(np.int32, copy=False),
             np.broadcast_to(np.asarray(lag, np.int64), count), np.full(count, kind, np.int8),
             np.full(count, provenance, np.int8), np.broadcast_to(np.asarray(activity, np.int32), count),
+            np.broadcast_to(np.asarray(confidence, np.int8), count),
         )  # fmt: skip
+
+
+def common_time(acts: Activities, clocks: Sequence[Clock]) -> npt.NDArray[np.int64]:
+    """Return the moment of each vertex on the common clock: the rank's own less what its clock is off, ns."""
+    time = np.empty(2 * len(acts), np.int64)
+    time[0::2], time[1::2] = acts.start, acts.end
+    for clock in clocks:
+        mine = acts.of_rank(clock.rank)
+        own = time[2 * mine.start : 2 * mine.stop]
+        if clock.drift_ppm and len(own):
+            own -= np.rint((own - clock.reference_ns) * (clock.drift_ppm * 1e-6)).astype(np.int64)
+        own -= clock.offset_ns
+    return time

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind, EdgeKind
 
-__all__ = ["CAUSES", "KERNEL_PAUSE_US", "binding_kind", "pause_cause"]
+__all__ = ["CAUSES", "KERNEL_PAUSE_US", "binding_edges", "binding_kind", "pause_cause"]
 
 CAUSES = ("host_wait", "kernel_wait", "other")
 KERNEL_PAUSE_US = 30.0
@@ -16,20 +16,13 @@ KERNEL_PAUSE_US = 30.0
 
 
 def binding_kind(graph: DependencyGraph) -> npt.NDArray[np.int8]:
-    """Return the EdgeKind of the edge that allowed each start of device work last; of equals LAUNCH.
+    """Return the EdgeKind of the edge that allowed each vertex last; -1 where none enters."""
+    return np.where(graph.binding >= 0, graph.edges.kind[graph.binding], -1).astype(np.int8)
 
-    One value per vertex; -1 where no edge enters, and for vertices that are no start of device work.
-    """
-    edges = graph.edges
-    into_work = np.flatnonzero((edges.target % 2 == 0) & graph.activities.on_device[edges.target // 2])
-    target, kind = edges.target[into_work], edges.kind[into_work]
-    allowed = graph.time[edges.source[into_work]] + edges.lag[into_work]
-    order = np.lexsort((kind == EdgeKind.LAUNCH, allowed, target))
-    target, kind = target[order], kind[order]
-    last = np.concatenate((target[1:] != target[:-1], [True])) if len(target) else np.zeros(0, np.bool_)
-    binding = np.full(graph.vertex_count, -1, np.int8)
-    binding[target[last]] = kind[last]
-    return binding
+
+def binding_edges(graph: DependencyGraph) -> npt.NDArray[np.int32]:
+    """Return for each vertex the edge that allowed it last; -1 where none enters."""
+    return graph.binding
 
 
 def pause_cause(

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import Activities, Edges, Lane, frozen
+from htagraph.activities import Activities, Edges, Lane, common_time, frozen
 from htagraph.errors import GraphError, SelectionError
+from htagraph.gaps import binding_edges, gap_kinds
 from htagraph.issues import Issue
-from htagraph.kinds import EdgeKind
+from htagraph.kinds import ActivityKind, EdgeKind
 from htagraph.reading.read import read_event
 from htagraph.selection import Selection
 from htagraph.trace import Trace
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     import networkx
     import pandas as pd
 
+    from htagraph.clocks import Clock
     from htagraph.events import Event
+    from htagraph.matches import Matches
 
 __all__ = ["DependencyGraph"]
 
@@ -55,6 +58,10 @@ class DependencyGraph:
     """What was read, by rank, without the activities' columns: header, path, counts, what is no activity."""
     issues: tuple[Issue, ...] = ()
     """What was wrong with the files and what was done about it."""
+    clocks: tuple[Clock, ...] = ()
+    """How each rank's clock differs from the common one; empty where none does."""
+    matches: Matches | None = None
+    """Which activities of the ranks are one collective."""
 
     __networkx_backend__ = "htagraph"
 
@@ -112,7 +119,8 @@ class DependencyGraph:
     @cached_property
     def ranks(self) -> tuple[int, ...]:
         """The ranks of the job, ascending."""
-        found = set(self.traces) | {int(rank) for rank in np.unique(self.activities.rank)}
+        acts = self.activities
+        found = set(self.traces) | {int(rank) for rank in np.unique(acts.rank[: acts.ranked])}
         return tuple(sorted(found))
 
     @cached_property
@@ -122,15 +130,13 @@ class DependencyGraph:
 
     @cached_property
     def origin_ns(self) -> int:
-        """The earliest start of any activity: 0 of every ``start_us`` that is shown."""
-        return self.activities.origin
+        """The earliest moment of any activity on the common clock: 0 of every ``start_us`` that is shown."""
+        return int(self.time.min()) if self.vertex_count else 0
 
     @cached_property
     def time(self) -> npt.NDArray[np.int64]:
-        """The recorded moment of each vertex, ns."""
-        out = np.empty(self.vertex_count, np.int64)
-        out[0::2], out[1::2] = self.activities.start, self.activities.end
-        return frozen(out)
+        """The recorded moment of each vertex on the common clock of all ranks, ns."""
+        return frozen(common_time(self.activities, self.clocks))
 
     @cached_property
     def out_offsets(self) -> npt.NDArray[np.int64]:
@@ -181,6 +187,16 @@ class DependencyGraph:
         if has.any():
             gap[has] = self.time[has] - np.maximum.reduceat(allowed[order], offsets[:-1][has])
         return frozen(gap)
+
+    @cached_property
+    def binding(self) -> npt.NDArray[np.int32]:
+        """The edge into each vertex that allowed it last, of equals a LAUNCH, else the first; -1 where none enters."""
+        return frozen(binding_edges(self.edges, self.time, *self._incoming))
+
+    @cached_property
+    def gap_kind(self) -> npt.NDArray[np.int8]:
+        """What each gap is, GapKind: NONE where there is no gap, TRACE_HEAD where no edge enters."""
+        return frozen(gap_kinds(self.activities, self.edges, self.binding, self.gap))
 
     def select(self, **criteria: Any) -> Selection:  # noqa: ANN401 - documented in Selection.of
         """Return the activities that meet every criterion given; see `htagraph.selection.Selection`.
@@ -245,7 +261,8 @@ class DependencyGraph:
         acts = self.activities
         rules = (
             ("durations are not negative", acts.duration < 0),
-            ("activities are ordered by rank", np.diff(acts.rank, prepend=acts.rank[:1]) < 0),
+            ("activities are ordered by rank", np.diff(acts.rank[: acts.ranked], prepend=acts.rank[:1]) < 0),
+            ("JOINs come last", acts.kind[: acts.ranked] == ActivityKind.JOIN),
             ("parents are activities or -1", (acts.parent < -1) | (acts.parent >= len(acts))),
             ("causes are activities or -1", (acts.cause < -1) | (acts.cause >= len(acts))),
         )
@@ -280,11 +297,12 @@ class DependencyGraph:
     def describe(self, activity: int) -> str:
         """Return one line that tells a reader which activity this is."""
         acts = self.activities
-        start = (int(acts.start[activity]) - self.origin_ns) / 1000
+        start = (int(self.time[2 * activity]) - self.origin_ns) / 1000
         lane = self.lanes[acts.lane[activity]].label if acts.lane[activity] >= 0 else "no lane"
         name = self.names[acts.name[activity]]
         name = name if len(name) <= 60 else name[:59] + "…"
-        return f"{name!r} (activity {activity}, rank {acts.rank[activity]}, {lane}, at {start:.3f} µs)"
+        where = f"rank {acts.rank[activity]}, {lane}" if acts.kind[activity] != ActivityKind.JOIN else "between ranks"
+        return f"{name!r} (activity {activity}, {where}, at {start:.3f} µs)"
 
     def describe_edge(self, edge: int) -> str:
         """Return one line that tells a reader which edge this is."""

@@ -31,10 +31,11 @@ class ActivityKind(_Labelled):
     RUNTIME = 8  # any other runtime or driver call
     HOST_COMMUNICATION = 9  # a collective that runs on a host thread (gloo)
     BOUNDARY = 10  # the moment a step's annotation and all work launched in it are over; added by the graph
-    COMPUTATION = 11
-    COMMUNICATION = 12
-    MEMORY = 13
-    DEVICE_OTHER = 14  # a device event that is no work of its own: it frames or awaits other work
+    JOIN = 11  # the moment the members of a collective that others wait for have arrived; added by the graph
+    COMPUTATION = 12
+    COMMUNICATION = 13
+    MEMORY = 14
+    DEVICE_OTHER = 15  # a device event that is no work of its own: it frames or awaits other work
 
     @property
     def on_device(self) -> bool:
@@ -48,6 +49,7 @@ class ActivityKind(_Labelled):
             ActivityKind.ANNOTATION,
             ActivityKind.STEP,
             ActivityKind.BOUNDARY,
+            ActivityKind.JOIN,
             ActivityKind.DEVICE_OTHER,
         )
 
@@ -62,6 +64,15 @@ class EdgeKind(_Labelled):
     AUTOGRAD = 4
     STEP = 5
     USER = 6  # brought by the user through DependencyGraph.from_frames
+    EVENT_WAIT = 7
+    HOST_SYNC = 8
+    MEMCPY_SYNC = 9
+    QUEUE_FULL = 10
+    THREAD = 11
+    COLLECTIVE = 12
+    P2P = 13
+    GRAPH = 14
+    DATALOADER = 15
 
 
 class Provenance(_Labelled):
@@ -77,7 +88,11 @@ class GapKind(_Labelled):
 
     NONE = 0
     HOST_UNTRACED = 1  # host code that no event covers, Python between ops as a rule
-    LAUNCH_EXCESS = 2  # a launch took longer than its class needs at best
+    LAUNCH_EXCESS = 2  # work started later after its launch than any pause of the device explains
     STREAM_IDLE = 3  # a stream waited for something that no edge explains
-    THREAD_IDLE = 4  # a thread's first activity started later than the trace
-    TRACE_HEAD = 5  # nothing in the trace precedes this moment
+    SYNC_RETURN = 4  # a blocking call returned later than what it waited for explains
+    THREAD_IDLE = 5  # a worker thread waited for something that no edge explains
+    DATA_WAIT = 6  # the data loader was waited for
+    COLLECTIVE_EXCESS = 7  # a collective took longer than its members' arrivals and transfers explain
+    OTHER = 8  # between activities that the user brought, or at a moment that the graph added
+    TRACE_HEAD = 9  # nothing in the trace precedes this moment

@@ -20,6 +20,12 @@ __all__ = [
     "RUNTIME_CATEGORIES",
     "Naming",
     "activity_kind",
+    "is_backward",
+    "is_collective_call",
+    "is_data_loader",
+    "is_graph_launch",
+    "collective_op",
+    "is_named",
     "short_name",
     "step_number",
 ]
@@ -51,6 +57,11 @@ class Naming:
     sync: str = r"synchronize"
     record: str = r"EventRecord|recordEvent"
     wait: str = r"StreamWaitEvent|waitOnEvent"
+    device_sync: str = r"(device|ctx|context)Synchronize|^synchronize$"
+    event_sync: str = r"event_?Synchronize|^(event sync|stream wait event)$"
+    # copies whose call returns when the copy is over, through whatever memory
+    blocking_copy: str = r"^(cuda|hip)Memcpy(2D|3D|(To|From)(Array|Symbol))?(_ptds)?$|^(cuda|hip)MemcpyWithStream$"
+    pageable: str = r"^memcpy.*pageable"
     # device events of MTIA that frame work or wait for it, and metric copies of XPU kernels
     not_work: str = r"^event_(record|wait)$|^(job_exe|packet|pe_exe|cpum_exe_subgraph)|^metrics: "
 
@@ -99,6 +110,44 @@ def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> 
     return _FIXED.get(category, ActivityKind.ANNOTATION)
 
 
+_COLLECTIVE_OPS = tuple(
+    (re.compile(pattern, re.IGNORECASE), word)
+    for pattern, word in (
+        (r"reduce_?scatter", "reduce_scatter"),
+        (r"all_?reduce|cross_device_reduce", "all_reduce"),
+        (r"all_?gather", "all_gather"),
+        (r"all_?to_?all|all2all|deep_?ep::", "all_to_all"),
+        (r"broadcast|bcast", "broadcast"),
+        (r"send_?recv|(^|[:_])i?(send|recv)(any_source|_|$)", "send_recv"),
+        (r"barrier", "barrier"),
+        (r"gather", "gather"),
+        (r"scatter", "scatter"),
+        (r"reduce", "reduce"),
+    )
+)
+_COLLECTIVE_CALL = re.compile(r"^(\w*ccl|gloo|mpi|c10d|symm_mem):", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def collective_op(name: str, naming: Naming = DEFAULT_NAMING, *, host: bool = False) -> str:
+    """Return which collective a name stands for, ``""`` where it does not say.
+
+    Args:
+        name: of a communication kernel, of an operator or annotation, or a ``Collective name`` argument.
+        naming: what the names of events mean; a kernel that it does not count as communication has no collective.
+        host: the name is an operator's or annotation's, which is a collective only behind a library's prefix.
+
+    Example:
+        >>> collective_op("ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*)")
+        'all_reduce'
+        >>> collective_op("c10d::alltoall_base_", host=True), collective_op("aten::scatter", host=True)
+        ('all_to_all', '')
+    """
+    if host and not _COLLECTIVE_CALL.search(name) and not _matches(naming.host_communication, name):
+        return ""
+    return next((word for pattern, word in _COLLECTIVE_OPS if pattern.search(name)), "")
+
+
 def step_number(name: str) -> int | None:
     """Return N of ``ProfilerStep#N``, else None.
 
@@ -134,6 +183,16 @@ def short_name(name: str) -> str:
     return words[-1] if words else name
 
 
+def is_named(pattern: str, name: str) -> bool:
+    """Return whether a pattern of `Naming` is found in a name.
+
+    Example:
+        >>> is_named(DEFAULT_NAMING.device_sync, "cudaDeviceSynchronize")
+        True
+    """
+    return _matches(pattern, name)
+
+
 def _device_kind(name: str, naming: Naming) -> ActivityKind:
     if _matches(naming.not_work, name):
         return ActivityKind.DEVICE_OTHER
@@ -152,6 +211,46 @@ def _runtime_kind(name: str, naming: Naming) -> ActivityKind:
         if _matches(pattern, name):
             return kind
     return ActivityKind.RUNTIME
+
+
+def is_graph_launch(name: str) -> bool:
+    """Return whether a runtime call replays a whole graph of works.
+
+    Example:
+        >>> is_graph_launch("cudaGraphLaunch"), is_graph_launch("cudaLaunchKernel")
+        (True, False)
+    """
+    return _matches(r"GraphLaunch", name)
+
+
+def is_data_loader(name: str) -> bool:
+    """Return whether an annotation or operator is the wait for a batch of a data loader.
+
+    Example:
+        >>> is_data_loader("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
+        True
+    """
+    return _matches(r"^enumerate\(DataLoader\)|DataLoaderIter\.__next__", name)
+
+
+def is_backward(name: str) -> bool:
+    """Return whether an operator is the autograd engine's frame around a backward operator.
+
+    Example:
+        >>> is_backward("autograd::engine::evaluate_function: MmBackward0")
+        True
+    """
+    return name.startswith("autograd::engine::")
+
+
+def is_collective_call(name: str) -> bool:
+    """Return whether an operator enqueues a collective.
+
+    Example:
+        >>> is_collective_call("c10d::allreduce_")
+        True
+    """
+    return name.startswith("c10d::")
 
 
 def _matches(pattern: str, name: str) -> bool:

@@ -122,7 +122,7 @@ class Selection:
                 "lane": pd.array([lane.label for lane in lanes], dtype="str"),
                 "stream": np.array([lane.stream for lane in lanes], np.int64),
                 "step": acts.step[rows],
-                "start_us": (acts.start[rows] - graph.origin_ns) / 1000,
+                "start_us": (graph.time[2 * rows] - graph.origin_ns) / 1000,
                 "duration_us": acts.duration[rows] / 1000,
                 "parent": acts.parent[rows],
                 "cause": acts.cause[rows],

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from htagraph import DependencyGraph, EdgeKind
+from htagraph import ActivityKind, DependencyGraph, EdgeKind
 from tests.strategies import KIND_OF
 
 Json: TypeAlias = dict[str, Any]
@@ -140,6 +140,12 @@ def cause(graph: DependencyGraph, work: int, pause_ns: int, kernel_pause_us: flo
     edges = allowed(graph, 2 * work)
     if edges and "launch" in {kind for moment, kind in edges if moment == max(edges)[0]}:
         return "host_wait"
+    acts = graph.activities
+    call = int(acts.cause[work])
+    if call >= 0 and acts.kind[call] == ActivityKind.LAUNCH:
+        begin = int(acts.start[work]) - pause_ns
+        if 2 * (min(int(acts.end[call]), int(acts.start[work])) - begin) > pause_ns:
+            return "host_wait"
     return "kernel_wait" if pause_ns < 1000 * kernel_pause_us else "other"
 
 

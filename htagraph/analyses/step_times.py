@@ -35,14 +35,14 @@ def step_times(graph: DependencyGraph) -> pd.DataFrame:
     marks = np.flatnonzero(acts.kind == ActivityKind.STEP)
     began: dict[tuple[int, int], int] = {}
     for mark in marks[::-1]:
-        began[int(acts.rank[mark]), int(acts.step[mark])] = int(acts.start[mark])
+        began[int(acts.rank[mark]), int(acts.step[mark])] = int(graph.time[2 * mark])
     start = np.array([began[int(acts.rank[end]), int(acts.step[end])] for end in ends], np.int64)
     return pd.DataFrame(
         {
             "rank": acts.rank[ends].astype(np.int64),
             "step": acts.step[ends].astype(np.int64),
             "start_us": (start - graph.origin_ns) / 1000,
-            "end_us": (acts.start[ends] - graph.origin_ns) / 1000,
-            "duration_us": (acts.start[ends] - start) / 1000,
+            "end_us": (graph.time[2 * ends] - graph.origin_ns) / 1000,
+            "duration_us": (graph.time[2 * ends] - start) / 1000,
         }
     )

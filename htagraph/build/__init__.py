@@ -9,16 +9,22 @@ from htagraph.build.activities import Job, RankPart, join, prepare
 from htagraph.build.acyclic import acyclic
 from htagraph.build.autograd import autograd
 from htagraph.build.body import body
+from htagraph.build.dataloader import dataloader
 from htagraph.build.fit import fit
+from htagraph.build.graph import graph
 from htagraph.build.host_order import host_order
 from htagraph.build.launch import launch
+from htagraph.build.settle import settle
 from htagraph.build.step import step
 from htagraph.build.stream import stream
+from htagraph.build.thread import thread
 from htagraph.graph import DependencyGraph
 
 __all__ = ["RULES", "RankPart", "build", "prepare"]
 
-RULES: tuple[Callable[[Job], Edges], ...] = (host_order, body, launch, stream, autograd, step)
+RULES: tuple[Callable[[Job], Edges], ...] = (
+    host_order, dataloader, body, launch, graph, stream, autograd, step, thread,
+)  # fmt: skip
 """The edge rules, in the order in which they run; of equal parallel edges the earlier rule's stays."""
 
 
@@ -27,6 +33,7 @@ def build(parts: Sequence[RankPart]) -> DependencyGraph:
     job = join(list(parts))
     edges, refused = fit(job, Edges.concatenate([rule(job) for rule in RULES]))
     edges, dropped = acyclic(job, edges)
+    edges = settle(job, edges)
     return DependencyGraph.build(
         job.activities,
         edges,

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import Activities, Lane
+from htagraph.activities import Activities, Lane, common_time
 from htagraph.build.nesting import nest, nesting_order
 from htagraph.events import MODELS, columns
 from htagraph.issues import Issue, IssueLog
 from htagraph.kinds import ActivityKind
-from htagraph.naming import DEVICE_CATEGORIES, HOST_CATEGORIES, RUNTIME_CATEGORIES, Naming, activity_kind, step_number
+from htagraph.naming import (
+    DEFAULT_NAMING,
+    DEVICE_CATEGORIES,
+    HOST_CATEGORIES,
+    RUNTIME_CATEGORIES,
+    Naming,
+    activity_kind,
+    step_number,
+)
 from htagraph.trace import SparseColumn, Table, Trace
+
+if TYPE_CHECKING:
+    from htagraph.clocks import Clock
+    from htagraph.matches import Matches
 
 __all__ = ["Job", "RankPart", "join", "prepare"]
 
@@ -39,6 +52,18 @@ class Job:
     at_work: npt.NDArray[np.int32]
     """For each of `boundaries` the innermost activity behind it that is work, no annotation; -1 for none."""
     issues: tuple[Issue, ...]
+    naming: Naming = DEFAULT_NAMING
+    clocks: tuple[Clock, ...] = ()
+    matches: Matches | None = None
+
+    @cached_property
+    def time(self) -> npt.NDArray[np.int64]:
+        """The moment of each vertex on the common clock, ns."""
+        return common_time(self.activities, self.clocks)
+
+    def moment(self, vertex: Array) -> npt.NDArray[np.int64]:
+        """Return when vertices were recorded, on the common clock, ns."""
+        return self.time[vertex] if self.clocks else self.activities.moment(vertex)
 
     def slices(self) -> tuple[Array, Array, Array]:
         """Return the stretches between neighbouring moments of a thread: (source, target, activity at work or -1)."""

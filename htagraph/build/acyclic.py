@@ -32,7 +32,7 @@ def acyclic(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
         suspects = np.flatnonzero(on_circle & ~np.isin(edges.kind, _CHAINS))
         if not len(suspects):
             return edges, _issues(job, dropped)
-        doubt = 2 * edges.provenance[suspects] + (edges.lag[suspects] < 0)
+        doubt = 2 * (100 - edges.confidence[suspects].astype(np.int64)) + (edges.lag[suspects] < 0)
         worst = suspects[doubt == doubt.max()]
         dropped.append(edges.take(worst))
         stays = np.ones(len(edges), np.bool_)
@@ -46,12 +46,11 @@ def _runs_forward(job: Job, edges: Edges) -> bool:
     Where no edge runs back in time, a circle can only lie within one moment: the edges inside moments are peeled from
     their sources until none is left.
     """
-    acts = job.activities
-    lasts = acts.moment(edges.target) - acts.moment(edges.source)
+    lasts = job.moment(edges.target) - job.moment(edges.source)
     if len(lasts) and lasts.min() < 0:
         return False
     source, target = edges.source[lasts == 0], edges.target[lasts == 0]
-    waits = np.zeros(2 * len(acts), np.bool_)
+    waits = np.zeros(2 * len(job.activities), np.bool_)
     for _ in range(_ROUNDS):
         if not len(source):
             return True

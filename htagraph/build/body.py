@@ -17,8 +17,8 @@ def body(job: Job) -> Edges:
     source, target, owner = job.slices()
     busy = owner >= 0
     source, target, owner = source[busy], target[busy], owner[busy]
-    lasts = acts.moment(target) - acts.moment(source)
+    lasts = job.moment(target) - job.moment(source)
     host = Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)
     work = np.flatnonzero(acts.on_device)
-    device = Edges.of(2 * work, 2 * work + 1, acts.duration[work], EdgeKind.BODY, Provenance.OBSERVED, activity=work)
+    device = Edges.of(2 * work, 2 * work + 1, job.moment(2 * work + 1) - job.moment(2 * work), EdgeKind.BODY, Provenance.OBSERVED, activity=work)
     return Edges.concatenate([host, device])

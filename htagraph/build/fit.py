@@ -16,6 +16,7 @@ __all__ = ["fit"]
 
 _ONE_CLOCK_NS = 2_000
 _TWO_CLOCKS_NS = 20_000  # the clocks of a host and its device disagree by this much in healthy traces
+_TWO_CLOCKS = (EdgeKind.STEP, EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL)
 _LAUNCH_NS = 10_000_000  # ids prove a launch: only absurd times refute it
 
 
@@ -26,10 +27,10 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     edge whose target lies before its source by more than a tolerance is a wrong inference or a wrong record. Work that
     seems to start before its own launch shows how far the clocks of host and device disagree: kept, and reported.
     """
-    acts = job.activities
-    observed = acts.moment(edges.target) - acts.moment(edges.source)
+    observed = job.moment(edges.target) - job.moment(edges.source)
     tolerance = np.full(len(EdgeKind), _ONE_CLOCK_NS)
-    tolerance[EdgeKind.STEP], tolerance[EdgeKind.LAUNCH] = _TWO_CLOCKS_NS, _LAUNCH_NS
+    tolerance[list(_TWO_CLOCKS)] = _TWO_CLOCKS_NS
+    tolerance[[EdgeKind.LAUNCH, EdgeKind.GRAPH]] = _LAUNCH_NS
     possible = observed >= -tolerance[edges.kind]
     refused = _refused(job, edges, possible) + _early(job, edges, observed, possible)
     if not possible.all():

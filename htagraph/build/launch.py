@@ -6,29 +6,32 @@ import numpy as np
 
 from htagraph.activities import Activities, Edges
 from htagraph.build.activities import Job
+from htagraph.build.launches import graph_launches
 from htagraph.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["launch"]
 
-_LOW_PERCENTILE = 10
 _UNKNOWN_LATENCY_NS = 10_000  # at most this much where no launch of a class ever found its stream idle
 
 
 def launch(job: Job) -> Edges:
     """Return an edge from the start of each launch to the start of each piece of work with its correlation id.
 
-    The nominal lag is a low percentile of the latencies of that (rank, API) class, seen where the stream was idle.
+    The nominal lag is the median of the latencies of that (rank, API) class where the stream was idle: what a launch
+    would take whose work had to queue. (The minimum would be a bound, but it predicts too early a start.) The works of
+    graph launches hang on GRAPH edges.
     """
     acts = job.activities
     work = np.flatnonzero(acts.on_device & (acts.cause >= 0))
-    work = work[acts.kind[acts.cause[work]] == ActivityKind.LAUNCH]
+    call_of = acts.cause[work]
+    work = work[(acts.kind[call_of] == ActivityKind.LAUNCH) & ~graph_launches(job)[call_of]]
     call = acts.cause[work]
     latency = acts.start[work] - acts.start[call]
     return Edges.of(2 * call, 2 * work, _nominal(acts, work, call, latency), EdgeKind.LAUNCH, Provenance.OBSERVED)
 
 
 def _nominal(acts: Activities, work: np.ndarray, call: np.ndarray, latency: np.ndarray) -> np.ndarray:
-    """Return what a launch of each class takes at best until its work starts, ns."""
+    """Return what a launch of each class usually takes until its work starts, ns."""
     idle = _stream_end_before(acts)[work] <= acts.start[call]
     classes, member = np.unique(acts.rank[call].astype(np.int64) << 32 | acts.name[call], return_inverse=True)
     nominal = np.zeros(len(classes), np.int64)
@@ -38,7 +41,7 @@ def _nominal(acts: Activities, work: np.ndarray, call: np.ndarray, latency: np.n
         if not len(rows):
             continue
         free = latency[rows][idle[rows]]
-        seen = np.percentile(free, _LOW_PERCENTILE) if len(free) else min(latency[rows].min(), _UNKNOWN_LATENCY_NS)
+        seen = np.median(free) if len(free) else min(latency[rows].min(), _UNKNOWN_LATENCY_NS)
         nominal[number] = max(0, int(seen))
     return nominal[member.ravel()]
 

@@ -10,16 +10,20 @@ from htagraph.kinds import EdgeKind, Provenance
 
 __all__ = ["stream"]
 
+_AHEAD_NS = 30_000  # work launched this long before the work before it ended was in the queue by then
+_PAUSE_NS = 20_000  # a longer pause had another reason
+_ENOUGH = 8  # pauses
+
 
 def stream(job: Job) -> Edges:
     """Return an edge to the start of each piece of work from the end of the work before it on its stream.
 
     Where work overlaps (programmatic dependent launch, branches of a CUDA graph) the later one waits for the start of
-    the earlier, and for the end of the last work that was over by then. The lag is 0: the pause between two
-    kernels is left to the gap, which says how long the stream was idle.
+    the earlier, and for the end of the last work that was over by then. The nominal lag is the median of the stream's
+    short pauses before work that was already waiting in its queue: what the device needs from one to the next.
     """
     acts = job.activities
-    sources, targets = [], []
+    sources, targets, lags = [], [], []
     for lane in acts.by_stream():
         start, end = acts.start[lane], acts.end[lane]
         overlaps = end[:-1] > start[1:]
@@ -27,9 +31,19 @@ def stream(job: Job) -> Edges:
         source, target = _last_over(lane, start, end, overlaps | outlived)
         sources += [2 * lane[:-1] + ~overlaps, source]
         targets += [2 * lane[1:], target]
+        lags += [np.where(overlaps, 0, _usual_pause(job, lane)), np.zeros(len(source), np.int64)]
     empty = np.zeros(0, np.int64)
-    source, target = np.concatenate([empty, *sources]), np.concatenate([empty, *targets])
-    return Edges.of(source, target, 0, EdgeKind.STREAM, Provenance.ORDER)
+    source, target, lag = (np.concatenate([empty, *parts]) for parts in (sources, targets, lags))
+    return Edges.of(source, target, lag, EdgeKind.STREAM, Provenance.ORDER)
+
+
+def _usual_pause(job: Job, lane: np.ndarray) -> int:
+    acts = job.activities
+    pause = acts.start[lane[1:]] - acts.end[lane[:-1]]
+    call = acts.cause[lane[1:]]
+    queued = (call >= 0) & (acts.start[call] + _AHEAD_NS < acts.end[lane[:-1]])
+    seen = pause[queued & (pause >= 0) & (pause < _PAUSE_NS)]
+    return int(np.median(seen)) if len(seen) >= _ENOUGH else 0
 
 
 def _last_over(

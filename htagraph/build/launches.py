@@ -1,0 +1,20 @@
+"""Which launches replay a CUDA graph: shared by the rules for launches."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.build.activities import Job
+from htagraph.kinds import ActivityKind
+from htagraph.naming import is_graph_launch
+
+__all__ = ["graph_launches"]
+
+
+def graph_launches(job: Job) -> npt.NDArray[np.bool_]:
+    """Return which activities are calls that launch a whole graph of works."""
+    acts = job.activities
+    launches = acts.kind == ActivityKind.LAUNCH
+    names = [name for name in np.unique(acts.name[launches]) if is_graph_launch(job.names[name])]
+    return launches & np.isin(acts.name, names)

@@ -1,0 +1,126 @@
+"""THREAD: a thread that hands work to another one and waits for it: autograd's threads, and gloo's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from htagraph.activities import Edges
+from htagraph.build.activities import Job
+from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.naming import is_backward, is_collective_call
+
+__all__ = ["thread"]
+
+_CERTAIN = 0.99
+"""The share of a worker's activities that must run while one and the same thread does nothing."""
+
+
+def thread(job: Job) -> Edges:
+    """Return the edges by which threads of one rank wait for each other, all inferred.
+
+    A thread of the autograd engine works while its caller stands between two moments: its first activity there waits
+    for the first of these moments, the second waits for its last activity. A collective on a thread of gloo waits for
+    the operator that enqueued it, in order; the thread that enqueued it waits for its end, if it is idle then and was
+    idle for most of the time before.
+    """
+    parts = [_edges([], [], 100)]
+    for rank in job.traces:
+        threads = _threads(job, rank)
+        callers = [each for each in threads if not each.is_worker]
+        for worker in threads:
+            parts += [_around_backward(worker, callers)] if worker.is_worker and callers else []
+        parts += [_around_collectives(job, rank, caller) for caller in callers]
+    return Edges.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Thread:
+    """A host thread: its moments in order, and the activities that lie in no other."""
+
+    vertices: np.ndarray
+    times: np.ndarray
+    idle: np.ndarray
+    """Whether no activity is at work behind each moment."""
+    tops: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    is_worker: bool
+
+
+def _edges(source: list[np.ndarray], target: list[np.ndarray], confidence: int) -> Edges:
+    none = np.zeros(0, np.int64)
+    ends = np.concatenate([none, *source]), np.concatenate([none, *target])
+    return Edges.of(*ends, 0, EdgeKind.THREAD, Provenance.INFERRED, confidence=confidence)
+
+
+def _threads(job: Job, rank: int) -> list[_Thread]:
+    """Return the rank's threads; workers are those that run nothing but backward operators."""
+    acts = job.activities
+    owner = job.boundaries // 2
+    mine = acts.of_rank(rank)
+    rows = np.flatnonzero((owner >= mine.start) & (owner < mine.stop))
+    forward_thread = acts.arg("fwd_thread_id")
+    threads = []
+    for part in np.split(rows, np.flatnonzero(np.diff(acts.lane[owner[rows]])) + 1) if len(rows) else []:
+        vertices = job.boundaries[part].astype(np.int64)
+        opened = vertices[vertices % 2 == 0] // 2
+        tops = opened[acts.parent[opened] < 0]
+        backward = (forward_thread[tops] > 0) | np.isin(acts.name[tops], _named(job, tops))
+        threads.append(_Thread(
+            vertices, job.moment(vertices), job.at_work[part] < 0, tops, job.moment(2 * tops), job.moment(2 * tops + 1),
+            bool(backward.mean() > 0.5),
+        ))  # fmt: skip
+    return threads
+
+
+def _named(job: Job, activities: np.ndarray) -> list[int]:
+    names = np.unique(job.activities.name[activities])
+    return [int(name) for name in names if is_backward(job.names[name])]
+
+
+def _around_backward(worker: _Thread, callers: list[_Thread]) -> Edges:
+    """Return edges between a worker and the thread that stands still while it works."""
+    inside = [_stretch_around(caller, worker.starts, worker.ends) for caller in callers]
+    best = int(np.argmax([(stretch >= 0).sum() for stretch in inside]))
+    stretch, caller = inside[best], callers[best]
+    share = float((stretch >= 0).mean())
+    if share < _CERTAIN:
+        return _edges([], [], 100)
+    tops, stretch = worker.tops[stretch >= 0], stretch[stretch >= 0]
+    first = np.concatenate(([True], stretch[1:] != stretch[:-1]))
+    last = np.concatenate((first[1:], [True]))
+    joined = stretch[last] + 1 < len(caller.vertices)
+    source = [caller.vertices[stretch[first]], 2 * tops[last][joined] + 1]
+    target = [2 * tops[first], caller.vertices[stretch[last][joined] + 1]]
+    return _edges(source, target, round(100 * share) - 5)
+
+
+def _stretch_around(caller: _Thread, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return after which of the caller's moments each interval lies, before the next; -1 where there is one inside."""
+    at = np.searchsorted(caller.times, start, side="right") - 1
+    behind = np.append(caller.times, np.iinfo(np.int64).max)[at + 1]
+    return np.where((at >= 0) & (end <= behind), at, -1)
+
+
+def _around_collectives(job: Job, rank: int, caller: _Thread) -> Edges:
+    acts = job.activities
+    mine = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
+    work = mine[acts.kind[mine] == ActivityKind.HOST_COMMUNICATION]
+    opened = caller.vertices[caller.vertices % 2 == 0] // 2
+    calls = opened[np.isin(acts.name[opened], [name for name in np.unique(acts.name[opened]) if _enqueues(job, name)])]
+    if not len(work) or len(calls) != len(work):
+        return _edges([], [], 100)
+    work = work[np.argsort(job.moment(2 * work), kind="stable")]
+    source, target = [2 * calls], [2 * work]
+    end = job.moment(2 * work + 1)
+    at = np.searchsorted(caller.times, end, side="right") - 1
+    awaited = (at >= 0) & (at + 1 < len(caller.times))
+    work, end, at = work[awaited], end[awaited], at[awaited]
+    waited = caller.idle[at] & (2 * end >= caller.times[at] + caller.times[at + 1])
+    return _edges([*source, 2 * work[waited] + 1], [*target, caller.vertices[at[waited] + 1]], 80)
+
+
+def _enqueues(job: Job, name: int) -> bool:
+    return is_collective_call(job.names[name])

@@ -1,0 +1,94 @@
+"""Which edge held up each moment, and what the time was that no edge explains. Works on a graph's arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+
+if TYPE_CHECKING:
+    from htagraph.activities import Activities, Edges
+
+__all__ = ["UNEXPLAINED", "binding_edges", "gap_kinds"]
+
+UNEXPLAINED = (
+    GapKind.LAUNCH_EXCESS, GapKind.STREAM_IDLE, GapKind.SYNC_RETURN, GapKind.THREAD_IDLE, GapKind.COLLECTIVE_EXCESS,
+)  # fmt: skip
+"""Gaps that a complete trace and a complete set of rules would not leave."""
+
+_AWAKE_NS = 100_000  # a worker thread that does nothing for longer waits for something
+_MEANING = {
+    EdgeKind.HOST_ORDER: GapKind.HOST_UNTRACED, EdgeKind.AUTOGRAD: GapKind.HOST_UNTRACED,
+    EdgeKind.THREAD: GapKind.HOST_UNTRACED, EdgeKind.LAUNCH: GapKind.LAUNCH_EXCESS, EdgeKind.GRAPH: GapKind.LAUNCH_EXCESS,
+    EdgeKind.STREAM: GapKind.STREAM_IDLE, EdgeKind.EVENT_WAIT: GapKind.STREAM_IDLE, EdgeKind.BODY: GapKind.SYNC_RETURN,
+    EdgeKind.HOST_SYNC: GapKind.SYNC_RETURN, EdgeKind.MEMCPY_SYNC: GapKind.SYNC_RETURN,
+    EdgeKind.QUEUE_FULL: GapKind.SYNC_RETURN, EdgeKind.COLLECTIVE: GapKind.COLLECTIVE_EXCESS,
+    EdgeKind.P2P: GapKind.COLLECTIVE_EXCESS, EdgeKind.DATALOADER: GapKind.DATA_WAIT, EdgeKind.STEP: GapKind.OTHER,
+    EdgeKind.USER: GapKind.OTHER,
+}  # fmt: skip
+
+
+def binding_edges(
+    edges: Edges, time: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], in_edges: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    """Return for each vertex the edge into it that allowed it last, of equals a LAUNCH, else the first; -1 for none.
+
+    Args:
+        edges: the graph's edges.
+        time: the moment of each vertex, ns.
+        offsets: where the edges into each vertex begin in `in_edges`.
+        in_edges: edge numbers by target.
+    """
+    binding = np.full(len(time), -1, np.int32)
+    count = np.diff(offsets)
+    alone = count == 1
+    binding[alone] = in_edges[offsets[:-1][alone]]
+    several = np.flatnonzero(count > 1)
+    if len(several):
+        where = np.repeat(offsets[several], count[several]) + _ranges(count[several])
+        into = in_edges[where]
+        allowed = time[edges.source[into]] + edges.lag[into]
+        begin = np.cumsum(count[several]) - count[several]
+        latest = np.repeat(np.maximum.reduceat(allowed, begin), count[several])
+        preference = np.where(allowed == latest, np.where(edges.kind[into] == EdgeKind.LAUNCH, 0, 1), 2)
+        best = np.repeat(np.minimum.reduceat(preference, begin), count[several])
+        place = np.where(preference == best, np.arange(len(into)), len(into))
+        binding[several] = into[np.minimum.reduceat(place, begin)]
+    return binding
+
+
+def _ranges(count: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return 0 … n - 1 for each n, one after the other."""
+    return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+
+
+def gap_kinds(
+    acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], gap: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int8]:
+    """Return the GapKind of each vertex: by the edge that was binding before the gap."""
+    meaning = np.zeros(len(EdgeKind), np.int8)
+    meaning[list(_MEANING)] = list(_MEANING.values())
+    kinds = np.full(len(binding), GapKind.TRACE_HEAD, np.int8)
+    known = binding >= 0
+    kinds[known] = np.where(gap[known] > 0, meaning[edges.kind[binding[known]]], GapKind.NONE)
+    idle = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (gap > _AWAKE_NS))
+    idle = idle[(edges.activity[binding[idle]] < 0) & (edges.kind[binding[idle]] == EdgeKind.HOST_ORDER)]
+    kinds[idle[~np.isin(acts.lane[idle // 2], _main_lanes(acts))]] = GapKind.THREAD_IDLE
+    return kinds
+
+
+def _main_lanes(acts: Activities) -> list[int]:
+    """Return of each rank the threads with step annotations, without any the thread with most activities."""
+    lanes = set()
+    for rank in np.unique(acts.rank[: acts.ranked]):
+        mine = acts.of_rank(int(rank))
+        marks = acts.lane[mine][acts.kind[mine] == ActivityKind.STEP]
+        on_host = acts.lane[mine][~acts.on_device[mine]]
+        if len(marks):
+            lanes |= set(np.unique(marks).tolist())
+        elif len(on_host):
+            lanes.add(int(np.bincount(on_host).argmax()))
+    return sorted(lanes)
