@@ -22,7 +22,7 @@ def launch_stats(
         launch_delay_cutoff_us: a delay above this is excessive, µs.
 
     Returns:
-        One row per LAUNCH pair, by rank, time of the launch and of the work: ``rank``, ``correlation`` (int64),
+        One row per pair of a LAUNCH or GRAPH edge, by rank, time of the launch and of the work: ``rank``, ``correlation`` (int64),
         ``launch`` and ``work`` (int64 activity numbers), ``launch_name``, ``work_name`` and ``work_kind`` (str),
         ``stream`` (int64), ``step`` (int64), ``launch_us`` and ``work_us`` (float64, durations), ``delay_us``
         (float64: from the end of the launch call to the start of the work, 0 if it started earlier), and the flags
@@ -38,7 +38,7 @@ def launch_stats(
     Source: HTA's kernel launch statistics, for every launching call instead of six of them.
     """
     acts = graph.activities
-    pairs = graph.edges.take(graph.edges.kind == EdgeKind.LAUNCH)
+    pairs = graph.edges.take(np.isin(graph.edges.kind, (EdgeKind.LAUNCH, EdgeKind.GRAPH)))
     call, work = pairs.source.astype(np.int64) // 2, pairs.target.astype(np.int64) // 2
     order = np.lexsort((acts.start[work], acts.start[call], acts.rank[work]))
     call, work = call[order], work[order]

@@ -1,4 +1,4 @@
-"""GRAPH: the first works of a CUDA graph cannot start before the call that launched it."""
+"""GRAPH: the works of a CUDA graph cannot start before the call that launched it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,27 @@ __all__ = ["graph"]
 
 
 def graph(job: Job) -> Edges:
-    """Return an edge from the start of each graph launch to the start of the first work it put on each stream.
+    """Return an edge from the start of each graph launch to the start of each of its works.
 
-    The works behind it follow by STREAM: the graph's own dependencies are not in a trace. The nominal lag is the least
-    latency of that rank's launches of as many works: how long a launch takes grows with its graph.
+    For the first work on each stream the nominal lag is the least latency of that rank's launches of as many works: how
+    long a launch takes grows with its graph. The works behind it follow by STREAM, so theirs is 0: the graph's own
+    dependencies are not in a trace.
     """
     acts = job.activities
     work = np.flatnonzero(acts.on_device & (acts.cause >= 0))
     work = work[graph_launches(job)[acts.cause[work]]]
     order = work[np.lexsort((acts.start[work], acts.lane[work], acts.cause[work]))]
     call, lane = acts.cause[order], acts.lane[order]
-    first = np.concatenate(([True], (call[1:] != call[:-1]) | (lane[1:] != lane[:-1]))) if len(order) else order > 0
-    root, call = order[first], call[first]
-    latency = acts.start[root] - acts.start[call]
-    works = np.bincount(acts.cause[work], minlength=len(acts))[call] if len(work) else call
-    _, member = np.unique(acts.rank[call].astype(np.int64) << 32 | works, return_inverse=True)
+    first = np.ones(len(order), np.bool_)
+    first[1:] = (call[1:] != call[:-1]) | (lane[1:] != lane[:-1])
+    lag = np.zeros(len(order), np.int64)
+    lag[first] = _least_latency(job, order[first], call[first], np.bincount(call, minlength=1))
+    return Edges.of(2 * call, 2 * order, lag, EdgeKind.GRAPH, Provenance.OBSERVED)
+
+
+def _least_latency(job: Job, root: np.ndarray, call: np.ndarray, works: np.ndarray) -> np.ndarray:
+    acts = job.activities
+    _, member = np.unique(acts.rank[call].astype(np.int64) << 32 | works[call], return_inverse=True)
     least = np.full(len(root), np.iinfo(np.int64).max)
-    np.minimum.at(least, member.ravel(), latency)
-    lag = np.maximum(0, least[member.ravel()])
-    return Edges.of(2 * call, 2 * root, lag, EdgeKind.GRAPH, Provenance.OBSERVED)
+    np.minimum.at(least, member.ravel(), acts.start[root] - acts.start[call])
+    return np.maximum(0, least[member.ravel()])

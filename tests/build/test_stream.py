@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from htagraph import EdgeKind
+from htagraph import EdgeKind, GapKind
 from tests.oracles import edges_by_name
-from tests.strategies import COMPUTE, Json, complete, kernel, load, op, traces
+from tests.strategies import COMPUTE, Json, complete, kernel, launch, load, op, traces
 
 
 def stream_edges(*events: Json) -> list[tuple[str, str, int]]:
@@ -12,7 +12,7 @@ def stream_edges(*events: Json) -> list[tuple[str, str, int]]:
 
 
 def test_work_waits_for_the_end_of_the_work_before_it() -> None:
-    assert stream_edges(kernel("a", 0, 5), kernel("b", 7, 2)) == [("a.end", "b.start", 0)]
+    assert stream_edges(kernel("a", 0, 5), kernel("b", 7, 2)) == [("a.end", "b.start", 2)]
 
 
 def test_streams_do_not_wait_for_one_another() -> None:
@@ -20,22 +20,30 @@ def test_streams_do_not_wait_for_one_another() -> None:
 
 
 def test_work_that_overlaps_its_neighbour_waits_for_the_start_of_it() -> None:
-    assert stream_edges(kernel("a", 0, 5), kernel("b", 3, 9)) == [("a.start", "b.start", 0)]
+    assert stream_edges(kernel("a", 0, 5), kernel("b", 3, 9)) == [("a.start", "b.start", 3)]
 
 
 def test_overlapping_work_also_waits_for_what_was_over_by_then() -> None:
     edges = stream_edges(kernel("a", 0, 2), kernel("b", 2, 9), kernel("c", 4, 5))
-    assert edges == [("a.end", "b.start", 0), ("a.end", "c.start", 0), ("b.start", "c.start", 0)]
+    assert edges == [("a.end", "b.start", 0), ("a.end", "c.start", 2), ("b.start", "c.start", 2)]
 
 
 def test_work_waits_for_the_latest_end_even_if_its_neighbour_ended_earlier() -> None:
     edges = stream_edges(kernel("a", 0, 25), kernel("b", 10, 5), kernel("c", 30, 5))
-    assert ("a.end", "c.start", 0) in edges
+    assert ("a.end", "c.start", 5) in edges
 
 
-def test_the_pause_between_neighbours_is_left_to_the_gap() -> None:
-    graph = load([kernel("a", 0, 5), kernel("b", 7, 2)])
-    assert graph.gap.tolist() == [0, 0, 2000, 0]
+def test_a_short_pause_is_the_streams_and_a_long_one_a_gap() -> None:
+    graph = load([kernel("a", 0, 5), kernel("b", 7, 2), kernel("c", 109, 2)])
+    assert graph.gap.tolist() == [0, 0, 0, 0, 100_000, 0]
+    assert GapKind(graph.gap_kind[4]) == GapKind.STREAM_IDLE
+
+
+def test_queued_work_whose_launch_came_late_keeps_the_usual_pause_of_its_stream() -> None:
+    events = [launch(i, 1, i + 1) for i in range(12)] + [launch(1000, 1, 13)]
+    events += [kernel(COMPUTE, 100 + 52 * i, 50, i + 1) for i in range(12)] + [kernel(COMPUTE, 1006, 50, 13)]
+    lags = [lag for *_, lag in edges_by_name(load(events), EdgeKind.STREAM)]
+    assert lags == [2] * 12, "pauses of 2 µs before queued work; nobody saw another one before the late work"
 
 
 @given(traces())
@@ -63,11 +71,6 @@ def ancestors(offsets: list[int], sources: list[int], vertex: int) -> set[int]:
                 seen.add(source)
                 waiting.append(source)
     return seen
-
-
-def test_all_work_of_a_stream_has_the_lag_zero() -> None:
-    edges = stream_edges(*(kernel(COMPUTE, 3 * i, 2 + i % 3) for i in range(9)))
-    assert {lag for *_, lag in edges} == {0}
 
 
 def test_work_that_overflows_is_cut_but_what_frames_work_is_not() -> None:

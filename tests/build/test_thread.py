@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import pytest
+
+import htagraph as hg
+from htagraph import EdgeKind
+from htagraph.replay import predict
+from htagraph.simulate import REGIMES, simulate
+from tests.oracles import edges_by_name
+from tests.reach import SHARED
+from tests.strategies import OTHER, Json, annotation, complete, load, op
+
+
+def backward(name: str, start: float, duration: float) -> Json:
+    return op(f"autograd::engine::evaluate_function: {name}", start, duration, OTHER)
+
+
+def thread_edges(*events: Json) -> list[tuple[str, str, int]]:
+    return edges_by_name(load(list(events)), EdgeKind.THREAD)
+
+
+def test_autograds_thread_is_called_and_joined() -> None:
+    frame = "autograd::engine::evaluate_function:"
+    events = [op("forward", 0, 10), backward("A", 20, 5), backward("B", 26, 5), op("optimizer", 40, 10)]
+    assert thread_edges(*events) == [
+        (f"{frame} B.end", "optimizer.start", 0),
+        ("forward.end", f"{frame} A.start", 0),
+    ]
+
+
+def test_a_thread_that_runs_beside_its_caller_is_no_worker_of_it() -> None:
+    assert thread_edges(op("a", 0, 10), backward("A", 5, 10), op("b", 12, 10)) == []
+
+
+def test_any_other_thread_is_left_alone() -> None:
+    assert thread_edges(op("a", 0, 10), op("copy", 12, 3, OTHER), op("b", 20, 10)) == []
+
+
+def test_a_frame_that_calls_backward_does_not_work_while_it_waits() -> None:
+    call = complete("python_function", "run_backward", 0, 100)
+    graph = load([call, backward("A", 20, 60), op("after", 90, 5)])
+    gap = graph.gap[2 * 2]
+    assert gap == 10_000, "from the end of the worker to the operator behind"
+    lag = graph.edges.lag.copy()
+    lag[graph.edges.lag == 60_000] = 0
+    faster = predict(graph, lag)
+    assert graph.time[4] - faster[4] == 60_000, "the caller goes on when its worker is done"
+
+
+def test_gloos_threads_take_collectives_in_order_and_are_waited_for() -> None:
+    events = [
+        op("c10d::allreduce_", 0, 10), op("c10d::allreduce_", 12, 10), annotation("wait", 25, 100),
+        op("gloo:all_reduce", 5, 60, OTHER), op("gloo:all_reduce", 15, 20, OTHER + 1), op("optimizer", 70, 10),
+    ]  # fmt: skip
+    assert thread_edges(*events) == [
+        ("c10d::allreduce_.start", "gloo:all_reduce.start", 0),
+        ("c10d::allreduce_.start", "gloo:all_reduce.start", 0),
+        ("gloo:all_reduce.end", "optimizer.start", 0),
+    ]
+
+
+@pytest.mark.parametrize("regime", sorted(REGIMES))
+def test_the_hand_overs_of_simulated_jobs_are_found(regime: str) -> None:
+    import tempfile
+
+    done = simulate(REGIMES[regime]())
+    with tempfile.TemporaryDirectory() as folder:
+        done.write(folder)
+        graph = hg.load(folder)
+    acts = graph.activities
+    edges = graph.edges.take(graph.edges.kind == EdgeKind.THREAD)
+    ours = {
+        (int(acts.rank[u // 2]), int(acts.event[u // 2]), int(acts.rank[v // 2]), int(acts.event[v // 2]))
+        for u, v in zip(edges.source.tolist(), edges.target.tolist(), strict=True)
+    }
+    truth = {tuple(each[:4]) for each in done.truth.dependencies if each.kind == "thread"}
+    assert len(truth) == len(ours)
+    workers = {(rank, v) for _, _, rank, v in truth} | {(rank, u) for rank, u, _, _ in truth}
+    assert all((a, u) in workers or (b, v) in workers for a, u, b, v in ours)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
+def test_each_gloo_collective_is_enqueued_and_awaited() -> None:
+    graph = hg.load(SHARED / "gloo4_cpu")
+    found = edges_by_name(graph, EdgeKind.THREAD)
+    calls = [edge for edge in found if edge[1] == "gloo:all_reduce.start"]
+    waits = [edge for edge in found if edge[0] == "gloo:all_reduce.end"]
+    assert len(calls) == len(graph.select(kind="host_communication")) == 24
+    assert len(waits) >= 18
