@@ -271,6 +271,24 @@ class DependencyGraph:
                 msg = f"{rule}: {self.describe(int(np.argmax(broken)))}"
                 raise GraphError(msg)
 
+    def coverage(self) -> pd.DataFrame:
+        """Return how much of the job the dependencies cover, how they are known, and what was refused.
+
+        Returns:
+            One row per fact: ``part`` (str: ``device work``, ``collectives``, ``edges``, ``refused``), ``what`` (str),
+            ``count`` and ``total`` (int64: so many of so many), ``share_percent`` (float64, NaN of none), ``detail``
+            (str: for collectives the key that matched them, for edges their provenance and confidence).
+
+        Example:
+            >>> import htagraph as hg
+            >>> table = hg.load("data/demo").coverage()
+            >>> table.loc[table["what"] == "any predecessor", "share_percent"].tolist()
+            [100.0]
+        """
+        from htagraph.coverage import coverage
+
+        return coverage(self)
+
     def replace(self, **changes: Any) -> DependencyGraph:  # noqa: ANN401 - the graph's fields
         """Return a new graph with some of its parts exchanged (``activities=``, ``edges=``, …)."""
         parts = {name: getattr(self, name) for name in self.__dataclass_fields__} | changes

@@ -1,0 +1,190 @@
+"""How good are predictions? ``python benchmarks/accuracy.py [--jobs N] [--seed S] [--worst K] [--regime NAME]``.
+
+Random training jobs are simulated, written as traces, loaded, and changed by what-if; the same jobs simulated with the
+change are the truth. The error is |predicted - true| / true of the mean step time, as a table by how the traces were
+recorded, by regime and by change, and the worst of all. Nothing is fitted to these jobs: their seeds are the options'.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import random
+import tempfile
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+import htagraph as hg
+from htagraph.scenario import Scenario
+from htagraph.simulate import (
+    REGIMES,
+    Job,
+    RemoveSync,
+    ScaleHost,
+    ScaleKernels,
+    ScaleLaunches,
+    ScaleLoader,
+    ScaleNetwork,
+    ScaleOptimizer,
+    SetNetwork,
+    SlowRank,
+    simulate,
+)
+
+Rewrite: TypeAlias = Callable[[Scenario], Scenario]
+LOADER = "enumerate(DataLoader)*"
+OWN = ("op", "annotation", "step", "python")
+
+
+class Trial(NamedTuple):
+    """A what-if whose truth is known."""
+
+    regime: str
+    recorded: str
+    change: str
+    baseline_ns: float
+    predicted_ns: float
+    true_ns: float
+    seed: int
+
+    @property
+    def error(self) -> float:
+        """|predicted - true| / true."""
+        return abs(self.predicted_ns - self.true_ns) / self.true_ns
+
+
+def jobs() -> dict[str, Callable[[random.Random], Job]]:
+    """Return the regimes: those of the simulator, and meshes, sharding and many noisy ranks."""
+
+    def of(name: str) -> Callable[[random.Random], Job]:
+        return lambda draw: REGIMES[name]()
+
+    return {name: of(name) for name in REGIMES} | {
+        "mesh": lambda draw: Job(ranks=8, tp=2, pp=2, layers=4, kernel_us=draw.choice((40, 120))),
+        "fsdp": lambda draw: Job(ranks=4, data_strategy="fsdp", network_gb_s=draw.choice((20.0, 80.0))),
+        "all_to_all": lambda draw: Job(ranks=4, all_to_all=True, broadcast_buffers=True),
+        "many_noisy": lambda draw: Job(ranks=draw.choice((8, 16, 32)), layers=2, jitter=0.1),
+        "synchronized": lambda draw: Job(ranks=4, synchronize="step", input_memory="pageable", kernel_us=60.0),
+    }
+
+
+def recordings(draw: random.Random, ranks: int) -> dict[str, dict[str, Any]]:
+    """Return in which ways a job may have been recorded."""
+    offsets = tuple(draw.uniform(-3000, 3000) for _ in range(ranks))
+    return {
+        "complete": {},
+        "no cuda_sync": {"cuda_sync": False},
+        "no group args": {"group_args": False},
+        "neither": {"cuda_sync": False, "group_args": False},
+        "skewed clocks": {"clock_offsets_us": offsets, "cuda_sync": False, "group_args": False},
+        "old era": {"era": draw.choice(("2021", "2022", "2024-03")), "cuda_sync": False, "group_args": False},
+    }
+
+
+def changes(job: Job, draw: random.Random) -> dict[str, tuple[Any, Rewrite]]:
+    """Return changes to a job, each for the simulator and for the graph."""
+    factor, slow = draw.choice((0.0, 0.3, 0.5, 0.8, 1.5)), draw.choice((1.2, 1.5, 2.0))
+    rank = draw.randrange(job.ranks)
+    kernel = draw.choice(("*gemm*", "*elementwise*", "*softmax*", "*"))
+    return {
+        "kernels": (
+            ScaleKernels(name=kernel, what="compute", factor=factor),
+            lambda s: s.scale(kind="computation", name=kernel, factor=factor),
+        ),
+        "network": (ScaleNetwork(factor=factor), lambda s: s.scale_network(factor=factor)),
+        "host": (ScaleHost(factor=factor), lambda s: s.scale(kind=OWN, factor=factor)),
+        "host op": (
+            ScaleHost(op="aten::*", factor=factor), lambda s: s.scale(kind="op", name="aten::*", factor=factor)
+        ),
+        "launches": (ScaleLaunches(factor=factor), lambda s: s.scale(kind="launch", factor=factor)),
+        "no launch overhead": (ScaleLaunches(factor=0, latency_factor=0), lambda s: s.no_launch_overhead()),
+        "loader": (ScaleLoader(factor=factor), lambda s: s.scale(name=LOADER, factor=factor)),
+        "optimizer": (ScaleOptimizer(factor=factor), lambda s: s.scale(op="Optimizer.step*", factor=factor)),
+        "no syncs": (RemoveSync(), lambda s: s.remove_sync()),
+        "slow kernels": (
+            SlowRank(rank=rank, what="kernels", factor=slow), lambda s: s.inject(rank=rank, factor=slow, kind="kernels")
+        ),
+        "slow host": (
+            SlowRank(rank=rank, what="host", factor=slow), lambda s: s.inject(rank=rank, factor=slow, kind="host")
+        ),
+        "slow loader": (
+            SlowRank(rank=rank, what="loader", factor=slow), lambda s: s.inject(rank=rank, factor=slow, kind="loader")
+        ),
+        "bandwidth": (
+            SetNetwork(gb_s=2 * job.network_gb_s, latency_us=job.network_latency_us / 2),
+            lambda s: s.scale_network(factor=0.5),
+        ),
+    }  # fmt: skip
+
+
+def trial(seed: int, regime: str = "", recorded: str = "", count: int = 3) -> list[Trial]:
+    """Return what came of some changes to one random job."""
+    draw = random.Random(seed)
+    regime = regime or draw.choice(sorted(jobs()))
+    job = jobs()[regime](draw).model_copy(update={"seed": seed, "steps": draw.choice((3, 4))})
+    recorded = recorded or draw.choice(sorted(recordings(draw, job.ranks)))
+    written = job.model_copy(update=recordings(draw, job.ranks)[recorded])
+    with tempfile.TemporaryDirectory() as folder:
+        simulate(written).write(folder, suffix=".json")
+        scenario = hg.what_if(hg.load(folder))
+    baseline = scenario.run().baseline_mean_step_ns
+    found = []
+    chosen = changes(job, draw)
+    for name in draw.sample(sorted(chosen), count):
+        change, rewrite = chosen[name]
+        truth = simulate(job.model_copy(update={"changes": (change,)})).mean_step_ns
+        try:
+            predicted = rewrite(scenario).run().mean_step_ns
+        except hg.SelectionError:  # a job without what is to be changed
+            continue
+        found.append(Trial(regime, recorded, f"{name} {_factor(change)}", baseline, predicted, truth, seed))
+    return found
+
+
+def _factor(change: Any) -> str:
+    return f"× {change.factor:g}" if hasattr(change, "factor") else ""
+
+
+def table(trials: list[Trial]) -> pd.DataFrame:
+    """Return one row per trial, errors in percent."""
+    frame = pd.DataFrame(trials)
+    frame["error_percent"] = [100 * trial.error for trial in trials]
+    frame["effect_percent"] = 100 * (frame["true_ns"] / frame["baseline_ns"] - 1)
+    frame["kind"] = frame["change"].str.split("×").str[0].str.strip()
+    return frame
+
+
+def shares(frame: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Return the distribution of errors in percent."""
+    errors = frame.groupby(by)["error_percent"]
+    return errors.agg(
+        count="size", median="median", p95=lambda e: float(np.percentile(e, 95)), worst="max"
+    )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=120)
+    parser.add_argument("--seed", type=int, default=1000)
+    parser.add_argument("--worst", type=int, default=15)
+    parser.add_argument("--regime", default="")
+    parser.add_argument("--recorded", default="")
+    options = parser.parse_args()
+    work = [(seed, options.regime, options.recorded) for seed in range(options.seed, options.seed + options.jobs)]
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        frame = table([each for found in pool.starmap(trial, work, chunksize=4) for each in found])
+    errors = frame["error_percent"]
+    print(f"{len(frame)} what-ifs: median {errors.median():.3f} %, p95 {np.percentile(errors, 95):.3f} %, "
+          f"worst {errors.max():.2f} %\n")  # fmt: skip
+    for by in ("recorded", "regime", "kind"):
+        print(shares(frame, by).round(3).to_string(), "\n")
+    columns = ["regime", "recorded", "change", "seed", "error_percent", "effect_percent"]
+    print(frame.nlargest(options.worst, "error_percent")[columns].round(2).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
