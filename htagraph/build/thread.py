@@ -13,6 +13,8 @@ from htagraph.naming import is_backward, is_collective_call
 
 __all__ = ["thread"]
 
+_AWAKE_NS = 100_000  # a thread that did nothing for longer waited for something
+_GUESS = 30  # percent
 _CERTAIN = 0.99
 """The share of a worker's activities that must run while one and the same thread does nothing."""
 
@@ -23,7 +25,8 @@ def thread(job: Job) -> Edges:
     A thread of the autograd engine works while its caller stands between two moments: its first activity there waits
     for the first of these moments, the second waits for its last activity. A collective on a thread of gloo waits for
     the operator that enqueued it, in order; the thread that enqueued it waits for its end, if it is idle then and was
-    idle for most of the time before.
+    idle for most of the time before. What woke any other thread is not known: it is taken to follow the last moment of
+    the rank's busiest thread or device, so that it moves with the job in a what-if instead of staying where it was.
     """
     parts = [_edges([], [], 100)]
     for rank in job.traces:
@@ -32,6 +35,9 @@ def thread(job: Job) -> Edges:
         for worker in threads:
             parts += [_around_backward(worker, callers)] if worker.is_worker and callers else []
         parts += [_around_collectives(job, rank, caller) for caller in callers]
+        known = np.unique(np.concatenate([part.target for part in parts]))
+        clock = _pulse(job, rank, threads)
+        parts += [_awakened(each, *clock, known) for each in threads[1:]]
     return Edges.concatenate(parts)
 
 
@@ -56,7 +62,7 @@ def _edges(source: list[np.ndarray], target: list[np.ndarray], confidence: int) 
 
 
 def _threads(job: Job, rank: int) -> list[_Thread]:
-    """Return the rank's threads; workers are those that run nothing but backward operators."""
+    """Return the rank's threads, the busiest first; workers are those that run mostly backward operators."""
     acts = job.activities
     owner = job.boundaries // 2
     mine = acts.of_rank(rank)
@@ -72,7 +78,7 @@ def _threads(job: Job, rank: int) -> list[_Thread]:
             vertices, job.moment(vertices), job.at_work[part] < 0, tops, job.moment(2 * tops), job.moment(2 * tops + 1),
             bool(backward.mean() > 0.5),
         ))  # fmt: skip
-    return threads
+    return sorted(threads, key=lambda thread: -len(thread.vertices))
 
 
 def _named(job: Job, activities: np.ndarray) -> list[int]:
@@ -120,6 +126,25 @@ def _around_collectives(job: Job, rank: int, caller: _Thread) -> Edges:
     work, end, at = work[awaited], end[awaited], at[awaited]
     waited = caller.idle[at] & (2 * end >= caller.times[at] + caller.times[at + 1])
     return _edges([*source, 2 * work[waited] + 1], [*target, caller.vertices[at[waited] + 1]], 80)
+
+
+def _pulse(job: Job, rank: int, threads: list[_Thread]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vertices of the rank's busiest thread and of its device work, and their times, in order of time."""
+    mine = job.activities.of_rank(rank)
+    work = mine.start + np.flatnonzero(job.activities.on_device[mine])
+    vertices = np.concatenate([*(thread.vertices for thread in threads[:1]), 2 * work, 2 * work + 1])
+    time = job.moment(vertices)
+    order = np.argsort(time, kind="stable")
+    return vertices[order], time[order]
+
+
+def _awakened(thread: _Thread, vertices: np.ndarray, times: np.ndarray, known: np.ndarray) -> Edges:
+    """Return edges to what a thread began after a pause in which nothing is known to have held it up."""
+    pause = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1]
+    target = 2 * thread.tops[1:][pause > _AWAKE_NS]
+    at = np.searchsorted(times, thread.starts[1:][pause > _AWAKE_NS]) - 1
+    keep = (at >= 0) & ~np.isin(target, known)
+    return _edges([vertices[at[keep]]], [target[keep]], _GUESS)
 
 
 def _enqueues(job: Job, name: int) -> bool:
