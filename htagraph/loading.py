@@ -90,7 +90,7 @@ def load(
     if files[0].source != "given":
         _refuse_apart(parts)
     _require_steps(parts, steps)
-    graph = build(parts)
+    graph = build(parts, naming)
     return graph.replace(issues=graph.issues + tuple(skipped)) if skipped else graph
 
 

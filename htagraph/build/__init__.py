@@ -3,42 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from htagraph.activities import Edges
 from htagraph.build.activities import Job, RankPart, join, prepare
 from htagraph.build.acyclic import acyclic
 from htagraph.build.autograd import autograd
 from htagraph.build.body import body
+from htagraph.build.collective import collective
 from htagraph.build.dataloader import dataloader
+from htagraph.build.event_wait import event_wait
 from htagraph.build.fit import fit
 from htagraph.build.graph import graph
 from htagraph.build.host_order import host_order
+from htagraph.build.host_sync import host_sync
 from htagraph.build.launch import launch
+from htagraph.build.matching import match
+from htagraph.build.memcpy_sync import memcpy_sync
+from htagraph.build.p2p import p2p
+from htagraph.build.queue_full import queue_full
 from htagraph.build.settle import settle
 from htagraph.build.step import step
 from htagraph.build.stream import stream
 from htagraph.build.thread import thread
+from htagraph.clocks import estimate_clocks
 from htagraph.graph import DependencyGraph
+from htagraph.matches import with_joins
+from htagraph.naming import DEFAULT_NAMING, Naming
 
 __all__ = ["RULES", "RankPart", "build", "prepare"]
 
 RULES: tuple[Callable[[Job], Edges], ...] = (
-    host_order, dataloader, body, launch, graph, stream, autograd, step, thread,
+    host_order, dataloader, body, launch, graph, stream, autograd, step, thread, event_wait, host_sync, memcpy_sync,
+    queue_full, collective, p2p,
 )  # fmt: skip
 """The edge rules, in the order in which they run; of equal parallel edges the earlier rule's stays."""
 
 
-def build(parts: Sequence[RankPart]) -> DependencyGraph:
+def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> DependencyGraph:
     """Return the dependency graph of a job from its ranks' parts."""
-    job = join(list(parts))
+    job = _together(join(list(parts), naming))
     edges, refused = fit(job, Edges.concatenate([rule(job) for rule in RULES]))
     edges, dropped = acyclic(job, edges)
     edges = settle(job, edges)
     return DependencyGraph.build(
-        job.activities,
-        edges,
-        names=job.names,
-        lanes=job.lanes,
-        traces=job.traces,
-        issues=job.issues + refused + dropped,
-    )
+        job.activities, edges, names=job.names, lanes=job.lanes, traces=job.traces,
+        issues=job.issues + refused + dropped, clocks=job.clocks, matches=job.matches,
+    )  # fmt: skip
+
+
+def _together(job: Job) -> Job:
+    """Return the job with its ranks' collectives matched and their clocks compared."""
+    found = match(job.activities, job.names, job.lanes, job.traces, job.naming)
+    clocks = estimate_clocks(list(job.traces), job.activities, found)
+    activities, matches = with_joins(job.activities, found, clocks)
+    return replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + found.issues)

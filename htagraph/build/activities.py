@@ -299,7 +299,7 @@ def _with_boundaries(acts: Activities) -> Activities:
 _TEXTS = frozenset(bulk.column.name for bulk in columns() if bulk.column.dtype == "str")
 
 
-def join(ranks: list[RankPart]) -> Job:
+def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
     """Return the ranks' activities as one table, with one table of names and one of lanes."""
     ranks = sorted(ranks, key=lambda rank: rank.rest.rank)
     numbering: dict[str, int] = {}
@@ -338,7 +338,7 @@ def join(ranks: list[RankPart]) -> Job:
     issues = tuple(issue for rank in ranks for issue in rank.issues)
     return Job(
         _concatenate(parts), tuple(numbering), tuple(lanes), traces,
-        np.concatenate(boundaries), np.concatenate(at_work), issues,
+        np.concatenate(boundaries), np.concatenate(at_work), issues, naming,
     )  # fmt: skip
 
 
