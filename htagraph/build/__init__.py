@@ -17,6 +17,7 @@ from htagraph.build.fit import fit
 from htagraph.build.graph import graph
 from htagraph.build.host_order import host_order
 from htagraph.build.host_sync import host_sync
+from htagraph.build.latency import latency
 from htagraph.build.launch import launch
 from htagraph.build.matching import match
 from htagraph.build.memcpy_sync import memcpy_sync
@@ -45,7 +46,7 @@ def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> Depende
     job = _together(join(list(parts), naming))
     edges, refused = fit(job, Edges.concatenate([rule(job) for rule in RULES]))
     edges, dropped = acyclic(job, edges)
-    edges = settle(job, edges)
+    edges = settle(job, latency(job, edges))
     return DependencyGraph.build(
         job.activities, edges, names=job.names, lanes=job.lanes, traces=job.traces,
         issues=job.issues + refused + dropped, clocks=job.clocks, matches=job.matches,
