@@ -86,12 +86,14 @@ class DependencyGraph:
         Args:
             activities: one row per activity; the index holds its id (any hashable). They are numbered by rank, within
                 a rank in the order of the rows. Columns: ``duration_ns`` (int), and optionally ``name``, ``kind`` (a
-                word of `ActivityKind` but ``"boundary"``, default ``"op"``), ``rank`` (default 0), ``lane`` (text: the
-                thread or stream), ``step`` and ``start_ns``. Without ``start_ns`` every activity starts as early as
-                its dependencies allow, the first at 0.
-            dependencies: columns ``source`` and ``target`` (ids), and optionally ``lag_ns`` (default 0),
-                ``from_start`` and ``to_end`` (bool, default False: from the end of the source to the start of the
-                target).
+                word of `ActivityKind` but ``"boundary"``, default ``"op"``; ``"join"`` for a meeting point that has
+                neither rank nor lane), ``rank`` (default 0), ``lane`` (text: the thread or stream), ``step`` and
+                ``start_ns``. Without ``start_ns`` every activity starts as early as its dependencies allow, the first
+                at 0.
+            dependencies: columns ``source`` and ``target`` (ids), and optionally ``lag_ns`` (default 0, may be
+                negative), ``from_start`` and ``to_end`` (bool, default False: from the end of the source to the start
+                of the target), ``owner`` (the id of the activity whose time the lag is, for what-ifs; none by
+                default) and ``kind`` (a word of `EdgeKind` but ``"body"``, default ``"user"``).
 
         Raises:
             GraphError: an id is unknown or repeated, a duration negative, or the dependencies form a cycle.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +26,7 @@ def from_frames(activities: pd.DataFrame, dependencies: pd.DataFrame) -> Depende
         twice = activities.index[activities.index.duplicated()][0]
         msg = f"activities: the index holds ids, and {twice!r} is there twice"
         raise GraphError(msg)
-    activities = activities.iloc[np.argsort(_int32(activities, "rank", 0), kind="stable")]
+    activities = activities.iloc[np.lexsort((_int32(activities, "rank", 0), _joins(activities)))]
     names: dict[str, int] = {}
     acts, lanes = _activities(activities, names)
     edges = Edges.concatenate([_bodies(acts), _dependencies(activities.index, dependencies)])
@@ -39,16 +40,18 @@ def from_frames(activities: pd.DataFrame, dependencies: pd.DataFrame) -> Depende
 def _activities(frame: pd.DataFrame, names: dict[str, int]) -> tuple[Activities, tuple[Lane, ...]]:
     count = len(frame)
     none = np.full(count, -1, np.int32)
-    rank = _int32(frame, "rank", 0)
-    lane_names = frame["lane"].astype(str).tolist() if "lane" in frame else ["" for _ in range(count)]
-    lanes: dict[tuple[int, str], int] = {}
-    lane = np.array(
-        [lanes.setdefault(key, len(lanes)) for key in zip(rank.tolist(), lane_names, strict=True)], np.int32
-    )
-    texts = frame["name"].astype(str) if "name" in frame else frame.index.astype(str)
+    ranked = count - int(_joins(frame).sum())  # JOINs lie between ranks: they have neither rank nor lane
+    rank, lane = none.copy(), none.copy()
+    rank[:ranked] = _int32(frame, "rank", 0)[:ranked]
+    rows = frame.iloc[:ranked]
+    number, texts = _texts(rows["lane"]) if "lane" in frame else (np.zeros(ranked, np.int64), [""])
+    lane[:ranked], keys = pd.factorize(rank[:ranked] * np.int64(len(texts)) + number)
+    lanes = [(int(key) // len(texts), texts[int(key) % len(texts)]) for key in keys]
+    number, texts = _texts(frame.get("name", frame.index))
+    codes = [names.setdefault(text, len(names)) for text in texts]
     made = Activities(
         rank=rank, kind=_kind_codes(frame), lane=lane, parent=none, cause=none.copy(), event=none.copy(),
-        name=np.array([names.setdefault(text, len(names)) for text in texts], np.int32),
+        name=np.array(codes, np.int32)[number],
         category=np.full(count, names.setdefault("", len(names)), np.int32),
         start=_integers(frame, "start_ns", 0), duration=_integers(frame, "duration_ns", 0),
         step=_int32(frame, "step", -1),
@@ -57,15 +60,35 @@ def _activities(frame: pd.DataFrame, names: dict[str, int]) -> tuple[Activities,
 
 
 def _kind_codes(frame: pd.DataFrame) -> np.ndarray:
-    if "kind" not in frame:
-        return np.full(len(frame), ActivityKind.OP, np.int8)
     # a boundary belongs to the step of a trace; nothing else may look like one
-    codes = {kind.label: int(kind) for kind in ActivityKind if kind != ActivityKind.BOUNDARY}
-    unknown = sorted(set(frame["kind"]) - codes.keys(), key=str)
+    words = {kind.label: int(kind) for kind in ActivityKind if kind != ActivityKind.BOUNDARY}
+    return _codes(frame, "activities", words, ActivityKind.OP)
+
+
+def _codes(frame: pd.DataFrame, what: str, words: Mapping[str, int], default: int) -> np.ndarray:
+    """Return the code of each word in the column `kind`."""
+    if "kind" not in frame:
+        return np.full(len(frame), default, np.int8)
+    number, used = pd.factorize(frame["kind"], use_na_sentinel=False)
+    unknown = sorted((word for word in used if word not in words), key=str)
     if unknown:
-        msg = f"activities: kind {unknown[0]!r}; choose from {', '.join(codes)}"
+        msg = f"{what}: kind {unknown[0]!r}; choose from {', '.join(words)}"
         raise GraphError(msg)
-    return np.array([codes[kind] for kind in frame["kind"]], np.int8)
+    return np.array([words[word] for word in used], np.int8)[number]
+
+
+def _texts(column: pd.Series[Any] | pd.Index[Any]) -> tuple[np.ndarray, list[str]]:
+    """Return (which text each row has, the texts in order of appearance)."""
+    number, values = pd.factorize(column, use_na_sentinel=False)
+    texts: dict[str, int] = {}
+    of_value = [texts.setdefault(str(value), len(texts)) for value in values]
+    return np.array(of_value, np.int64)[number], list(texts)
+
+
+def _joins(frame: pd.DataFrame) -> np.ndarray:
+    if "kind" not in frame:
+        return np.zeros(len(frame), np.bool_)
+    return (frame["kind"] == ActivityKind.JOIN.label).to_numpy(np.bool_)
 
 
 def _bodies(acts: Activities) -> Edges:
@@ -74,22 +97,28 @@ def _bodies(acts: Activities) -> Edges:
 
 
 def _dependencies(ids: pd.Index[Any], frame: pd.DataFrame) -> Edges:
-    ends = []
-    for column in ("source", "target"):
-        at = ids.get_indexer(pd.Index(frame[column]))
-        if (at < 0).any():
-            unknown = frame[column].tolist()[int(np.argmax(at < 0))]
-            msg = f"dependencies: {column} {unknown!r} is not the id of an activity"
-            raise GraphError(msg)
-        ends.append(at.astype(np.int64))
+    ends = [_positions(ids, frame[column], column) for column in ("source", "target")]
+    owner = np.full(len(frame), -1, np.int64)
+    if "owner" in frame:
+        known = frame["owner"].notna().to_numpy()
+        owner[known] = _positions(ids, frame["owner"][known], "owner")
+    # a body is what `duration_ns` says, and no other edge may look like one
+    words = {kind.label: int(kind) for kind in EdgeKind if kind != EdgeKind.BODY}
     from_start, to_end = _booleans(frame, "from_start"), _booleans(frame, "to_end")
-    return Edges.of(
-        2 * ends[0] + ~from_start,
-        2 * ends[1] + to_end,
-        _integers(frame, "lag_ns", 0),
-        EdgeKind.USER,
-        Provenance.OBSERVED,
-    )
+    edges = Edges.of(
+        2 * ends[0] + ~from_start, 2 * ends[1] + to_end, _integers(frame, "lag_ns", 0),
+        EdgeKind.USER, Provenance.OBSERVED, activity=owner,
+    )  # fmt: skip
+    return replace(edges, kind=_codes(frame, "dependencies", words, EdgeKind.USER))
+
+
+def _positions(ids: pd.Index[Any], wanted: pd.Series[Any], column: str) -> np.ndarray:
+    at = ids.get_indexer(pd.Index(wanted))
+    if (at < 0).any():
+        unknown = wanted.tolist()[int(np.argmax(at < 0))]
+        msg = f"dependencies: {column} {unknown!r} is not the id of an activity"
+        raise GraphError(msg)
+    return at.astype(np.int64)
 
 
 def _as_early_as_possible(graph: DependencyGraph) -> DependencyGraph:
