@@ -356,7 +356,12 @@ def _without_parallel(edges: Edges) -> Edges:
     same = (edges.source[1:] == edges.source[:-1]) & (edges.target[1:] == edges.target[:-1])
     if not same.any():
         return edges
-    group = np.concatenate(([0], np.cumsum(~same)))
-    best = np.lexsort((np.arange(len(edges)), -edges.lag, group))
+    repeats = np.concatenate(([False], same))
+    rows = np.flatnonzero(repeats | np.concatenate((same, [False])))  # the few that have a parallel
+    group = np.cumsum(~repeats[rows])
+    best = np.lexsort((rows, -edges.lag[rows], group))
     first = np.concatenate(([True], group[best][1:] != group[best][:-1]))
-    return edges.take(best[first])
+    keep = np.ones(len(edges), np.bool_)
+    keep[rows] = False
+    keep[rows[best[first]]] = True
+    return edges.take(keep)
