@@ -120,11 +120,12 @@ def changes(job: Job, draw: random.Random) -> dict[str, tuple[Any, Rewrite]]:
     }  # fmt: skip
 
 
-def trial(seed: int, regime: str = "", recorded: str = "", count: int = 3) -> list[Trial]:
+def trial(seed: int, regime: str = "", recorded: str = "", contention: float = 0.0, count: int = 3) -> list[Trial]:
     """Return what came of some changes to one random job."""
     draw = random.Random(seed)
     regime = regime or draw.choice(sorted(jobs()))
-    job = jobs()[regime](draw).model_copy(update={"seed": seed, "steps": draw.choice((3, 4))})
+    job = jobs()[regime](draw)
+    job = job.model_copy(update={"seed": seed, "steps": draw.choice((3, 4)), "contention": contention})
     recorded = recorded or draw.choice(sorted(recordings(draw, job.ranks)))
     written = job.model_copy(update=recordings(draw, job.ranks)[recorded])
     with tempfile.TemporaryDirectory() as folder:
@@ -144,8 +145,9 @@ def trial(seed: int, regime: str = "", recorded: str = "", count: int = 3) -> li
     return found
 
 
-def _factor(change: Any) -> str:
-    return f"× {change.factor:g}" if hasattr(change, "factor") else ""
+def _factor(change: object) -> str:
+    factor = getattr(change, "factor", None)
+    return "" if factor is None else f"× {factor:g}"
 
 
 def table(trials: list[Trial]) -> pd.DataFrame:
@@ -160,9 +162,7 @@ def table(trials: list[Trial]) -> pd.DataFrame:
 def shares(frame: pd.DataFrame, by: str) -> pd.DataFrame:
     """Return the distribution of errors in percent."""
     errors = frame.groupby(by)["error_percent"]
-    return errors.agg(
-        count="size", median="median", p95=lambda e: float(np.percentile(e, 95)), worst="max"
-    )
+    return errors.agg(count="size", median="median", p95=lambda e: float(np.percentile(e, 95)), worst="max")
 
 
 def main() -> None:
@@ -173,8 +173,12 @@ def main() -> None:
     parser.add_argument("--worst", type=int, default=15)
     parser.add_argument("--regime", default="")
     parser.add_argument("--recorded", default="")
+    parser.add_argument(
+        "--contention", type=float, default=0.0, help="kernels beside collectives take longer: no model"
+    )
     options = parser.parse_args()
-    work = [(seed, options.regime, options.recorded) for seed in range(options.seed, options.seed + options.jobs)]
+    chosen = (options.regime, options.recorded, options.contention)
+    work = [(seed, *chosen) for seed in range(options.seed, options.seed + options.jobs)]
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         frame = table([each for found in pool.starmap(trial, work, chunksize=4) for each in found])
     errors = frame["error_percent"]

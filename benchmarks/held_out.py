@@ -37,7 +37,9 @@ def main() -> None:
             print(f"{path}: {error}")
             continue
         if len(found):
-            rows.append((path.name, len(found), *(100 * found[["error", "naive"]].median()), 100 * found["error"].max()))
+            rows.append(
+                (path.name, len(found), *(100 * found[["error", "naive"]].median()), 100 * found["error"].max())
+            )
     table = pd.DataFrame(rows, columns=["trace", "pairs", "median error %", "same as step i %", "worst %"])
     print(table.round(2).to_string(index=False))
     print(f"median over traces: {table['median error %'].median():.2f} %")

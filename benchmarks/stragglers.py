@@ -16,6 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import htagraph as hg
+from htagraph.analyses.stragglers import stragglers
 from htagraph.simulate import REGIMES, Job, SlowRank, simulate
 
 EFFECT = 0.01
@@ -86,7 +87,7 @@ def judge(case: Case, *, slow: bool = True) -> tuple[bool, bool, bool, str]:
     job = case.job.model_copy(update={"slow_ranks": (case.slow,)}) if slow else case.job
     with tempfile.TemporaryDirectory() as folder:
         simulate(job).write(folder, level=1)
-        found = hg.stragglers(hg.load(folder))
+        found = stragglers(hg.load(folder))
     table = found.to_frame()
     row = table[table["first_guess"]]
     guess, cause = (int(row["rank"].iloc[0]), row["cause"].iloc[0]) if len(row) else (-1, "none")

@@ -111,8 +111,11 @@ class _Factors:
     transfer: float = 1.0
 
 
-def draw(job: Job, rank: int, step: int, columns: Columns) -> Durations:
-    """Return the durations of one (rank, step); `step` counts from 0, and -1 is what follows the last."""
+def draw(job: Job, rank: int, step: int, columns: Columns, slower: Float | float = 1.0) -> Durations:
+    """Return the durations of one (rank, step); `step` counts from 0, and -1 is what follows the last.
+
+    `slower` multiplies the device work of each instruction, collectives apart.
+    """
     factors = _factors(job, rank, step, columns)
     together = columns.device == Device.COLLECTIVE
     transfer = (factors.latency_us * 1e3 + columns.size / factors.gb_s) * factors.transfer
@@ -122,7 +125,7 @@ def draw(job: Job, rank: int, step: int, columns: Columns) -> Durations:
         0x9E3779B97F4A7C15
     )
     noise = np.where(together, _noise(job, shared, columns.collective_keys), noise)
-    device = np.where(together, transfer, columns.device_ns * factors.device) * noise
+    device = np.where(together, transfer, columns.device_ns * factors.device * slower) * noise
     spread = job.end_spread_us * 1e3 * np.minimum(np.abs(normal(base[Purpose.GAP], columns.keys)), 3.0) / 3.0
     gap = columns.gap_ns * _noise(job, base[Purpose.GAP], columns.keys)
     return Durations(

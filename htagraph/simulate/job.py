@@ -89,6 +89,9 @@ class Job(BaseModel):
     activation_mb: float = Field(
         8.0, gt=0, description="activations sent between ranks by tensor or pipeline, 10^6 bytes"
     )
+    contention: float = Field(
+        0.0, ge=0, description="by how much longer a kernel takes that runs beside collectives, 0.3 for 30 %"
+    )
     end_spread_us: float = Field(1.5, ge=0, description="spread of the members' ends of one collective, µs")
     queue_depth: int = Field(1024, ge=1, description="works outstanding on a stream when a launch blocks")
     jitter: float = Field(0.03, ge=0, le=0.25, description="relative standard deviation of every duration")

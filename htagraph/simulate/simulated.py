@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.simulate.codes import Category
+from htagraph.simulate.contention import ROUNDS, Slower, slowdowns
 from htagraph.simulate.costs import Columns, Durations, columns, draw
 from htagraph.simulate.emit import RankFile, Sink, Suffix, trace_name
 from htagraph.simulate.engine import execute
@@ -197,9 +198,12 @@ def simulate(job: Job) -> Simulated:
         True
     """
     groups, where = places(job)
-    executed: dict[int, list[Executed]] = {place.rank: [] for place in where}
-    for one in run(job, where):
-        executed[one.rank].append(one)
+    slower: Slower = {}
+    for _ in range(ROUNDS if job.contention else 1):
+        executed: dict[int, list[Executed]] = {place.rank: [] for place in where}
+        for one in run(job, where, slower):
+            executed[one.rank].append(one)
+        slower = slowdowns(job.contention, executed) if job.contention else slower
     return Simulated(job, tuple(groups), tuple(where), executed)
 
 
@@ -234,8 +238,9 @@ def write_stream(job: Job, directory: Path | str, *, suffix: Suffix = ".json.gz"
     return sum(file.position for file in files)
 
 
-def run(job: Job, where: list[Place]) -> Iterator[Executed]:
-    """Compile every kind of rank's step once, and execute all steps."""
+def run(job: Job, where: list[Place], slower: Slower | None = None) -> Iterator[Executed]:
+    """Compile every kind of rank's step once, and execute all steps; `slower` multiplies their device work."""
+    slower = slower or {}
     compiled: dict[tuple[int, tuple[str, ...], bool], tuple[Template, list[Code]]] = {}
     costs: dict[tuple[int, bool], Columns] = {}
 
@@ -248,6 +253,10 @@ def run(job: Job, where: list[Place]) -> Iterator[Executed]:
         template, code = compiled[key]
         if (rank, last) not in costs:
             costs[rank, last] = columns(job, place, template)
-        return template, code, draw(job, rank, -1 if last else position, costs[rank, last])
+        return (
+            template,
+            code,
+            draw(job, rank, -1 if last else position, costs[rank, last], slower.get((rank, position), 1.0)),
+        )
 
     return execute(job, where, len(STREAMS), prepare)
