@@ -8,8 +8,13 @@ r"""Raw names → kinds. The only place with name literals and patterns of event
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from htagraph.kinds import ActivityKind
 
@@ -20,14 +25,15 @@ __all__ = [
     "RUNTIME_CATEGORIES",
     "Naming",
     "activity_kind",
+    "collective_op",
     "is_backward",
     "is_collective_call",
     "is_data_loader",
     "is_graph_launch",
-    "collective_op",
-    "is_named",
+    "names_like",
     "short_name",
     "step_number",
+    "transfer_direction",
 ]
 
 DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events"})
@@ -62,6 +68,7 @@ class Naming:
     # copies whose call returns when the copy is over, through whatever memory
     blocking_copy: str = r"^(cuda|hip)Memcpy(2D|3D|(To|From)(Array|Symbol))?(_ptds)?$|^(cuda|hip)MemcpyWithStream$"
     pageable: str = r"^memcpy.*pageable"
+    to_host: str = r"DtoH|DeviceToHost"
     # device events of MTIA that frame work or wait for it, and metric copies of XPU kernels
     not_work: str = r"^event_(record|wait)$|^(job_exe|packet|pe_exe|cpum_exe_subgraph)|^metrics: "
 
@@ -118,13 +125,14 @@ _COLLECTIVE_OPS = tuple(
         (r"all_?gather", "all_gather"),
         (r"all_?to_?all|all2all|deep_?ep::", "all_to_all"),
         (r"broadcast|bcast", "broadcast"),
-        (r"send_?recv|(^|[:_])i?(send|recv)(any_source|_|$)", "send_recv"),
+        (r"send_?recv|(^|[:_])i?(send|recv)(?![a-z])", "send_recv"),
         (r"barrier", "barrier"),
         (r"gather", "gather"),
         (r"scatter", "scatter"),
         (r"reduce", "reduce"),
     )
 )
+_SEND_OR_RECV = re.compile(r"(?:^|[:_])i?(send|recv)(?!_?recv|[a-z])", re.IGNORECASE)
 _COLLECTIVE_CALL = re.compile(r"^(\w*ccl|gloo|mpi|c10d|symm_mem):", re.IGNORECASE)
 
 
@@ -146,6 +154,17 @@ def collective_op(name: str, naming: Naming = DEFAULT_NAMING, *, host: bool = Fa
     if host and not _COLLECTIVE_CALL.search(name) and not _matches(naming.host_communication, name):
         return ""
     return next((word for pattern, word in _COLLECTIVE_OPS if pattern.search(name)), "")
+
+
+def transfer_direction(name: str) -> int:
+    """Return 1 if a call or argument names a send, -1 for a receive, 0 for anything else.
+
+    Example:
+        >>> transfer_direction("nccl:send 0->1"), transfer_direction("c10d::recv_"), transfer_direction("nccl:barrier")
+        (1, -1, 0)
+    """
+    found = _SEND_OR_RECV.search(name)
+    return 0 if found is None else 1 if found[1].lower() == "send" else -1
 
 
 def step_number(name: str) -> int | None:
@@ -183,14 +202,9 @@ def short_name(name: str) -> str:
     return words[-1] if words else name
 
 
-def is_named(pattern: str, name: str) -> bool:
-    """Return whether a pattern of `Naming` is found in a name.
-
-    Example:
-        >>> is_named(DEFAULT_NAMING.device_sync, "cudaDeviceSynchronize")
-        True
-    """
-    return _matches(pattern, name)
+def names_like(pattern: str, names: Sequence[str], codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which codes, as indices into names, are of a name in which a pattern of `Naming` is found."""
+    return np.isin(codes, [code for code in np.unique(codes).tolist() if _matches(pattern, names[code])])
 
 
 def _device_kind(name: str, naming: Naming) -> ActivityKind:

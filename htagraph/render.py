@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import textwrap
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from htagraph.naming import short_name
+from htagraph.report import Report
 from htagraph.summary import Summary
 from htagraph.validation import Validation
 
-__all__ = ["FORMATS", "render_summary", "render_validation"]
+__all__ = ["FORMATS", "render_report", "render_summary", "render_validation"]
 
 FORMATS = ("table", "json", "csv", "md")
 
@@ -31,6 +35,25 @@ _TITLES = {
     "launches": "Launches",
     "issues": "Repaired, dropped or unmatched",
     "support": "What these traces can answer",
+    "path_category": "The critical path by what its time was spent on",
+    "path_rank": "The critical path by rank",
+    "path_operator": "The critical path by operator",
+    "path_kernel": "The critical path by kernel",
+    "hops": "Where the path goes from rank to rank: the second waited for the first",
+    "near": "What would be critical next (slack: how much longer it may get until then)",
+    "segments": "The path, segment by segment",
+    "prediction": "Prediction",
+    "changes": "What each change adds",
+    "step_times": "Steps, from the first rank's begin to the last one's end",
+    "bounds_category": "The critical path before and after, by what its time was spent on",
+    "bounds_rank": "The critical path before and after, by rank",
+    "bounds_kernel": "The critical path before and after, by kernel",
+    "stragglers": "Whom the others wait for",
+    "causes": "Waiting by cause",
+    "collectives": "Collectives, times summed over all ranks",
+    "last_arrivals": "Who came last",
+    "parts": "Each rank's part in each collective",
+    "opportunities": "What to improve, by what it would gain at most",
 }
 _WORDS = {
     "works": "linked works",
@@ -39,10 +62,14 @@ _WORDS = {
     "excessive_delay": "delays > 100 µs",
     "period_us": "start to start_us",
     "start_utc": "start (UTC)",
-    "share_percent": "of all work %",
+    "main": "main work",
 }
+_DIGITS = {"speedup": 3, "low": 3, "high": 3}
+_NAMES = ("name", "kernel", "key")  # columns of kernels' names
 _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
 _COUNTS = ("events", "activities", "count", "launches", "works", "short", "excessive_runtime", "excessive_delay")
+_COMMAND = ": htagraph "
+_UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
 _MS_FROM_US = 10_000.0
 _LEAST_TEXT = 10
 _NAME_WIDTH = 120  # where nothing limits the width
@@ -62,6 +89,22 @@ class _Column:
         return max(len(text) for text in (*self.heading.split(), *self.cells, ""))
 
 
+def render_report(report: Report, form: str, *, width: int = 120, color: bool = False) -> str:
+    """Return the report of a command as text in one of `FORMATS`."""
+    if form == "json":
+        return _json(report.to_dict())
+    if form == "csv":
+        figures = {name: [_joined(value)] for name, value in report.figures.items()}
+        sentences = {"conclusions": pd.DataFrame({"sentence": report.sentences})}
+        first = {"figures": pd.DataFrame(figures)} if figures else {}
+        return _csv({"inputs": report.inputs, **first, **report.tables, "issues": report.issues, **sentences})
+    brief = report.tables if report.brief is None else report.brief
+    brief = {name: frame for name, frame in brief.items() if len(frame)}
+    if form == "md":
+        return (_markdown(brief) + _markdown_list("Conclusion", report.sentences)).lstrip("\n")
+    return _terminal(brief, report.sentences, width=width, color=color, heading="Conclusion")
+
+
 def render_summary(summary: Summary, form: str, *, width: int = 120, color: bool = False) -> str:
     """Return a summary as text in one of `FORMATS`."""
     if form == "json":
@@ -71,7 +114,7 @@ def render_summary(summary: Summary, form: str, *, width: int = 120, color: bool
         return _csv(frames) + _csv({"verdict": pd.DataFrame({"sentence": summary.verdict})})
     brief = _for_reading(frames)
     if form == "md":
-        return _markdown(brief) + "\n## Verdict\n\n" + "\n".join(f"- {line}" for line in summary.verdict) + "\n"
+        return _markdown(brief) + _markdown_list("Verdict", summary.verdict)
     return _terminal(brief, summary.verdict, width=width, color=color)
 
 
@@ -95,12 +138,20 @@ def _json(envelope: dict[str, Any]) -> str:
     return json.dumps(envelope, indent=2, ensure_ascii=False, default=lambda value: value.item()) + "\n"
 
 
+def _joined(value: object) -> object:
+    return "; ".join(map(str, value)) if isinstance(value, list) else value
+
+
 def _csv(frames: dict[str, pd.DataFrame]) -> str:
     return "".join(f"# {name}\n{frame.to_csv(index=False)}\n" for name, frame in frames.items())
 
 
 def _markdown(frames: dict[str, pd.DataFrame]) -> str:
     return "".join(f"\n## {_TITLES[name]}\n\n{_markdown_table(_columns(frame))}" for name, frame in frames.items())
+
+
+def _markdown_list(heading: str, sentences: list[str]) -> str:
+    return f"\n## {heading}\n\n" + "\n".join(f"- {line}" for line in sentences) + "\n"
 
 
 def _markdown_table(columns: list[_Column]) -> str:
@@ -121,6 +172,8 @@ def _for_reading(frames: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     if "rank_idle" in shown:
         wide = shown["rank_idle"].pivot(index="rank", columns="cause", values="idle_us")
         shown["rank_idle"] = wide.add_suffix("_us").reset_index()
+    if "kernels" in shown:
+        shown["kernels"] = shown["kernels"].rename(columns={"share_percent": "of_all_work_percent"})
     if "overlap" in shown and not shown["overlap"]["communication_us"].any():
         del shown["overlap"]
     return shown
@@ -138,7 +191,9 @@ def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
     return joined
 
 
-def _terminal(frames: dict[str, pd.DataFrame], sentences: list[str], *, width: int, color: bool) -> str:
+def _terminal(
+    frames: dict[str, pd.DataFrame], sentences: list[str], *, width: int, color: bool, heading: str = "Verdict"
+) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=color, no_color=not color, highlight=False)
     for name, frame in frames.items():
@@ -147,18 +202,27 @@ def _terminal(frames: dict[str, pd.DataFrame], sentences: list[str], *, width: i
         table = Table(box=None, pad_edge=False)
         fits = _fitted(columns, width)
         for column, room in zip(columns, fits, strict=True):
-            heading = "\n".join(textwrap.wrap(column.heading, max(room, 1)))
+            wrapped = "\n".join(textwrap.wrap(column.heading, max(room, 1)))
             justify: Literal["left", "right"] = "right" if column.is_number else "left"
-            table.add_column(Text(heading), justify=justify, no_wrap=True, min_width=room, max_width=room)
+            table.add_column(Text(wrapped), justify=justify, no_wrap=True, min_width=room, max_width=room)
         for row in zip(*(column.cells for column in columns), strict=True):
             table.add_row(*(Text(_cut(cell, room)) for cell, room in zip(row, fits, strict=True)))
         console.print(table)
         console.print()
     if sentences:
-        console.print(Text("Verdict", style="bold"))
+        console.print(Text(heading, style="bold"))
         for sentence in sentences:
-            console.print(Text(textwrap.fill(sentence, width - 1, initial_indent="• ", subsequent_indent="  ")))
+            console.print(Text(_filled(sentence, width)), soft_wrap=True)
     return out.getvalue()
+
+
+def _filled(sentence: str, width: int) -> str:
+    """Return a sentence in lines, numbers beside their units, and the command that it ends with, whole, on its own."""
+    said, command_follows, command = _printable(sentence).partition(_COMMAND)
+    held = _UNIT.sub("\N{NO-BREAK SPACE}", said + ":" if command_follows else said)
+    lines = textwrap.fill(held, width - 1, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False)
+    lines = lines.replace("\N{NO-BREAK SPACE}", " ")
+    return f"{lines}\n    {_COMMAND[2:]}{command}" if command_follows else lines
 
 
 def _fitted(columns: list[_Column], width: int) -> list[int]:
@@ -191,8 +255,12 @@ def _columns(frame: pd.DataFrame) -> list[_Column]:
         if name.endswith("_us"):
             unit, scale = ("ms", 1000) if _in_ms(frame, name) else ("µs", 1)
             heading = f"{heading.removesuffix('_us')} {unit}"
-            cells = ["-" if pd.isna(value) else _short_number(value / scale) for value in values]
-        if name == "name":
+            cells = [_short_or_dash(value / scale) for value in values]
+        if name.endswith("bytes"):
+            heading, cells = f"{heading.removesuffix('bytes')}MB", [_short_or_dash(value / 1e6) for value in values]
+        if name.endswith("_gb_s"):
+            heading, cells = heading.replace("_gb_s", " GB/s"), [_short_or_dash(value) for value in values]
+        if name in _NAMES:
             cells = _distinct_names(cells)
         heading = heading.replace("_percent", " %").replace("_", " ")
         is_number = pd.api.types.is_numeric_dtype(values) or name.endswith("(%)")
@@ -209,7 +277,9 @@ def _in_ms(frame: pd.DataFrame, column: str) -> bool:
 
 def _cell(name: str, value: object) -> str:
     if isinstance(value, float):
-        return "-" if value != value else f"{value:.1f}"
+        return "-" if value != value else f"{value:.{_DIGITS.get(name, 1)}f}"
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
     if name == "file":
         return str(value).rsplit("/", 1)[-1]
     return f"{value:,}" if isinstance(value, int) and name in _COUNTS else str(value)
@@ -217,13 +287,18 @@ def _cell(name: str, value: object) -> str:
 
 def _distinct_names(names: list[str]) -> list[str]:
     """Return names without template arguments and parameters, whole where that would make several alike."""
-    short = [short_name(name) for name in names]
-    return [name if short.count(brief) > 1 else brief for name, brief in zip(names, short, strict=True)]
+    short = {name: short_name(name) for name in dict.fromkeys(names)}
+    alike = Counter(short.values())
+    return [name if alike[short[name]] > 1 else short[name] for name in names]
 
 
 def _printable(text: str) -> str:
     """Return a text on one line, without characters that command a terminal."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _short_or_dash(value: float) -> str:
+    return "-" if pd.isna(value) else _short_number(value)
 
 
 def _short_number(value: float) -> str:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
-import math
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from htagraph.analyses.idle_breakdown import idle_breakdown
@@ -19,13 +15,10 @@ from htagraph.analyses.rank_idle import rank_idle
 from htagraph.analyses.step_times import step_times
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph import DependencyGraph
-from htagraph.trace import Trace
+from htagraph.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.verdict import verdict
 
 __all__ = ["SCHEMA_VERSION", "Summary", "summarize"]
-
-SCHEMA_VERSION = 1
-"""Of the JSON that `Summary.to_dict` describes; raised when a key changes its meaning or goes."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +54,8 @@ class Summary:
             >>> hg.summarize(hg.load("data/demo")).to_dict()["schema_version"]
             1
         """
-        counts = self.issues.groupby("what")["count"].sum()
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "tool": "htagraph",
-            "tool_version": version("htagraph"),
-            "command": "summary",
-            "inputs": _records(self.inputs),
-            "window_us": self.window_us,
-            "warnings": _records(self.issues),
-            "counts": {str(what): int(count) for what, count in counts.items()},
-            "results": {name: _records(table) for name, table in self.tables.items()} | {"verdict": self.verdict},
-        }
+        results = {**self.tables, "verdict": self.verdict}
+        return envelope("summary", self.inputs, self.issues, self.window_us, results)
 
 
 def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
@@ -94,7 +77,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         ['idle_breakdown', 'kernels', 'launches']
     """
     temporal, hidden, idle = temporal_breakdown(graph), overlap(graph), rank_idle(graph)
-    launches, inputs = _launches(graph), _inputs(graph)
+    launches, inputs = _launches(graph), inputs_of(graph)
     tables = {
         "steps": _steps(graph),
         "temporal_breakdown": temporal,
@@ -104,72 +87,8 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         "kernels": _top(kernel_breakdown(graph), top),
         "launches": launches,
     }
-    acts = graph.activities
-    window = (int(acts.end.max()) - acts.origin) / 1000 if len(acts) else 0.0
-    issues = pd.DataFrame(
-        [(issue.rank, _utf8(issue.file), issue.what, issue.detail, issue.count) for issue in graph.issues],
-        columns=["rank", "file", "what", "detail", "count"],
-    )
-    return Summary(inputs, tables, issues, verdict(temporal, hidden, idle, launches, inputs), window)
-
-
-def _inputs(graph: DependencyGraph) -> pd.DataFrame:
-    acts = graph.activities
-    rows = []
-    for rank in graph.ranks:
-        mine = acts.of_rank(rank)
-        trace = graph.traces.get(rank)
-        steps = np.unique(acts.step[mine])
-        start, end = acts.start[mine], acts.end[mine]
-        span = int(end.max() - start.min()) if len(start) else 0
-        rows.append((
-            rank, _utf8(str(trace.path)) if trace else "", _utf8(_device(graph, rank, trace)), _world_size(trace),
-            _ranges(steps[steps >= 0].tolist()),
-            sum(trace.counts.values()) if trace else 0, len(start), _when(start), span / 1000,
-        ))  # fmt: skip
-    columns = ["rank", "file", "device", "world_size", "steps", "events", "activities", "start_utc", "span_us"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _device(graph: DependencyGraph, rank: int, trace: Trace | None) -> str:
-    """Return the name of the rank's device, or what is known of it."""
-    acts = graph.activities
-    mine = acts.of_rank(rank)
-    used = {graph.lanes[lane].device for lane in np.unique(acts.lane[mine][acts.on_device[mine]])}
-    if not used:
-        return "none (host only)"
-    properties = trace.header.device_properties if trace else []
-    names = sorted({each.name for each in properties if each.id in used and each.name})
-    return ", ".join(names) or f"device {', '.join(map(str, sorted(used)))}"
-
-
-def _utf8(text: str) -> str:
-    """Return a text that can be encoded: paths and names may hold bytes that are no characters."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _world_size(trace: Trace | None) -> int:
-    info = trace.header.distributed_info if trace else None
-    return info.world_size or 0 if info else 0
-
-
-def _when(start: np.ndarray) -> str:
-    """Return the moment of the first activity as UTC, empty for traces whose clock has no known base."""
-    if not len(start) or start.min() < 10**18:
-        return ""
-    moment = datetime.datetime.fromtimestamp(int(start.min()) / 1e9, tz=datetime.timezone.utc)
-    return moment.strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _ranges(numbers: list[int]) -> str:
-    """Return ``4-6, 9`` for [4, 5, 6, 9]."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1].append(number)
-        else:
-            parts.append([number])
-    return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+    read = verdict(temporal, hidden, idle, launches, inputs)
+    return Summary(inputs, tables, issues_of(graph), read, window_us(graph))
 
 
 def _steps(graph: DependencyGraph) -> pd.DataFrame:
@@ -216,11 +135,3 @@ def _launches(graph: DependencyGraph) -> pd.DataFrame:
 _LAUNCH_COLUMNS = [
     "rank", "launches", "works", "median_launch_us", "median_delay_us", "short", "excessive_runtime", "excessive_delay",
 ]  # fmt: skip
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows as dicts of plain Python values; NaN becomes None, because JSON has no NaN."""
-    return [
-        {str(key): None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
-        for row in table.to_dict("records")
-    ]

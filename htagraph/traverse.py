@@ -13,14 +13,20 @@ import numpy.typing as npt
 from numba import njit
 
 __all__ = [
+    "avoiding",
     "counting_order",
+    "detours",
+    "last_on_path",
+    "latest",
     "levels",
     "longest_path",
     "path_to",
     "reach",
     "redundant_edges",
     "schedule",
+    "schedule_edges",
     "topological_order",
+    "walk_back",
 ]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -209,3 +215,174 @@ def path_to(before: Array, vertex: int) -> Array:
         vertex = before[vertex]
         path.append(vertex)
     return np.array(path[::-1])
+
+
+@njit(cache=True)
+def latest(order: Array, offsets: Array, targets: Array, lags: Array, gap: Array, end: int) -> Array:
+    """Return until when each vertex may come so that none comes after `end`, given the edges and gaps of `schedule`."""
+    late = np.full(len(order), end, np.int64)
+    for i in range(len(order) - 1, -1, -1):
+        vertex = order[i]
+        for edge in range(offsets[vertex], offsets[vertex + 1]):
+            target = targets[edge]
+            late[vertex] = min(late[vertex], late[target] - gap[target] - lags[edge])
+    return late
+
+
+@njit(cache=True)
+def walk_back(before: Array, sources: Array, time: Array, vertex: int, start: int) -> Array:
+    """Return the vertices of the path to `vertex`, first to last, against the edges `before` (-1 for none).
+
+    The first is the only one at or before the moment `start`, or has no edge before it.
+    """
+    length, at = 1, vertex
+    while time[at] > start and before[at] >= 0:
+        at = sources[before[at]]
+        length += 1
+    path = np.empty(length, np.int64)
+    at = vertex
+    for i in range(length - 1, -1, -1):
+        path[i] = at
+        if i:
+            at = sources[before[at]]
+    return path
+
+
+@njit(cache=True)
+def last_on_path(order: Array, in_offsets: Array, in_sources: Array, path: Array) -> Array:
+    """Return the largest j for each vertex so that path[j] is or reaches it; -1 where no vertex of the path does."""
+    label = np.full(len(order), -1, np.int64)
+    label[path] = np.arange(len(path))
+    for vertex in order:
+        for i in range(in_offsets[vertex], in_offsets[vertex + 1]):
+            label[vertex] = max(label[vertex], label[in_sources[i]])
+    return label
+
+
+@njit(cache=True)
+def avoiding(  # noqa: PLR0913, PLR0917 - a graph, its schedule, and a path
+    path: Array, label: Array, offsets: Array, targets: Array, lags: Array, gap: Array, time: Array, late: Array,
+    end: int,
+) -> Array:  # fmt: skip
+    """Return when the job would end without edge i, path[i] → path[i + 1], of a longest path; for each i.
+
+    A path that avoids edge i leaves what path[i + 1] does not reach by some other edge x → y, with label(x) <= i <
+    label(y), or ends before it; neither its way to x nor its way from y can use edge i, so that the longest of each
+    serve. Each x → y is a candidate for a range of edges: a segment tree of maxima takes them all.
+
+    Args:
+        path: the vertices of a longest path.
+        label: result of `last_on_path`.
+        offsets: where the edges that leave each vertex begin.
+        targets: of the edges.
+        lags: of the edges.
+        gap: by how much each vertex comes later than its predecessors allow.
+        time: result of `schedule`.
+        late: result of `latest`.
+        end: the latest moment in `time`.
+    """
+    count = len(path) - 1
+    tree = np.full(2 * max(count, 1), np.iinfo(np.int64).min, np.int64)
+    ended = np.full(count, np.iinfo(np.int64).min, np.int64)  # without edge i: the latest of what path[i] reaches last
+    for x in range(len(time)):
+        low = max(label[x], 0)
+        if low >= count:
+            continue
+        ended[low] = max(ended[low], time[x])
+        for edge in range(offsets[x], offsets[x + 1]):
+            y = targets[edge]
+            on_path = path[low] == x and path[low + 1] == y
+            if label[y] > low and not on_path:
+                _raise(tree, count, low, label[y] - 1, time[x] + lags[edge] + gap[y] + end - late[y])
+    for node in range(1, count):
+        tree[2 * node] = max(tree[2 * node], tree[node])
+        tree[2 * node + 1] = max(tree[2 * node + 1], tree[node])
+    best = tree[count : 2 * count]
+    for i in range(count):
+        ended[i] = max(ended[i], ended[max(i - 1, 0)])
+        best[i] = max(best[i], ended[i])
+    return best
+
+
+@njit(cache=True)
+def _raise(tree: Array, count: int, low: int, high: int, value: int) -> None:
+    """Raise the leaves low to high, both included, of a segment tree to at least a value."""
+    low += count
+    high += count + 1
+    while low < high:
+        if low & 1:
+            tree[low] = max(tree[low], value)
+            low += 1
+        if high & 1:
+            high -= 1
+            tree[high] = max(tree[high], value)
+        low >>= 1
+        high >>= 1
+
+
+@njit(cache=True)
+def detours(  # noqa: PLR0913, PLR0917 - a graph, a path, and what to look for
+    before: Array, sources: Array, weight: Array, on_path: Array, candidates: Array, own: Array, least: int,
+    count: int,
+) -> Array:  # fmt: skip
+    """Return which of the candidates reach the path by a way of their own.
+
+    Each candidate is a vertex; its way is walked back along the edges `before` to the path. A way of too little weight,
+    or that runs into the way of an earlier candidate, is none of its own. Stops after `count` of them.
+
+    Args:
+        before: the edge by which each vertex is reached, -1 for none.
+        sources: of all edges.
+        weight: of the edge before each vertex.
+        on_path: the vertices of the path.
+        candidates: vertices, the most wanted first.
+        own: weight of each candidate's last edge, which leads back to the path.
+        least: weight of a way that counts.
+        count: how many are wanted.
+    """
+    mark = np.where(on_path, 0, -1).astype(np.int32)  # 0: the path, n: the n-th way, -1: on none
+    found, filled = np.empty(count, np.int64), 0
+    for i in range(len(candidates)):
+        if filled == count:
+            break
+        at, total, mine, met = candidates[i], own[i], filled + 1, -1
+        while met < 0:
+            met = mark[at]
+            if met < 0:
+                mark[at] = mine
+                total += weight[at]
+                if before[at] < 0:
+                    met = 0  # a way from where nothing precedes leaves the path nowhere, and is its own
+                else:
+                    at = sources[before[at]]
+        if total >= least and met == 0:
+            found[filled] = i
+            filled += 1
+            continue
+        at = candidates[i]
+        while mark[at] == mine:  # what was walked belongs to what it ran into
+            mark[at] = met
+            if before[at] >= 0:
+                at = sources[before[at]]
+    return found[:filled]
+
+
+@njit(cache=True)
+def schedule_edges(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    order: Array, in_offsets: Array, in_edges: Array, source: Array, lag: Array, gap: Array, head: Array
+) -> Array:
+    """Return what `schedule` does, with sources and lags given by edge number: nothing is copied into order first."""
+    time = np.empty(len(order), np.int64)
+    for vertex in order:
+        first, last = in_offsets[vertex], in_offsets[vertex + 1]
+        if first == last:
+            time[vertex] = head[vertex]
+            continue
+        edge = in_edges[first]
+        latest = time[source[edge]] + lag[edge]
+        for i in range(first + 1, last):
+            edge = in_edges[i]
+            candidate = time[source[edge]] + lag[edge]
+            latest = max(latest, candidate)
+        time[vertex] = latest + gap[vertex]
+    return time

@@ -9,38 +9,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from htagraph import cli
+from htagraph.commands.options import wants_color
+from tests.command_line import Ran, one_line_of_error
 from tests.damage import document, healthy, kineto_text, written
 
 ESCAPE = "\x1b"
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    def call(*arguments: str | Path) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["htagraph", *map(str, arguments)])
-        code: Any = 0
-        try:
-            cli.main()
-        except SystemExit as left:
-            code = left.code or 0
-        out, err = capsys.readouterr()
-        return Ran(int(code), out, err)
-
-    return call
 
 
 @pytest.fixture
@@ -49,13 +27,6 @@ def traces(tmp_path: Path) -> Path:
     for rank in range(3):
         written(tmp_path / "job" / f"rank-{rank}.json.gz", document([step, *healthy()], rank))
     return tmp_path / "job"
-
-
-def one_line_of_error(ran: Ran, *words: str) -> None:
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith("htagraph: error: ")
-    assert ran.err.count("\n") == 1
-    assert not [word for word in words if word not in ran.err]
 
 
 @pytest.mark.parametrize("command", ["summary", "validate"])
@@ -206,10 +177,10 @@ def test_names_with_markup_are_printed_as_they_are(tmp_path: Path, run: Any) -> 
 def test_color_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert cli._color(None)
-    assert not cli._color(Path("out.txt"))
+    assert wants_color(None)
+    assert not wants_color(Path("out.txt"))
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not cli._color(None)
+    assert not wants_color(None)
 
 
 def test_the_version_is_printed(run: Any) -> None:

@@ -5,11 +5,13 @@ import io
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.render import FORMATS, render_summary, render_validation
+from htagraph.render import FORMATS, render_report, render_summary, render_validation
+from htagraph.report import Report
 from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load, step, write
 
 LONG = "void at::native::" + "very_" * 20 + "long_kernel<float>(float*)"
@@ -74,3 +76,57 @@ def test_a_validation_can_be_shown_in_any_form(form: str, tmp_path: Path) -> Non
     assert "launch_missing" in text
     if form == "json":
         assert json.loads(text)["usable"] is True
+
+
+# reports of other commands
+
+
+def report(**more: object) -> Report:
+    rows = {"matched": [True, False], "mean_bytes": [25e6, float("nan")], "busbw_gb_s": [28.94, 0.5]}
+    table = pd.DataFrame(rows | {"speedup": [1.23456, 0.5], "name": [LONG, LONG], "wait_us": [12_345.6, 0.0]})
+    issues = pd.DataFrame(columns=["rank", "file", "what", "detail", "count"])
+    plain: dict[str, object] = {
+        "command": "collectives", "inputs": pd.DataFrame({"rank": [0]}), "issues": issues, "window_us": 9.0,
+        "tables": {"collectives": table, "causes": table.iloc[:0]}, "sentences": ["It waits 12 ms."],
+    }  # fmt: skip
+    return Report(**(plain | more))  # type: ignore[arg-type]
+
+
+def test_a_report_for_readers_has_units_and_short_names_and_no_empty_table() -> None:
+    text = render_report(report(), "table")
+    for word in ("yes", "no", "25.0", "28.9", "1.235", "12.3", "MB", "GB/s", "ms", "Conclusion"):
+        assert word in text
+    assert "Waiting by cause" not in text
+    assert "<float>" not in text  # the same name twice is no reason to show it whole
+
+
+def test_a_report_for_programs_has_everything_and_no_nan() -> None:
+    shown = json.loads(render_report(report(figures={"makespan_us": float("inf"), "notes": ["a"]}), "json"))
+    assert shown["results"].keys() == {"collectives", "causes", "conclusions", "makespan_us", "notes"}
+    assert shown["results"]["collectives"][1]["mean_bytes"] is None
+    assert shown["results"]["makespan_us"] is None
+
+
+def test_figures_are_a_table_of_their_own_in_csv() -> None:
+    text = render_report(report(figures={"straggler": None, "notes": ["a", "b"]}), "csv")
+    assert "# figures\nstraggler,notes\n,a; b\n" in text
+
+
+def test_readers_get_the_brief_tables_where_there_are_some() -> None:
+    brief = {"parts": pd.DataFrame({"rank": [77]})}
+    assert "77" in render_report(report(brief=brief), "md")
+    assert "77" not in render_report(report(brief=brief), "csv")
+
+
+def test_a_command_to_copy_is_never_broken_and_numbers_stay_beside_their_units() -> None:
+    line = "htagraph what-if " + "x" * 200 + " --scale 'name=*a b*:0.5'"
+    text = render_report(report(sentences=["a " * 25 + f"100 % of it: {line}"]), "table", width=56)
+    assert f"\n    {line}\n" in text
+    assert "100 %" in text
+
+
+def test_kernels_that_differ_only_in_their_signature_are_shown_whole() -> None:
+    table = pd.DataFrame({"name": ["void f<1>(int)", "void f<2>(int)", "void g<1>(int)"]})
+    text = render_report(report(tables={"parts": table}), "table")
+    assert "f<1>(int)" in text
+    assert "g<1>" not in text

@@ -1,0 +1,86 @@
+"""What each rank's part in each collective was: waiting, transferring, and at which bandwidth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+from htagraph.waits import Waits, bus_factor, waits_of
+
+__all__ = ["collectives"]
+
+
+def collectives(graph: DependencyGraph) -> pd.DataFrame:
+    """Return each rank's part in each collective: when it arrived, how long it waited, transferred, and why longer.
+
+    A part's duration is, exactly, its wait for the last arrival, the pure transfer (the shortest that any part of the
+    same group, operation and bytes took) and the excess over that. Of a rooted operation only those wait that need the
+    root, or the root for the others; in an all-to-all each waits for the arrivals before its end. Collectives that were
+    not matched between the ranks (their partners may not be in the graph) are there too: their waits are not known,
+    hence 0, and part of their excess.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        One row per part, ordered by collective and rank, unmatched ones last: ``collective`` (int64, -1 if not
+        matched), ``op``, ``group`` (str: ``all_reduce`` and so on, label of the process group; empty if not matched),
+        ``rank`` (int64), ``activity`` (int64), ``name`` (str), ``step`` (int64, -1 outside steps), ``size`` (int64,
+        parts in the graph), ``key`` (str: how it was matched, empty if not), ``start_us`` (float64, its arrival, on the
+        common clock, since the job's first activity), ``duration_us``, ``wait_us``, ``transfer_us`` (pure),
+        ``excess_us`` (float64, µs), ``bytes`` (float64, NaN if unknown), ``algbw_gb_s`` and ``busbw_gb_s`` (float64,
+        10^9 bytes/s: bytes over transfer and excess, and that times the factor of NCCL's tests), ``last_rank`` (int64:
+        whose arrival it had to wait for, itself if it came last; -1 if not matched) and ``matched`` (bool).
+
+    Example:
+        >>> import htagraph as hg
+        >>> parts = hg.collectives(hg.load("data/demo"))
+        >>> total = parts["wait_us"] + parts["transfer_us"] + parts["excess_us"]
+        >>> bool((abs(total - parts["duration_us"]) < 1e-6).all())
+        True
+    """
+    acts, waits, matches = graph.activities, waits_of(graph), graph.matches
+    known = waits.collective >= 0
+    texts = {"op": (), "group": (), "key": ()} if matches is None else {
+        "op": matches.op, "group": matches.group, "key": matches.key
+    }  # fmt: skip
+    columns = {word: [each[i] if i >= 0 else "" for i in waits.collective.tolist()] for word, each in texts.items()}
+    algorithm, bus = _bandwidths(graph, waits, columns["op"])
+    late = np.where(waits.late >= 0, acts.rank[np.maximum(waits.late, 0)], -1) if len(waits) else waits.late
+    return pd.DataFrame(
+        {
+            "collective": waits.collective,
+            "op": pd.array(columns["op"], dtype="str"),
+            "group": pd.array(columns["group"], dtype="str"),
+            "rank": waits.rank,
+            "activity": waits.activity,
+            "name": pd.array([graph.names[name] for name in acts.name[waits.activity]], dtype="str"),
+            "step": acts.step[waits.activity].astype(np.int64),
+            "size": waits.size,
+            "key": pd.array(columns["key"], dtype="str"),
+            "start_us": (waits.arrival - graph.origin_ns) / 1000,
+            "duration_us": (waits.wait + waits.transfer) / 1000,
+            "wait_us": waits.wait / 1000,
+            "transfer_us": waits.pure / 1000,
+            "excess_us": waits.excess / 1000,
+            "bytes": np.where(waits.bytes >= 0, waits.bytes.astype(np.float64), np.nan),
+            "algbw_gb_s": algorithm,
+            "busbw_gb_s": bus,
+            "last_rank": late.astype(np.int64),
+            "matched": known,
+        }
+    )
+
+
+def _bandwidths(graph: DependencyGraph, waits: Waits, ops: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return (algorithm bandwidth, bus bandwidth) in 10^9 bytes/s; NaN where bytes are unknown or no time passed."""
+    timed = (waits.bytes >= 0) & (waits.transfer > 0)
+    algorithm = np.full(len(waits), np.nan)
+    algorithm[timed] = waits.bytes[timed] / waits.transfer[timed]
+    size = waits.size.copy()
+    if graph.matches is not None and len(size):
+        known = waits.collective >= 0
+        size[known] = np.maximum(size[known], np.asarray(graph.matches.size)[waits.collective[known]])
+    factors = [bus_factor(op, each) for op, each in zip(ops, size.tolist(), strict=True)]
+    return algorithm, algorithm * np.array(factors, np.float64)

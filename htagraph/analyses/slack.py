@@ -1,0 +1,162 @@
+"""How much each activity matters: how much later it may end, and how much earlier the job would end without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.paths import path_to
+
+__all__ = ["slack"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_PASSES = 50_000_000  # edges that all exact evaluations may pass together: some seconds
+
+
+def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) -> pd.DataFrame:
+    """Return slack and drag of every activity that did work.
+
+    Drag is exact for an activity whose work is in one piece, as of every kernel. Operators work in slices between the
+    calls that they make: of those with several slices, one of them critical, the `exact` with the most critical time
+    are evaluated exactly, fewer in graphs so large that this took more than seconds; for the others ``drag_us`` is that
+    of their most effective slice alone, which is a lower bound, and ``drag_exact`` is False.
+
+    Args:
+        graph: the job.
+        epsilon_us: up to which slack, µs, an activity counts as critical.
+        exact: how many activities with several slices are evaluated exactly at most.
+
+    Returns:
+        One row per activity that owns time of a BODY, transfer or data loading edge, indexed by ``activity`` (int64):
+        ``rank`` (int64), ``name``, ``kind`` (str), ``start_us`` (float64, since the job's first activity, common
+        clock), ``duration_us``, ``slack_us`` (float64: how much later its end may come without the job ending later),
+        ``free_slack_us`` (float64: without anything else coming later), ``critical`` (bool: slack at most
+        `epsilon_us`), ``drag_us`` (float64: how much earlier the job would end if the activity took no time),
+        ``drag_exact`` (bool).
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.slack(hg.load("data/demo"))
+        >>> bool((table["drag_us"] <= table["duration_us"]).all())
+        True
+    """
+    acts, edges = graph.activities, graph.edges
+    added = np.isin(acts.kind, (ActivityKind.BOUNDARY, ActivityKind.JOIN))
+    owned = (edges.activity >= 0) & (edges.kind != EdgeKind.HOST_ORDER) & ~added[edges.activity]
+    rows = np.unique(edges.activity[owned]).astype(np.int64)
+    job = _Job.of(graph)
+    end = 2 * rows + 1
+    total = (job.late - graph.time)[end]
+    drag, is_exact = _drags(job, owned, exact)
+    begin = graph.time[2 * rows]
+    return pd.DataFrame(
+        {
+            "rank": acts.rank[rows].astype(np.int64),
+            "name": pd.array(np.array(graph.names, object)[acts.name[rows]], dtype="str"),
+            "kind": pd.array(np.array([kind.label for kind in ActivityKind], object)[acts.kind[rows]], dtype="str"),
+            "start_us": (begin - graph.origin_ns) / 1000,
+            "duration_us": (graph.time[end] - begin) / 1000,
+            "slack_us": total / 1000,
+            "free_slack_us": _free(job)[end] / 1000,
+            "critical": total <= epsilon_us * 1000,
+            "drag_us": drag[rows] / 1000,
+            "drag_exact": is_exact[rows],
+        },
+        index=pd.Index(rows, name="activity"),
+    )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A graph, when it ends, and until when each vertex may come without delaying that."""
+
+    graph: DependencyGraph
+    end: int
+    late: Array
+
+    @staticmethod
+    def of(graph: DependencyGraph) -> _Job:
+        from htagraph import traverse  # numba takes a moment to load
+
+        edges, end = graph.edges, int(graph.time.max()) if graph.vertex_count else 0
+        order = graph.topological_order
+        return _Job(graph, end, traverse.latest(order, graph.out_offsets, edges.target, edges.lag, graph.gap, end))
+
+
+def _free(job: _Job) -> npt.NDArray[np.int64]:
+    """Return how much later each vertex may come without another coming later, or the job ending later."""
+    graph = job.graph
+    edges = graph.edges
+    spare = (graph.time - graph.gap)[edges.target] - graph.time[edges.source] - edges.lag
+    free = job.end - graph.time
+    has = np.flatnonzero(np.diff(graph.out_offsets))
+    if len(has):
+        free[has] = np.minimum(free[has], np.minimum.reduceat(spare, graph.out_offsets[has]))
+    return free
+
+
+def _drags(job: _Job, owned: Array, exact: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Return the drag of each activity, ns, and whether it is exact."""
+    graph = job.graph
+    count = len(graph.activities)
+    drag, is_exact = np.zeros(count, np.int64), np.ones(count, np.bool_)
+    if not count:
+        return drag, is_exact
+    path = path_to(graph, np.arange(graph.vertex_count), np.iinfo(np.int64).min)
+    alone, lag = _edge_drags(job, path.vertices, path.edges), graph.edges.lag[path.edges]
+    mine = owned[path.edges]
+    owner, alone, lag = graph.edges.activity[path.edges][mine], alone[mine], lag[mine]
+    np.maximum.at(drag, owner, alone)
+    critical = np.zeros(count, np.int64)
+    np.add.at(critical, owner, lag)
+    working = owned & (graph.edges.lag != 0)
+    slices = np.bincount(graph.edges.activity[working], minlength=count)
+    several = np.flatnonzero((critical > 0) & (slices > 1))
+    is_exact[several] = False
+    # at least one, so that the lower bound is never all there is
+    affordable = max(1, min(exact, _PASSES // max(1, len(graph.edges)))) if exact else 0
+    chosen = several[np.argsort(-critical[several], kind="stable")][:affordable]
+    drag[chosen], is_exact[chosen] = _without(job, np.flatnonzero(working), chosen), True
+    return drag, is_exact
+
+
+def _edge_drags(job: _Job, path: Array, into: Array) -> npt.NDArray[np.int64]:
+    """Return how much earlier the job would end if the lag of an edge of a longest path were 0, for each of them."""
+    from htagraph import traverse
+
+    graph = job.graph
+    edges, order = graph.edges, graph.topological_order
+    label = traverse.last_on_path(order, graph.in_offsets, edges.source[graph.in_edges], path)
+    best = traverse.avoiding(
+        path, label, graph.out_offsets, edges.target, edges.lag, graph.gap, graph.time, job.late, job.end
+    )
+    return np.minimum(edges.lag[into], job.end - best[: len(into)])
+
+
+def _without(job: _Job, owned: Array, activities: Array) -> npt.NDArray[np.int64]:
+    """Return how much earlier the job would end, ns, if each of the activities took no time, one at a time."""
+    from htagraph import traverse
+
+    graph = job.graph
+    edges, incoming = graph.edges, graph.in_edges
+    place = np.empty(len(edges), np.int64)
+    place[incoming] = np.arange(len(edges))
+    order = np.argsort(edges.activity[owned], kind="stable")
+    sorted_owner, owned = edges.activity[owned][order], owned[order]
+    lags, sources = edges.lag[incoming], edges.source[incoming]
+    saved = np.empty(len(activities), np.int64)
+    for i, activity in enumerate(activities):
+        first, last = np.searchsorted(sorted_owner, [activity, activity + 1])
+        mine = place[owned[first:last]]
+        kept = lags[mine]
+        lags[mine] = 0
+        time = traverse.schedule(graph.topological_order, graph.in_offsets, sources, lags, graph.gap, graph.time)
+        saved[i] = job.end - time.max()
+        lags[mine] = kept
+    return saved

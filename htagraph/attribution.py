@@ -1,0 +1,93 @@
+"""Which operator and which module an activity belongs to: the query that puts a name to a kernel's or a call's time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.naming import short_name
+
+if TYPE_CHECKING:
+    from pandas.api.extensions import ExtensionArray
+
+__all__ = ["label_of", "module_of", "names_of", "operator_of"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_MODULE_PREFIX = "nn.Module: "
+"""With it begin the names of the Python frames that are a module's forward."""
+_LONG = 60
+"""Letters of a name in a sentence."""
+
+
+def operator_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return the operator that each activity is, or that encloses it or its launch most closely; -1 for none.
+
+    A collective on a host thread is an operator. Where no operator encloses an activity, it is the innermost annotation
+    or step.
+
+    Args:
+        graph: the job.
+        activities: numbers of activities; -1 gives -1.
+    """
+    kind, above = graph.activities.kind, _above(graph)
+    found = _nearest(above, np.isin(kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)), activities)
+    region = _nearest(above, np.isin(kind, (ActivityKind.ANNOTATION, ActivityKind.STEP)), activities)
+    return np.where(found >= 0, found, region)
+
+
+def module_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return the ``nn.Module`` frame around each activity, its launch, or the forward operator that it is backward of.
+
+    Where the trace has no such frame (it was recorded without stacks), the innermost annotation; -1 for none.
+
+    Args:
+        graph: the job.
+        activities: numbers of activities; -1 gives -1.
+    """
+    kind, above = graph.activities.kind, _above(graph)
+    is_module = np.fromiter((name.startswith(_MODULE_PREFIX) for name in graph.names), np.bool_, len(graph.names))
+    region = _nearest(above, kind == ActivityKind.ANNOTATION, activities)
+    if not is_module.any():
+        return region
+    backward = graph.edges.kind == EdgeKind.AUTOGRAD
+    above[graph.edges.target[backward] >> 1] = graph.edges.source[backward] >> 1
+    found = _nearest(above, (kind == ActivityKind.PYTHON) & is_module[graph.activities.name], activities)
+    return np.where(found >= 0, found, region)
+
+
+def names_of(graph: DependencyGraph, activities: npt.ArrayLike) -> ExtensionArray:
+    """Return the names of activities as a column of text, empty for -1."""
+    import pandas as pd
+
+    names, rows = np.array([*graph.names, ""], object), np.asarray(activities)
+    which = np.full(rows.shape, len(graph.names))
+    which[rows >= 0] = graph.activities.name[rows[rows >= 0]]
+    return pd.array(names[which], dtype="str")
+
+
+def label_of(graph: DependencyGraph, activity: int) -> str:
+    """Return an activity's name for use in a sentence: of device work without its signature, and not too long."""
+    name = graph.names[graph.activities.name[activity]]
+    name = short_name(name) if graph.activities.on_device[activity] else name
+    return name if len(name) <= _LONG else name[: _LONG - 1] + "…"
+
+
+def _above(graph: DependencyGraph) -> npt.NDArray[np.int32]:
+    """Return what each activity lies directly in: its parent; for device work its cause; -1 for none."""
+    acts = graph.activities
+    return np.where(acts.on_device, acts.cause, acts.parent)
+
+
+def _nearest(above: Array, wanted: Array, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return the first wanted activity of each chain upwards, the activity itself included; -1 for none."""
+    found = np.array(activities, np.int64)
+    asking = np.flatnonzero(found >= 0)
+    while len(asking):  # each round one level up: as many rounds as the deepest stack has levels
+        asking = asking[~wanted[found[asking]]]
+        found[asking] = above[found[asking]]
+        asking = asking[found[asking] >= 0]
+    return found

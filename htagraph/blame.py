@@ -1,0 +1,331 @@
+"""Why a rank came late: the way back from its arrival, each activity on it compared with the same one on other ranks.
+
+Every moment has one edge that held it up (see `htagraph.binding`). These edges form a forest whose roots are cut where
+a collective let a rank go: what lies between two of them is one rank's own doing. Along each stretch the excess over
+the peers is summed by cause. A wait is charged to the ranks and causes of the stretches that led to the late arrival,
+back to the last arrival that let both it and the rank that waits go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.gaps import binding_edges
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.peers import peers
+from htagraph.waits import Waits
+
+__all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of", "others_median"]
+
+Array: TypeAlias = npt.NDArray[Any]
+CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collective", "network")
+"""Why a rank was late; ``none``: its way to the collective was no slower than its peers'."""
+_NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK = range(len(CAUSES))
+_POOLED = {
+    EdgeKind.LAUNCH: _LAUNCH, EdgeKind.GRAPH: _LAUNCH, EdgeKind.HOST_SYNC: _SYNC, EdgeKind.MEMCPY_SYNC: _SYNC,
+    EdgeKind.QUEUE_FULL: _SYNC, EdgeKind.THREAD: _HOST,
+}  # fmt: skip
+"""Edges whose time is no activity's: compared by the mean of the rank."""
+_MEETINGS = (EdgeKind.COLLECTIVE, EdgeKind.P2P)
+_LATENCY_NS = 20_000  # a launch whose work starts later was hardly what held it up
+_DEPTH = 64  # collectives back from a late arrival
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """The edge that held up each vertex, what it cost over the peers, and why."""
+
+    before: npt.NDArray[np.int64]
+    """The vertex from which each vertex was held up; -1 at the root of a stretch."""
+    item: npt.NDArray[np.int64]
+    """The activity whose time passed; -1 for none."""
+    cause: npt.NDArray[np.int8]
+    """Index into `CAUSES`."""
+    excess: npt.NDArray[np.int64]
+    """By how much that took longer than on the median of the other ranks, ns; negative where it was faster."""
+    own: npt.NDArray[np.int64]
+    """Own time of each activity, ns."""
+    others: npt.NDArray[np.float64]
+    """Median of the own times of its peers on other ranks, ns; 0 for extra work, NaN where nothing can be compared."""
+    about: npt.NDArray[np.int8]
+    """For which cause the own time of each activity counts."""
+
+    @property
+    def forest(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """The vertex before each vertex as (offsets, neighbours), for `htagraph.traverse`."""
+        has = self.before >= 0
+        return np.concatenate(([0], np.cumsum(has))).astype(np.int64), self.before[has].astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Blame:
+    """Waiting time charged: one row per (part that waited, rank charged, cause)."""
+
+    row: npt.NDArray[np.int64]
+    """Index into the columns of `Waits`."""
+    rank: npt.NDArray[np.int64]
+    """The rank that is charged."""
+    cause: npt.NDArray[np.int64]
+    """Index into `CAUSES`."""
+    charged: npt.NDArray[np.int64]
+    """ns; those of a row of `Waits` sum to its wait."""
+    depth: npt.NDArray[np.int64]
+    """How many collectives lie between the late arrival and the stretch charged (the nearest of several)."""
+    arrival: npt.NDArray[np.int64]
+    """The activity whose arrival ends that stretch."""
+
+
+def chains_of(graph: DependencyGraph) -> Chains:
+    """Return what held up each vertex and how that compares with the peers'."""
+    edges, time = graph.edges, graph.time
+    binding = _binding(graph)
+    kind = np.where(binding >= 0, edges.kind[binding], -1) if len(edges) else np.full(len(binding), -1)
+    cut = np.isin(kind, _MEETINGS) | (binding < 0)
+    before = np.where(cut, -1, edges.source[binding] if len(edges) else -1).astype(np.int64)
+    cost = np.where(cut, 0, time - time[np.maximum(before, 0)])
+    owner = np.where(cut, -1, edges.activity[binding] if len(edges) else -1).astype(np.int64)
+    own = _own_time(graph, binding, kind, owner)
+    cause, about = _causes(graph, kind, owner)
+    others = _others(graph, own)
+    share = _share(own, others)
+    excess = np.where(owner >= 0, cost * share[owner] if len(share) else 0.0, 0.0)
+    pool = _pools(graph, kind, owner)
+    pooled = np.flatnonzero(pool >= 0)
+    excess[pooled] = cost[pooled] * _pool_share(graph, pool[pooled], cost[pooled], pooled)
+    cause[(owner < 0) & (pool < 0)] = _NONE
+    excess[cause == _NONE] = 0
+    return Chains(before, owner, cause, np.rint(excess).astype(np.int64), own, others, about)
+
+
+def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
+    """Return for each value the median of the others of its group; NaN without others, or for group -1.
+
+    Example:
+        >>> others_median(np.array([1.0, 2.0, 4.0, 9.0]), np.array([0, 0, 0, -1])).tolist()
+        [3.0, 2.5, 1.5, nan]
+    """
+    out = np.full(len(values), np.nan)
+    rows = np.flatnonzero(group >= 0)
+    order = rows[np.lexsort((values[rows], group[rows]))]
+    number = group[order]
+    new = np.concatenate(([True], number[1:] != number[:-1])) if len(order) else np.zeros(0, np.bool_)
+    first = np.flatnonzero(new)
+    size = np.diff(np.append(first, len(order)))
+    first, size = np.repeat(first, size), np.repeat(size, size)
+    place = np.arange(len(order)) - first
+    some = size > 1
+    order, first, place, rest = order[some], first[some], place[some], size[some] - 1
+    ordered = values[rows[np.lexsort((values[rows], group[rows]))]]
+    low, high = (rest - 1) // 2, rest // 2
+    low, high = low + (low >= place), high + (high >= place)  # places among the others → among all
+    out[order] = (ordered[first + low] + ordered[first + high]) / 2
+    return out
+
+
+def _binding(graph: DependencyGraph) -> npt.NDArray[np.int32]:
+    """Return the edge that held up each vertex, -1 for none; long launch latencies are waits for something else."""
+    edges = graph.edges
+    long = np.isin(edges.kind, (EdgeKind.LAUNCH, EdgeKind.GRAPH)) & (edges.lag > _LATENCY_NS)
+    if not long.any():
+        return graph.binding
+    capped = replace(edges, lag=np.where(long, _LATENCY_NS, edges.lag))
+    return binding_edges(capped, graph.time, graph.in_offsets, graph.in_edges)
+
+
+def _own_time(graph: DependencyGraph, binding: Array, kind: Array, owner: Array) -> npt.NDArray[np.int64]:
+    """Return the own time of each activity: its BODY lags, of regions the untraced time that is theirs."""
+    edges = graph.edges
+    body = (edges.kind == EdgeKind.BODY) & (edges.activity >= 0)
+    own = np.zeros(len(graph.activities), np.int64)
+    np.add.at(own, edges.activity[body], edges.lag[body])
+    free = np.flatnonzero((owner >= 0) & (kind != EdgeKind.BODY))
+    np.add.at(own, owner[free], edges.lag[binding[free]] + graph.gap[free])
+    return own
+
+
+def _others(graph: DependencyGraph, own: Array) -> npt.NDArray[np.float64]:
+    """Return what the peers of each activity took: the median, 0 for work that only this rank does, NaN if unknown.
+
+    Where ranks do different things by design, as the stages of a pipeline, work without peers tells nothing.
+    """
+    acts = graph.activities
+    group = peers(graph)
+    others = others_median(own.astype(np.float64), group)
+    alone = (group < 0) & (own > 0) & (acts.rank >= 0)
+    for rank in graph.ranks:
+        mine = acts.of_rank(rank)
+        known = np.bincount(acts.name[mine][~alone[mine]], minlength=len(graph.names)) > 0
+        extra = alone[mine] & known[acts.name[mine]]
+        others[mine.start + np.flatnonzero(extra)] = 0
+    return others
+
+
+def _causes(graph: DependencyGraph, kind: Array, owner: Array) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
+    """Return (the cause for which the time before each vertex counts, that for which each activity's counts)."""
+    of_activity = np.full(len(ActivityKind), _HOST, np.int8)
+    of_activity[[ActivityKind.COMPUTATION, ActivityKind.MEMORY, ActivityKind.DEVICE_OTHER]] = _KERNELS
+    of_activity[[ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION]] = _COLLECTIVE
+    of_activity[ActivityKind.SYNC] = _SYNC
+    cause = np.full(graph.vertex_count, _NONE, np.int8)
+    cause[kind == EdgeKind.HOST_ORDER] = _HOST
+    owned = owner >= 0
+    cause[owned] = of_activity[graph.activities.kind[owner[owned]]]
+    for each, word in _POOLED.items():
+        cause[kind == each] = word
+    loads = (kind == EdgeKind.DATALOADER) | (graph.gap_kind == GapKind.DATA_WAIT)
+    cause[loads] = _DATA
+    about = of_activity[graph.activities.kind]
+    about[owner[loads & owned]] = _DATA
+    return cause, about
+
+
+def _share(own: Array, others: Array) -> npt.NDArray[np.float64]:
+    """Return which share of each activity's own time is more than its peers need; negative if they need more."""
+    share = np.zeros(len(own))
+    known = (own > 0) & ~np.isnan(others)
+    share[known] = 1 - others[known] / own[known]
+    return share
+
+
+def _pools(graph: DependencyGraph, kind: Array, owner: Array) -> npt.NDArray[np.int64]:
+    """Return for each vertex whose time before it is no activity's what it is compared with on other ranks, or -1.
+
+    Untraced time of no region: that of the same step. Latencies: those of the same kind.
+    """
+    free = (kind == EdgeKind.HOST_ORDER) & (owner < 0)
+    pool = np.where(free, len(EdgeKind) + 1 + graph.activities.step[np.arange(graph.vertex_count) // 2], -1)
+    for each in _POOLED:
+        pool[(kind == each) & (owner < 0)] = each
+    return pool.astype(np.int64)
+
+
+def _pool_share(graph: DependencyGraph, pool: Array, cost: Array, vertex: Array) -> npt.NDArray[np.float64]:
+    """Return which share of the time in each pool is more than the others' median: of latencies, the mean."""
+    if not len(pool):
+        return np.zeros(0)
+    rank = graph.activities.rank[vertex // 2].astype(np.int64)
+    keys, member = np.unique(np.stack([pool, rank], axis=1), axis=0, return_inverse=True)
+    member = member.ravel()
+    total, count = np.bincount(member, cost), np.bincount(member)
+    value = np.where(keys[:, 0] < len(EdgeKind), total / count, total)
+    share: npt.NDArray[np.float64] = _share(value, others_median(value, keys[:, 0]))[member]
+    return share
+
+
+def blame_of(graph: DependencyGraph, waits: Waits, chains: Chains) -> Blame:
+    """Return to whom, and for which cause, each wait is charged.
+
+    What the excess of all stretches does not explain is charged to the rank that came last, cause ``none``.
+    """
+    sums, root = _stretches(graph, chains, np.unique(waits.late[waits.late >= 0]))
+    row, rank, cause, excess, depth, arrival = _walk(graph, waits, sums, root)
+    key = np.stack([row, rank, cause], axis=1)
+    keys, member = np.unique(key, axis=0, return_inverse=True)
+    member = member.ravel()
+    total = np.zeros(len(keys), np.int64)
+    np.add.at(total, member, excess)
+    nearest = np.full(len(keys), -1, np.int64)
+    order = np.lexsort((excess, member))  # the stretch with most excess speaks for all
+    nearest[member[order]] = order
+    return _charged(graph, waits, keys, np.maximum(total, 0), (depth[nearest], arrival[nearest]))
+
+
+def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Array, Array]:
+    """Return (excess by cause and activity in `late`, root vertex by activity) of the stretches before arrivals."""
+    from htagraph import traverse
+
+    count = graph.vertex_count
+    has = chains.before >= 0
+    offsets, sources = chains.forest
+    nothing, zero = np.zeros(count, np.int64), np.zeros(len(sources), np.int64)
+    order = graph.topological_order
+    root = np.full(len(graph.activities), -1, np.int64)
+    root[late] = traverse.schedule(order, offsets, sources, zero, nothing, np.arange(count))[2 * late]
+    sums = np.zeros((len(CAUSES), len(graph.activities)), np.int64)
+    for cause in range(1, len(CAUSES)):
+        mine = np.where(chains.cause == cause, chains.excess, 0)
+        if mine.any():
+            sums[cause, late] = traverse.schedule(order, offsets, sources, mine[has], nothing, nothing)[2 * late]
+    return sums, root
+
+
+def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tuple[Array, ...]:
+    """Return the stretches that led to each wait: row of `waits`, rank, cause, excess, depth, arrival."""
+    acts = graph.activities
+    part = np.full(len(acts), -1, np.int64)
+    part[waits.activity] = np.arange(len(waits))
+    slower = _slower(waits)
+    row = np.flatnonzero((waits.wait > 0) & (waits.late >= 0))
+    at = waits.late[row]
+    found: list[tuple[Array, ...]] = []
+    for depth in range(_DEPTH):
+        if not len(row):
+            break
+        for cause in range(1, len(CAUSES)):
+            excess = sums[cause, at]
+            some = np.flatnonzero(excess)
+            found.append((row[some], acts.rank[at[some]], np.full(len(some), cause), excess[some],
+                          np.full(len(some), depth), at[some]))  # fmt: skip
+        released = root[at]
+        met = np.where((released % 2 == 1) & (released >= 0), part[np.maximum(released, 0) // 2], -1)
+        met = np.where((met >= 0) & (waits.late[met] >= 0), met, -1)
+        row, at, met = row[met >= 0], at[met >= 0], met[met >= 0]
+        found.append((row, acts.rank[at], np.full(len(row), _NETWORK), slower[met], np.full(len(row), depth), at))
+        apart = ~_released_together(waits, met, row)
+        row, at = row[apart], waits.late[met[apart]]
+    if not found:
+        return tuple(np.zeros(0, np.int64) for _ in range(6))
+    return tuple(np.concatenate(column).astype(np.int64) for column in zip(*found, strict=True))
+
+
+def _released_together(waits: Waits, part: Array, row: Array) -> npt.NDArray[np.bool_]:
+    """Return where the rank of each `row` was let go by the same arrival as each `part`, in the collective of that part.
+
+    From there on both are their own masters. In a broadcast or all-to-all, members can leave before others come.
+    """
+    stride = int(waits.rank.max()) + 1 if len(waits) else 1
+    matched = np.flatnonzero(waits.collective >= 0)  # these come first, by collective and rank
+    key = waits.collective[matched] * stride + waits.rank[matched]
+    wanted = waits.collective[part] * stride + waits.rank[row]
+    at = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    return (key[at] == wanted) & (waits.late[at] == waits.late[part])
+
+
+def _slower(waits: Waits) -> npt.NDArray[np.int64]:
+    """Return by how much each part's transfer was longer than the median of the other parts of its collective, ns."""
+    others = others_median(waits.transfer.astype(np.float64), waits.collective)
+    return np.rint(np.where(np.isnan(others), 0, waits.transfer - np.nan_to_num(others))).astype(np.int64)
+
+
+def _charged(graph: DependencyGraph, waits: Waits, keys: Array, excess: Array, told: tuple[Array, Array]) -> Blame:
+    """Split each wait among its keys (row, rank, cause) by their excess, the rest to the rank that came last."""
+    charged, given = _split(keys[:, 0], excess, waits.wait)
+    rest = np.flatnonzero((waits.wait > given) & (waits.late >= 0))
+    some = np.flatnonzero(charged)
+    return Blame(
+        np.concatenate([keys[some, 0], rest]),
+        np.concatenate([keys[some, 1], graph.activities.rank[waits.late[rest]]]),
+        np.concatenate([keys[some, 2], np.full(len(rest), _NONE)]),
+        np.concatenate([charged[some], waits.wait[rest] - given[rest]]),
+        np.concatenate([told[0][some], np.zeros(len(rest), np.int64)]),
+        np.concatenate([told[1][some], waits.late[rest]]),
+    )
+
+
+def _split(row: Array, excess: Array, wait: Array) -> tuple[Array, Array]:
+    """Return (what each key is charged: its excess, or in proportion where those exceed the wait, the sum by row)."""
+    total = np.zeros(len(wait), np.int64)
+    np.add.at(total, row, excess)
+    sums = np.cumsum(excess)
+    before = sums - excess
+    first = np.searchsorted(row, row)  # keys are ordered by row
+    reached = np.stack([before, sums]) - (before[first] if len(row) else 0)
+    scaled = np.floor(reached * (wait[row] / np.maximum(total[row], 1))).astype(np.int64)
+    scaled = np.where(reached == total[row], wait[row], scaled)
+    reached = np.where(total[row] > wait[row], np.minimum(scaled, wait[row]), reached)
+    return reached[1] - reached[0], np.minimum(total, wait)

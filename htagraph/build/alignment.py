@@ -1,0 +1,374 @@
+"""Sequences of collectives side by side: which belong together, and which place of one is which of the other.
+
+Nothing but order and time is used, so it works without arguments and under unknown clock offsets. Members of one
+collective end together however far apart they arrived: under the right shift the differences of the ends are nearly
+constant, and no member starts after another has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Cluster", "Fit", "Track", "cluster", "fit_pair", "slope"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+TOLERANCE_NS: Final = 2_000  # by which an arrival may seem to be behind an end
+_FLOOR_NS = 1_000.0  # differences of ends below this say nothing
+_NEAR = 8  # shifts tried around those that put heads or tails together
+_BLOCK = 256  # places compared per shift
+_CELLS = 3_000_000  # comparisons at most where every shift is tried
+_AGREEMENT = 0.98
+_VIOLATED = 0.01
+_FEW = 6
+_SAME_SLOPE = 0.5
+_CLEAR = 2
+_MOST = 0.8
+_PRIOR_NS = 1_000_000.0  # clocks that are off by more are less likely
+_COMPRESSED = 0.25  # ends that lie so much closer than arrivals were brought together
+_OFFSET_NS = 100_000.0  # by which two estimates of one clock offset may differ, beside their spreads
+_PAIRS = 3000
+_NEIGHBOURS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """A rank's collectives of one stream or one group, in order."""
+
+    number: int
+    rank: int
+    rows: Array
+    """Rows of the members."""
+    start: npt.NDArray[np.float64]
+    end: npt.NDArray[np.float64]
+    """ns since a moment that all tracks share."""
+    label: Array
+    barrier: npt.NDArray[np.bool_]
+    pool: int
+    """Only tracks of one pool can belong together."""
+    certain: bool
+    """Whether all tracks of the pool do belong together."""
+    pairwise: bool = False
+    """Whether it is sends and receives: no more than two tracks belong together."""
+    floor: float = _FLOOR_NS
+    """Differences of ends below this say nothing, ns."""
+    way: int = 0
+    """1 for sends, -1 for receives: each of one goes with one of the other."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How two tracks lie side by side."""
+
+    first: int
+    second: int
+    shift: int
+    """Place in the first less place in the second."""
+    offset: float
+    """Clock of the second less clock of the first, ns."""
+    spread: float
+    """Deviation of the differences of ends that four in five do not exceed, ns."""
+    count: int
+    """Collectives compared."""
+
+
+@dataclass(eq=False)
+class Cluster:
+    """Tracks that belong together: the place of a track's i-th collective is i plus its shift."""
+
+    shift: dict[int, int] = field(default_factory=dict)
+    spread: float = -1.0
+    """The largest spread of a fit that united it; negative while there is but one track."""
+
+
+def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
+    """Return how the tracks lie side by side best, or nothing where no shift is possible.
+
+    Args:
+        a: one track.
+        b: another.
+        hint: the clock of b less that of a, ns, where it is known.
+    """
+    if len(b) > len(a):
+        found = fit_pair(b, a, None if hint is None else -hint)
+        return found and Fit(a.number, b.number, -found.shift, -found.offset, found.spread, found.count)
+    apart = len(a) - len(b)
+    near = np.arange(-_NEAR, _NEAR + 1)
+    tried = np.unique(np.concatenate((near, near + apart)))
+    if hint is not None:
+        tried = np.unique(np.concatenate((tried, _shifts_by_time(a, b, hint))))
+    whole = tried[(tried >= 0) & (tried <= apart)]  # of few collectives, those that are compared must not be fewer
+    found = (_best(a, b, whole, hint) if len(b) < _FEW else None) or _best(a, b, tried, hint)
+    if found is None and (len(a) + len(b)) * min(len(b), _BLOCK) <= _CELLS:
+        found = _best(a, b, np.arange(1 - len(b), len(a)), hint)
+    return found
+
+
+def _shifts_by_time(a: Track, b: Track, hint: float) -> Array:
+    places = np.linspace(0, len(b) - 1, min(len(b), 5)).astype(np.int64)
+    after = np.searchsorted(a.end, b.end[places] - hint)
+    return np.concatenate([after - places + step for step in (-1, 0, 1)])
+
+
+def _best(a: Track, b: Track, shifts: Array, hint: float | None) -> Fit | None:
+    """Return the best of some shifts, in a block of places from the middle of the shorter track."""
+    overlap = np.minimum(len(a), len(b) + shifts) - np.maximum(0, shifts)
+    long = 2 * overlap >= len(b)  # less would prove nothing
+    shifts, overlap = shifts[long], overlap[long]
+    if not len(shifts):
+        return None
+    block = min(len(b), _BLOCK)
+    place = np.arange(block) + (len(b) - block) // 2
+    at = place + shifts[:, None]
+    inside = (at >= 0) & (at < len(a))
+    at = np.clip(at, 0, len(a) - 1)
+    same = inside & (a.label[at] == b.label[place])
+    used = same & b.barrier[place] if b.barrier.any() else same
+    difference = np.where(used, b.end[place] - a.end[at], np.nan)
+    count = used.sum(axis=1)
+    middle = _medians(difference, count)
+    spread = _quantiles(np.abs(difference - (middle[:, None] if hint is None else hint)), count, _MOST)
+    offset = middle if hint is None else np.full(len(shifts), hint)
+    early = offset[:, None] < b.start[place] - a.end[at] - TOLERANCE_NS
+    late = offset[:, None] > b.end[place] - a.start[at] + TOLERANCE_NS
+    broken = (used & (early | late) & b.barrier[place]).sum(axis=1)
+    agree = same.sum(axis=1) >= _AGREEMENT * inside.sum(axis=1)
+    good = (count > 0) & agree & (broken <= _VIOLATED * count)
+    cost = np.where(good, (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** 2, np.inf)
+    if not np.isfinite(cost.min()):
+        return None
+    best = int(np.argmin(cost))
+    return Fit(a.number, b.number, int(shifts[best]), float(middle[best]), float(spread[best]), int(count[best]))
+
+
+def _medians(values: Array, count: Array) -> npt.NDArray[np.float64]:
+    """Return the median of each row, of which all but `count` values are nan."""
+    ordered = np.sort(values, axis=1)
+    rows = np.arange(len(values))
+    low, high = np.maximum(0, (count - 1) // 2), np.minimum(values.shape[1] - 1, count // 2)
+    return np.where(count > 0, (ordered[rows, low] + ordered[rows, high]) / 2, np.inf)
+
+
+def _quantiles(values: Array, count: Array, share: float) -> npt.NDArray[np.float64]:
+    """Return of each row the value that a share of its `count` known ones do not exceed; the others are nan."""
+    ordered = np.sort(values, axis=1)
+    at = np.maximum(0, np.ceil(share * count).astype(np.int64) - 1)
+    return np.where(count > 0, ordered[np.arange(len(values)), at], np.inf)
+
+
+def cluster(tracks: Sequence[Track]) -> list[Cluster]:
+    """Return which tracks belong together, and how they lie side by side; tracks without fellows are left out."""
+    state = _State({track.number: track for track in tracks})
+    for certain in (True, False):
+        pairs = [(a, b) for a, b in _pairs(tracks) if a.certain == certain]
+        fits = [found for a, b in pairs if (found := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
+        state.learn(fits)
+        weak = [fit for fit in fits if fit.count < _FEW]
+        for doubtful in (False, True):
+            for found in sorted((fit for fit in fits if fit.count >= _FEW), key=_weakness):
+                state.join(found, doubtful=doubtful)
+        again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
+        fits = [found for a, b in again if (found := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
+        for found in sorted(fits, key=lambda fit: (-fit.count, fit.spread)):
+            state.join(found, doubtful=True)
+    return [each for each in state.clusters.values() if len(each.shift) > 1]
+
+
+def _weakness(fit: Fit) -> float:
+    """Return how little a fit proves: much spread, few collectives, a clock far off."""
+    return (fit.spread + _FLOOR_NS) * (1 + 30 / fit.count) * (1 + min(3.0, abs(fit.offset) / _PRIOR_NS))
+
+
+def _pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
+    """Return the pairs of tracks of one pool and different ranks worth a look."""
+    pools: dict[int, list[Track]] = {}
+    for track in tracks:
+        pools.setdefault(track.pool, []).append(track)
+    found = []
+    for pool in pools.values():
+        pool.sort(key=lambda track: (-len(track), track.rank))
+        if pool[0].certain and len(pool) > 16:
+            found += [(pool[0], other) for other in pool[1:]] + list(pairwise(pool[1:]))
+        elif len(pool) * (len(pool) - 1) // 2 > _PAIRS:
+            found += _neighbours(pool)
+        else:
+            found += [(a, b) for i, a in enumerate(pool) for b in pool[i + 1 :]]
+    return [(a, b) for a, b in found if a.rank != b.rank and (a.way == 0 or a.way != b.way)]
+
+
+def _neighbours(pool: list[Track]) -> list[tuple[Track, Track]]:
+    """Return for each of many tracks those whose last ends run most parallel to its own."""
+    count = min(64, *(len(track) for track in pool))
+    ends = np.array([track.end[-count:] for track in pool])
+    rank = np.array([track.rank for track in pool])
+    found: set[tuple[int, int]] = set()
+    for i in range(len(pool)):
+        difference = ends - ends[i]
+        difference -= np.median(difference, axis=1)[:, None]
+        spread = np.median(np.abs(difference), axis=1)
+        spread[rank == rank[i]] = np.inf
+        found |= {(min(i, int(j)), max(i, int(j))) for j in np.argsort(spread)[:_NEIGHBOURS]}
+    return [(pool[i], pool[j]) for i, j in sorted(found)]
+
+
+class _State:
+    """What is known so far: clusters of tracks, and clock offsets between ranks."""
+
+    def __init__(self, tracks: dict[int, Track]) -> None:
+        self.tracks = tracks
+        self.clusters = {number: Cluster({number: 0}) for number in tracks}  # by root
+        self.root = {number: number for number in tracks}
+        self.island = {track.rank: track.rank for track in tracks.values()}
+        self.offset = {track.rank: 0.0 for track in tracks.values()}
+        self.usual: dict[int, float] = {}  # spread of the middle track's best fit in a pool
+
+    def learn(self, fits: Sequence[Fit]) -> None:
+        """Note how closely the tracks of each pool usually end with their best fellows."""
+        best: dict[int, float] = {}
+        for fit in fits:
+            for number in (fit.first, fit.second):
+                best[number] = min(fit.spread, best.get(number, fit.spread))
+        for pool in {self.tracks[number].pool for number in best}:
+            self.usual[pool] = float(np.median([best[n] for n in best if self.tracks[n].pool == pool]))
+
+    def between(self, a: int, b: int) -> float | None:
+        """Return the clock of rank b less that of rank a, ns, if it is known."""
+        return self.offset[b] - self.offset[a] if self.island[a] == self.island[b] else None
+
+    def join(self, fit: Fit, *, doubtful: bool) -> None:
+        """Unite the clusters of the two tracks if all that is known allows it.
+
+        Where times leave it in doubt, ranks that already are of one group are not put into another: of the groups of
+        tensor, data and pipeline parallelism, two have at most one rank in common.
+        """
+        a, b = self.tracks[fit.first], self.tracks[fit.second]
+        x, y = self.clusters[self.root[a.number]], self.clusters[self.root[b.number]]
+        ranks = [self.tracks[number].rank for each in (x, y) for number in each.shift]
+        if x is y or len(set(ranks)) < len(ranks) or (a.pairwise and len(ranks) > 2):
+            return
+        known = self.between(a.rank, b.rank)
+        if known is not None and abs(known - fit.offset) > _OFFSET_NS + 10 * fit.spread:
+            return
+        move = x.shift[a.number] + fit.shift - y.shift[b.number]
+        usual = max(x.spread, y.spread, -1.0 if x.spread >= 0 or y.spread >= 0 else self.usual.get(a.pool, 0.0))
+        evidence = self._evidence(x, y, move, fit.offset if known is None else known, (a, b), usual)
+        if not evidence or (evidence < _CLEAR and (not doubtful or self._together(x, y))):
+            return
+        x.spread = max(x.spread, y.spread, fit.spread)
+        if known is None:
+            self._tie(a.rank, b.rank, fit.offset)
+        for number, shift in y.shift.items():
+            x.shift[number] = shift + move
+            self.root[number] = self.root[a.number]
+        del self.clusters[next(root for root, each in self.clusters.items() if each is y)]
+
+    def _tie(self, a: int, b: int, offset: float) -> None:
+        correction = self.offset[a] + offset - self.offset[b]
+        moved, target = self.island[b], self.island[a]
+        for rank, island in self.island.items():
+            if island == moved:
+                self.offset[rank] += correction
+                self.island[rank] = target
+
+    def _together(self, x: Cluster, y: Cluster) -> bool:
+        """Return whether a rank of each already are of one group."""
+        mine, theirs = ({self.tracks[number].rank for number in each.shift} for each in (x, y))
+        for other in self.clusters.values():
+            ranks = {self.tracks[number].rank for number in other.shift}
+            if other is not x and other is not y and ranks & mine and ranks & theirs:
+                return True
+        return False
+
+    def _evidence(
+        self, x: Cluster, y: Cluster, move: int, offset: float, pair: tuple[Track, Track], usual: float
+    ) -> int:
+        """Return whether two clusters can be one: nobody ends before all arrive, and ends do not follow arrivals.
+
+        0 if they cannot, 1 if they can, 2 if times say it clearly.
+        """
+        a, b = pair
+        first, second = self._merged(x, 0, a.rank), self._merged(y, move, b.rank)
+        low, high = max(first[0], second[0]), min(first[0] + len(first[1]), second[0] + len(second[1]))
+        if high <= low:
+            return 0
+        (arrive_x, end_x), (arrive_y, end_y) = (
+            (each[1][low - each[0] : high - each[0]], each[2][low - each[0] : high - each[0]])
+            for each in (first, second)
+        )
+        known = np.isfinite(end_x) & np.isfinite(end_y)
+        if not known.any():
+            return _CLEAR if a.certain else 0
+        ends = (end_y - end_x)[known] - offset
+        arrivals = (arrive_y - arrive_x)[known] - offset
+        middle = np.median(ends)
+        early, late = arrive_y - end_x - offset, end_y - arrive_x - offset
+        broken = ((middle < early - TOLERANCE_NS) | (middle > late + TOLERANCE_NS))[known]
+        if broken.sum() > _VIOLATED * len(broken):
+            return 0
+        if a.certain:
+            return _CLEAR
+        return 1 if len(ends) < 3 else _end_together(ends, arrivals, end_x[known], usual, a.pairwise)
+
+    def _merged(self, cluster: Cluster, move: int, rank: int) -> tuple[int, Array, Array]:
+        """Return (first place, last arrival, middle end at each place) on the clock of a rank; nan where unknown."""
+        low = min(cluster.shift.values()) + move
+        high = max(shift + len(self.tracks[number]) for number, shift in cluster.shift.items()) + move
+        last = np.full(high - low, np.nan)
+        ends = np.full((len(cluster.shift), high - low), np.nan)
+        barriers = any(self.tracks[number].barrier.any() for number in cluster.shift)
+        for i, (number, shift) in enumerate(cluster.shift.items()):
+            track = self.tracks[number]
+            off = self.offset[track.rank] - self.offset[rank]
+            at = np.arange(len(track)) + shift + move - low
+            use = track.barrier if barriers else np.ones(len(track), np.bool_)
+            last[at[use]] = np.fmax(last[at[use]], track.start[use] - off)
+            ends[i, at[use]] = track.end[use] - off
+        count = np.isfinite(ends).sum(axis=0)
+        middle = _medians(ends.T, count)
+        return low, last, np.where(count > 0, middle, np.nan)
+
+
+def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairwise: bool) -> int:  # noqa: FBT001
+    """Return whether differences of ends are those of one collective's members: 0 no, 1 perhaps, 2 clearly.
+
+    They do not follow the differences of arrivals. Where these say little, and where each side may have waited for
+    somebody else, the ends also lie about as close as those of members usually do, or far closer than the arrivals.
+    """
+    found, doubt, spread, reach = slope(ends, arrivals, when)
+    if found >= _SAME_SLOPE:
+        return 0
+    close = spread <= 3 * usual + 2 * _FLOOR_NS
+    if pairwise:
+        return _CLEAR * close
+    clear = found + 2 * doubt < _SAME_SLOPE and (close or spread < _COMPRESSED * reach)
+    return _CLEAR if clear and len(ends) >= _FEW else int(clear or spread <= 2 * usual + _FLOOR_NS / 2)
+
+
+def slope(ends: Array, arrivals: Array, when: Array) -> tuple[float, float, float, float]:
+    """Return how much differences of ends follow those of arrivals, the doubt of that, the spreads of ends, arrivals.
+
+    0 for members of one collective, 1 for others. Both are freed of the clocks' drift and of outliers first.
+    """
+    third = max(1, len(ends) // 3)
+    if len(ends) >= 2 * _FEW:
+        run = np.median(when[-third:]) - np.median(when[:third])
+        drift = (np.median(ends[-third:]) - np.median(ends[:third])) / run if run > 0 else 0.0
+        ends, arrivals = ends - drift * (when - when[0]), arrivals - drift * (when - when[0])
+    ends, arrivals = ends - np.median(ends), arrivals - np.median(arrivals)
+    spread, reach = float(np.quantile(np.abs(ends), _MOST)), float(np.median(np.abs(arrivals)))
+    limit = 5 * max(reach, _FLOOR_NS)
+    ends, arrivals = np.clip(ends, -limit, limit), np.clip(arrivals, -limit, limit)
+    power = float((arrivals * arrivals).sum())
+    if not power:
+        return 0.0, float("inf"), spread, reach
+    doubt = float(np.sqrt((ends * ends).sum() / power / len(ends)))
+    return float((ends * arrivals).sum()) / power, doubt, spread, reach

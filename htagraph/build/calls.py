@@ -1,0 +1,329 @@
+"""The calls that enqueue work, record events and wait, in their order, and the work that each of them enqueued.
+
+What the waiting rules (EVENT_WAIT, HOST_SYNC, QUEUE_FULL) stand on: "the last work enqueued on a stream before a call".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.build.activities import Job
+from htagraph.build.sites import mixed, owners
+from htagraph.kinds import ActivityKind
+from htagraph.naming import names_like
+from htagraph.trace import Trace
+
+__all__ = ["AwaitRows", "Calls", "Enqueued", "await_rows", "spread"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_KINDS = (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RECORD, ActivityKind.WAIT)
+_NO_STREAM = 4_294_967_295  # how Kineto of 2023 wrote "no stream"
+
+
+@dataclass(frozen=True, eq=False)
+class Enqueued:
+    """Device work by lane and, within, in the order in which it was enqueued."""
+
+    work: npt.NDArray[np.int64]
+    """Rows of activities."""
+    lane: npt.NDArray[np.int64]
+    latest: npt.NDArray[np.int64]
+    """The work of the lane so far that ends last: of graph branches no other is sure to be over."""
+    key: npt.NDArray[np.int64]
+    """Ascending: lane and position of the call."""
+    stride: int
+
+    def _at(self, lane: Array, position: Array) -> Array:
+        return np.searchsorted(self.key, lane * self.stride + position + 1)
+
+    def last_before(self, lane: Array, position: Array) -> Array:
+        """Return for each (lane, call) the last work enqueued there by an earlier call, -1 for none."""
+        if not len(self.work):
+            return np.full(len(lane), -1, np.int64)
+        at = self._at(lane, position) - 1
+        found = (at >= 0) & (self.lane[np.maximum(at, 0)] == lane) & (lane >= 0)
+        return np.where(found, self.latest[np.maximum(at, 0)], -1)
+
+    def first_from(self, lane: Array, position: Array) -> Array:
+        """Return for each (lane, call) the first work enqueued there by this call or a later one, -1 for none."""
+        if not len(self.work):
+            return np.full(len(lane), -1, np.int64)
+        at = np.minimum(self._at(lane, position), len(self.work) - 1)
+        found = (self.lane[at] == lane) & (self.key[at] >= lane * self.stride + position + 1) & (lane >= 0)
+        return np.where(found, self.work[at], -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """The calls of all ranks, each rank's in the order in which they were made; a position is an index into `row`."""
+
+    job: Job
+    row: npt.NDArray[np.int64]
+    """Activity of each call."""
+    launched: npt.NDArray[np.int64]
+    """The lane on which a call's work ran, -1 for none."""
+
+    @staticmethod
+    def of(job: Job) -> Calls:
+        """Return the calls of a job."""
+        acts = job.activities
+        row = np.flatnonzero(np.isin(acts.kind, _KINDS))
+        # of equal times, in files of whole µs, the correlation tells: it counts calls
+        row = row[np.lexsort((acts.arg("correlation")[row], acts.start[row], acts.rank[row]))]
+        lane_of = np.full(len(acts), -1, np.int64)
+        work = _work(job)[::-1]
+        work = work[acts.cause[work] >= 0]
+        lane_of[acts.cause[work]] = acts.lane[work]
+        return Calls(job, row, np.where(acts.kind[row] == ActivityKind.LAUNCH, lane_of[row], -1))
+
+    def of_kind(self, *kinds: ActivityKind) -> Array:
+        """Return the positions of calls of some kinds."""
+        return np.flatnonzero(np.isin(self.job.activities.kind[self.row], kinds))
+
+    @cached_property
+    def position(self) -> npt.NDArray[np.int64]:
+        """The position of each activity that is a call, else -1."""
+        out = np.full(len(self.job.activities), -1, np.int64)
+        out[self.row] = np.arange(len(self.row))
+        return out
+
+    @cached_property
+    def thread(self) -> npt.NDArray[np.int64]:
+        """The thread's lane of each call."""
+        return self.job.activities.lane[self.row].astype(np.int64)
+
+    @cached_property
+    def rank(self) -> npt.NDArray[np.int64]:
+        """The rank of each call."""
+        return self.job.activities.rank[self.row].astype(np.int64)
+
+    @cached_property
+    def _nesting(self) -> tuple[Array, Array]:
+        return owners(self.job.activities, self.row)
+
+    @property
+    def owner(self) -> npt.NDArray[np.int64]:
+        """The innermost operator or annotation around each call, -1 for none."""
+        return self._nesting[0]
+
+    @cached_property
+    def in_operator(self) -> npt.NDArray[np.bool_]:
+        """Whether each call belongs to an operator or to an annotation inside one, and not just to a phase."""
+        acts, owner = self.job.activities, self.owner
+        outer = np.where(owner >= 0, acts.parent[np.maximum(owner, 0)], -1)
+        is_op = (owner >= 0) & (acts.kind[np.maximum(owner, 0)] == ActivityKind.OP)
+        return is_op | ((outer >= 0) & (acts.kind[np.maximum(outer, 0)] == ActivityKind.OP))
+
+    @cached_property
+    def launches_next(self) -> npt.NDArray[np.bool_]:
+        """Whether the operator around each call has yet to launch: then the call is for that launch's sake."""
+        acts = self.job.activities
+        launch = self.row[np.maximum(self.after, 0)]
+        inside = acts.start[launch] <= acts.end[np.maximum(self.owner, 0)]
+        return self.in_operator & (self.after >= 0) & inside
+
+    @cached_property
+    def site(self) -> npt.NDArray[np.uint64]:
+        """A number for the place where each call is made: thread, nesting, whether its operator launches before, after.
+
+        In one operator, a wait before the launch (the launch waits) and one after it (others wait) differ.
+        """
+        launched = self.within(self.before, np.arange(len(self.row))) & self.in_operator
+        return mixed(self._nesting[1], self.thread, launched * 2 + self.launches_next)
+
+    @cached_property
+    def records(self) -> npt.NDArray[np.int64]:
+        """The positions of the calls that record events, by thread and position."""
+        records = self.of_kind(ActivityKind.RECORD)
+        return records[np.argsort(self.thread[records], kind="stable")]
+
+    @cached_property
+    def previous(self) -> npt.NDArray[np.int64]:
+        """The position of the call on each call's thread just before it, -1 for none."""
+        order = np.argsort(self.thread, kind="stable")
+        out = np.full(len(order), -1, np.int64)
+        same = self.thread[order[1:]] == self.thread[order[:-1]]
+        out[order[1:]] = np.where(same, order[:-1], -1)
+        return out
+
+    def within(self, inner: Array, outer: Array) -> npt.NDArray[np.bool_]:
+        """Return which calls `inner` began inside the operator around the call `outer` after them; -1 is in none."""
+        acts = self.job.activities
+        owner = self.owner[outer]
+        known = (inner >= 0) & (outer >= 0) & (owner >= 0)
+        return known & (acts.start[self.row[inner]] >= acts.start[np.maximum(owner, 0)])
+
+    @cached_property
+    def communicates(self) -> npt.NDArray[np.bool_]:
+        """Which calls launched a collective."""
+        acts = self.job.activities
+        work = np.flatnonzero((acts.kind == ActivityKind.COMMUNICATION) & (acts.cause >= 0))
+        at = self.position[acts.cause[work]]
+        out = np.zeros(len(self.row), bool)
+        out[at[at >= 0]] = True
+        return out
+
+    def elsewhere(self, position: Array, lane: Array) -> Array:
+        """Return the lane of the latest launch on the thread before each call that went elsewhere than to `lane`."""
+        latest = self.before[position]
+        there = self.lane_at(latest) == lane
+        latest = np.where(there & (latest >= 0), self._before_run[np.maximum(latest, 0)], latest)
+        return self.lane_at(latest)
+
+    @cached_property
+    def _before_run(self) -> Array:
+        """For each launch the latest one on its thread that went to another stream, -1 for none."""
+        launches = np.flatnonzero(self.launched >= 0)
+        launches = launches[np.argsort(self.thread[launches], kind="stable")]
+        thread, lane = self.thread[launches], self.launched[launches]
+        begins = np.append(True, (lane[1:] != lane[:-1]) | (thread[1:] != thread[:-1]))[: len(launches)]
+        previous = np.maximum.accumulate(np.where(begins, np.arange(len(launches)), 0)) - 1
+        same = (previous >= 0) & (thread[np.maximum(previous, 0)] == thread)
+        out = np.full(len(self.row), -1, np.int64)
+        out[launches] = np.where(same, launches[np.maximum(previous, 0)], -1)
+        return out
+
+    @cached_property
+    def before(self) -> npt.NDArray[np.int64]:
+        """The position of the latest launch on each call's thread before it, -1 for none."""
+        return self._nearest(np.argsort(self.thread, kind="stable"))
+
+    @cached_property
+    def after(self) -> npt.NDArray[np.int64]:
+        """The position of the next launch on each call's thread after it, -1 for none."""
+        return self._nearest(np.argsort(self.thread, kind="stable")[::-1])
+
+    def _nearest(self, order: Array) -> Array:
+        at = np.arange(len(order))
+        launches = np.where(self.launched[order] >= 0, at, -1)
+        found = np.concatenate([[-1], np.maximum.accumulate(launches)[:-1]]) if len(order) else launches
+        same = (found >= 0) & (self.thread[order[np.maximum(found, 0)]] == self.thread[order])
+        out = np.full(len(order), -1, np.int64)
+        out[order] = np.where(same, order[np.maximum(found, 0)], -1)
+        return out
+
+    def lane_at(self, position: Array) -> Array:
+        """Return the lane launched on at each position, -1 where the position is -1."""
+        return np.where(position >= 0, self.launched[np.maximum(position, 0)], -1) if len(self.row) else position
+
+    @cached_property
+    def enqueued(self) -> Enqueued:
+        """All device work in the order in which it was enqueued."""
+        acts, work = self.job.activities, _work(self.job)
+        work = work[np.lexsort((acts.start[work], acts.lane[work]))]
+        cause = acts.cause[work]
+        position = np.where(cause >= 0, self.position[np.maximum(cause, 0)], -1)
+        position = _filled(position, acts.lane[work])
+        lane = acts.lane[work].astype(np.int64)
+        order = np.lexsort((position, lane))
+        work, lane, position = work[order], lane[order], position[order]
+        latest = work.copy()
+        cuts = np.flatnonzero(np.diff(lane)) + 1
+        for part in np.split(np.arange(len(work)), cuts):
+            end = acts.end[work[part]]
+            records = end == np.maximum.accumulate(end)
+            latest[part] = work[part][np.maximum.accumulate(np.where(records, np.arange(len(part)), 0))]
+        stride = len(self.row) + 2
+        return Enqueued(work.astype(np.int64), lane, latest.astype(np.int64), lane * stride + position + 1, stride)
+
+    @cached_property
+    def lanes(self) -> dict[int, npt.NDArray[np.int64]]:
+        """The streams of each rank that have work, the one with the most computation first."""
+        acts, work = self.job.activities, _work(self.job)
+        computes = np.bincount(acts.lane[work], acts.kind[work] == ActivityKind.COMPUTATION, len(self.job.lanes))
+        busy = np.flatnonzero(np.bincount(acts.lane[work], minlength=len(self.job.lanes)))
+        busy = busy[np.argsort(-computes[busy], kind="stable")]
+        rank = np.array([self.job.lanes[lane].rank for lane in busy], np.int64)
+        return {int(each): busy[rank == each] for each in np.unique(rank)}
+
+    def by_correlation(self, rank: int, correlation: Array) -> Array:
+        """Return where calls with these correlations lie in the order of a rank: their position or where it would be.
+
+        Correlations count calls, so that even a call that is not in the file has a place.
+        """
+        mine = np.flatnonzero(self.rank == rank)
+        known = self.job.activities.arg("correlation")[self.row[mine]]
+        mine, known = mine[known > 0], known[known > 0]
+        order = np.argsort(known, kind="stable")
+        end = int(mine[-1]) + 1 if len(mine) else 0
+        return np.append(mine[order], end)[np.searchsorted(known[order], correlation)]
+
+
+def _work(job: Job) -> Array:
+    acts = job.activities
+    return np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
+
+
+def _filled(position: Array, lane: Array) -> Array:
+    """Return positions where work without a launch in the file takes the place of the work before it on its lane."""
+    at = np.arange(len(position))
+    last = np.maximum.accumulate(np.where(position >= 0, at, -1)) if len(at) else at
+    same = (last >= 0) & (lane[np.maximum(last, 0)] == lane)
+    return np.where(same, position[np.maximum(last, 0)], -1)
+
+
+def spread(low: Array, high: Array) -> tuple[Array, Array]:
+    """Return the numbers of all ranges low[i]:high[i], one range after the other, and the i of each.
+
+    Example:
+        >>> owner, number = spread(np.array([5, 8]), np.array([7, 9]))
+        >>> owner.tolist(), number.tolist()
+        ([0, 0, 1], [5, 6, 8])
+    """
+    count = np.maximum(high - low, 0)
+    owner = np.repeat(np.arange(len(low)), count)
+    return owner, np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + low[owner]
+
+
+@dataclass(frozen=True, eq=False)
+class AwaitRows:
+    """The cuda_sync rows of a job: what waited for what, by ids."""
+
+    rank: npt.NDArray[np.int64]
+    correlation: npt.NDArray[np.int64]
+    """Of the waiting call."""
+    position: npt.NDArray[np.int64]
+    """Of the waiting call, or where it would be if it is not in the file."""
+    lane: npt.NDArray[np.int64]
+    """The stream that waits or is waited for; -1 for none or all."""
+    record_lane: npt.NDArray[np.int64]
+    """The stream where the awaited event was recorded; -1 if unknown."""
+    record: npt.NDArray[np.int64]
+    """Position of the call that recorded the event; -1 if unknown."""
+    awaits_event: npt.NDArray[np.bool_]
+    """Whether an event was waited for, and no stream or device."""
+
+
+def await_rows(calls: Calls) -> AwaitRows:
+    """Return the cuda_sync rows of all ranks."""
+    parts = [_await_rows(calls, rank, trace) for rank, trace in sorted(calls.job.traces.items())]
+    names = AwaitRows.__dataclass_fields__
+    empty = [np.zeros(0, bool if name == "awaits_event" else np.int64) for name in names]
+    return AwaitRows(*(np.concatenate([each, *more]) for each, *more in zip(empty, *parts, strict=True)))
+
+
+def _await_rows(calls: Calls, rank: int, trace: Trace) -> tuple[Array, ...]:
+    codes = [code for code, category in enumerate(trace.categories) if category == "cuda_sync"]
+    table = trace.events
+    mask = np.isin(table.category, codes)
+    table = table.take(mask)
+    streams = {(lane.device, lane.stream): i for i, lane in enumerate(calls.job.lanes) if lane.rank == rank}
+    device = table.arg("device")
+
+    def lanes(column: str) -> Array:
+        pairs = zip(device.tolist(), table.arg(column).tolist(), strict=True)
+        found = (-1 if stream in (-1, _NO_STREAM) else streams.get((max(on, 0), stream), -1) for on, stream in pairs)
+        return np.fromiter(found, np.int64, len(table))
+
+    correlation, record = table.arg("correlation"), table.arg("wait_on_record")
+    record_at = np.where(record > 0, calls.by_correlation(rank, np.maximum(record, 0)), -1)
+    awaits_event = names_like(calls.job.naming.event_sync, trace.names, table.name)
+    return (
+        np.full(len(table), rank, np.int64), correlation, calls.by_correlation(rank, correlation), lanes("stream"),
+        lanes("wait_on_stream"), record_at, awaits_event,
+    )  # fmt: skip

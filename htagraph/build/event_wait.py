@@ -1,0 +1,113 @@
+"""EVENT_WAIT: work behind a stream's wait for an event starts after the work that was enqueued before its record."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.activities import Edges
+from htagraph.build.activities import Job
+from htagraph.build.boundaries import boundary_waits
+from htagraph.build.calls import Calls, await_rows, spread
+from htagraph.build.records import TOLERANCE_NS
+from htagraph.build.sites import mixed
+from htagraph.build.stream_waits import StreamWaits, stream_waits
+from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+
+__all__ = ["event_wait", "event_waits"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_CHAIN = 8
+_SURE = 95
+
+
+def event_wait(job: Job) -> Edges:
+    """Return an edge from the end of the work that a stream waited for to the start of the first work that waited.
+
+    By ids where the trace has cuda_sync rows, else inferred, call site by call site.
+    """
+    return event_waits(job)[0]
+
+
+def event_waits(job: Job) -> tuple[Edges, Counter[str]]:
+    """Return the edges, and how many stream waits were resolved and how many not, by reason."""
+    calls = Calls.of(job)
+    counts: Counter[str] = Counter()
+    known, ranks = _by_ids(calls, counts)
+    parts = [known]
+    for rank in sorted(calls.lanes):
+        if rank not in ranks and len(calls.lanes[rank]) > 1:
+            waits = calls.rank[calls.of_kind(ActivityKind.WAIT)] == rank
+            parts += (stream_waits if waits.any() else boundary_waits)(calls, rank, counts)
+    return _edges(calls, StreamWaits.concatenate(parts)), counts
+
+
+def _by_ids(calls: Calls, counts: Counter[str]) -> tuple[StreamWaits, set[int]]:
+    """Return the waits that cuda_sync rows name, and the ranks that have such rows."""
+    rows = await_rows(calls)
+    waits = np.flatnonzero(rows.awaits_event & (rows.lane >= 0))
+    ok = (rows.record_lane[waits] >= 0) & (rows.record_lane[waits] != rows.lane[waits])
+    counts["observed"] += int(ok.sum())
+    counts["nothing to wait for"] += int((~ok).sum())
+    waits = waits[ok]
+    # rows of before 2023-09 name the stream of the record and not the record: as of the wait, at the latest
+    named = rows.record[waits] >= 0
+    record = np.where(named, rows.record[waits], rows.position[waits])
+    return StreamWaits(
+        rows.lane[waits], rows.position[waits], rows.record_lane[waits], record,
+        np.where(named, Provenance.OBSERVED, Provenance.INFERRED), np.where(named, 100, _SURE),
+    ), set(rows.rank.tolist())  # fmt: skip
+
+
+def _edges(calls: Calls, waits: StreamWaits) -> Edges:
+    """Return the edges of waits; who awaits a record also awaits what the recording stream had been told to await."""
+    acts, enqueued = calls.job.activities, calls.enqueued
+    target = enqueued.first_from(waits.lane, waits.position)
+    source = enqueued.last_before(waits.record_lane, waits.record)
+    wait = np.arange(len(target))
+    found = [(source, target, wait)]
+    order = np.lexsort((waits.position, waits.lane))
+    key = waits.lane[order] * enqueued.stride + waits.position[order]
+    via = wait
+    for _ in range(_CHAIN):
+        via_wait, via = _pending(calls, waits, order, key, via)
+        wait = wait[via_wait]
+        if not len(wait):
+            break
+        found.append((source[via], target[wait], wait))
+    handed = np.repeat(np.arange(len(found)) > 0, [len(each) for each, _, _ in found])
+    source, target, wait = (np.concatenate(column) for column in zip(*found, strict=True))
+    good = (source >= 0) & (target >= 0) & (acts.lane[source] != acts.lane[target])
+    good[handed] &= _never_refuted(calls, source[handed], target[handed], good[handed])
+    source, target, wait = source[good], target[good], wait[good]
+    _, first = np.unique(source * len(acts) + target, return_index=True)
+    source, target, wait = source[first], target[first], wait[first]
+    edges = Edges.of(
+        2 * source + 1, 2 * target, 0, EdgeKind.EVENT_WAIT, Provenance.OBSERVED, confidence=waits.confidence[wait]
+    )
+    edges.provenance[:] = waits.provenance[wait]
+    return edges
+
+
+def _never_refuted(calls: Calls, source: Array, target: Array, known: Array) -> Array:
+    """Return which pairs are of two streams between which the source was over, when the target started, always."""
+    acts = calls.job.activities
+    late = known & (acts.end[source] > acts.start[target] + TOLERANCE_NS)
+    streams = mixed(acts.lane[source], acts.lane[target])
+    return ~np.isin(streams, streams[late])
+
+
+def _pending(calls: Calls, waits: StreamWaits, order: Array, key: Array, via: Array) -> tuple[Array, Array]:
+    """Return pairs (index into `via`, wait that its recording stream had before it and had enqueued nothing behind)."""
+    stride = calls.enqueued.stride
+    lane, record = waits.record_lane[via], waits.record[via]
+    source = calls.enqueued.last_before(lane, record)
+    before = calls.job.activities.cause[np.maximum(source, 0)]
+    since = np.where((source >= 0) & (before >= 0), calls.position[np.maximum(before, 0)], -1)
+    low = np.searchsorted(key, lane * stride + since, side="right")
+    high = np.searchsorted(key, lane * stride + record)
+    owner, number = spread(low, high)
+    return owner, order[number]

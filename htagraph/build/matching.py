@@ -1,0 +1,275 @@
+"""Which activities of different ranks are one collective: by ids, else by order within groups that are known or found.
+
+Whatever is found is put to the test of time before anything is linked: once the clocks are corrected, no member of a
+barrier ends before all have started. Ranks and groups that fail are left out, and the issues say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.activities import Activities, Lane
+from htagraph.build.alignment import Cluster, Track, cluster
+from htagraph.build.members import Members, members_of
+from htagraph.build.trial import Team, aligned, tested, times
+from htagraph.issues import Issue
+from htagraph.naming import DEFAULT_NAMING, Naming
+from htagraph.trace import Trace
+
+__all__ = ["Found", "match"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_SWAP_NS = 1_000_000  # two threads take two collectives from one queue within this time, in either order
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The matched collectives before they are in a graph."""
+
+    members: Members
+    collective: npt.NDArray[np.int64]
+    """Per member: its collective, 0 to the number of them less 1; -1 where it has none."""
+    op: tuple[str, ...]
+    """Per collective: its operation."""
+    group: tuple[str, ...]
+    """Per collective: a label of its group."""
+    key: tuple[str, ...]
+    """Per collective: how its members were found."""
+    size: npt.NDArray[np.int64]
+    """Per collective: the members its group has, 0 where unknown."""
+    team: npt.NDArray[np.int64]
+    """Per collective: the number of its group in this job."""
+    issues: tuple[Issue, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+    @property
+    def barrier(self) -> npt.NDArray[np.bool_]:
+        """Which collectives no member can leave before all have arrived."""
+        out = np.zeros(len(self), np.bool_)
+        rows = np.flatnonzero((self.collective >= 0) & self.members.barrier)
+        out[self.collective[rows]] = True
+        return out
+
+
+def match(
+    activities: Activities,
+    names: tuple[str, ...],
+    lanes: tuple[Lane, ...],
+    traces: Mapping[int, Trace],
+    naming: Naming = DEFAULT_NAMING,
+) -> Found:
+    """Return the collectives of a job: which communication activities of its ranks belong together.
+
+    Args:
+        activities: of all ranks.
+        names: texts of the activities' names and arguments.
+        lanes: threads and streams.
+        traces: what was read, by rank.
+        naming: what names mean.
+
+    Returns:
+        The collectives that at least two of the ranks have, and in ``issues`` what was refused and why.
+    """
+    del lanes  # a sequence is told apart by the number of its lane
+    if len(activities) == 0 or activities.rank[0] == activities.rank[-1]:
+        return _collect(members_of(activities.__class__(**_nothing(activities)), names, naming), [], ())
+    members = members_of(activities, names, naming)
+    teams, left = _by_id(members)
+    kept, issues = tested(members, teams)
+    held = np.zeros(len(members), np.bool_)
+    for team in kept:
+        held[team.rows[team.rows >= 0]] = True
+    refused = np.zeros(len(members), np.bool_)  # by id: their order may still tell
+    for team in teams:
+        if not any(each.label == team.label for each in kept):
+            refused[team.rows[team.rows >= 0]] = True
+    teams = _by_order(members, np.flatnonzero((left | refused) & ~held))
+    more, complaints = tested(members, teams)
+    where = str(next(iter(traces.values())).path.parent) if traces else ""
+    said = (*issues, *complaints, *_absent(members, kept + more), *_alone(members, kept + more))
+    found = [Issue(where, *each) for each in said]
+    return _collect(members, kept + more, tuple(found))
+
+
+def _nothing(acts: Activities) -> dict[str, Any]:
+    dense = [name for name in Activities.__dataclass_fields__ if name != "args"]
+    return {name: getattr(acts, name)[:0] for name in dense}
+
+
+def _by_id(members: Members) -> tuple[list[Team], npt.NDArray[np.bool_]]:
+    """Return (the groups whose members have ids of their collectives, which members have none).
+
+    An id that a rank has twice (a collective of several kernels) is told apart by order.
+    """
+    by_comms = members.comms_id != 0
+    has = (members.group >= 0) & (by_comms | (members.seq >= 0))
+    teams = []
+    for group in np.unique(members.group[has]).tolist():
+        for ids, key in ((members.comms_id, "comms_id"), (members.seq, "pg+seq")):
+            rows = np.flatnonzero(has & (members.group == group) & (by_comms == (key == "comms_id")))
+            if not len(rows):
+                continue
+            _, number = np.unique(ids[rows], return_inverse=True)
+            number = number.ravel() * np.int64(len(rows)) + _occurrence(members.rank[rows], number.ravel())
+            grid = _grid(members, rows, np.unique(number, return_inverse=True)[1].ravel())
+            teams.append(Team(grid, members.groups[group], key, int(members.group_size[group])))
+    return teams, ~has
+
+
+def _occurrence(rank: Array, number: Array) -> npt.NDArray[np.int64]:
+    """Return for each row how many rows of its rank and number precede it."""
+    order = np.lexsort((np.arange(len(rank)), number, rank))
+    new = np.concatenate(([True], (np.diff(rank[order]) != 0) | (np.diff(number[order]) != 0)))
+    first = np.maximum.accumulate(np.where(new, np.arange(len(rank)), 0))
+    out = np.empty(len(rank), np.int64)
+    out[order] = np.arange(len(rank)) - first
+    return out
+
+
+def _grid(members: Members, rows: Array, column: Array) -> npt.NDArray[np.int64]:
+    """Return rows by (rank, column), columns in the order of their first starts."""
+    ranks, line = np.unique(members.rank[rows], return_inverse=True)
+    grid = np.full((len(ranks), int(column.max()) + 1), -1, np.int64)
+    grid[line.ravel(), column] = rows
+    start = np.where(grid >= 0, members.start[grid], np.iinfo(np.int64).max).min(axis=0)
+    return grid[:, np.argsort(start, kind="stable")]
+
+
+def _by_order(members: Members, rows: Array) -> list[Team]:
+    """Return the groups of members without ids: as arguments say, or as found; places by order."""
+    if not len(rows) or members.rank[rows[0]] == members.rank[rows[-1]]:
+        return []
+    tracks = _tracks(members, rows)
+    teams = []
+    for found in cluster(tracks):
+        grid = _placed(found, tracks)
+        if members.on_host[grid[grid >= 0][0]]:
+            grid = _unswapped(members, grid)
+        grid = np.where(_of_majority(members, grid), grid, -1)
+        group = int(members.group[grid[grid >= 0][0]])
+        ranks = sorted({int(rank) for rank in members.rank[grid[grid >= 0]]})
+        label = members.groups[group] if group >= 0 else f"ranks {', '.join(map(str, ranks))}"
+        size = int(members.group_size[group]) if group >= 0 else 0
+        teams.append(Team(grid, label, "pg+order" if group >= 0 else "lane+order", size))
+    return teams
+
+
+def _tracks(members: Members, rows: Array) -> list[Track]:
+    """Return the sequences: of each rank and group, or each rank and stream where no argument names the group."""
+    sequence = members.sequence[rows]
+    order = rows[np.lexsort((members.start[rows], sequence))]
+    parts = np.split(order, np.flatnonzero(np.diff(members.sequence[order])) + 1)
+    origin = int(members.start[rows].min())
+    barrier = members.barrier
+    pairwise = members.ops.index("send_recv") if "send_recv" in members.ops else -1
+    tracks = []
+    for number, part in enumerate(parts):
+        group, host = int(members.group[part[0]]), bool(members.on_host[part[0]])
+        common = int(np.bincount(members.label[part]).argmax())
+        tracks.append(
+            Track(
+                number, int(members.rank[part[0]]), part,
+                (members.start[part] - origin).astype(np.float64), (members.end[part] - origin).astype(np.float64),
+                members.label[part], barrier[part],
+                group if group >= 0 else -2 if host else -3 - common, group >= 0 or host,
+                bool((members.op[part] == pairwise).mean() > 0.5), float(_SWAP_NS if host else 1_000),
+                _way(members.way[part]),
+            )
+        )  # fmt: skip
+    return tracks
+
+
+def _way(way: Array) -> int:
+    """Return 1 for a sequence of sends, -1 of receives, 0 of both or neither."""
+    return int(way[0]) if (way == way[0]).all() else 0
+
+
+def _placed(found: Cluster, tracks: list[Track]) -> npt.NDArray[np.int64]:
+    low = min(found.shift.values())
+    width = max(shift + len(tracks[number]) for number, shift in found.shift.items()) - low
+    grid = np.full((len(found.shift), width), -1, np.int64)
+    for line, number in enumerate(sorted(found.shift, key=lambda number: tracks[number].rank)):
+        at = found.shift[number] - low
+        grid[line, at : at + len(tracks[number])] = tracks[number].rows
+    return grid
+
+
+def _of_majority(members: Members, grid: Array) -> npt.NDArray[np.bool_]:
+    """Return which members have the label that most of their column have."""
+    label = np.where(grid >= 0, members.label[grid], -1)
+    votes = np.zeros(grid.shape, np.int64)
+    for line in label:
+        votes += (label == line) & (line >= 0)
+    best = np.where(votes == votes.max(axis=0), label, -1).max(axis=0)
+    return np.asarray((grid >= 0) & (label == best))
+
+
+def _unswapped(members: Members, grid: Array) -> Array:
+    """Return places where neighbours that two threads started nearly at once are exchanged if so they end together."""
+    grid = grid.copy()
+    for _ in range(2):
+        end, start = times(members, grid)
+        end, start = aligned(end, start, np.ones(grid.shape[1], np.bool_))
+        middle = np.nanmedian(end, axis=0)
+        for line in range(len(grid)):
+            kept = np.abs(end[line, :-1] - middle[:-1]) + np.abs(end[line, 1:] - middle[1:])
+            swapped = np.abs(end[line, 1:] - middle[:-1]) + np.abs(end[line, :-1] - middle[1:])
+            at_once = np.abs(start[line, 1:] - start[line, :-1]) < _SWAP_NS
+            for place in np.flatnonzero(at_once & (swapped < kept / 2)):
+                grid[line, [place, place + 1]] = grid[line, [place + 1, place]]
+    return grid
+
+
+def _absent(members: Members, teams: list[Team]) -> list[tuple[str, str, int, int]]:
+    """Say of which groups some ranks are not among the files."""
+    found = []
+    for team in teams:
+        if team.size > len(team.rows):
+            ranks = ", ".join(str(int(members.rank[line.max()])) for line in team.rows[:8])
+            why = f"{team.label}: {team.size - len(team.rows)} of {team.size} ranks have no part in what was linked"
+            found.append(("collectives_ranks_absent", f"{why}; linked: {ranks}", team.rows.shape[1], -1))
+    return found
+
+
+def _alone(members: Members, teams: list[Team]) -> list[tuple[str, str, int, int]]:
+    """Say how much communication was found on one rank only."""
+    linked = sum(int((team.rows >= 0).sum()) for team in teams)
+    why = "communication of which nothing was found on another rank; not linked"
+    return [("collectives_unmatched", why, len(members) - linked, -1)] if linked < len(members) else []
+
+
+def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...]) -> Found:
+    """Return the groups' collectives under one numbering."""
+    collective = np.full(len(members), -1, np.int64)
+    op: list[str] = []
+    group: list[str] = []
+    key: list[str] = []
+    size: list[Array] = []
+    number: list[Array] = []
+    for each, team in enumerate(teams):
+        count = team.rows.shape[1]
+        column = np.broadcast_to(np.arange(count) + len(op), team.rows.shape)
+        held = team.rows >= 0
+        collective[team.rows[held]] = column[held]
+        code = np.where(held, members.op[team.rows], -1)
+        named = np.array([word != "" for word in (*members.ops, "")], np.bool_)  # the last is that of -1
+        best = np.where(named[code], code, -1).max(axis=0)
+        unnamed = "send_recv" if len(team.rows) == 2 else "all_to_all"
+        op += [members.ops[code] if code >= 0 else unnamed for code in best.tolist()]
+        group += [team.label] * count
+        key += [team.key] * count
+        size.append(np.full(count, team.size))
+        number.append(np.full(count, each))
+    none = [np.empty(0, np.int64)]
+    return Found(
+        members, collective, tuple(op), tuple(group), tuple(key), np.concatenate(size or none),
+        np.concatenate(number or none), issues,
+    )  # fmt: skip

@@ -1,0 +1,221 @@
+"""Communication activities as possible members of collectives: what each is, of which group, in which sequence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.activities import Activities
+from htagraph.events.base import parse_ranks
+from htagraph.kinds import ActivityKind
+from htagraph.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
+
+__all__ = ["BARRIERS", "Members", "members_of"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+BARRIERS: Final = frozenset({"all_reduce", "all_gather", "reduce_scatter", "barrier", "send_recv"})
+"""Collectives no member of which can end before all have arrived."""
+
+_DEPTH = 64  # operators around a launch
+_ELEMENT_BYTES = {
+    "Float": 4, "Half": 2, "BFloat16": 2, "Double": 8, "Byte": 1, "Char": 1, "Short": 2, "Int": 4, "Long": 8, "Bool": 1,
+    "ComplexFloat": 8, "ComplexDouble": 16, "Float8_e4m3fn": 1, "Float8_e5m2": 1, "Float8_e4m3fnuz": 1,
+    "Float8_e5m2fnuz": 1, "UInt16": 2, "UInt32": 4, "UInt64": 8,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """One row per communication activity, ordered by rank and start; columns of one length."""
+
+    activity: npt.NDArray[np.int64]
+    rank: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    """The arrival, ns on the rank's own clock."""
+    end: npt.NDArray[np.int64]
+    op: npt.NDArray[np.int64]
+    """Index into `ops`."""
+    label: npt.NDArray[np.int64]
+    """Equal for activities that can be members of one collective: of one operation, kernel, type and size."""
+    sequence: npt.NDArray[np.int64]
+    """The sequence in which the activity has its place: of its rank and group, or of its rank and stream."""
+    group: npt.NDArray[np.int64]
+    """Index into `groups`; -1 where no argument says."""
+    seq: npt.NDArray[np.int64]
+    comms_id: npt.NDArray[np.uint64]
+    bytes: npt.NDArray[np.int64]
+    on_host: npt.NDArray[np.bool_]
+    way: npt.NDArray[np.int64]
+    """1 for a send, -1 for a receive, 0 for anything else and where nothing says."""
+    ops: tuple[str, ...]
+    groups: tuple[str, ...]
+    """A label of each group."""
+    group_size: npt.NDArray[np.int64]
+    """Members of each group; 0 where unknown."""
+
+    def __len__(self) -> int:
+        return len(self.activity)
+
+    @property
+    def barrier(self) -> npt.NDArray[np.bool_]:
+        """Which rows are of operations that nobody leaves before all have arrived."""
+        return np.array([op in BARRIERS for op in self.ops], np.bool_)[self.op]
+
+
+def members_of(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAULT_NAMING) -> Members:
+    """Return the communication activities of all ranks as possible members of collectives.
+
+    Arguments are those of the activity itself, else of the operator whose launch enqueued it.
+    """
+    rows = np.flatnonzero(np.isin(acts.kind, (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)))
+    rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
+    told = _told_by(acts, rows)
+    ops, op, way = _operations(acts, names, naming, rows, told)
+    groups, group, group_size = _groups(acts, names, rows, told, op == _code(ops, "send_recv"))
+    elements = np.maximum(_values(acts, "in_msg_nelems", told), _values(acts, "out_msg_nelems", told))
+    dtype = _values(acts, "dtype", told)
+    on_host = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
+    short = _short_names(acts.name[rows], names)
+    sized = (group >= 0) & (elements >= 0)
+    label = _numbered(*(np.where(sized, full, -1) for full in (op, dtype, elements)), np.where(sized, -1, short))
+    lane = np.where(group >= 0, -1, np.where(on_host, -2, acts.lane[rows]))
+    return Members(
+        activity=rows, rank=acts.rank[rows].astype(np.int64), start=acts.start[rows], end=acts.end[rows],
+        op=op, label=label, sequence=_numbered(acts.rank[rows], group, lane), group=group,
+        seq=_values(acts, "seq", told), comms_id=_values(acts, "comms_id", told, missing=0).astype(np.uint64),
+        bytes=_bytes(names, elements, dtype), on_host=on_host, way=way, ops=ops, groups=groups, group_size=group_size,
+    )  # fmt: skip
+
+
+def _code(words: tuple[str, ...], word: str) -> int:
+    return words.index(word) if word in words else -1
+
+
+def _numbered(*columns: Array) -> npt.NDArray[np.int64]:
+    """Return a number per row, equal where all columns are equal."""
+    number = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        _, own = np.unique(column, return_inverse=True)
+        _, number = np.unique(number * (len(own) + 1) + own.ravel(), return_inverse=True)
+        number = number.ravel()
+    return number
+
+
+def _told_by(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:
+    """Return the activity that has the arguments of each: itself, or the nearest around its launch; -1 for none."""
+    has = np.zeros(len(acts), np.bool_)
+    for column in ("pg_name", "pg_ranks", "collective_name", "seq", "comms_id"):
+        if column in acts.args:
+            has[acts.args[column].rows] = True
+    out = np.where(has[rows], rows, -1)
+    at = np.where(out < 0, acts.cause[rows], -1)
+    for _ in range(_DEPTH):
+        if not (at >= 0).any():
+            break
+        found = (at >= 0) & has[at]
+        out[found] = at[found]
+        at = np.where((at >= 0) & ~found, acts.parent[at], -1)
+    return out
+
+
+def _values(acts: Activities, column: str, rows: Array, missing: int = -1) -> Array:
+    """Return an argument of some activities, `missing` where they lack it or `rows` is -1."""
+    found = acts.args.get(column)
+    if found is None or not len(found.rows):
+        return np.full(len(rows), missing, np.int64)
+    order = np.argsort(found.rows, kind="stable")
+    keys = found.rows[order]
+    at = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
+    return np.where(keys[at] == rows, found.values[order][at], np.array(missing).astype(found.values.dtype))
+
+
+def _operations(
+    acts: Activities, names: tuple[str, ...], naming: Naming, rows: Array, told: Array
+) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (words, word of each row, way of each row): of the argument, else of the kernel's name, else of the calls.
+
+    A kernel of sends and receives also is an all-to-all, a gather or a scatter: there only the calls can say.
+    """
+    given = _values(acts, "collective_name", told)
+    of_name = {
+        int(name): collective_op(names[name], naming)
+        for name in np.unique(np.concatenate((given, acts.name[rows])))
+        if name >= 0
+    }
+    number: dict[str, int] = {}
+    op, way = np.empty(len(rows), np.int64), np.zeros(len(rows), np.int64)
+    around = _around(acts, names, naming, rows)
+    each = zip(given.tolist(), acts.name[rows].tolist(), around, strict=True)
+    for i, (argument, own, (calls, sent)) in enumerate(each):
+        kernel = of_name[own]
+        said = of_name.get(argument)
+        word = said or (calls if kernel in ("send_recv", "") else kernel)
+        op[i] = number.setdefault(word, len(number))
+        if word == "send_recv":
+            way[i] = transfer_direction(names[argument]) if said else sent
+    return tuple(number), op, way
+
+
+def _around(acts: Activities, names: tuple[str, ...], naming: Naming, rows: Array) -> list[tuple[str, int]]:
+    """Return for each row which collective the calls around its launch name, ``""`` for none, and the way it goes."""
+    words = {("", 0): 0}
+    codes = np.full(len(names), -1, np.int64)  # -1: not asked yet
+    out = np.zeros(len(rows), np.int64)
+    at = acts.cause[rows].astype(np.int64)
+    for _ in range(_DEPTH):
+        walking = np.flatnonzero((at >= 0) & (out == 0))
+        if not len(walking):
+            break
+        name = acts.name[at[walking]]
+        for each in np.unique(name[codes[name] < 0]):
+            word = collective_op(names[each], naming, host=True)
+            key = (word, transfer_direction(names[each]) if word == "send_recv" else 0)
+            codes[each] = words.setdefault(key, len(words))
+        out[walking] = codes[name]
+        at[walking] = acts.parent[at[walking]]
+    texts = list(words)
+    return [texts[code] for code in out.tolist()]
+
+
+def _groups(
+    acts: Activities, names: tuple[str, ...], rows: Array, told: Array, pairwise: Array
+) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (labels, group of each row or -1, members of each group): groups are told apart by name and ranks.
+
+    Of sends and receives every directed pair of ranks is a group: they pass each other by.
+    """
+    name, ranks = _values(acts, "pg_name", told), _values(acts, "pg_ranks", told)
+    source, target = (np.where(pairwise, _values(acts, column, told), -1) for column in ("src_rank", "dst_rank"))
+    known = (name >= 0) | (ranks >= 0)
+    group = np.full(len(rows), -1, np.int64)
+    group[known] = _numbered(name[known], ranks[known], source[known], target[known])
+    _, first = np.unique(group[known], return_index=True)
+    first = np.flatnonzero(known)[first]
+    size, about = _values(acts, "group_size", told), _values(acts, "pg_desc", told)
+    labels, sizes = [], np.zeros(len(first), np.int64)
+    for number, row in enumerate(first.tolist()):
+        listed = parse_ranks(names[ranks[row]], size=int(size[row])) if ranks[row] >= 0 else None
+        pair = source[row] >= 0 and target[row] >= 0
+        sizes[number] = 2 if pair else len(listed) if listed else max(0, int(size[row]))
+        words = [names[column[row]] for column in (name, about) if column[row] >= 0 and names[column[row]]]
+        where = f"{source[row]}→{target[row]}" if pair else names[ranks[row]] if ranks[row] >= 0 else ""
+        labels.append(" ".join([*dict.fromkeys(words), where]).strip())
+    return tuple(labels), group, sizes
+
+
+def _short_names(name: Array, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    """Return a number per activity name, equal where the names differ in their signatures only."""
+    distinct, inverse = np.unique(name, return_inverse=True)
+    number: dict[str, int] = {}
+    codes = [number.setdefault(short_name(names[each]), len(number)) for each in distinct.tolist()]
+    return np.array(codes, np.int64)[inverse.ravel()]
+
+
+def _bytes(names: tuple[str, ...], elements: Array, dtype: Array) -> npt.NDArray[np.int64]:
+    size = {int(each): _ELEMENT_BYTES.get(names[each], -1) for each in np.unique(dtype) if each >= 0}
+    width = np.array([size.get(each, -1) for each in dtype.tolist()], np.int64)
+    return np.where((elements >= 0) & (width > 0), elements * width, -1).astype(np.int64)

@@ -1,0 +1,15 @@
+"""P2P: a send and its receive end together, once both have started and the data has come."""
+
+from __future__ import annotations
+
+from htagraph.activities import Edges
+from htagraph.build.activities import Job
+from htagraph.build.collective import meetings
+from htagraph.kinds import EdgeKind
+
+__all__ = ["p2p"]
+
+
+def p2p(job: Job) -> Edges:
+    """Return the edges of all sends and receives between ranks: a collective of two members each."""
+    return meetings(job, EdgeKind.P2P, pairs=True)

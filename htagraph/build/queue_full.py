@@ -1,0 +1,87 @@
+"""QUEUE_FULL: a launch blocks while as many works are outstanding on its stream as its queue holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from htagraph.activities import Edges
+from htagraph.build.activities import Job
+from htagraph.build.calls import Calls
+from htagraph.build.records import TOLERANCE_NS
+from htagraph.build.sites import mixed
+from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+
+__all__ = ["queue_full"]
+
+_LONG = 4
+_LONG_NS = 10_000
+_LEAST_DEPTH = 16
+_RETURN_NS = 20_000
+_LEAST_SEEN = 3
+_AGREE = 0.8
+_CONFIDENCE = 90
+
+
+def queue_full(job: Job) -> Edges:
+    """Return an edge to the end of each launch that blocked from the end of the work whose place in the queue it took.
+
+    How deep the queue of a stream is shows where launches took long: they returned when all but that many of the works
+    before them were over. Streams whose long launches do not agree on that get no edges.
+    """
+    acts, calls = job.activities, Calls.of(job)
+    enqueued = calls.enqueued
+    sources, targets = [], []
+    own = _own_cost(calls)
+    long = acts.duration > np.maximum(_LONG * own, own + _LONG_NS)
+    cuts = np.flatnonzero(np.diff(enqueued.lane)) + 1
+    for part in np.split(np.arange(len(enqueued.work)), cuts) if len(enqueued.work) else []:
+        work = enqueued.work[part]
+        call = acts.cause[work]
+        single = (call >= 0) & np.append(True, call[1:] != call[:-1]) & np.append(call[1:] != call[:-1], True)
+        end = np.maximum.accumulate(acts.end[work])
+        at = np.flatnonzero(single)
+        depth = _depth(end, acts.start[call[at]], acts.end[call[at]], at, long[call[at]])
+        at = at[at >= depth] if depth else at[:0]
+        source, blocked = at - depth, call[at]
+        waited = (end[source] > acts.start[blocked] + own[blocked]) & (end[source] <= acts.end[blocked] + TOLERANCE_NS)
+        sources.append(work[source[waited]])
+        targets.append(blocked[waited])
+    none = np.zeros(0, np.int64)
+    source, target = np.concatenate([none, *sources]), np.concatenate([none, *targets])
+    return Edges.of(2 * source + 1, 2 * target + 1, 0, EdgeKind.QUEUE_FULL, Provenance.INFERRED, confidence=_CONFIDENCE)
+
+
+def _own_cost(calls: Calls) -> np.ndarray:
+    """Return for each launch what others of its name take that do not block, ns; the largest number for the rest."""
+    acts = calls.job.activities
+    rows = np.flatnonzero(acts.kind == ActivityKind.LAUNCH)
+    out = np.full(len(acts), np.iinfo(np.int64).max // (2 * _LONG))
+    if len(rows):
+        group = np.unique(mixed(acts.rank[rows], acts.name[rows]), return_inverse=True)[1].ravel()
+        order = np.lexsort((acts.duration[rows], group))
+        count = np.bincount(group)
+        quartile = np.cumsum(count) - count + count // 4  # of many, most may have blocked
+        out[rows] = acts.duration[rows][order][quartile][group]
+    return out
+
+
+def _depth(end: np.ndarray, began: np.ndarray, returned: np.ndarray, at: np.ndarray, long: np.ndarray) -> int:
+    """Return how many works a stream's queue holds, 0 if it was never full for sure.
+
+    Args:
+        end: when all works of the stream up to each were over, ns.
+        began: start of launches, ns.
+        returned: their end, ns.
+        at: place of their work on the stream.
+        long: which of them took visibly long.
+    """
+    over = np.searchsorted(end, returned, side="right") - 1  # the last work over when the launch returned
+    depth = at - over
+    waited = long & (over >= 0) & (depth >= _LEAST_DEPTH) & (end[np.maximum(over, 0)] > began)
+    if waited.sum() < _LEAST_SEEN:
+        return 0
+    depths, counts = np.unique(depth[waited], return_counts=True)
+    common = int(depths[counts.argmax()])
+    source = np.maximum(at - common, 0)
+    explained = waited & (end[source] <= returned + TOLERANCE_NS) & (returned - end[source] <= _RETURN_NS)
+    return common if explained.sum() >= _AGREE * waited.sum() else 0

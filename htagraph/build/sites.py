@@ -1,0 +1,63 @@
+"""Call sites: which calls of a thread are made at the same place of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.activities import Activities
+from htagraph.kinds import ActivityKind
+
+__all__ = ["grouped", "mixed", "owners"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_PLACES = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.HOST_COMMUNICATION)
+_DEEPEST = 64
+_PRIME = np.uint64(0x9E3779B97F4A7C15)
+
+
+def mixed(*columns: Array) -> Array:
+    """Return one number per row, equal where all columns are equal (and, with odds of 2^-64 a pair, only there)."""
+    out = np.full(len(columns[0]), 7, np.uint64)
+    for column in columns:
+        out = (out ^ (column.astype(np.uint64) + np.uint64(1))) * _PRIME
+        out ^= out >> np.uint64(29)
+    return out
+
+
+def grouped(key: Array) -> Iterator[Array]:
+    """Yield the rows of each value of a key, ascending; values in no particular order.
+
+    Example:
+        >>> [rows.tolist() for rows in grouped(np.array([5, 3, 5]))]
+        [[1], [0, 2]]
+    """
+    order = np.argsort(key, kind="stable")
+    if len(order):
+        yield from np.split(order, np.flatnonzero(np.diff(key[order])) + 1)
+
+
+def owners(acts: Activities, row: Array) -> tuple[Array, Array]:
+    """Return for each call (the innermost operator or annotation around it or -1, a number of its whole nesting).
+
+    Python frames do not count: modules and line numbers would tell instances of one place apart. Nor do steps, nor
+    calls, which in files of whole µs seem to enclose each other.
+    """
+    place = np.isin(acts.kind, _PLACES)
+    at = acts.parent[row].astype(np.int64)
+    owner = np.full(len(at), -1, np.int64)
+    path = acts.name[row].astype(np.uint64)
+    rows = np.flatnonzero(at >= 0)
+    for _ in range(_DEEPEST):
+        if not len(rows):
+            break
+        here = at[rows]
+        counts = place[here]
+        owner[rows] = np.where((owner[rows] < 0) & counts, here, owner[rows])
+        path[rows] = np.where(counts, mixed(path[rows], acts.name[here]), path[rows])
+        at[rows] = acts.parent[here]
+        rows = rows[at[rows] >= 0]
+    return owner, path

@@ -1,0 +1,273 @@
+"""Which stream waits for which work, where the trace has the calls but not their streams and events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.build.calls import Calls
+from htagraph.build.records import Answer, Hypothesis, Plausible, Site, best, in_order, records_back
+from htagraph.build.sites import grouped, mixed
+from htagraph.kinds import ActivityKind, Provenance
+
+__all__ = ["WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
+
+Array: TypeAlias = npt.NDArray[Any]
+WINDOW_NS = 10_000  # from the end of the awaited work to the start of what waited: a few µs on any device
+_LATENCY_NS = 15_000  # a launch whose work starts within this had nothing else to wait for
+_MOST_PLACES = 64
+_CLEARER = 1.1
+_SURE, _LIKELY, _POSSIBLE = 95, 80, 60
+
+
+@dataclass(frozen=True, eq=False)
+class StreamWaits:
+    """Waits of streams: what is enqueued on `lane` from `position` on waits for `source` as it was before `record`."""
+
+    lane: npt.NDArray[np.int64]
+    position: npt.NDArray[np.int64]
+    record_lane: npt.NDArray[np.int64]
+    record: npt.NDArray[np.int64]
+    provenance: npt.NDArray[np.int64]
+    confidence: npt.NDArray[np.int64]
+
+    def take(self, keep: Array) -> StreamWaits:
+        """Return the waits of a mask."""
+        return StreamWaits(*(getattr(self, name)[keep] for name in StreamWaits.__dataclass_fields__))
+
+    @staticmethod
+    def inferred(lane: Array, position: Array, record_lane: Array, record: Array, confidence: int) -> StreamWaits:
+        """Return waits that share a confidence."""
+        count = len(lane)
+        provenance = np.full(count, Provenance.INFERRED, np.int64)
+        return StreamWaits(lane, position, record_lane, record, provenance, np.full(count, confidence, np.int64))
+
+    @staticmethod
+    def concatenate(parts: list[StreamWaits]) -> StreamWaits:
+        """Return the waits of all parts."""
+        names = StreamWaits.__dataclass_fields__
+        none = np.zeros(0, np.int64)
+        return StreamWaits(*(np.concatenate([none, *(getattr(part, name) for part in parts)]) for name in names))
+
+
+@dataclass(frozen=True, eq=False)
+class SharedByRank:
+    """What all sites of a rank share."""
+
+    calls: Calls
+    main: int
+    """The stream that computes."""
+    streams: npt.NDArray[np.int64]
+    quiet: npt.NDArray[np.int64]
+    """Streams on which only collectives run."""
+    places: list[tuple[Array, Array]]
+    """Places of the program where work on side streams ends: (anchor, stream) of each instance."""
+    awaited: npt.NDArray[np.int64]
+    """For each activity when the work is over that it is known to await, ns; grows."""
+
+    @staticmethod
+    def of(calls: Calls, rank: int) -> SharedByRank:
+        """Return what the sites of a rank share before anything is known of its waits."""
+        streams = calls.lanes[rank]
+        other = np.unique(calls.launched[(calls.rank == rank) & ~calls.communicates])
+        awaited = np.full(len(calls.job.activities), np.iinfo(np.int64).min)
+        quiet = streams[~np.isin(streams, other)]
+        return SharedByRank(calls, int(streams[0]), streams, quiet, _places(calls, rank), awaited)
+
+    def learn(self, waits: StreamWaits) -> None:
+        """Note what works await, so that no other wait has to explain their start."""
+        target = self.calls.enqueued.first_from(waits.lane, waits.position)
+        source = self.calls.enqueued.last_before(waits.record_lane, waits.record)
+        known = (source >= 0) & (target >= 0)
+        np.maximum.at(self.awaited, target[known], self.calls.job.activities.end[source[known]])
+
+
+def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[StreamWaits]:
+    """Yield the waits of a rank whose trace has no cuda_sync rows, and count those resolved and refused.
+
+    The surest sites come first: what they explain is no evidence for others.
+    """
+    waits = calls.of_kind(ActivityKind.WAIT)
+    waits = waits[calls.rank[waits] == rank]
+    if not len(waits):
+        return
+    shared = SharedByRank.of(calls, rank)
+    behind = _behind_collective(calls, waits)
+    refused = []
+    for rows, candidates in sorted(
+        _candidates(shared, waits, mixed(calls.site[waits], behind)),
+        key=lambda site: (behind[site[0][0]] == 0, not calls.launches_next[waits[site[0][0]]]),
+    ):
+        found = _resolved(shared, waits[rows], candidates, at_once=bool(behind[rows[0]]))
+        if found is None:
+            refused.append(waits[rows])
+            continue
+        counts["inferred"] += len(rows)
+        shared.learn(found)
+        yield found
+    if not refused:
+        return
+    # in files of whole µs some calls seem to lie in other operators than they do: ask sites by their neighbours only
+    left = np.concatenate(refused)
+    for rows, candidates in _candidates(shared, waits, _neighbours(calls, waits)):
+        again = np.isin(waits[rows], left)
+        if again.any():
+            found = None if again.all() else _resolved(shared, waits[rows], candidates, at_once=False)
+            counts["refused" if found is None else "inferred"] += int(again.sum())
+            if found is not None:
+                yield found.take(np.isin(found.position, left))
+
+
+def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *, at_once: bool) -> StreamWaits | None:
+    """Return what the waits of a site await, where at most one of the candidate streams waits; None if unknown.
+
+    Args:
+        shared: what is known of the rank.
+        position: the waits.
+        candidates: streams that may be the ones that wait, the most natural first.
+        at_once: whether the waits come right behind a collective, each of them.
+    """
+    latest = shared.calls.lane_at(shared.calls.before[position])
+    for lane in reversed(candidates) if at_once else ():  # whoever waits at once is compute, whatever comes next
+        if (latest != lane).all():
+            found = _asked(shared, position, lane, iter([(latest, position, Plausible.YES)]))
+            if found is not None:
+                return _accepted(*found)
+    chosen: tuple[Answer, Array, Array] | None = None
+    for lane in candidates:
+        found = _asked(shared, position, lane, _hypotheses(shared, position, lane))
+        if found is not None and (chosen is None or found[0].explained > _CLEARER * chosen[0].explained):
+            chosen = found
+    return None if chosen is None else _accepted(*chosen)
+
+
+def _asked(
+    shared: SharedByRank, position: Array, lane: Array, guesses: Iterator[Hypothesis]
+) -> tuple[Answer, Array, Array] | None:
+    """Return the best guess if `lane` waits, with the lanes and positions of waits behind which work was enqueued."""
+    target = shared.calls.enqueued.first_from(lane, position)
+    keep = target >= 0
+    if not keep.any():
+        return None
+    site = as_site(shared, position[keep], lane[keep], target[keep])
+    answer = best(shared.calls, site, _restricted(guesses, keep))
+    return None if answer is None else (answer, lane[keep], position[keep])
+
+
+def _accepted(answer: Answer, lane: Array, position: Array) -> StreamWaits:
+    sure = answer.explained >= max(3, 2 * answer.unexplained)
+    confidence = _SURE if sure else _LIKELY if answer.explained else _POSSIBLE
+    return StreamWaits.inferred(lane, position, answer.lane, answer.anchor, confidence)
+
+
+def _candidates(shared: SharedByRank, waits: Array, place: Array) -> Iterator[tuple[Array, list[Array]]]:
+    """Yield the waits of each site, as indices, with the streams that they may make wait.
+
+    A site is a place and the stream of the next launch on the thread: that stream waits, as a rule. But what follows
+    may be long after, for a collective that brings a wait of its own, while another thread launches at once.
+    """
+    calls = shared.calls
+    nearest = calls.lane_at(calls.after[waits])
+    for each in np.unique(place[nearest < 0]):
+        same = place == each
+        seen = nearest[same & (nearest >= 0)]
+        if len(seen):
+            nearest[same & (nearest < 0)] = np.bincount(seen).argmax()
+    nearest = np.where(nearest >= 0, nearest, shared.main)
+    second = np.where(calls.launches_next[waits], nearest, shared.main)
+    for rows in grouped(mixed(place, nearest, second)):
+        same = bool((nearest[rows] == second[rows]).all())
+        yield rows, [nearest[rows]] if same else [nearest[rows], second[rows]]
+
+
+def _behind_collective(calls: Calls, waits: Array) -> Array:
+    """Return the site of the collective that each wait comes right behind, if every collective of that site has one.
+
+    Those that wait at once would hide, at one site, those that wait for a collective of long before (prefetched).
+    """
+    previous = calls.previous[waits]
+    launch = np.where(calls.launched[previous] >= 0, previous, calls.before[previous])
+    behind = calls.within(launch, previous) & calls.communicates[launch]
+    sites, number, count = np.unique(calls.site[previous[behind]], return_inverse=True, return_counts=True)
+    same = np.isin(calls.site, sites) & (calls.rank == calls.rank[waits[0]])
+    all_of = np.bincount(np.searchsorted(sites, calls.site[same]), minlength=len(sites))
+    out = np.zeros(len(waits), np.uint64)
+    out[behind] = np.where((count == all_of)[number.ravel()], sites[number.ravel()], np.uint64(0))
+    return out
+
+
+def _neighbours(calls: Calls, waits: Array) -> Array:
+    """Return a number for what surrounds each wait on its thread: the calls before and after, and where they launch."""
+    acts = calls.job.activities
+    order = np.lexsort((np.arange(len(calls.row)), calls.thread))
+    what = mixed(acts.name[calls.row], calls.launched + 1)[order]
+    before, after = np.roll(what, 1), np.roll(what, -1)
+    out = np.empty(len(order), np.uint64)
+    out[order] = mixed(before, after, calls.thread[order])
+    return out[waits]
+
+
+def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -> Site:
+    """Return waits, each with the first work enqueued behind it, as a site."""
+    calls, acts = shared.calls, shared.calls.job.activities
+    before = calls.enqueued.last_before(lane, position)
+    free = np.where(before >= 0, acts.end[np.maximum(before, 0)], np.iinfo(np.int64).min)
+    launch = acts.cause[target]
+    free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + _LATENCY_NS), free)
+    return Site(position, acts.start[target], np.maximum(free, shared.awaited[target]), WINDOW_NS)
+
+
+def _restricted(hypotheses: Iterator[Hypothesis], keep: Array) -> Iterator[Hypothesis]:
+    for lane, anchor, plausible in hypotheses:
+        yield lane[keep], anchor[keep], plausible
+
+
+def _places(calls: Calls, rank: int) -> list[tuple[Array, Array]]:
+    """Return the places where work on side streams ends in a record, or else just its launches: (anchors, lanes).
+
+    The anchor of a record is the record, of a launch the moment behind it.
+    """
+    main = calls.lanes[rank][0]
+    records = np.sort(calls.records[calls.rank[calls.records] == rank])
+    before = calls.before[records]
+    ends = calls.within(before, records)
+    at, lanes = records[ends], calls.launched[before[ends]]
+    behind = 0
+    if not len(at):
+        at = np.flatnonzero((calls.rank == rank) & (calls.launched >= 0))
+        lanes, behind = calls.launched[at], 1
+    at, lanes = at[lanes != main], lanes[lanes != main]
+    places = sorted(grouped(mixed(calls.site[at], lanes)), key=len, reverse=True)
+    return [(at[rows] + behind, lanes[rows]) for rows in places[:_MOST_PLACES]]
+
+
+def _hypotheses(shared: SharedByRank, position: Array, lane: Array) -> Iterator[Hypothesis]:
+    """Yield what the waits of a site may await, the most natural first."""
+    calls, to = shared.calls, lane[0]
+    other = calls.elsewhere(position, lane)
+    if to != shared.main:  # collectives wait for what computes
+        yield np.where(np.isin(other, shared.quiet), shared.main, other), position, Plausible.YES
+    loose: list[Hypothesis] = []
+    step = calls.job.activities.step[calls.row]
+    for anchors, lanes in shared.places:
+        if lanes[0] == to or not len(position) / 2 <= len(anchors) <= 2 * len(position):
+            continue
+        match, equal = in_order(step[position], position, anchors, step[anchors - 1])
+        if equal:
+            yield np.full(len(position), lanes[0]), match, Plausible.YES
+        else:
+            loose.append((np.where(match >= 0, lanes[0], -1), match, Plausible.NO))
+    yield other, position, Plausible.YES
+    streams = shared.streams[shared.streams != to]
+    for each in streams:
+        yield np.full(len(position), each), position, Plausible.NO
+    for record, own in records_back(calls, position):
+        yield np.where(own != to, own, -1), record, Plausible.NO
+        for each in streams:
+            yield np.where(record >= 0, each, -1), record, Plausible.NO
+    yield from loose

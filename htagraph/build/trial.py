@@ -1,0 +1,144 @@
+"""The test of time: are what seem to be members of one collective contradicted by when they started and ended?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.build.alignment import TOLERANCE_NS, slope
+from htagraph.build.members import Members
+
+__all__ = ["Team", "aligned", "tested", "times"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_VIOLATED = 0.01
+_SAMPLE = 4000  # collectives of a group that its clock offsets are estimated from
+_ENOUGH = 6
+_FOREIGN_SLOPE, _FOREIGN_TIMES, _FOREIGN_NS = 0.6, 5.0, 5_000.0
+_FOREIGN_PAIR_NS = 20_000.0
+_BROUGHT = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Team:
+    """The collectives of one group: a row of `rows` per rank, a column per collective, -1 where a rank has none."""
+
+    rows: npt.NDArray[np.int64]
+    label: str
+    key: str
+    size: int
+
+
+def times(members: Members, grid: Array) -> tuple[Array, Array]:
+    """Return (ends, starts) as floats since the first start, nan where there is no member."""
+    held = grid >= 0
+    origin = int(members.start[grid[held]].min()) if held.any() else 0
+    return (
+        np.where(held, members.end[grid] - origin, np.nan),
+        np.where(held, members.start[grid] - origin, np.nan),
+    )
+
+
+def aligned(end: Array, start: Array, use: Array) -> tuple[Array, Array]:
+    """Return the times less each rank's own offset and drift, as seen in the ends of the columns to use."""
+    columns = np.flatnonzero(use & (np.isfinite(end).sum(axis=0) > 1))
+    if not len(columns):
+        return end, start
+    columns = columns[:: -(-len(columns) // _SAMPLE)]
+    end, start = end.copy(), start.copy()
+    for turn in range(6):
+        off = end[:, columns] - np.nanmedian(end[:, columns], axis=0)
+        for line in range(len(end)):
+            known = np.isfinite(off[line])
+            if not known.any():
+                continue
+            when, value = end[line, columns][known], off[line][known]
+            move = np.median(value)
+            drift, third = 0.0, len(value) // 3
+            if turn > 2 and len(value) >= 2 * _ENOUGH:
+                run = np.median(when[-third:]) - np.median(when[:third])
+                drift = (np.median(value[-third:]) - np.median(value[:third])) / run if run > 0 else 0.0
+            centre = np.median(when)
+            end[line] -= move + drift * (end[line] - centre)
+            start[line] -= move + drift * (start[line] - centre)
+    return end, start
+
+
+def tested(members: Members, teams: list[Team]) -> tuple[list[Team], list[tuple[str, str, int, int]]]:
+    """Return (the groups that time does not contradict, without the ranks it does, (what, why, count, rank) of it)."""
+    kept, issues = [], []
+    for team in teams:
+        grid, present = team.rows, (team.rows >= 0).sum(axis=0)
+        grid = grid[:, present > 1]
+        grid = grid[(grid >= 0).any(axis=1)]
+        if not grid.size:
+            continue
+        grid, complaints = _without_strangers(members, grid, team)
+        issues += complaints
+        if grid.size:
+            kept.append(Team(grid, team.label, team.key, team.size))
+    return kept, issues
+
+
+def _without_strangers(members: Members, grid: Array, team: Team) -> tuple[Array, list[tuple[str, str, int, int]]]:
+    """Drop ranks that do not fit, then collectives that do not; all of the group where too many remain."""
+    issues: list[tuple[str, str, int, int]] = []
+    barrier = members.barrier[grid.max(axis=0)]
+    while len(grid) > 1:
+        end, start = aligned(*times(members, grid), barrier if barrier.any() else np.ones(grid.shape[1], np.bool_))
+        broken = _broken(end, start) & barrier
+        many = broken.sum() > _VIOLATED * max(1, barrier.sum())
+        line = _culprit(end, start, barrier) if many else _foreigner(end, start, barrier)
+        if not many and line < 0:
+            grid = grid[:, ~broken]
+            break
+        if line < 0 or len(grid) == 2:
+            why = (
+                f"{team.label}: of {int(barrier.sum())} collectives matched by {team.key}, {int(broken.sum())} would "
+                "end on one rank before they start on another" if many else
+                f"{team.label}: ends of collectives matched by {team.key} follow each rank's own arrivals"
+            )  # fmt: skip
+            return grid[:0], [*issues, ("collectives_refused", f"{why}; not linked", grid.shape[1], -1)]
+        rank = int(members.rank[grid[line].max()])
+        why = f"{team.label}: collectives of rank {rank} do not end with those of the other ranks; not linked"
+        issues.append(("collectives_refused", why, int((grid[line] >= 0).sum()), rank))
+        grid = np.delete(grid, line, axis=0)
+        stays = (grid >= 0).sum(axis=0) > 1
+        grid, barrier = grid[:, stays], barrier[stays]
+    return (grid, issues) if len(grid) > 1 else (grid[:0], issues)
+
+
+def _broken(end: Array, start: Array) -> npt.NDArray[np.bool_]:
+    """Return in which columns a member starts after another has ended."""
+    last, first = (np.where(np.isfinite(x), x, fill) for x, fill in ((start, -np.inf), (end, np.inf)))
+    return np.asarray(last.max(axis=0) > first.min(axis=0) + TOLERANCE_NS)
+
+
+def _culprit(end: Array, start: Array, barrier: Array) -> int:
+    """Return the row without which fewest barriers are broken; -1 where no row makes much of a difference."""
+    others = [np.arange(len(end)) != line for line in range(len(end))]
+    left = [int((_broken(end[keep], start[keep]) & barrier).sum()) for keep in others]
+    best = int(np.argmin(left))
+    return best if left[best] <= 0.6 * (_broken(end, start) & barrier).sum() else -1
+
+
+def _foreigner(end: Array, start: Array, barrier: Array) -> int:
+    """Return the row whose ends do not keep to the others' ends: it was recorded in another run; -1 for none."""
+    end, start = end[:, barrier], start[:, barrier]
+    spreads, slopes, reaches = (np.zeros(len(end)) for _ in range(3))
+    for line in range(len(end)):
+        others = np.arange(len(end)) != line
+        known = np.isfinite(end[line]) & np.isfinite(end[others]).any(axis=0)
+        if known.sum() < _ENOUGH:
+            continue
+        apart = end[line, known] - np.nanmedian(end[others][:, known], axis=0)
+        late = start[line, known] - np.nanmax(start[others][:, known], axis=0)
+        slopes[line], _, spreads[line], reaches[line] = slope(apart, late, end[line, known])
+    limit = _FOREIGN_PAIR_NS if len(end) == 2 else _FOREIGN_TIMES * float(np.median(spreads)) + _FOREIGN_NS
+    brought = spreads < _BROUGHT * reaches  # far closer than the arrivals: they did wait for each other
+    suspect = (spreads > limit) & ((slopes > _FOREIGN_SLOPE) | (~brought & (len(end) > 2)))
+    return int(np.argmax(np.where(suspect, spreads, -1.0))) if suspect.any() else -1

@@ -1,0 +1,139 @@
+"""CUDA graph: what was launched one by one in a range is launched at once, as its first launch is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from htagraph.changes.state import NEVER, ChangeError, State, checked, of_kind, released
+from htagraph.errors import SelectionError
+from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+
+if TYPE_CHECKING:
+    from htagraph.graph import DependencyGraph
+
+__all__ = ["cuda_graph"]
+
+Some: TypeAlias = int | Sequence[int] | None
+Window: TypeAlias = tuple[int, int, int]  # rank, first and last moment
+_BLOCKS = (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC)
+_LISTED = 3
+
+
+def cuda_graph(
+    state: State, *, step: Some = None, start_us: float | None = None, end_us: float | None = None, rank: Some = None
+) -> State:
+    """Return the state in which the device work of a range is one CUDA graph.
+
+    What the launching threads do inside the range costs nothing but the first launch; all work hangs on that launch,
+    with its latency. Order and pauses on the streams stay, waits between streams too, and so does waiting for data.
+
+    Args:
+        state: the weights so far.
+        step: the range is these steps' annotations on each rank.
+        start_us: else it begins here, µs on the common clock since the job's first moment.
+        end_us: and ends here.
+        rank: on these ranks only.
+
+    Raises:
+        SelectionError: no range or no launch in it, or the host waits for the device inside it: names the call.
+    """
+    graph = state.graph
+    windows = _windows(graph, step, start_us, end_us, rank)
+    inside, calls = _inside(graph, windows)
+    _refuse_syncs(state, inside)
+    edges = graph.edges
+    latency = of_kind(graph, EdgeKind.LAUNCH, EdgeKind.GRAPH)
+    lag = state.lag.copy()
+    own = of_kind(graph, EdgeKind.BODY, EdgeKind.THREAD) & inside[edges.source] & inside[edges.target]
+    lag[own] = np.minimum(lag[own], 0)
+    for number, low, high in windows:
+        mine = calls[graph.activities.rank[calls] == number]
+        mine = mine[(graph.time[2 * mine] >= low) & (graph.time[2 * mine] < high)]
+        if not len(mine):
+            continue
+        mine = mine[np.argsort(graph.time[2 * mine], kind="stable")]
+        first = mine[0]
+        launched = np.zeros(len(graph.activities), np.bool_)
+        launched[mine] = True
+        rows = np.flatnonzero(latency & launched[edges.source >> 1] & (state.lag > NEVER))
+        its = rows[edges.source[rows] >> 1 == first]
+        lag[rows] = state.lag[its].min() if len(its) else state.lag[rows]
+        # the first call's own cost comes last on its thread, so that it holds up no other work of the graph
+        last = mine[graph.activities.lane[mine] == graph.activities.lane[first]][-1]
+        lag[np.flatnonzero(own & (edges.activity == last))[-1:]] = state.lag[own & (edges.activity == first)].sum()
+    gap = np.where(_hurried(graph, inside), 0, state.gap)
+    state = replace(state, lag=lag, gap=gap)
+    return released(state, of_kind(graph, EdgeKind.QUEUE_FULL) & inside[edges.target])
+
+
+def _hurried(graph: DependencyGraph, inside: np.ndarray) -> np.ndarray:
+    """Return the vertices whose gaps vanish: of the host in the range, and of launches that took unusually long."""
+    idle = np.isin(graph.gap_kind, (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE, GapKind.SYNC_RETURN))
+    launched = graph.edges.target[of_kind(graph, EdgeKind.LAUNCH) & inside[graph.edges.source]]
+    late = np.zeros(graph.vertex_count, np.bool_)
+    late[launched] = True
+    return (idle & inside) | (late & (graph.gap_kind == GapKind.LAUNCH_EXCESS))
+
+
+def _windows(
+    graph: DependencyGraph, step: Some, start_us: float | None, end_us: float | None, rank: Some
+) -> list[Window]:
+    """Return the range on each rank it is on."""
+    by_time = start_us is not None and end_us is not None
+    if (step is None) != by_time or (step is not None and (start_us is not None or end_us is not None)):
+        msg = "cuda_graph: give step=, or start_us= and end_us="
+        raise ChangeError(msg)
+    acts, origin = graph.activities, graph.origin_ns
+    if start_us is not None and end_us is not None:
+        low, high = (origin + round(checked(us, "µs", least=-np.inf) * 1000) for us in (start_us, end_us))
+        if high <= low:
+            msg = f"cuda_graph: the range from {start_us} to {end_us} µs is empty"
+            raise ChangeError(msg)
+        ranks = np.unique(acts.rank[graph.select(rank=rank).activities])
+        return [(int(number), low, high) for number in ranks if number >= 0]
+    marks = graph.select(kind=ActivityKind.STEP.label, step=step, rank=rank).activities
+    return [(int(acts.rank[mark]), int(graph.time[2 * mark]), int(graph.time[2 * mark + 1])) for mark in marks]
+
+
+def _inside(graph: DependencyGraph, windows: list[Window]) -> tuple[np.ndarray, np.ndarray]:
+    """Return (which vertices lie on launching threads inside the range, the launches in it).
+
+    Raises:
+        SelectionError: nothing is launched in the range.
+    """
+    acts, time = graph.activities, graph.time
+    within = np.zeros(graph.vertex_count, np.bool_)
+    launching = np.zeros(graph.vertex_count, np.bool_)
+    on_host = ~acts.on_device & (acts.lane >= 0) & (acts.kind != ActivityKind.BOUNDARY)
+    for number, low, high in windows:
+        some = acts.of_rank(number)
+        rows = slice(2 * some.start, 2 * some.stop)
+        within[rows] |= (time[rows] >= low) & (time[rows] <= high) & np.repeat(on_host[some], 2)
+        launching[rows] |= (time[rows] >= low) & (time[rows] < high)
+    calls = np.flatnonzero((acts.kind == ActivityKind.LAUNCH) & launching[0::2])
+    if not len(calls):
+        msg = "cuda_graph: nothing is launched in this range; see graph.select(kind='launch').to_frame()"
+        raise SelectionError(msg)
+    lanes = np.zeros(len(graph.lanes) + 1, np.bool_)
+    lanes[acts.lane[calls]] = True
+    return within & np.repeat(lanes[acts.lane], 2), calls
+
+
+def _refuse_syncs(state: State, inside: np.ndarray) -> None:
+    graph = state.graph
+    blocking = of_kind(graph, *_BLOCKS) & (state.lag > NEVER) & inside[graph.edges.target]
+    blocked = graph.edges.target[blocking] >> 1
+    syncs = np.flatnonzero((graph.activities.kind == ActivityKind.SYNC) & inside[0::2])
+    found = np.setdiff1d(np.concatenate((blocked, syncs)), np.concatenate((*state.unblocked, blocked[:0])))
+    if len(found):
+        listed = "; ".join(graph.describe(int(each)) for each in found[:_LISTED])
+        msg = (
+            f"cuda_graph: the host waits for the device inside the range, which a graph cannot hold: {listed}"
+            f"{'' if len(found) <= _LISTED else f'; {len(found) - _LISTED} more'}. Choose a range between them, or "
+            "remove_sync() first"
+        )
+        raise SelectionError(msg)

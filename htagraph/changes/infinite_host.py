@@ -1,0 +1,34 @@
+"""Infinitely fast host: what would be left if only devices, networks and data loaders took time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from htagraph.changes.state import NEVER, State, of_kind, weighed
+from htagraph.kinds import EdgeKind, GapKind
+
+__all__ = ["infinite_host"]
+
+_HOST = (
+    EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL, EdgeKind.THREAD,
+)  # fmt: skip
+
+
+def infinite_host(state: State) -> State:
+    """Return the state in which the host takes no time at all; it still waits for the device, and for data.
+
+    All work of host threads is gone, the gaps between it, the latency of launches and of the return from blocking
+    calls. A collective on the host is a transfer and stays.
+
+    Args:
+        state: the weights so far.
+    """
+    graph = state.graph
+    edges = graph.edges
+    on_host = np.repeat(~graph.activities.on_device, 2)
+    own = of_kind(graph, EdgeKind.BODY) & on_host[edges.target]
+    own |= of_kind(graph, *_HOST)
+    rows = np.flatnonzero(own & (state.lag > NEVER))
+    gone = on_host & ~np.isin(graph.gap_kind, (GapKind.DATA_WAIT, GapKind.COLLECTIVE_EXCESS, GapKind.OTHER))
+    gone |= graph.gap_kind == GapKind.LAUNCH_EXCESS
+    return weighed(state, rows, np.minimum(state.lag[rows], 0), gone)

@@ -1,0 +1,75 @@
+"""Jitter: durations vary at random, drawn many times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.changes.state import (
+    TRANSFERS,
+    ChangeError,
+    Jitter,
+    OwnTime,
+    State,
+    checked,
+    of_kind,
+    own_time,
+    with_factor,
+)
+
+__all__ = ["drawn", "jitter"]
+
+_RUNS = 100
+
+
+def jitter(state: State, *, sigma: float, runs: int = _RUNS, seed: int = 0, **criteria: Any) -> State:  # noqa: ANN401
+    """Return the state that draws the time of the selected activities anew in each of `runs` runs.
+
+    Every activity's time is multiplied by a log-normal factor of mean 1; the members of a collective share theirs, as
+    they share the network. The outcome's ``makespan_ns`` stays that of no noise; the runs are in ``samples_ns``,
+    ``p50_ns``, ``p99_ns`` and the same of the mean step.
+
+    Args:
+        state: the weights so far.
+        sigma: relative standard deviation of the factors, at least 0.
+        runs: how many, at least 1.
+        seed: the same seed draws the same numbers.
+        **criteria: which activities; see `DependencyGraph.select`. None means all.
+
+    Raises:
+        SelectionError: nothing meets the criteria, or sigma or runs make no sense.
+    """
+    sigma = checked(sigma, "sigma")
+    if int(checked(runs, "runs", least=1)) != runs or int(checked(seed, "seed")) != seed:
+        msg = f"runs={runs!r}, seed={seed!r}: give whole numbers"
+        raise ChangeError(msg)
+    time = own_time(state, criteria)
+    noise = Jitter(time, _owners(state, time), sigma, int(runs), int(seed))
+    return replace(state, jitter=(*state.jitter, noise))
+
+
+def drawn(state: State) -> Iterator[State]:
+    """Yield the state of each run."""
+    for run in range(max((noise.runs for noise in state.jitter), default=0)):
+        one = state
+        for place, noise in enumerate(state.jitter):
+            width = np.sqrt(np.log1p(noise.sigma**2))
+            random = np.random.default_rng((noise.seed, run, place))
+            normal = random.standard_normal(int(noise.owner.max(initial=-1)) + 1)
+            one = with_factor(one, noise.time, np.exp(width * normal - width**2 / 2)[noise.owner])
+        yield one
+
+
+def _owners(state: State, time: OwnTime) -> npt.NDArray[np.int64]:
+    """Return which draw applies to each edge and then to each gap: one per activity, per collective, per gap."""
+    edges = state.graph.edges
+    by = edges.activity[time.edges]
+    shared = of_kind(state.graph, *TRANSFERS)[time.edges]
+    by[shared] = edges.source[time.edges[shared]] >> 1  # the JOIN
+    _, number = np.unique(by, return_inverse=True)
+    number = number.ravel()
+    return np.concatenate((number, int(number.max(initial=-1)) + 1 + np.arange(len(time.gaps))))

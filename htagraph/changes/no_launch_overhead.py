@@ -1,0 +1,34 @@
+"""No launch overhead: enqueueing device work costs nothing, and it may start at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from htagraph.changes.state import State, activities_of, of_kind, weighed
+from htagraph.kinds import ActivityKind, EdgeKind
+
+__all__ = ["no_launch_overhead"]
+
+
+def no_launch_overhead(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
+    """Return the state in which launch calls take no time and the latency of their work is 0.
+
+    The operators around the calls keep their time, and a blocking copy still waits.
+
+    Args:
+        state: the weights so far.
+        **criteria: which launches, such as ``rank=``, ``step=``, ``op=``; all by default.
+
+    Raises:
+        SelectionError: there are no such launches.
+    """
+    graph = state.graph
+    edges = graph.edges
+    calls = activities_of(state, {"kind": ActivityKind.LAUNCH.label} | criteria)
+    calls[:-1] &= graph.activities.kind == ActivityKind.LAUNCH
+    own = of_kind(graph, EdgeKind.BODY) & calls[edges.activity]
+    latency = of_kind(graph, EdgeKind.LAUNCH, EdgeKind.GRAPH) & calls[edges.source >> 1]
+    rows = np.flatnonzero(own | latency)
+    return weighed(state, rows, np.minimum(state.lag[rows], 0))

@@ -1,0 +1,40 @@
+"""Remove a host sync: blocking calls return without waiting for the device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from htagraph.changes.state import NEVER, State, activities_of, of_kind, released, weighed
+from htagraph.errors import SelectionError
+from htagraph.kinds import ActivityKind, EdgeKind
+
+__all__ = ["remove_sync"]
+
+_WAITS = (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC)
+
+
+def remove_sync(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
+    """Return the state in which the selected calls wait for no device work; what they cost themselves stays.
+
+    Args:
+        state: the weights so far.
+        **criteria: which calls, such as ``name="cudaStreamSynchronize"`` or ``op="aten::item"``; all by default.
+
+    Raises:
+        SelectionError: none of the selected calls waits for the device; names some that do.
+    """
+    graph = state.graph
+    edges = graph.edges
+    calls = activities_of(state, {"kind": "host"} | criteria)
+    waits = of_kind(graph, *_WAITS) & (state.lag > NEVER)
+    dropped = waits & calls[edges.target >> 1]
+    if not dropped.any() and not (calls[:-1] & (graph.activities.kind == ActivityKind.SYNC)).any():
+        names = np.unique(graph.activities.name[edges.target[waits] >> 1])
+        known = ", ".join(graph.names[name] for name in names[:8]) or "none in this graph"
+        msg = f"none of the selected activities waits for the device; calls that do: {known}"
+        raise SelectionError(msg)
+    state = replace(released(state, dropped), unblocked=(*state.unblocked, np.flatnonzero(calls)))
+    return weighed(state, np.zeros(0, np.int64), 0, edges.target[dropped])

@@ -1,0 +1,141 @@
+"""What the structural changes share: other edges in a state, and the collectives of a process group."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.activities import Edges, frozen
+from htagraph.changes.state import NEVER, Jitter, State
+from htagraph.errors import GraphError, SelectionError
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.replay import predict
+
+__all__ = ["collective_kernels", "group_labels", "launch_order", "rewired"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_SHOWN = 12
+
+
+def rewired(state: State, edges: Edges, lag: Array, change: str, **parts: Any) -> State:  # noqa: ANN401 - graph's fields
+    """Return the state with other edges.
+
+    Edges that constrain nothing any more leave the graph. A vertex that loses all its predecessors keeps the moment
+    that it has in `state`.
+
+    Args:
+        state: before the change.
+        edges: all edges after it, in any order, with their lags as recorded.
+        lag: their lags under the change, ns.
+        change: its name, for the error.
+        **parts: other parts of the graph that are exchanged.
+
+    Raises:
+        GraphError: something would have to wait for itself.
+    """
+    before = state.graph
+    edges, lag = _tightest(edges, lag)
+    graph = before.replace(edges=edges, **parts)
+    try:
+        _ = graph.topological_order
+    except GraphError as error:
+        msg = f"{change}: impossible, something would have to wait for itself: {error}"
+        raise GraphError(msg) from error
+    # the gaps are still those of the recording: under the new edges they would be called something else
+    vars(graph)["gap"], vars(graph)["gap_kind"] = before.gap, before.gap_kind
+    orphans = (np.diff(before.in_offsets) > 0) & (np.diff(graph.in_offsets) == 0)
+    head = state.head
+    if orphans.any():
+        head = np.where(orphans, predict(before, state.lag, state.gap, head), head)
+    jitter = tuple(_renumbered(each, before.edges, edges) for each in state.jitter)
+    return replace(state, graph=graph, lag=frozen(lag), head=head, jitter=jitter)
+
+
+def _tightest(edges: Edges, lag: Array) -> tuple[Edges, Array]:
+    """Return edges that constrain something, sorted by (source, target), of parallel ones that with the largest lag."""
+    alive = np.flatnonzero(lag > NEVER)
+    alive = alive[np.lexsort((-lag[alive], edges.target[alive], edges.source[alive]))]
+    source, target = edges.source[alive], edges.target[alive]
+    again = np.concatenate(([False], (source[1:] == source[:-1]) & (target[1:] == target[:-1])))
+    return edges.take(alive[~again]), lag[alive[~again]]
+
+
+def _renumbered(jitter: Jitter, before: Edges, after: Edges) -> Jitter:
+    """Return noise for the edges that are left of those it was for."""
+    time, count = jitter.time, len(jitter.time.edges)
+    width = np.int64(max(int(before.target.max()), int(after.target.max())) + 1)
+    known = after.source * width + after.target
+    wanted = before.source[time.edges] * width + before.target[time.edges]
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    left = (known[at] == wanted) & (after.activity[at] == before.activity[time.edges])
+    kept = replace(time, edges=at[left], fixed=time.fixed[left])
+    return replace(jitter, time=kept, owner=np.concatenate([jitter.owner[:count][left], jitter.owner[count:]]))
+
+
+def launch_order(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return device work of a rank in the order in which the host enqueued it.
+
+    Each stream keeps its order. Work whose call was not recorded was enqueued before what follows it on its stream; at
+    the beginning of a recording, before all whose call was recorded; and where a stream has no call at all, when it
+    started.
+    """
+    acts = graph.activities
+    call = acts.cause[rows]
+    called = (call >= 0) & (acts.kind[call] == ActivityKind.LAUNCH)
+    enqueued = np.where(called, acts.start[call], acts.start[rows])
+    before = np.zeros(len(rows), np.bool_)
+    in_order = np.lexsort((rows, acts.start[rows], acts.lane[rows]))
+    lanes = np.flatnonzero(np.diff(acts.lane[rows[in_order]])) + 1
+    for lane in np.split(in_order, lanes):
+        if not called[lane].any():
+            continue
+        first = int(np.argmax(called[lane]))
+        before[lane[:first]] = True
+        later = enqueued[lane[first:]]
+        enqueued[lane[first:]] = np.minimum.accumulate(later[::-1])[::-1]
+    return rows[np.lexsort((rows, acts.start[rows], enqueued, ~before))]
+
+
+def collective_kernels(graph: DependencyGraph, group: str | None, change: str) -> npt.NDArray[np.int64]:
+    """Return the communication kernels of the process groups whose label a glob matches, all where it is None.
+
+    A kernel that belongs to no known group is asked for its own name instead.
+
+    Raises:
+        SelectionError: there is none; names the groups that the graph has.
+    """
+    acts = graph.activities
+    rows = np.flatnonzero(acts.kind == ActivityKind.COMMUNICATION)
+    labels = group_labels(graph)
+    if group is not None:
+        pattern = re.compile(fnmatch.translate(group))
+        by_name = np.array([pattern.match(name) is not None for name in graph.names], np.bool_)
+        known = {label: pattern.match(label) is not None for label in set(labels.values())}
+        fits = by_name[acts.name[rows]]
+        for at, row in enumerate(rows.tolist()):
+            if row in labels:
+                fits[at] = known[labels[row]]
+        rows = rows[fits]
+    if not len(rows):
+        shown = ", ".join(sorted(set(labels.values()))[:_SHOWN]) or "none known"
+        asked = "" if group is None else f" of group {group!r}"
+        on_host = (acts.kind == ActivityKind.HOST_COMMUNICATION).any()
+        rest = "; collectives on host threads are no kernels and stay in line" if on_host else ""
+        msg = f"{change}: no communication kernel{asked}; the graph's process groups: {shown}{rest}"
+        raise SelectionError(msg)
+    return rows
+
+
+def group_labels(graph: DependencyGraph) -> dict[int, str]:
+    """Return the label of the process group of each member of a matched collective, by activity."""
+    matches = graph.matches
+    if matches is None:
+        return {}
+    labels = [matches.group[collective] for collective in matches.collective.tolist()]
+    return dict(zip(matches.activity.tolist(), labels, strict=True))

@@ -1,0 +1,57 @@
+"""Set the duration: each of some activities takes a given time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from htagraph.changes.state import TRANSFERS, State, checked, no_match, of_kind, own_time, weighed
+
+__all__ = ["set_duration"]
+
+
+def set_duration(state: State, *, ns: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
+    """Return the state in which each selected activity takes `ns`.
+
+    The self time of an operator becomes `ns`, its slices in proportion. A collective's transfer becomes `ns`, its wait
+    stays derived; device work and communication without known partners becomes `ns` as a whole.
+
+    Args:
+        state: the weights so far.
+        ns: at least 0.
+        **criteria: which activities; see `DependencyGraph.select`. Regions have no duration of their own.
+
+    Raises:
+        SelectionError: nothing with time of its own meets the criteria, or `ns` is negative or not finite.
+    """
+    total = round(checked(ns, "ns"))
+    rows = own_time(state, criteria, loader=True).edges
+    if not len(rows):
+        raise no_match(state.graph, criteria)
+    owner, lag = state.graph.edges.activity[rows], np.maximum(state.lag[rows], 0)
+    transfer = of_kind(state.graph, *TRANSFERS)[rows]
+    slices = np.flatnonzero(~transfer)
+    new = np.full(len(rows), total, np.int64)  # a transfer, whatever else its member does meanwhile
+    new[slices] = _shared_out(owner[slices], lag[slices], total)
+    beside = slices[np.isin(owner[slices], owner[transfer])]
+    new[beside] = np.minimum(lag[beside], new[beside])  # what a member does by itself is no part of its transfer
+    return weighed(state, rows, new)
+
+
+def _shared_out(owner: np.ndarray, lag: np.ndarray, total: int) -> np.ndarray:
+    """Return `total` for each owner, shared out over its slices in proportion to their lags."""
+    if not len(owner):
+        return lag
+    order = np.argsort(owner, kind="stable")
+    _, first, count = np.unique(owner[order], return_index=True, return_counts=True)
+    weight = lag[order].astype(np.float64)
+    whole = np.repeat(np.add.reduceat(weight, first), count)
+    done = np.cumsum(weight) - np.repeat(np.cumsum(weight)[first] - weight[first], count)
+    upto = np.rint(total * np.divide(done, whole, out=np.zeros(len(done)), where=whole > 0)).astype(np.int64)
+    upto[first + count - 1] = total
+    share = np.diff(upto, prepend=0)
+    share[first] = upto[first]
+    out = np.empty_like(lag)
+    out[order] = share
+    return out

@@ -1,0 +1,362 @@
+"""State: a graph's weights under change, and what the changes share: which lags and gaps are whose time.
+
+A change is a function of a state that returns another one; it neither writes to what it is given nor runs anything.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.errors import SelectionError
+from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+
+if TYPE_CHECKING:
+    from htagraph.graph import DependencyGraph
+
+__all__ = [
+    "NEVER",
+    "TRANSFERS",
+    "ChangeError",
+    "Jitter",
+    "OwnTime",
+    "State",
+    "activities_of",
+    "checked",
+    "end_spread",
+    "here",
+    "initial",
+    "no_match",
+    "of_kind",
+    "own_time",
+    "released",
+    "weighed",
+    "with_factor",
+]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+NEVER = -(1 << 60)
+"""The lag of an edge that no longer constrains anything, ns."""
+TRANSFERS = (EdgeKind.COLLECTIVE, EdgeKind.P2P)
+_REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
+_COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
+_OWN_SHARES = ("all_to_all", "send_recv")
+_SPREAD_NS = 5_000
+_SIMILAR, _DIFFLIB_NAMES, _NAME_WIDTH = 5, 2000, 100
+
+
+class ChangeError(SelectionError, ValueError):
+    """A change was asked for with a number that it cannot use."""
+
+
+@dataclass(frozen=True, eq=False)
+class Jitter:
+    """Noise that a run draws anew each time."""
+
+    time: OwnTime
+    """What varies."""
+    owner: npt.NDArray[np.int64]
+    """Of each of its edges and then of each of its gaps, which draw applies."""
+    sigma: float
+    runs: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The weights of a graph, as changed so far."""
+
+    graph: DependencyGraph
+    """The structure; a structural change exchanges it."""
+    lag: npt.NDArray[np.int64]
+    """Of each edge, in the order of `graph.edges`, ns."""
+    gap: npt.NDArray[np.int64]
+    """Of each vertex, ns."""
+    head: npt.NDArray[np.int64]
+    """The moment of each vertex that has no in-edges, ns on the common clock."""
+    notes: tuple[str, ...] = ()
+    """What to know about the result, such as that it is an extrapolation."""
+    jitter: tuple[Jitter, ...] = ()
+    """Noise to draw; empty unless `jitter` was asked for."""
+    unblocked: tuple[npt.NDArray[np.int64], ...] = ()
+    """Activities that were made to block no longer."""
+
+    def with_note(self, note: str) -> State:
+        """Return the state with one more note, unless it has it."""
+        return self if note in self.notes else replace(self, notes=(*self.notes, note))
+
+
+def initial(graph: DependencyGraph) -> State:
+    """Return the state in which nothing has changed."""
+    return State(graph, graph.edges.lag, graph.gap, graph.time)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnTime:
+    """Where the time of some activities lies in a state."""
+
+    edges: npt.NDArray[np.int64]
+    """Edges whose lag is their time."""
+    fixed: npt.NDArray[np.int64]
+    """How much of each of those lags is waiting and no time of theirs, ns."""
+    gaps: npt.NDArray[np.int64]
+    """Vertices whose gap is their time."""
+
+
+def checked(value: float, what: str, *, least: float = 0.0, above: bool = False) -> float:
+    """Return a number that a change was given.
+
+    Args:
+        value: the number.
+        what: its name, for the message.
+        least: what it must not be below.
+        above: whether it must not be `least` either.
+
+    Raises:
+        ChangeError: it is no finite number, or too small.
+    """
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value < least or (above and value <= least):
+        bound = f" {'above' if above else 'of at least'} {least:g}" if math.isfinite(least) else ""
+        msg = f"{what}={value!r}: give a finite number{bound}"
+        raise ChangeError(msg)
+    return float(value)
+
+
+def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:
+    """Return which activities a change is about; one entry more than there are, always False, for owner -1.
+
+    A name of annotations or steps stands for everything inside them, device work launched there included: a region has
+    no other time of its own.
+
+    Raises:
+        SelectionError: nothing meets the criteria; names what would.
+    """
+    graph = state.graph
+    rows = graph.select(**criteria).activities
+    kind = criteria.get("kind")
+    named = criteria.get("name") is not None and (kind is None or _words(kind) <= {each.label for each in _REGIONS})
+    chosen = np.zeros(len(graph.activities) + 1, np.bool_)
+    chosen[rows] = True
+    if named and np.isin(graph.activities.kind[rows], _REGIONS).any():
+        inside = {key: value for key, value in criteria.items() if key not in {"name", "kind"}}
+        chosen[graph.select(**{"op": criteria["name"]} | inside).activities] = True
+    if not len(rows):
+        raise no_match(graph, criteria)
+    return chosen
+
+
+def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> SelectionError:
+    """Return the error that no activity meets the criteria, naming those that come near."""
+    if not len(graph.activities):
+        return SelectionError("this graph has no activities, so nothing in it can be changed")
+    given = {key: value for key, value in criteria.items() if value is not None}
+    text = ", ".join(f"{key}={value!r}" for key, value in given.items()) or "no criteria"
+    globs = [key for key in ("name", "op") if key in given]
+    looser = graph.select(**{key: value for key, value in given.items() if key not in globs})
+    hints = []
+    for key in globs:
+        known = np.unique(graph.activities.name[looser.activities if key == "name" else slice(None)])
+        near = _similar(str(given[key]), [graph.names[name] for name in known])
+        if near:
+            hints.append(f"names like that: {', '.join(repr(_short(name)) for name in near)}")
+    without = graph.select(**{key: value for key, value in given.items() if key in globs})
+    if len(without) and len(globs) < len(given):
+        kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind[without.activities])})
+        hints.append(f"without {', '.join(key for key in given if key not in globs)} it would match {', '.join(kinds)}")
+    elif not hints:
+        kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind)})
+        hints.append(f"the graph has the kinds {', '.join(kinds)}")
+    return SelectionError(f"nothing matches {text}; {'; '.join(hints)}")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME_WIDTH else name[: _NAME_WIDTH - 1] + "…"
+
+
+def _similar(glob: str, names: list[str]) -> list[str]:
+    """Return the names that the author of a glob may have meant: those with its text, else with similar words."""
+    text = "".join(letter for letter in glob if letter not in "*?[]").lower()
+    within = [name for name in names if text and text in name.lower()]
+    if within:
+        return within[:_SIMILAR]
+    by_word: dict[str, list[str]] = {}
+    for name in sorted(names, key=len)[:_DIFFLIB_NAMES]:
+        short = name.lower()[:_NAME_WIDTH]
+        for word in {short, *re.split(r"[^a-z]+", short)}:
+            by_word.setdefault(word, []).append(name)
+    near = [name for word in difflib.get_close_matches(text, by_word, n=_SIMILAR) for name in by_word[word]]
+    return list(dict.fromkeys(near))[:_SIMILAR]
+
+
+def _words(kind: Any) -> set[str]:  # noqa: ANN401 - one word or several
+    return {kind} if isinstance(kind, str) else set(kind)
+
+
+def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = None) -> OwnTime:
+    """Return where the time of the activities lies that meet some criteria.
+
+    That is the lag of each edge they own (slices of self time, device work, transfers) and, of annotations and steps,
+    the untraced gaps between their operators. What is asked for as host, without a name, also has the gaps outside any
+    region. Waiting for the data loader is no host work: it counts only where it is named.
+
+    Args:
+        state: the weights so far.
+        criteria: those of `DependencyGraph.select`.
+        loader: whether waits for the data loader count; by default where the criteria have a name or op.
+
+    Raises:
+        SelectionError: nothing meets the criteria; names what would.
+    """
+    graph = state.graph
+    chosen = activities_of(state, criteria)
+    edges = graph.edges
+    named = criteria.get("name") is not None or criteria.get("op") is not None
+    loader = named if loader is None else loader
+    rows = np.flatnonzero(chosen[edges.activity])
+    kind = edges.kind[rows]
+    gaps = edges.target[rows[kind == EdgeKind.HOST_ORDER]]
+    if not named and criteria.get("stream") is None and "host" in _words(criteria.get("kind") or "host"):
+        free = edges.target[(edges.kind == EdgeKind.HOST_ORDER) & (edges.activity < 0)]
+        gaps = np.concatenate((gaps, free[here(graph, criteria)[free >> 1]]))
+    rows = rows[(kind != EdgeKind.HOST_ORDER) & (loader | (kind != EdgeKind.DATALOADER))]
+    kinds = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT) if loader else (GapKind.HOST_UNTRACED,)
+    gaps = gaps[np.isin(graph.gap_kind[gaps], kinds)]
+    return OwnTime(rows, _waiting(state, rows), gaps.astype(np.int64))
+
+
+def here(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:
+    """Return which activities are of the ranks and steps asked for."""
+    acts = graph.activities
+    here = np.ones(len(acts), np.bool_)
+    for column, wanted in ((acts.rank, criteria.get("rank")), (acts.step, criteria.get("step"))):
+        if wanted is not None:
+            here &= np.isin(column, np.atleast_1d(np.asarray(wanted)))
+    return here
+
+
+def end_spread(state: State, rows: Array) -> npt.NDArray[np.int64]:
+    """Return by how much members of a collective ended after the first of them, of edges' lags.
+
+    How fast the network is does not change that few microseconds: they are no transfer. Not so in an all-to-all or
+    between two, where each has its own to receive.
+    """
+    graph, matches = state.graph, state.graph.matches
+    fixed = np.zeros(len(rows), np.int64)
+    if matches is None or not matches.count:
+        return fixed
+    together = np.zeros(len(graph.activities) + 1, np.bool_)
+    ops = np.array(matches.op)
+    together[matches.activity] = ~np.isin(ops, _OWN_SHARES)[matches.collective]
+    every = np.flatnonzero(graph.edges.kind == EdgeKind.COLLECTIVE)
+    every = every[graph.edges.activity[every] >= 0]
+    joins, member = np.unique(graph.edges.source[every], return_inverse=True)
+    first = np.full(len(joins), np.iinfo(np.int64).max)
+    np.minimum.at(first, member.ravel(), graph.edges.lag[every])
+    mine = np.flatnonzero(np.isin(rows, every) & together[graph.edges.activity[rows]])
+    recorded = graph.edges.lag[rows[mine]]
+    late = recorded - first[np.searchsorted(joins, graph.edges.source[rows[mine]])]
+    fixed[mine] = np.clip(np.minimum(late, _SPREAD_NS), 0, np.maximum(state.lag[rows[mine]], 0))
+    return fixed
+
+
+def _waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
+    """Return how much of edges' lags is no time of what they transfer.
+
+    Of communication whose partners are not in the graph, the shortest of one name and size waited least: what any
+    other took beyond that is waiting.
+    """
+    graph = state.graph
+    acts, owner = graph.activities, graph.edges.activity[rows]
+    fixed = end_spread(state, rows)
+    talks = np.flatnonzero(np.isin(acts.kind[owner], _COMMUNICATION))
+    if not len(talks):
+        return fixed
+    matched = np.zeros(len(acts) + 1, np.bool_)
+    matched[graph.edges.activity[of_kind(graph, *TRANSFERS)]] = True
+    matched[-1] = False
+    lonely = talks[~matched[owner[talks]]]
+    if not len(lonely):
+        return fixed
+    every = np.flatnonzero(np.isin(acts.kind, _COMMUNICATION) & ~matched[:-1])
+    pure = _class_minimum(graph, every)
+    recorded = graph.edges.lag[rows[lonely]]
+    share = np.minimum(pure[owner[lonely]], recorded)
+    fixed[lonely] = np.clip(recorded - share, 0, np.maximum(state.lag[rows[lonely]], 0))
+    return fixed
+
+
+def _class_minimum(graph: DependencyGraph, rows: Array) -> npt.NDArray[np.int64]:
+    """Return for each of some activities the shortest recorded duration among those of its rank, name and size."""
+    acts = graph.activities
+    keys = np.stack([acts.name[rows], *(acts.arg(column)[rows] for column in ("in_msg_nelems", "out_msg_nelems"))])
+    _, member = np.unique(keys, axis=1, return_inverse=True)
+    member = member.ravel()
+    least = np.full(int(member.max()) + 1 if len(member) else 0, np.iinfo(np.int64).max)
+    np.minimum.at(least, member, acts.duration[rows])
+    out = np.zeros(len(acts), np.int64)
+    out[rows] = least[member]
+    return out
+
+
+def with_factor(state: State, time: OwnTime, factor: float | Array) -> State:
+    """Return the state with some time multiplied: by one factor, or by one for each edge and then each gap."""
+    factors = np.asarray(factor, np.float64)
+    for_edges, for_gaps = (factors, factors) if not factors.ndim else np.split(factors, [len(time.edges)])
+    lag, gap = state.lag.copy(), state.gap.copy()
+    now = lag[time.edges]
+    lag[time.edges] = time.fixed + _times(now - time.fixed, for_edges)
+    gap[time.gaps] = _times(gap[time.gaps], for_gaps)
+    return replace(state, lag=lag, gap=gap)
+
+
+def _times(value: Array, factor: Array) -> Array:
+    """Return values multiplied and rounded; what is negative, a disagreement of clocks, stays as it is."""
+    return np.where(value > 0, np.rint(value * factor), value).astype(np.int64)
+
+
+def weighed(state: State, edges: Array, lag: Array | int, vertices: Array | None = None) -> State:
+    """Return the state with another lag on some edges, and no gap at some vertices.
+
+    Args:
+        state: the weights so far.
+        edges: a mask of edges or their numbers.
+        lag: what each of them takes now, ns.
+        vertices: a mask of vertices or their numbers.
+    """
+    lags = state.lag.copy()
+    lags[edges] = lag
+    if vertices is None:
+        return replace(state, lag=lags)
+    gap = state.gap.copy()
+    gap[vertices] = 0
+    return replace(state, lag=lags, gap=gap)
+
+
+def released(state: State, dropped: npt.NDArray[np.bool_]) -> State:
+    """Return the state in which some edges constrain nothing any more.
+
+    A vertex keeps one in-edge, as its moment hangs on nothing else: where all would go, they stay with lag 0.
+    """
+    graph = state.graph
+    alive = ~dropped & (state.lag > NEVER)
+    kept = np.zeros(graph.vertex_count, np.bool_)
+    kept[graph.edges.target[alive]] = True
+    lag = state.lag.copy()
+    lag[dropped] = np.where(kept[graph.edges.target[dropped]], NEVER, np.minimum(lag[dropped], 0))
+    return replace(state, lag=lag)
+
+
+def of_kind(graph: DependencyGraph, *kinds: EdgeKind) -> npt.NDArray[np.bool_]:
+    """Return which edges are of some kinds."""
+    found = graph.edges.kind == kinds[0]  # comparing bytes beats looking each of them up
+    for kind in kinds[1:]:
+        found |= graph.edges.kind == kind
+    return found

@@ -1,0 +1,270 @@
+"""Clocks: how far each rank's clock is off, as the ends of collectives show it.
+
+All members of a barrier-like collective end almost at once. Robust least squares on
+``end = moment + offset + drift * t`` give each clock's error; then no arrival may come after an end. Recorded times
+are never edited: they are corrected on their way into the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from htagraph.activities import Activities
+    from htagraph.build.matching import Found
+
+__all__ = ["Clock", "corrected", "estimate_clocks"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_RESOLUTION_NS = 1_000
+_SAMPLE: Final = 20_000  # collectives that the estimate is made from
+_TURNS = 25
+_CLOSE_NS = 300.0  # residuals below this weigh alike
+_DRIFT_FROM = 30  # collectives of a rank from which on drift can be told from chance
+_DRIFT_GAIN = 0.8  # of the residual at most remains where drift is believed
+_DRIFT_SPREADS = 4.0  # and over the window the clocks run apart by this many spreads
+_SWEEPS = 50
+
+
+@dataclass(frozen=True)
+class Clock:
+    """One rank's clock against that of `gauge`: common = own - offset_ns - drift_ppm * 1e-6 * (own - reference_ns).
+
+    Example:
+        >>> Clock(rank=1, offset_ns=1_000).common(5_000)
+        4000
+    """
+
+    rank: int
+    offset_ns: int = 0
+    """What the clock shows more than that of `gauge`."""
+    drift_ppm: float = 0.0
+    """How much faster it runs, millionths."""
+    uncertainty_ns: int = -1
+    """The offset may be wrong by this much: the spread of the ends; -1 where no collective says anything."""
+    residual_ns: int = 0
+    """Median distance of this rank's ends from those of their collectives, after correction."""
+    gauge: int = -1
+    """The rank whose clock is taken as right: the lowest that collectives link to this one; -1 without any."""
+    collectives: int = 0
+    """How many collectives the estimate rests on."""
+    reference_ns: int = 0
+    """The moment on the own clock to which the offset belongs."""
+
+    def common(self, time: int) -> int:
+        """Return a moment of this clock on the common clock, ns."""
+        return time - round((time - self.reference_ns) * (self.drift_ppm * 1e-6)) - self.offset_ns
+
+
+def corrected(clocks: Sequence[Clock], rank: Array, time: Array) -> npt.NDArray[np.int64]:
+    """Return moments on the common clock, ns.
+
+    Args:
+        clocks: of the ranks; one that is not among them is taken as right.
+        rank: whose clock each moment was read from.
+        time: the moments, ns.
+    """
+    out = time.astype(np.int64)
+    for clock in clocks:
+        mine = rank == clock.rank
+        own = out[mine]
+        drift = np.rint((own - clock.reference_ns) * (clock.drift_ppm * 1e-6)).astype(np.int64)
+        out[mine] = own - drift - clock.offset_ns
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Sight:
+    """What is known: a row per collective, a column per rank, times since an origin; nan where a rank has no part."""
+
+    end: npt.NDArray[np.float64]
+    start: npt.NDArray[np.float64]
+    origin: int
+
+
+def estimate_clocks(ranks: Sequence[int], activities: Activities, found: Found) -> tuple[Clock, ...]:
+    """Return the clock of every rank, in the order of `ranks`.
+
+    Offsets that are no larger than the spread of the ends are taken as 0: honest clocks stay untouched.
+
+    Args:
+        ranks: all ranks of the job.
+        activities: of all ranks, on their own clocks.
+        found: the matched collectives.
+    """
+    del activities  # the members have their times
+    ranks = [int(rank) for rank in ranks]
+    clocks = {rank: Clock(rank) for rank in ranks}
+    sight = _sight(ranks, found)
+    if sight is not None:
+        for island in _islands(np.isfinite(sight.end)):
+            if len(island) > 1:
+                for clock in _estimate(ranks, island, sight):
+                    clocks[clock.rank] = clock
+    return tuple(clocks[rank] for rank in ranks)
+
+
+def _sight(ranks: list[int], found: Found) -> _Sight | None:
+    """Return the ends and starts of the collectives that say something about clocks: barriers, evenly thinned out."""
+    rows = np.flatnonzero(found.collective >= 0)
+    if len(found):
+        barrier = found.barrier
+        rows = rows[barrier[found.collective[rows]]]
+    if not len(rows):
+        return None
+    which, line = np.unique(found.collective[rows], return_inverse=True)
+    step = -(-len(which) // _SAMPLE)
+    keep = line.ravel() % step == 0
+    rows, line = rows[keep], line.ravel()[keep] // step
+    members = found.members
+    column = np.searchsorted(np.array(ranks), members.rank[rows])
+    end = np.full((int(line.max()) + 1, len(ranks)), np.nan)
+    start = end.copy()
+    origin = int(members.start[rows].min())
+    end[line, column], start[line, column] = members.end[rows] - origin, members.start[rows] - origin
+    return _Sight(end, start, origin)
+
+
+def _islands(present: Array) -> list[list[int]]:
+    """Return the columns that collectives link, directly or through others."""
+    linked = (present.T.astype(np.float32) @ present.astype(np.float32)) > 0
+    left, found = set(range(present.shape[1])), []
+    while left:
+        island, edge = set(), {min(left)}
+        while edge:
+            island |= edge
+            edge = {int(each) for each in np.flatnonzero(linked[sorted(edge)].any(axis=0))} - island
+        left -= island
+        found.append(sorted(island))
+    return found
+
+
+def _estimate(ranks: list[int], island: list[int], sight: _Sight) -> list[Clock]:
+    rows = np.isfinite(sight.end[:, island]).sum(axis=1) > 1
+    end, start = sight.end[np.ix_(rows, island)], sight.start[np.ix_(rows, island)]
+    when = np.nanmean(end, axis=1)
+    centre, scale = float(np.mean(when)), max(1.0, float(np.ptp(when)) / 2)
+    time = (when - centre) / scale
+    offset, drift = _fitted(end, time, drifting=False), np.zeros(len(island))
+    count = np.isfinite(end).sum(axis=0)
+    if count.min() >= _DRIFT_FROM:
+        both = _fitted(end, time, drifting=True)
+        before, after = (_middle(_residual(end, time, *each)) for each in ((offset, drift), both))
+        if after < _DRIFT_GAIN * before and np.ptp(both[1]) * 2 > _DRIFT_SPREADS * after:
+            offset, drift = both
+    offset = _feasible(end, start, time, offset, drift)
+    residual = _residual(end, time, offset, drift)
+    spread = _spread(residual)
+    offset, drift = _snapped(end, start, time, (offset, drift), spread)
+    out = []
+    for line, column in enumerate(island):
+        own = residual[:, line]
+        out.append(
+            Clock(
+                ranks[column], round(float(offset[line])), float(drift[line] / scale * 1e6), spread,
+                round(_middle(own)), ranks[island[0]], int(count[line]), sight.origin + round(centre),
+            )
+        )  # fmt: skip
+    return [replace(clock, uncertainty_ns=0) if clock.rank == clock.gauge else clock for clock in out]
+
+
+def _fitted(end: Array, time: Array, *, drifting: bool) -> Any:  # noqa: ANN401 - offsets, with drift a pair
+    """Return each column's offset (and drift per unit of time) against the first, by reweighted least squares.
+
+    The collectives' own moments are eliminated: what remains are as many unknowns as ranks, or twice that.
+    """
+    known = np.isfinite(end)
+    value = np.where(known, end - np.nanmedian(end, axis=1)[:, None], 0.0)
+    ranks = end.shape[1]
+    powers = (0, 1) if drifting else (0,)
+    unknown = np.zeros(len(powers) * ranks)
+    weight = known.astype(np.float64)
+    free = np.concatenate([np.arange(1, ranks) + power * ranks for power in powers])
+    for _ in range(_TURNS):
+        total = weight.sum(axis=1)
+        moment = (weight * value).sum(axis=1) / total
+        matrix = np.empty((len(unknown), len(unknown)))
+        right = np.empty(len(unknown))
+        for f in powers:
+            mine = slice(f * ranks, (f + 1) * ranks)
+            right[mine] = (weight * (time**f)[:, None] * (value - moment[:, None])).sum(axis=0)
+            for g in powers:
+                part = weight * (time ** (f + g))[:, None]
+                among = part.T @ (weight / total[:, None])
+                matrix[mine, g * ranks : (g + 1) * ranks] = np.diag(part.sum(axis=0)) - among
+        solved = np.zeros(len(unknown))
+        solved[free] = np.linalg.lstsq(matrix[np.ix_(free, free)], right[free], rcond=None)[0]
+        moved = float(np.abs(solved - unknown).max())
+        unknown = solved
+        rest = np.abs(_residual(end, time, unknown[:ranks], unknown[ranks:] if drifting else np.zeros(ranks)))
+        weight = np.where(known, 1 / np.maximum(rest, _CLOSE_NS), 0.0)
+        if moved < 1:
+            break
+    return (unknown[:ranks], unknown[ranks:]) if drifting else unknown
+
+
+def _corrected(times: Array, time: Array, offset: Array, drift: Array) -> Array:
+    return np.asarray(times - offset - drift * time[:, None])
+
+
+def _residual(end: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:
+    """Return the distance of each end from the middle end of its collective, on the common clock."""
+    common = _corrected(end, time, offset, drift)
+    return np.asarray(np.where(np.isfinite(common), common - np.nanmedian(common, axis=1)[:, None], np.nan))
+
+
+def _middle(values: Array) -> float:
+    known = np.abs(values[np.isfinite(values)])
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _spread(residual: Array) -> int:
+    """Return how far apart the ends of a collective are: the middle of the ranges, at least what can be told."""
+    ranges = np.nanmax(residual, axis=1) - np.nanmin(residual, axis=1)
+    return max(_RESOLUTION_NS, round(float(np.median(ranges))))
+
+
+def _excess(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:
+    """Return by how much, at [a, b], an arrival of rank a comes after an end of rank b at worst; 0 if it never does."""
+    late, early = (_corrected(each, time, offset, drift) for each in (start, end))
+    out = np.zeros((end.shape[1],) * 2)
+    with np.errstate(invalid="ignore"):
+        for line in range(end.shape[1]):
+            gap = late[:, [line]] - early
+            out[line] = np.where(np.isfinite(gap), gap, -np.inf).max(axis=0)
+    np.fill_diagonal(out, -np.inf)
+    return out
+
+
+def _feasible(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> Array:
+    """Return offsets moved as little as it takes for no arrival to come after an end, where that is possible."""
+    excess = _excess(end, start, time, offset, drift)
+    move = np.zeros(len(offset))
+    for _ in range(_SWEEPS):
+        broken = excess - move[:, None] + move[None, :]
+        a, b = np.unravel_index(int(np.argmax(broken)), broken.shape)
+        if broken[a, b] <= 0:
+            break
+        half = broken[a, b] / 2 + 0.5
+        move[a] += half
+        move[b] -= half
+    else:
+        return offset  # contradictions: the ends alone decide
+    return np.asarray(offset + move - move[0])
+
+
+def _snapped(end: Array, start: Array, time: Array, fitted: tuple[Array, Array], spread: int) -> tuple[Array, Array]:
+    """Return offsets with 0 for those that the spread of the ends explains, if that contradicts no arrival."""
+    offset, drift = fitted
+    if drift.any():
+        return offset, drift
+    snapped = np.where(np.abs(offset) <= spread, 0.0, offset)
+    broken = _excess(end, start, time, snapped, drift).max()
+    allowed = max(0.0, float(_excess(end, start, time, offset, drift).max()))
+    return (snapped if broken <= allowed else offset), drift

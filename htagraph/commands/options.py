@@ -1,0 +1,138 @@
+"""What the commands share: options, reading with a progress bar, and writing results."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from htagraph.scenario_text import numbers
+
+if TYPE_CHECKING:
+    from htagraph.graph import DependencyGraph
+    from htagraph.issues import Issue
+    from htagraph.loading import Progress
+    from htagraph.report import Report
+
+__all__ = [
+    "Form", "Format", "Output", "Paths", "Ranks", "Steps", "Top", "chosen", "emit", "given", "progress", "read", "show",
+    "wants_color", "width_of",
+]  # fmt: skip
+
+_HARMLESS = (
+    "launch_missing",
+    "negative_launch_latency",
+    "no_window_end",
+    "no_base_time",
+)  # true of most healthy traces
+_MANY_PATHS = 4
+_LEAST_WIDTH = 40
+_FILE_WIDTH = 140  # of a file or a pipe, which has no width of its own
+
+
+class Format(str, Enum):
+    """How results are written."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
+
+
+Paths = Annotated[list[str], typer.Argument(help="A folder, a file, a glob, or several of these.", show_default=False)]
+Form = Annotated[Format, typer.Option("--format", "-f", help="How to write the results.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")]
+Ranks = Annotated[str | None, typer.Option("--ranks", help="Only these ranks, such as 0,3-7.")]
+Steps = Annotated[str | None, typer.Option("--steps", help="Only these ProfilerStep numbers, such as 4 or 4-6.")]
+Top = Annotated[int, typer.Option("--top", min=1, help="Rows per table that are the largest of many.")]
+
+
+def chosen(text: str | None, option: str) -> list[int] | None:
+    """Return the numbers that ``--ranks`` or ``--steps`` gave, None for all."""
+    if text is None:
+        return None
+    try:
+        return numbers(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def given(paths: list[str], ranks: str | None = None, steps: str | None = None) -> list[str]:
+    """Return the words that make another command read the same; many files are not repeated."""
+    words = list(paths) if len(paths) <= _MANY_PATHS else ["PATHS"]
+    for option, text in (("--ranks", ranks), ("--steps", steps)):
+        words += [option, text] if text is not None else []
+    return words
+
+
+def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGraph:
+    """Return the graph of what the options chose; a bar and warnings go to stderr."""
+    chosen_ranks, chosen_steps = chosen(ranks, "--ranks"), chosen(steps, "--steps")
+    with progress("reading") as advance:
+        from htagraph.loading import load
+
+        graph = load(paths, ranks=chosen_ranks, steps=chosen_steps, progress=advance)
+    _warn(graph.issues)
+    return graph
+
+
+def show(report: Report, form: Format, output: Path | None) -> None:
+    """Write a report."""
+    from htagraph.render import render_report
+
+    emit(render_report(report, form.value, width=width_of(output), color=wants_color(output)), output)
+
+
+def emit(text: str, output: Path | None) -> None:
+    """Write to the file, or to stdout."""
+    if output is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+def wants_color(output: Path | None) -> bool:
+    """Return whether results go to a terminal that wants color."""
+    return output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def width_of(output: Path | None) -> int:
+    """Return the terminal's width, or COLUMNS, or what a file may well have."""
+    if output is None and (sys.stdout.isatty() or "COLUMNS" in os.environ):
+        return max(shutil.get_terminal_size((120, 40)).columns, _LEAST_WIDTH)
+    return _FILE_WIDTH
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Progress | None]:
+    """Show a bar on stderr while the block runs, if stderr is a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn(what), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    # no refresh thread: reading may fork
+    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+        task = bar.add_task(what, total=1.0)
+
+        def advance(share: float) -> None:
+            bar.update(task, completed=share, refresh=True)
+
+        yield advance
+
+
+def _warn(issues: Sequence[Issue]) -> None:
+    """Say on stderr what was damaged; the results list it in full."""
+    for issue in issues:
+        if issue.what not in _HARMLESS:
+            typer.echo(f"htagraph: warning: {issue.file}: {issue.detail} ({issue.count})", err=True)

@@ -1,0 +1,22 @@
+"""``htagraph validate``: what is wrong with traces."""
+
+from __future__ import annotations
+
+import typer
+
+from htagraph.commands.options import Form, Format, Output, Paths, emit, progress, wants_color, width_of
+
+__all__ = ["validate"]
+
+
+def validate(paths: Paths, form: Form = Format.TABLE, output: Output = None) -> None:
+    """What is wrong with these traces, and what can they answer? Exit code 1 if a file cannot be used."""
+    with progress("reading") as advance:
+        from htagraph.validation import validate as validated
+
+        report = validated(paths, progress=advance)
+    from htagraph.render import render_validation
+
+    emit(render_validation(report, form.value, width=width_of(output), color=wants_color(output)), output)
+    if not report.usable:
+        raise typer.Exit(1)

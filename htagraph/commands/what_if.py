@@ -1,0 +1,243 @@
+"""``htagraph what-if``: how fast the job would be if something were different."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, read, show
+from htagraph.commands.words import category_words, time_text
+from htagraph.scenario_text import CHANGES, Change
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.outcome import Outcome
+    from htagraph.report import Report
+    from htagraph.scenario import Scenario
+
+__all__ = ["WhatIfCommand", "report", "what_if"]
+
+_GIVEN = "htagraph.changes"
+_SMALL = 0.005  # of a speedup: what is nearer to 1 is no change
+
+
+class WhatIfCommand(TyperCommand):
+    """A command that remembers the changes in the order of the command line, which values by option would lose."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # click's context
+        """Parse as every command does, and note each change's option and text."""
+        args = _with_values(args)
+        given, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        texts = {name: iter(values) for name, values in given.items() if isinstance(values, list)}
+        names = [str(param.name) for param in order]
+        ctx.meta[_GIVEN] = [(_OPTIONS[name], next(texts.get(name, iter(())), "")) for name in names if name in _OPTIONS]
+        return super().parse_args(ctx, args)
+
+
+def _with_values(args: list[str]) -> list[str]:
+    """Give options whose value is optional an empty one: what follows them is a path."""
+    end = args.index("--") if "--" in args else len(args)
+    bare = {f"--{option}" for option, form in CHANGES.items() if form.value == "optional"}
+    return [f"{arg}=" if arg in bare else arg for arg in args[:end]] + args[end:]
+
+
+def _with_changes(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes an option per change besides its own."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())
+
+    @wraps(command)
+    def extended(**given: Any) -> None:  # noqa: ANN401 - the options' values
+        command(**{parameter.name: given[parameter.name] for parameter in own})
+
+    parameters = [*own, *map(_parameter, _OPTIONS)]
+    extended.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] # what typer reads
+    extended.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return extended
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    form = CHANGES[_OPTIONS[name]]
+    metavar = f"[={form.metavar}]" if form.value == "optional" else form.metavar
+    settings: dict[str, Any] = {"help": form.help, "rich_help_panel": _PANEL, "show_default": False}
+    is_flag = form.value == "none"
+    option = typer.Option(f"--{_OPTIONS[name]}", metavar=None if is_flag else metavar, **settings)
+    annotation: Any = Annotated[bool, option] if is_flag else Annotated[list[str] | None, option]
+    default = False if is_flag else None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+_OPTIONS = {f"change_{option.replace('-', '_')}": option for option in CHANGES}
+"""Options by the name of their parameter."""
+_PANEL = "Changes, applied in the order given; each may be repeated"
+
+
+@_with_changes
+def what_if(  # noqa: PLR0913 - one argument per option
+    ctx: typer.Context,
+    paths: Paths,
+    *,
+    ranks: Ranks = None,
+    steps: Steps = None,
+    top: Top = 5,
+    form: Form = Format.TABLE,
+    output: Output = None,
+) -> None:
+    """How fast would the job be if …? Changes apply in the order given; each option may be repeated.
+
+    CRITERIA are key=value pairs separated by commas; keys: kind, name, op, rank, stream, step; name and op are globs.
+
+    A value that holds a comma, a key and = is put into double quotes. No matter for colons: what counts is the last.
+
+    Example: htagraph what-if traces/ --scale 'name=*gemm*,rank=0-3:0.5' --network 0.5 --perfect-overlap
+    """
+    changes = [_read_change(option, text) for option, text in ctx.meta[_GIVEN]]
+    if not changes:
+        msg = f"give at least one change: {', '.join(f'--{option}' for option in CHANGES)}"
+        raise typer.BadParameter(msg, ctx=ctx, param_hint="CHANGES")
+    texts = [f"--{option} {text}".rstrip() for option, text in ctx.meta[_GIVEN]]
+    graph = read(paths, ranks, steps)
+    from htagraph.analyses.what_if import what_if as scenario_of
+
+    scenarios = [scenario_of(graph)]
+    for change in changes:
+        scenarios.append(change.apply(scenarios[-1]))
+    show(report(scenarios, texts, top=top), form, output)
+
+
+def _read_change(option: str, text: str) -> Change:
+    try:
+        return CHANGES[option].read(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
+
+
+def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5) -> Report:
+    """Return the report on changes.
+
+    Args:
+        scenarios: that without any change, and that after each change.
+        texts: the changes in words.
+        top: kernels of the critical path named.
+    """
+    from htagraph.report import report_on
+
+    outcomes = [scenario.run() for scenario in scenarios]
+    before, after = outcomes[0], outcomes[-1]
+    bounds = _bounds(before, after, top)
+    tables = {
+        "prediction": _prediction(after),
+        "changes": _changes(outcomes, texts),
+        "step_times": after.step_times(),
+        "bounds": bounds,
+    }
+    brief = tables | {"step_times": _by_step(tables["step_times"])}
+    brief |= {f"bounds_{group}": rows.drop(columns="group").rename(columns={"key": group})
+              for group, rows in bounds.groupby("group", sort=False)}  # fmt: skip
+    del brief["bounds"]
+    if len(texts) == 1:
+        del brief["changes"]
+    notes = list(after.notes)
+    return report_on(
+        before.baseline, "what-if", tables, [*_sentences(after, bounds), *(f"Note: {each}" for each in notes)],
+        figures={"notes": notes}, brief=brief,
+    )  # fmt: skip
+
+
+def _prediction(after: Outcome) -> pd.DataFrame:
+    import pandas as pd
+
+    row: dict[str, Any] = {
+        "baseline_us": after.baseline_ns / 1000,
+        "predicted_us": after.makespan_ns / 1000,
+        "saved_us": after.saved_ns / 1000,
+        "speedup": after.speedup,
+        "low": after.low,
+        "high": after.high,
+        "baseline_step_us": after.baseline_mean_step_ns / 1000,
+        "predicted_step_us": after.mean_step_ns / 1000,
+    }
+    if after.state.jitter:
+        row |= {"p50_us": after.p50_ns / 1000, "p99_us": after.p99_ns / 1000}
+    return pd.DataFrame([row])
+
+
+def _changes(outcomes: Sequence[Outcome], texts: Sequence[str]) -> pd.DataFrame:
+    """Return what each change adds to those before it."""
+    import pandas as pd
+
+    rows = [
+        (text, new.makespan_ns / 1000, (old.makespan_ns - new.makespan_ns) / 1000, new.speedup)
+        for text, old, new in zip(texts, outcomes, outcomes[1:], strict=False)
+    ]
+    return pd.DataFrame(rows, columns=["change", "predicted_us", "saved_us", "speedup"])
+
+
+def _by_step(times: pd.DataFrame) -> pd.DataFrame:
+    """Return from when to when each step took on all ranks together."""
+    ends = times.groupby("step", as_index=False).agg(
+        start=("start_us", "min"), end=("end_us", "max"), new_start=("predicted_start_us", "min"),
+        new_end=("predicted_end_us", "max"),
+    )  # fmt: skip
+    table = ends[["step"]].copy()
+    table["recorded_us"], table["predicted_us"] = ends["end"] - ends["start"], ends["new_end"] - ends["new_start"]
+    table["speedup"] = table["recorded_us"] / table["predicted_us"]
+    return table
+
+
+def _bounds(before: Outcome, after: Outcome, top: int) -> pd.DataFrame:
+    """Return the critical path's shares before and after: by category, rank and kernel."""
+    import pandas as pd
+
+    paths = [outcome.critical_path().summary() for outcome in (before, after)]
+    tables = []
+    for group in ("category", "rank", "kernel"):
+        old, new = (path[path["group"] == group].set_index("key")[["time_us", "share_percent"]] for path in paths)
+        both = old.add_prefix("before_").join(new.add_prefix("after_"), how="outer").fillna(0.0)
+        both = both.drop(index="none", errors="ignore").sort_values("after_time_us", ascending=False).head(top)
+        tables.append(both.rename_axis("key").reset_index().assign(group=group))
+    columns = ["group", "key", "before_time_us", "after_time_us", "before_share_percent", "after_share_percent"]
+    return pd.concat(tables, ignore_index=True)[columns]
+
+
+def _sentences(after: Outcome, bounds: pd.DataFrame) -> list[str]:
+    return [_gain(after), *_noise(after), *_bound(after, bounds)]
+
+
+def _gain(after: Outcome) -> str:
+    old, new = time_text(after.baseline_ns / 1000), time_text(after.makespan_ns / 1000)
+    if abs(after.speedup - 1) < _SMALL:
+        return f"The job would take as long as before ({new}, not {old}): what was changed is not what is waited for."
+    word = "as fast" if after.speedup >= 1 else "as fast, that is slower"
+    said = f"The job would take {new} instead of {old}: {after.speedup:.2f} times {word}"
+    low, high = f"{after.low:.2f}", f"{after.high:.2f}"
+    if low == high:
+        return f"{said}; pauses that nothing explains do not matter to that."
+    return f"{said}, between {low} and {high} as pauses that nothing explains stay or vanish."
+
+
+def _noise(after: Outcome) -> list[str]:
+    if not after.state.jitter:
+        return []
+    low, high = time_text(after.p50_ns / 1000), time_text(after.p99_ns / 1000)
+    return [f"With the noise, half the runs take less than {low}, and 99 % less than {high}."]
+
+
+def _bound(after: Outcome, bounds: pd.DataFrame) -> list[str]:
+    """Say what bounds the job before and after."""
+    by = bounds[bounds["group"] == "category"]
+    if not len(by):
+        return []
+    was, now = (by.iloc[int(by[f"{when}_share_percent"].to_numpy().argmax())] for when in ("before", "after"))
+    ranks = bounds[bounds["group"] == "rank"]
+    where = f", mostly on rank {ranks.iloc[0]['key']}" if len(after.baseline.ranks) > 1 and len(ranks) else ""
+    share = f"{now['after_share_percent']:.0f} % of the critical path{where}"
+    name, before = category_words(str(now["key"])), category_words(str(was["key"]))
+    if name == before:
+        return [f"It would still be bound by {name}: {share}."]
+    return [f"It would then be bound by {name} ({share}) instead of {before}."]

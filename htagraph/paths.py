@@ -1,0 +1,400 @@
+"""Paths through the graph against time: what each moment waited for, and for that what, as segments that add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.attribution import label_of, module_of, names_of, operator_of
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.naming import short_name
+from htagraph.selection import Selection
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pandas.api.extensions import ExtensionArray
+
+__all__ = ["CATEGORIES", "CriticalPath", "Segments", "Way", "path_to", "segments_of", "ways_beside"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+CATEGORIES = (
+    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap",
+)  # fmt: skip
+"""What the time of a segment was spent on; defined at `CriticalPath.to_frame`."""
+
+_OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
+    ActivityKind.LAUNCH: "launch", ActivityKind.RUNTIME: "launch", ActivityKind.RECORD: "launch",
+    ActivityKind.WAIT: "launch", ActivityKind.SYNC: "sync", ActivityKind.HOST_COMMUNICATION: "communication",
+    ActivityKind.COMPUTATION: "computation", ActivityKind.COMMUNICATION: "communication",
+    ActivityKind.MEMORY: "memory", ActivityKind.DEVICE_OTHER: "waiting",
+}  # fmt: skip
+"""Of the own work (BODY) of an activity, by its kind."""
+_OF_EDGE: dict[Any, str] = dict.fromkeys(EdgeKind, "waiting") | {
+    EdgeKind.HOST_ORDER: "host", EdgeKind.LAUNCH: "launch", EdgeKind.GRAPH: "launch", EdgeKind.HOST_SYNC: "sync",
+    EdgeKind.MEMCPY_SYNC: "sync", EdgeKind.COLLECTIVE: "communication", EdgeKind.P2P: "communication",
+    EdgeKind.DATALOADER: "data_loading",
+}  # fmt: skip
+"""Of the lag of any other edge, by its kind."""
+_OF_GAP: dict[Any, str] = dict.fromkeys(GapKind, "gap") | {
+    GapKind.HOST_UNTRACED: "host",
+    GapKind.DATA_WAIT: "data_loading",
+}
+_NEAR = dict.fromkeys(("slack_us", "start_us", "end_us", "work_us"), "float64") | {
+    "rank": "int64", "edge": "str", "leaves": "int64", "returns": "int64", "main": "str",
+}  # fmt: skip
+_NO_EDGE = -1
+_GAP = 64  # added to the code of a gap's kind where it stands beside those of edges
+_IN_KERNEL = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Stretches of a path in the order of time, none of length 0; each begins where the one before it ended."""
+
+    start: npt.NDArray[np.int64]
+    """ns on the common clock."""
+    length: npt.NDArray[np.int64]
+    """ns, positive."""
+    activity: npt.NDArray[np.int64]
+    """Whose time it is: the owner of the edge, else the activity that it leads to."""
+    place: npt.NDArray[np.int64]
+    """The activity whose rank and lane the segment is on: the one that it leads to, or that led to a JOIN."""
+    target: npt.NDArray[np.int64]
+    """The activity whose start or end it leads to."""
+    region: npt.NDArray[np.int64]
+    """The activity to ask for operator and module; -1 for host time that is in no annotation."""
+    edge: npt.NDArray[np.int8]
+    """EdgeKind; -1 at the head, where nothing precedes."""
+    gap: npt.NDArray[np.int8]
+    """GapKind; NONE for the edge's lag."""
+    category: npt.NDArray[np.int8]
+    """Index into CATEGORIES."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalPath:
+    """The chain of activities and waits that determined when the window ended: nothing else was waited for.
+
+    Made by `htagraph.critical_path`. The segments tile the window: their lengths sum to the makespan to the ns.
+    """
+
+    graph: DependencyGraph
+    window: tuple[int, int]
+    """Where it begins and ends, ns on the common clock."""
+    ends: npt.NDArray[np.int64]
+    """The vertices of which the latest ends the window."""
+    vertices: npt.NDArray[np.int64]
+    """The path's vertices, the first at or before the window's begin."""
+    edges: npt.NDArray[np.int64]
+    """The edge to each of them but the first."""
+
+    def __repr__(self) -> str:
+        return f"CriticalPath({self.makespan_ns / 1000:,.3f} µs, {len(self.segments):,} segments)"
+
+    @property
+    def makespan_ns(self) -> int:
+        """The length of the window and of the path, ns."""
+        return self.window[1] - self.window[0]
+
+    @cached_property
+    def segments(self) -> Segments:
+        """The path's stretches, as arrays."""
+        return segments_of(self.graph, self.vertices, self.edges, self.window[0])
+
+    @property
+    def activities(self) -> Selection:
+        """The activities whose time is on the path."""
+        return Selection(self.graph, np.unique(self.segments.activity))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the path: one row per segment, in the order of time.
+
+        Each edge of the path gives up to two segments: its lag (``gap`` is empty), and the gap between what it allowed
+        and what was recorded. ``category`` is what the time was spent on:
+
+        - ``computation``, ``memory``, ``communication``: device work of this kind; of matched collectives, and those on
+          host threads, the transfer after the last rank had arrived.
+        - ``host``: own time of operators and Python frames, and host code between them that the trace does not show.
+        - ``launch``: own time of runtime calls that do not block, and the time from a launch to its work.
+        - ``sync``: a call that blocks, beyond the work that it waited for.
+        - ``waiting``: the least pause that a stream, an event, a full queue or another thread makes; a user's lag.
+        - ``data_loading``: waiting for the data loader.
+        - ``gap``: what no dependency in the graph explains.
+
+        Returns:
+            ``start_us`` (float64, since the job's first activity, common clock), ``duration_us`` (float64), ``rank``
+            (int64), ``lane`` (str), ``activity`` (int64: whose time it is), ``name`` and ``kind`` (str: of it),
+            ``edge`` (str: `EdgeKind`; empty at the head), ``gap`` (str: `GapKind` or empty), ``category`` (str),
+            ``operator`` and ``module`` (str: see `htagraph.attribution`; empty for none), ``before`` (str: name of the
+            activity whose start or end the segment leads to), ``hop`` (bool: the path comes from another rank).
+        """
+        import pandas as pd
+
+        graph, parts = self.graph, self.segments
+        acts, rank = graph.activities, self.graph.activities.rank[parts.place].astype(np.int64)
+        lanes = np.array([*(lane.label for lane in graph.lanes), ""], object)
+        return pd.DataFrame({
+            "start_us": (parts.start - graph.origin_ns) / 1000,
+            "duration_us": parts.length / 1000,
+            "rank": rank,
+            "lane": pd.array(lanes[acts.lane[parts.place]], dtype="str"),
+            "activity": parts.activity,
+            "name": names_of(graph, parts.activity),
+            "kind": _words(ActivityKind, acts.kind[parts.activity]),
+            "edge": _words(EdgeKind, parts.edge),
+            "gap": _words(GapKind, np.where(parts.gap == GapKind.NONE, _NO_EDGE, parts.gap)),
+            "category": pd.array(np.array(CATEGORIES, object)[parts.category], dtype="str"),
+            "operator": names_of(graph, operator_of(graph, parts.region)),
+            "module": names_of(graph, module_of(graph, parts.region)),
+            "before": names_of(graph, parts.target),
+            "hop": np.diff(rank, prepend=rank[:1]) != 0,
+        })  # fmt: skip
+
+    def summary(self) -> pd.DataFrame:
+        """Return how the makespan divides by rank, category, cause, operator, kernel and module.
+
+        Returns:
+            One row per ``group`` and ``key`` (str), the largest first: ``time_us``, ``share_percent`` (of the
+            makespan), ``count`` (int64 segments). The times of each group sum to the makespan. Groups: ``rank``,
+            ``category``, ``edge`` (an edge's kind, of gaps the gap's), ``operator``, ``kernel`` (short name; all that
+            is no device work is one row), ``module``.
+
+        Example:
+            >>> import htagraph as hg
+            >>> path = hg.critical_path(hg.load("data/demo"))
+            >>> shares = path.summary().groupby("group")["share_percent"].sum()
+            >>> shares.round(6).unique().tolist()
+            [100.0]
+        """
+        import pandas as pd
+
+        rows = []
+        for group, (codes, word) in self._groups().items():
+            found, inverse, count = np.unique(codes, return_inverse=True, return_counts=True)
+            time = np.bincount(inverse, self.segments.length, len(found))  # exact: sums of ns below 2^53
+            keys: dict[str, tuple[float, int]] = {}  # kernels may share a short name
+            for code, lasted, many in zip(found.tolist(), time.tolist(), count.tolist(), strict=True):
+                before = keys.get(word(code), (0.0, 0))
+                keys[word(code)] = before[0] + lasted, before[1] + many
+            rows += [(group, key, *both) for key, both in sorted(keys.items(), key=lambda item: -item[1][0])]
+        table = pd.DataFrame(rows, columns=["group", "key", "time_ns", "count"])
+        table["time_us"] = table["time_ns"].astype(float) / 1000
+        table["share_percent"] = table["time_ns"] / max(self.makespan_ns, 1) * 100
+        return table.astype({"group": "str", "key": "str"})[["group", "key", "time_us", "share_percent", "count"]]
+
+    def _groups(self) -> dict[str, tuple[Array, Any]]:
+        """Return for each group of the summary the code of each segment and what gives a code's word."""
+        graph, parts = self.graph, self.segments
+        acts = graph.activities
+        in_kernel = acts.on_device[parts.activity] & np.isin(parts.category, _IN_KERNEL)
+        kernel = np.where(in_kernel, acts.name[parts.activity], -1)
+        cause = np.where(parts.gap == GapKind.NONE, parts.edge, _GAP + parts.gap)
+        name = np.array([*graph.names, "none"], object)
+        above = {"operator": operator_of(graph, parts.region), "module": module_of(graph, parts.region)}
+        by_name = {group: (np.where(each < 0, -1, acts.name[each]), name.__getitem__) for group, each in above.items()}
+        return {
+            "rank": (acts.rank[parts.place], str),
+            "category": (parts.category, CATEGORIES.__getitem__),
+            "edge": (cause, _cause),
+            "operator": by_name["operator"],
+            "kernel": (kernel, lambda code: short_name(graph.names[code]) if code >= 0 else "none"),
+            "module": by_name["module"],
+        }
+
+    def hops(self) -> pd.DataFrame:
+        """Return where the path goes from one rank to another: there one rank waited for the other.
+
+        Returns:
+            One row per hop in the order of time: ``at_us`` (float64, since the job's first activity), ``from_rank``,
+            ``to_rank`` (int64), ``edge`` (str), ``from_activity`` (int64: the one that came last), ``to_activity``
+            (int64: the one that waited), ``name`` (str: of it), ``waited_us`` (float64: for how long it had been
+            under way, 0 if it began then).
+        """
+        import pandas as pd
+
+        graph = self.graph
+        acts = graph.activities
+        on_rank = np.flatnonzero(acts.rank[self.vertices >> 1] >= 0)  # JOINs are between ranks
+        rank = acts.rank[self.vertices[on_rank] >> 1].astype(np.int64)
+        at = np.flatnonzero(rank[1:] != rank[:-1])
+        come, go = self.vertices[on_rank[at]], self.vertices[on_rank[at + 1]]
+        into = self.edges[on_rank[at + 1] - 1]
+        moment = graph.time[graph.edges.source[into]]
+        waited = np.where(go & 1, moment - graph.time[go & ~1], 0)
+        return pd.DataFrame({
+            "at_us": (moment - graph.origin_ns) / 1000,
+            "from_rank": rank[at],
+            "to_rank": rank[at + 1],
+            "edge": _words(EdgeKind, graph.edges.kind[into]),
+            "from_activity": come >> 1,
+            "to_activity": go >> 1,
+            "name": names_of(graph, go >> 1),
+            "waited_us": np.maximum(0, waited) / 1000,
+        })  # fmt: skip
+
+    def near(self, count: int = 5, *, least_percent: float = 0.01) -> pd.DataFrame:
+        """Return the next-longest ways: what would be critical if the critical path became faster.
+
+        A way leaves the critical path, or begins where nothing precedes, goes by activities that are not on it, and
+        comes back to it, or ends at another end of the window. It follows what each moment waited for. Of ways that
+        run together before they come back, only the one with the least slack counts.
+
+        Args:
+            count: how many at most.
+            least_percent: ways with less work than this share of the makespan do not count, nor those with none.
+
+        Returns:
+            One row per way, the least slack first: ``slack_us`` (float64: how much longer the way may get before it is
+            critical), ``start_us``, ``end_us`` (float64, since the job's first activity: where it leaves and where it
+            comes back), ``work_us`` (float64: work on it), ``rank`` (int64: where it comes back from), ``edge`` (str:
+            by which kind of edge; empty where it ends the window), ``leaves``, ``returns`` (int64: the activities of
+            the critical path there; -1 where there is none) and ``main`` (str: its three longest activities).
+        """
+        import pandas as pd
+
+        ways = ways_beside(self, count, int(self.makespan_ns * least_percent / 100))
+        return pd.DataFrame([_way_row(self, way) for way in ways], columns=[*_NEAR]).astype(_NEAR)
+
+
+def path_to(graph: DependencyGraph, ends: Array, start: int) -> CriticalPath:
+    """Return the path from the moment `start` to the latest of the vertices `ends`; without any, the empty path."""
+    from htagraph import traverse  # numba takes a moment to load
+
+    if not len(ends):
+        nothing = np.zeros(0, np.int64)
+        return CriticalPath(graph, (start, start), nothing, nothing, nothing)
+    before = graph.binding
+    last = int(ends[np.argmax(graph.time[ends])])
+    vertices = traverse.walk_back(before, graph.edges.source, graph.time, last, start)
+    return CriticalPath(graph, (start, int(graph.time[last])), ends, vertices, before[vertices[1:]].astype(np.int64))
+
+
+def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int) -> Segments:
+    """Return the stretches of a path from the moment `start` on.
+
+    Where a lag is negative (a call returned before what it waited for had ended, by the clock of the device), what
+    comes before is cut short there.
+
+    Args:
+        graph: the job.
+        vertices: of the path.
+        into: the edge to each of them but the first.
+        start: what lies before is cut off; what lies between it and the first vertex is the path's head.
+    """
+    edges, time = graph.edges, graph.time[vertices]
+    bounds = np.full(2 * len(vertices), start, np.int64)
+    bounds[1::2], bounds[2::2] = time, time[:-1] + edges.lag[into]
+    bounds = np.minimum.accumulate(np.maximum(bounds, start)[::-1])[::-1]
+    keep = np.flatnonzero(np.diff(bounds))
+    edge = np.concatenate(([_NO_EDGE], np.repeat(into, 2)))[keep]
+    into_vertex, known = vertices[(keep + 1) // 2], edge >= 0
+    target, owner, kind = into_vertex >> 1, np.full(len(keep), -1, np.int64), np.full(len(keep), _NO_EDGE, np.int8)
+    owner[known], kind[known] = edges.activity[edge[known]], edges.kind[edge[known]]
+    gap = np.where(keep % 2, GapKind.NONE, graph.gap_kind[into_vertex]).astype(np.int8)
+    activity = np.where(owner >= 0, owner, target)
+    return Segments(
+        start=bounds[keep], length=np.diff(bounds)[keep], activity=activity,
+        place=_places(graph, target), target=target,
+        region=np.where(kind == EdgeKind.HOST_ORDER, owner, activity),
+        edge=kind, gap=gap, category=_categories(graph, activity, kind, gap),
+    )  # fmt: skip
+
+
+def _places(graph: DependencyGraph, target: Array) -> Array:
+    """Return the targets, but for JOINs the target before."""
+    is_join = graph.activities.kind[target] == ActivityKind.JOIN
+    return target[np.maximum.accumulate(np.where(is_join, 0, np.arange(len(target))))]
+
+
+def _categories(graph: DependencyGraph, activity: Array, edge: Array, gap: Array) -> npt.NDArray[np.int8]:
+    tables = (_OF_KIND, _OF_EDGE, _OF_GAP)
+    body, lag, rest = (np.array([CATEGORIES.index(each[kind]) for kind in sorted(each)], np.int8) for each in tables)
+    spent = np.where(edge == EdgeKind.BODY, body[graph.activities.kind[activity]], lag[edge])
+    return np.where(gap == GapKind.NONE, spent, rest[gap])
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way beside the critical path, as `CriticalPath.near` defines it."""
+
+    vertices: Array
+    """In the order of time; where it leaves the path, the first is the path's."""
+    into: Array
+    """The edge to each of them but the first, and the one that leads back to the path, if any."""
+    slack: int
+    """By how many ns longer it may get before it is critical."""
+    returns: int
+    """The path's vertex; -1 for an end of the window."""
+
+
+def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
+    """Return at most `count` ways beside a critical path with at least `least` ns of work, the least slack first."""
+    from htagraph import traverse
+
+    graph, edges, (start, end) = path.graph, path.graph.edges, path.window
+    time, before = graph.time, graph.binding.copy()
+    weight = np.append(_work(graph), 0)[before]  # of -1 nothing
+    on_path = np.zeros(graph.vertex_count, np.bool_)
+    on_path[path.vertices] = True
+    back = (on_path & (time > start))[edges.target]
+    back[path.edges] = False
+    merging, ending = np.flatnonzero(back), path.ends[~on_path[path.ends]]
+    late = (time - graph.gap)[edges.target[merging]] - time[edges.source[merging]] - edges.lag[merging]
+    slack = np.concatenate((late, end - time[ending]))
+    order = np.argsort(slack, kind="stable")
+    candidates = np.concatenate((edges.source[merging], ending))[order].astype(np.int64)
+    own = np.concatenate((_work(graph)[merging], np.zeros(len(ending), np.int64)))[order]
+    edge = np.concatenate((merging, np.full(len(ending), _NO_EDGE)))[order]
+    before[on_path | (time <= start)] = _NO_EDGE
+    ways = []
+    for i in traverse.detours(before, edges.source, weight, on_path, candidates, own, max(least, 1), count):
+        vertices = traverse.walk_back(before, edges.source, time, int(candidates[i]), start)
+        into = np.concatenate((before[vertices[1:]], edge[i : i + 1][edge[i : i + 1] >= 0]))
+        returns = int(edges.target[edge[i]]) if edge[i] >= 0 else -1
+        ways.append(Way(vertices, into.astype(np.int64), int(slack[order[i]]), returns))
+    return ways
+
+
+def _work(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return the lag of each edge whose lag is somebody's work, else 0, ns."""
+    return np.where(graph.edges.activity >= 0, graph.edges.lag, 0)
+
+
+def _way_row(path: CriticalPath, way: Way) -> tuple[Any, ...]:
+    """Return a row of `CriticalPath.near`."""
+    graph, edges, time = path.graph, path.graph.edges, path.graph.time
+    first, last = int(way.vertices[0]), int(way.vertices[-1])
+    owned = way.into[edges.activity[way.into] >= 0]
+    name, work = graph.activities.name[edges.activity[owned]], edges.lag[owned]
+    found, which, inverse = np.unique(name, return_index=True, return_inverse=True)
+    total = np.bincount(inverse, work, len(found))
+    longest = [(label_of(graph, int(edges.activity[owned[which[i]]])), total[i]) for i in np.argsort(-total)[:3]]
+    ranks = graph.activities.rank[way.vertices >> 1]
+    begin, end = max(int(time[first]), path.window[0]), time[way.returns if way.returns >= 0 else last]
+    return (
+        way.slack / 1000, (begin - graph.origin_ns) / 1000, (end - graph.origin_ns) / 1000, work.sum() / 1000,
+        int(ranks[ranks >= 0][-1]) if (ranks >= 0).any() else -1,
+        EdgeKind(edges.kind[way.into[-1]]).label if way.returns >= 0 else "",
+        first >> 1 if first in path.vertices else -1, way.returns >> 1,
+        ", ".join(f"{label} {lasted / 1000:,.1f} µs" for label, lasted in longest),
+    )  # fmt: skip
+
+
+def _cause(code: int) -> str:
+    return GapKind(code - _GAP).label if code >= _GAP else EdgeKind(code).label
+
+
+def _words(kinds: type[ActivityKind | EdgeKind | GapKind], codes: Array) -> ExtensionArray:
+    """Return the words of codes as text, empty for -1."""
+    import pandas as pd
+
+    return pd.array(np.array([*(kind.label for kind in kinds), ""], object)[codes], dtype="str")

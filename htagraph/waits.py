@@ -1,0 +1,165 @@
+"""Who waited for whom in each collective, how long the transfer took, and at which bandwidth: exact, in ns.
+
+Each member of a collective is one activity: a kernel on a stream, or a collective on a host thread. Its duration is
+split into wait (until the last arrival that its end had to wait for), pure transfer (the least that any member of its
+class needed from there) and excess (the rest).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind, EdgeKind
+
+__all__ = ["Waits", "bus_factor", "waits_of"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_MEETINGS = (EdgeKind.COLLECTIVE, EdgeKind.P2P)
+_COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
+
+
+@dataclass(frozen=True, eq=False)
+class Waits:
+    """One row per part of a collective: first those of matched ones, by (collective, rank), then all others."""
+
+    activity: npt.NDArray[np.int64]
+    collective: npt.NDArray[np.int64]
+    """Index into the columns of `DependencyGraph.matches`; -1 for what was not matched."""
+    rank: npt.NDArray[np.int64]
+    arrival: npt.NDArray[np.int64]
+    """When it began, on the common clock, ns."""
+    wait: npt.NDArray[np.int64]
+    """Until the last arrival that its end waited for, ns."""
+    pure: npt.NDArray[np.int64]
+    """The shortest transfer of its class (group, operation, bytes), ns."""
+    excess: npt.NDArray[np.int64]
+    """ns; wait + pure + excess is the activity's duration."""
+    late: npt.NDArray[np.int64]
+    """The activity whose arrival came last of those it waited for: itself if that was its own; -1 if unmatched."""
+    bytes: npt.NDArray[np.int64]
+    """-1 where unknown."""
+    size: npt.NDArray[np.int64]
+    """Members present."""
+
+    def __len__(self) -> int:
+        return len(self.activity)
+
+    @property
+    def transfer(self) -> npt.NDArray[np.int64]:
+        """What is no wait, ns."""
+        return self.pure + self.excess
+
+
+def waits_of(graph: DependencyGraph) -> Waits:
+    """Return the wait, transfer and excess of every part of a collective in the graph.
+
+    A member waits for the JOIN on which its end hangs. What was not matched has no wait that is known: its duration is
+    transfer and excess, by the shortest of its name and bytes on any rank.
+    """
+    acts, matches = graph.activities, graph.matches
+    none = np.zeros(0, np.int64)
+    matched, collective, bytes_ = none, none, none
+    if matches is not None:
+        order = np.lexsort((acts.rank[matches.activity], matches.collective))
+        matched = matches.activity[order].astype(np.int64)
+        collective, bytes_ = matches.collective[order].astype(np.int64), matches.bytes[order].astype(np.int64)
+    alone = np.setdiff1d(np.flatnonzero(np.isin(acts.kind, _COMMUNICATION)), matched)
+    alone = _without_nested(graph, alone)
+    activity = np.concatenate([matched, alone])
+    collective = np.concatenate([collective, np.full(len(alone), -1)])
+    bytes_ = np.concatenate([bytes_, np.full(len(alone), -1)])
+    arrival = graph.time[2 * activity]
+    duration = graph.time[2 * activity + 1] - arrival
+    join, late = _joins(graph, activity)
+    wait = np.where(late >= 0, np.clip(join - arrival, 0, duration), 0)
+    late = np.where((wait == 0) & (collective >= 0), activity, late)
+    transfer = duration - wait
+    pure = _least(_classes(graph, activity, collective, bytes_), transfer)
+    size = np.ones(len(activity), np.int64)
+    if len(matched):
+        size[: len(matched)] = np.bincount(collective[: len(matched)])[collective[: len(matched)]]
+    return Waits(
+        activity, collective, acts.rank[activity].astype(np.int64), arrival, wait, pure, transfer - pure, late, bytes_,
+        size,
+    )  # fmt: skip
+
+
+def bus_factor(op: str, size: int) -> float:
+    """Return by what the algorithm bandwidth is multiplied to get the bus bandwidth, as in NCCL's tests.
+
+    Example:
+        >>> bus_factor("all_reduce", 4), bus_factor("all_gather", 4), bus_factor("broadcast", 4)
+        (1.5, 0.75, 1.0)
+    """
+    if size < 2:
+        return 1.0
+    share = (size - 1) / size
+    shares = {"all_reduce": 2 * share, "all_gather": share, "reduce_scatter": share, "all_to_all": share}
+    return shares.get(op, 1.0)
+
+
+def _without_nested(graph: DependencyGraph, activity: Array) -> Array:
+    """Return the activities that do not lie inside another collective of their thread."""
+    acts = graph.activities
+    parent = acts.parent[activity]
+    inside = (parent >= 0) & np.isin(acts.kind[np.maximum(parent, 0)], _COMMUNICATION)
+    return activity[~inside]
+
+
+def _joins(graph: DependencyGraph, activity: Array) -> tuple[Array, Array]:
+    """Return (the moment of the JOIN on which each end hangs, the activity that arrived last there or -1)."""
+    edges, time = graph.edges, graph.time
+    meets = np.flatnonzero(np.isin(edges.kind, _MEETINGS))
+    last = _last_arrivals(graph, meets)
+    moment = np.full(graph.vertex_count, np.iinfo(np.int64).min)
+    late = np.full(graph.vertex_count, -1, np.int64)
+    leaving = meets[edges.target[meets] % 2 == 1]
+    leaving = leaving[np.argsort(time[edges.source[leaving]], kind="stable")]  # of several JOINs the last counts
+    moment[edges.target[leaving]] = time[edges.source[leaving]]
+    late[edges.target[leaving]] = last[edges.source[leaving]]
+    return moment[2 * activity + 1], late[2 * activity + 1]
+
+
+def _last_arrivals(graph: DependencyGraph, meets: Array) -> Array:
+    """Return per vertex that is a JOIN the activity whose arrival came last, through chains of JOINs; else -1."""
+    edges, time, kind = graph.edges, graph.time, graph.activities.kind
+    source, target = edges.source[meets], edges.target[meets]
+    arriving = kind[target // 2] == ActivityKind.JOIN
+    source, target = source[arriving], target[arriving]
+    order = np.lexsort((-source, time[source], target))  # of equals the first activity
+    before = np.arange(graph.vertex_count)
+    before[target[order]] = source[order]
+    joins = np.unique(target)
+    at = before[joins]
+    while True:
+        further = before[at]
+        if np.array_equal(further, at):
+            break
+        at = further
+    last = np.full(graph.vertex_count, -1, np.int64)
+    last[joins] = at // 2
+    return last
+
+
+def _classes(graph: DependencyGraph, activity: Array, collective: Array, bytes_: Array) -> Array:
+    """Return a number per class whose transfers could be equally short: (group, operation, bytes), else name."""
+    matches = graph.matches
+    label = -1 - graph.activities.name[activity].astype(np.int64)
+    known = collective >= 0
+    if matches is not None and known.any():
+        numbers: dict[tuple[str, str], int] = {}
+        kinds = [numbers.setdefault(key, len(numbers)) for key in zip(matches.group, matches.op, strict=True)]
+        label[known] = np.array(kinds, np.int64)[collective[known]]
+    return np.unique(np.stack([label, bytes_], axis=1), axis=0, return_inverse=True)[1].ravel()
+
+
+def _least(number: Array, values: Array) -> npt.NDArray[np.int64]:
+    """Return for each row the least value of its class."""
+    least = np.full(int(number.max()) + 1 if len(number) else 0, np.iinfo(np.int64).max)
+    np.minimum.at(least, number, values)
+    return least[number]

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import htagraph as hg
+from htagraph.analyses.stragglers import Stragglers, stragglers
+from htagraph.blame import CAUSES
+from htagraph.graph import DependencyGraph
+from htagraph.simulate import Job, SlowRank, simulate
+from tests.reach import DATA, DATASETS, SHARED, graph_of, label
+from tests.strategies import COMPUTE, kernel, launch, load
+from tests.test_waits import MADE, made
+
+DEVICE = Job(ranks=4, steps=3, layers=3, seed=11)
+HOST = Job(
+    ranks=4,
+    steps=3,
+    layers=3,
+    kernel_us=6.0,
+    host_us_per_op=12.0,
+    python_us=15.0,
+    layer_mb=1.0,
+    optimizer="loop",
+    seed=12,
+)
+LOADER = Job(ranks=4, steps=4, layers=2, kernel_us=30.0, loader_us=3000.0, seed=13)
+MESH = Job(ranks=8, steps=3, layers=3, tp=2, kernel_us=80.0, seed=14)
+STAGES = Job(ranks=4, steps=3, layers=8, parallelism="pipeline", microbatches=4, seed=15)
+SLOW = {
+    "kernels": (DEVICE, SlowRank(rank=2, factor=1.1), "kernels"),
+    "one kernel": (DEVICE, SlowRank(rank=0, factor=1.2, name="*gemm*"), "kernels"),
+    "noise": (DEVICE.model_copy(update={"jitter": 0.1, "ranks": 8}), SlowRank(rank=6, factor=1.15), "kernels"),
+    "host": (HOST, SlowRank(rank=1, what="host", factor=1.1), "host"),
+    "loader": (LOADER, SlowRank(rank=3, what="loader", factor=1.3), "data_loading"),
+    "mesh": (MESH, SlowRank(rank=5, factor=1.1), "kernels"),
+    "stages": (STAGES, SlowRank(rank=1, factor=1.15), "kernels"),
+    "no ids": (
+        DEVICE.model_copy(update={"cuda_sync": False, "group_args": False, "clock_offsets_us": (0.0, 300.0, -250.0, 40.0)}),
+        SlowRank(rank=3, factor=1.2), "kernels",
+    ),
+}  # fmt: skip
+
+
+def run(job: Job) -> DependencyGraph:
+    with tempfile.TemporaryDirectory() as folder:
+        simulate(job).write(folder, level=1)
+        return hg.load(folder)
+
+
+def check(found: Stragglers, graph: DependencyGraph) -> None:
+    """Assert what holds of every job."""
+    table, blame = found.to_frame(), found.blame
+    assert table["rank"].tolist() == list(graph.ranks)
+    waits = hg.collectives(graph)
+    total = (waits.loc[waits["matched"], "wait_us"] * 1000).round().astype(np.int64).sum()
+    for column in (table["blamed_us"], table["waits_us"], blame["wait_us"]):
+        assert (column * 1000).round().astype(np.int64).sum() == total == round(found.total_wait_us * 1000)
+    by_rank = blame.groupby("charged_rank")["wait_us"].sum().reindex(graph.ranks, fill_value=0.0)
+    assert np.allclose(by_rank, table["blamed_us"])
+    own = blame.groupby("waiting_rank")["wait_us"].sum().reindex(graph.ranks, fill_value=0.0)
+    assert np.allclose(own, table["waits_us"])
+    assert set(table["cause"]) | set(blame["cause"]) <= set(CAUSES)
+    assert (table["cause_us"] <= table["explained_us"] + 1e-6).all()
+    assert (table["explained_us"] <= table["blamed_us"] + 1e-6).all()
+    assert table["first_guess"].sum() == int(table["explained_us"].gt(0).any())
+    named = blame[blame["activity"] >= 0]
+    assert (graph.activities.rank[named["activity"]] == named["charged_rank"]).all()
+
+
+@pytest.mark.parametrize("case", SLOW)
+def test_the_slow_rank_and_its_cause_are_found(case: str) -> None:
+    job, slow, cause = SLOW[case]
+    graph = run(job.model_copy(update={"slow_ranks": (slow,)}))
+    found = stragglers(graph)
+    check(found, graph)
+    row = found.to_frame().set_index("rank").loc[slow.rank]
+    assert row["first_guess"]
+    assert found.straggler == slow.rank
+    assert row["cause"] == cause
+    assert row["slower_percent"] == pytest.approx(100 * (slow.factor - 1), abs=100 * 1.5 * job.jitter)
+    if slow.name != "*":
+        assert slow.name.strip("*") in row["cause_name"]
+
+
+@pytest.mark.parametrize("case", ["kernels", "noise", "host", "loader", "mesh", "stages"])
+def test_lateness_by_chance_has_no_straggler(case: str) -> None:
+    graph = run(SLOW[case][0])
+    found = stragglers(graph)
+    check(found, graph)
+    assert found.straggler is None
+
+
+def test_a_slow_host_behind_a_busy_device_delays_nobody() -> None:
+    job = DEVICE.model_copy(update={"slow_ranks": (SlowRank(rank=1, what="host", factor=1.1),), "kernel_us": 300.0})
+    assert stragglers(run(job)).straggler is None
+
+
+@pytest.mark.parametrize("name", list(MADE))
+def test_the_sum_reconciles_on_simulated_jobs(name: str) -> None:
+    graph = made(name)[1]
+    check(stragglers(graph), graph)
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=label)
+def test_the_sum_reconciles_on_our_own_traces(path: Path) -> None:
+    check(stragglers(graph_of(path)), graph_of(path))
+
+
+def test_the_demo_has_a_straggler_with_slow_kernels() -> None:
+    found = stragglers(graph_of(DATA / "demo"))
+    assert found.straggler == 2
+    row = found.to_frame().set_index("rank").loc[2]
+    assert (row["cause"], row["late_count"]) == ("kernels", 6)
+    assert row["slower_percent"] == pytest.approx(30, abs=3)
+    assert "gemm" in row["cause_name"]
+    assert "kernels take" in row["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "cause", "straggler"),
+    [
+        ("megatron_tp8_a100", {0, 6}, "host", None),
+        ("torchrec_v100_equal", {2}, "host", 2),
+        ("gloo4_cpu", {2}, "host", None),
+    ],
+)
+def test_real_jobs(name: str, first: set[int], cause: str, straggler: int | None) -> None:
+    path = SHARED / name
+    if not path.is_dir():
+        pytest.skip("not in reach")
+    graph = graph_of(path)
+    found = stragglers(graph)
+    check(found, graph)
+    table = found.to_frame().sort_values("explained_us", ascending=False)
+    assert set(table["rank"].head(len(first))) == first
+    assert table["cause"].iloc[0] == cause
+    if straggler is not None:
+        assert found.straggler == straggler
+
+
+@pytest.mark.parametrize("events", [{}, {0: []}, {0: [launch(0, 1, 1), kernel(COMPUTE, 3, 5, 1)], 1: []}])
+def test_a_job_without_collectives_has_no_waits(events: dict[int, list[dict[str, object]]]) -> None:
+    nothing = pd.DataFrame({"source": [], "target": [], "duration_ns": []}).astype("int64")
+    graph = load(events) if events else DependencyGraph.from_frames(nothing[["duration_ns"]], nothing)
+    found = stragglers(graph)
+    assert (found.straggler, found.total_wait_us, len(found.blame)) == (None, 0.0, 0)
+    assert found.to_frame()["rank"].tolist() == list(graph.ranks)
+    assert found.to_frame().dtypes.to_dict() == stragglers(graph_of(DATA / "demo")).to_frame().dtypes.to_dict()
+
+
+def test_the_answer_cannot_be_changed_by_its_reader() -> None:
+    found = stragglers(graph_of(DATA / "demo"))
+    mine = found.to_frame()
+    mine["blamed_us"] = 0.0
+    assert found.to_frame()["blamed_us"].sum() > 0

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given, settings
+
+from htagraph.build.calls import Calls, spread
+from htagraph.kinds import ActivityKind
+from tests.strategies import OTHER, Json, kernel, launch, op, runtime, traces
+from tests.waiting import by_hand
+
+
+def calls_of(events: Sequence[Json]) -> Calls:
+    return Calls.of(by_hand(events))
+
+
+def test_calls_of_equal_times_keep_the_order_of_their_correlations() -> None:
+    calls = calls_of([launch(3, 0, 2), launch(3, 0, 1), kernel("b", 9, 1, 2), kernel("a", 5, 1, 1)])
+    assert calls.job.activities.arg("correlation")[calls.row].tolist() == [1, 2]
+
+
+def test_the_neighbours_of_a_call_are_launches_of_its_thread() -> None:
+    events = [launch(0, 1, 1), launch(2, 1, 2, OTHER), runtime("cudaEventRecord", 4, 1, 3), launch(6, 1, 4)]
+    work = [kernel("a", 5, 1, 1), kernel("x", 5, 1, 2, stream=20), kernel("b", 8, 1, 4)]
+    calls = calls_of(events + work)
+    assert calls.before.tolist() == [-1, -1, 0, 0]
+    assert calls.after.tolist() == [3, -1, 3, -1]
+
+
+def test_the_stream_used_elsewhere_is_that_of_the_launch_before_the_last_run() -> None:
+    work = [kernel("a", 5, 1, 1), kernel("x", 5, 1, 2, stream=20), kernel("y", 8, 1, 3, stream=20)]
+    calls = calls_of([launch(0, 1, 1), launch(2, 1, 2), launch(4, 1, 3), runtime("cudaEventRecord", 6, 1, 4), *work])
+    compute, side = calls.launched[0], calls.launched[1]
+    at = np.array([3, 3])
+    assert calls.elsewhere(at, np.array([side, compute])).tolist() == [compute, side]
+
+
+def test_two_instances_of_one_place_share_their_site_and_two_places_do_not() -> None:
+    events = []
+    for i in range(2):
+        at = 20 * i
+        events += [op("aten::item", at, 8), runtime("cudaEventRecord", at + 1, 1, 4 * i + 1)]
+        events += [launch(at + 3, 1, 4 * i + 2), runtime("cudaEventRecord", at + 5, 1, 4 * i + 3)]
+        events += [runtime("cudaEventRecord", at + 10, 1, 4 * i + 4), kernel("k", at + 6, 1, 4 * i + 2)]
+    calls = calls_of(events)
+    site = calls.site[calls.of_kind(ActivityKind.RECORD)].tolist()
+    assert site[:3] == site[3:]
+    assert len(set(site)) == 3, "before the launch, after it, and outside the operator"
+
+
+def test_ranges_are_spread() -> None:
+    owner, number = spread(np.array([3, 9, 5]), np.array([5, 9, 6]))
+    assert (owner.tolist(), number.tolist()) == ([0, 0, 2], [3, 4, 5])
+
+
+@given(traces())
+@settings(deadline=None, max_examples=60)
+def test_the_last_and_first_work_around_a_call_are_what_a_search_finds(events: list[Json]) -> None:
+    calls = calls_of(events)
+    acts = calls.job.activities
+    position = {int(row): i for i, row in enumerate(calls.row)}
+    queue = calls.enqueued
+    lanes = [int(lane) for lanes in calls.lanes.values() for lane in lanes]
+    if not all(cause >= 0 for cause in acts.cause[queue.work]):
+        return  # where a launch is missing its place is a guess
+    for lane in lanes:
+        work = [int(row) for row in queue.work if acts.lane[row] == lane]
+        for at in range(len(calls.row) + 1):
+            before = [row for row in work if position[int(acts.cause[row])] < at]
+            behind = [row for row in work if position[int(acts.cause[row])] >= at]
+            last, first = (find(np.array([lane]), np.array([at]))[0] for find in (queue.last_before, queue.first_from))
+            assert (acts.end[last] if last >= 0 else None) == max((acts.end[row] for row in before), default=None)
+            soonest = min((position[int(acts.cause[row])] for row in behind), default=None)
+            assert (position[int(acts.cause[first])] if first >= 0 else None) == soonest

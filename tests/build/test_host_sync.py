@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from htagraph import EdgeKind, Provenance
+from htagraph.build.host_sync import host_sync, host_syncs
+from tests.oracles import edges_by_name
+from tests.reach import SHARED
+from tests.strategies import Json, complete, kernel, launch, load, runtime
+from tests.waiting import MADE, by_hand, hidden, named, read, simulated, sync_row, verdict
+
+WITH_IDS = sorted((SHARED / "hta" / "critical_path").glob("*.json.gz"))
+
+
+def two_streams() -> list[Json]:
+    return [launch(0, 1, 1), launch(2, 1, 2), kernel("a", 10, 30, 1), kernel("x", 10, 60, 2, stream=20)]
+
+
+def test_a_device_sync_returns_after_the_last_work_of_every_stream() -> None:
+    events = [*two_streams(), runtime("cudaDeviceSynchronize", 5, 70, 3), launch(80, 1, 4), kernel("late", 90, 1, 4)]
+    job = by_hand(events)
+    assert named(job, host_sync(job)) == [("a", "cudaDeviceSynchronize"), ("x", "cudaDeviceSynchronize")]
+    ends = [(u, v) for u, v, _ in edges_by_name(load(events), EdgeKind.HOST_SYNC)]
+    assert ends == [("a.end", "cudaDeviceSynchronize.end"), ("x.end", "cudaDeviceSynchronize.end")]
+
+
+def test_a_stream_sync_waits_for_the_stream_that_its_row_names() -> None:
+    row = sync_row("Stream Sync", 5, 3, stream=7, device=0)
+    job = by_hand([*two_streams(), runtime("cudaStreamSynchronize", 5, 40, 3), row])
+    edges = host_sync(job)
+    assert named(job, edges) == [("a", "cudaStreamSynchronize")]
+    assert edges.provenance.tolist() == [Provenance.OBSERVED]
+
+
+def test_an_event_sync_waits_for_the_record_that_its_row_names() -> None:
+    events = [launch(0, 1, 1), runtime("cudaEventRecord", 2, 1, 2), launch(4, 1, 3), kernel("a", 10, 30, 1)]
+    row = sync_row(
+        "Event Sync", 6, 4, stream=-1, device=0, wait_on_stream=7, wait_on_cuda_event_record_corr_id=2
+    )  # fmt: skip
+    job = by_hand([*events, kernel("b", 40, 30, 3), runtime("cudaEventSynchronize", 6, 38, 4), row])
+    assert named(job, host_sync(job)) == [("a", "cudaEventSynchronize")]
+
+
+def test_a_sync_whose_row_names_no_record_waits_for_nothing_that_was_recorded() -> None:
+    events = [launch(0, 1, 1), runtime("cudaEventRecord", 2, 1, 2), kernel("a", 5, 10, 1)]
+    row = sync_row("Event Sync", 9, 4, stream=-1, device=0, wait_on_stream=-1, wait_on_cuda_event_record_corr_id=-1)
+    job = by_hand([*events, runtime("cudaEventSynchronize", 9, 9, 4), row])
+    assert named(job, host_sync(job)) == []
+    assert named(job, host_sync(hidden(job))) == [("a", "cudaEventSynchronize")]
+
+
+def test_a_sync_may_name_its_stream_itself() -> None:
+    call = complete("mtia_runtime", "synchronizeStream", 5, 70, correlation=3, device=0, stream_id=7)
+    job = by_hand([*two_streams(), call])
+    edges = host_sync(job)
+    assert named(job, edges) == [("a", "synchronizeStream")]
+    assert edges.provenance.tolist() == [Provenance.OBSERVED]
+
+
+def test_without_a_row_a_stream_sync_waits_for_the_stream_that_ended_before_it_returned() -> None:
+    events = []
+    for i in range(4):
+        at, first = 200 * i, 10 * i
+        events += [launch(at, 1, first + 1), launch(at + 2, 1, first + 2)]
+        events += [kernel("a", at + 10, 30, first + 1), kernel("x", at + 10, 60, first + 2, stream=20)]
+        events += [runtime("cudaStreamSynchronize", at + 5, 39, first + 3)]
+    job = by_hand(events)
+    edges = host_sync(job)
+    assert named(job, edges) == [("a", "cudaStreamSynchronize")] * 4, "x, launched last, ended only later"
+    assert set(edges.provenance.tolist()) == {Provenance.INFERRED}
+
+
+def test_without_a_row_an_event_sync_waits_for_the_record_that_explains_it() -> None:
+    events, name = [], "cudaEventSynchronize"
+    for i in range(5):  # the host runs one iteration ahead, as prefetchers do
+        at, first = 100 * i, 10 * i
+        events += [launch(at, 1, first + 1), runtime("cudaEventRecord", at + 2, 1, first + 2)]
+        events += [kernel(f"k{i}", at + 50, 95, first + 1)]
+        if i:
+            events.append(runtime(name, at + 5, 50 - 5 + 4 - 1, first + 3))
+    job = by_hand(events)
+    assert named(job, host_sync(job)) == [(f"k{i}", name) for i in range(4)]
+
+
+def test_no_call_waits_for_work_that_ended_after_it() -> None:
+    job = by_hand([launch(0, 1, 1), runtime("cudaStreamSynchronize", 2, 5, 2), kernel("a", 10, 90, 1)])
+    edges, counts = host_syncs(job)
+    assert len(edges) == 0
+    assert counts["refused"] == 1
+
+
+@pytest.mark.parametrize("era", ["2021", "2026"])
+@pytest.mark.parametrize("name", MADE)
+def test_simulated_syncs_are_the_true_ones(name: str, era: str) -> None:
+    job, truth = simulated(MADE[name].model_copy(update={"era": era}))
+    for each in (job, hidden(job)):
+        result = verdict(job, host_sync(each), truth["host_sync"])
+        assert (result.wrong, result.lost) == (0, 0)
+
+
+@pytest.mark.skipif(not WITH_IDS, reason="no shared traces")
+@pytest.mark.parametrize("path", WITH_IDS, ids=lambda path: path.stem)
+def test_inferred_real_syncs_agree_with_the_ids(path: Path) -> None:
+    job = read(path)
+    given, inferred = host_sync(job), host_sync(hidden(job))
+    assert len(given) > 0
+    assert named(job, given) == named(job, inferred)
+    assert sorted(given.source.tolist()) == sorted(inferred.source.tolist())

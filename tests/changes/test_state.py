@@ -1,0 +1,115 @@
+"""Which time is whose, and what is said where nothing matches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from htagraph.changes.scale import scale
+from htagraph.changes.state import NEVER, ChangeError, activities_of, checked, initial, own_time, released
+from htagraph.errors import SelectionError
+from htagraph.graph import DependencyGraph
+from htagraph.replay import predict
+from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step
+
+
+@pytest.fixture(scope="module")
+def graph() -> DependencyGraph:
+    """A step: Python 0-2, `a` 2-20 with `b` 5-10 inside and a launch 12-13; `phase` 22-40 with `a` 25-30 inside."""
+    return load([
+        step(1, 0, 50), op("a", 2, 18), op("b", 5, 5), launch(12, 1, 1), kernel(COMPUTE, 15, 7, 1),
+        annotation("phase", 22, 18), op("a", 25, 5), launch(33, 1, 2), kernel(COMPUTE, 36, 4, 2),
+    ])  # fmt: skip
+
+
+def _lasts(graph: DependencyGraph, **criteria: object) -> int:
+    """Return what the selected time adds up to, µs."""
+    time = own_time(initial(graph), dict(criteria))
+    return int(graph.edges.lag[time.edges].sum() - time.fixed.sum() + graph.gap[time.gaps].sum()) // 1000
+
+
+def test_an_operators_time_is_its_self_time(graph: DependencyGraph) -> None:
+    assert _lasts(graph, name="a") == 18 - 5 - 1 + 5
+    assert _lasts(graph, name="b") == 5
+
+
+def test_op_means_everything_inside(graph: DependencyGraph) -> None:
+    assert _lasts(graph, op="a") == 18 + 7 + 5
+
+
+def test_the_name_of_an_annotation_means_everything_inside(graph: DependencyGraph) -> None:
+    assert _lasts(graph, name="phase") == 18 + 4
+    assert _lasts(graph, name="phase", kind="annotation") == 18 + 4
+    assert _lasts(graph, kind="annotation") == 18 - 5 - 1  # without a name: the Python of regions
+
+
+def test_host_means_python_between_operators_too(graph: DependencyGraph) -> None:
+    assert _lasts(graph, kind="host") == 50
+    assert _lasts(graph, kind="op") == 18 - 1 + 5
+    assert _lasts(graph) == 50 + 7 + 4
+
+
+def test_python_outside_any_region_counts_by_rank_and_step() -> None:
+    graph = load({0: [op("a", 0, 5), op("a", 9, 1)], 1: [op("a", 0, 5), op("a", 7, 1)]})
+    assert _lasts(graph, kind="host") == 12 + 6
+    assert _lasts(graph, kind="host", rank=1) == 6 + 2
+    assert _lasts(graph, kind="host", name="a") == 12
+
+
+@pytest.mark.parametrize(
+    ("criteria", "expected"),
+    [
+        ({"name": "*gemn*"}, "gemm"),
+        ({"name": "phas"}, "'phase'"),
+        ({"op": "*PHASE*"}, "'phase'"),
+        ({"name": "b", "kind": "computation"}, "without kind it would match op"),
+        ({"kind": "memory"}, "without kind it would match annotation, boundary, computation, launch, op, step"),
+        ({"stream": 99}, "stream=99"),
+        ({"rank": 3}, "its ranks: 0"),
+        ({"step": 9}, "its steps: 1"),
+        ({"kind": "kernels"}, "choose from"),
+    ],
+)
+def test_an_empty_selection_says_what_would_match(
+    graph: DependencyGraph, criteria: dict[str, object], expected: str
+) -> None:
+    with pytest.raises(SelectionError) as caught:
+        activities_of(initial(graph), criteria)
+    assert expected in str(caught.value)
+
+
+def test_an_empty_graph_says_so() -> None:
+    with pytest.raises(SelectionError, match="no activities"):
+        scale(initial(load({0: []})), factor=1)
+
+
+@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), "2", None, True])
+def test_a_factor_that_is_none_is_refused(graph: DependencyGraph, value: object) -> None:
+    with pytest.raises(ChangeError, match="factor="):
+        scale(initial(graph), factor=value)  # type: ignore[arg-type]
+
+
+def test_a_number_may_have_to_lie_above() -> None:
+    assert checked(0.5, "x", above=True) == 0.5
+    with pytest.raises(ValueError, match="above 0"):
+        checked(0, "x", above=True)
+
+
+def test_a_vertex_keeps_one_of_its_predecessors(graph: DependencyGraph) -> None:
+    state = released(initial(graph), np.ones(len(graph.edges), np.bool_))
+    assert (state.lag <= 0).all()
+    assert (state.lag > NEVER).all()
+    only = np.zeros(len(graph.edges), np.bool_)
+    busy = np.flatnonzero(np.bincount(graph.edges.target) > 1)
+    only[np.flatnonzero(graph.edges.target == busy[0])[0]] = True
+    state = released(initial(graph), only)
+    assert state.lag[only].tolist() == [NEVER]
+    assert (predict(graph, state.lag) <= graph.time).all()
+
+
+def test_a_change_leaves_its_input_alone(graph: DependencyGraph) -> None:
+    before = initial(graph)
+    lag, gap = before.lag.copy(), before.gap.copy()
+    scale(before, factor=3.0)
+    assert np.array_equal(before.lag, lag)
+    assert np.array_equal(before.gap, gap)

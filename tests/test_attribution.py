@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import numpy.typing as npt
+from hypothesis import given, settings
+
+from htagraph import ActivityKind, DependencyGraph, EdgeKind
+from htagraph.attribution import label_of, module_of, names_of, operator_of
+from tests.strategies import COMPUTE, Job, annotation, arrow, complete, jobs, kernel, launch, load, op, step
+
+OPERATORS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
+REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
+
+
+def chain(graph: DependencyGraph, activity: int) -> list[int]:
+    """Return the activity and all that it lies in, the innermost first."""
+    acts, found = graph.activities, []
+    while activity >= 0:
+        found.append(activity)
+        activity = int((acts.cause if acts.on_device[activity] else acts.parent)[activity])
+    return found
+
+
+@given(jobs())
+@settings(deadline=None, max_examples=60)
+def test_the_operator_is_the_first_upwards(job: Job) -> None:
+    graph = load(job)
+    kinds = graph.activities.kind
+    every = list(range(len(graph.activities)))
+    for activity, found in zip(every, operator_of(graph, every).tolist(), strict=True):
+        above = chain(graph, activity)
+        wanted = [each for group in (OPERATORS, REGIONS) for each in above if kinds[each] in group]
+        assert found == (wanted[0] if wanted else -1)
+
+
+def names(graph: DependencyGraph, numbers: npt.ArrayLike) -> list[str]:
+    return list(names_of(graph, numbers))
+
+
+def frame(name: str, start: float, duration: float) -> dict[str, object]:
+    return complete("python_function", name, start, duration)
+
+
+def test_kernels_belong_to_the_operator_and_module_that_launched_them() -> None:
+    graph = load([
+        step(1, 0, 100), frame("nn.Module: Net_0", 1, 50), frame("nn.Module: Linear_0", 2, 20),
+        frame("linear.py(1): forward", 3, 18), op("aten::linear", 4, 16), op("aten::addmm", 5, 10), launch(6, 2, 1),
+        frame("nn.Module: ReLU_0", 25, 10), op("aten::relu", 26, 5), launch(27, 2, 2),
+        op("aten::detach", 60, 5), launch(80, 2, 3),
+        kernel(COMPUTE, 10, 5, 1), kernel("relu", 30, 5, 2), kernel("late", 85, 5, 3), kernel("lost", 95, 5, 99),
+    ])  # fmt: skip
+    kernels = graph.select(kind="kernel").activities
+    assert names(graph, operator_of(graph, kernels)) == ["aten::addmm", "aten::relu", "ProfilerStep#1", ""]
+    assert names(graph, module_of(graph, kernels)) == ["nn.Module: Linear_0", "nn.Module: ReLU_0", "", ""]
+
+
+def test_a_backward_operator_belongs_to_the_module_of_its_forward_one() -> None:
+    forward, backward = op("aten::addmm", 3, 5), op("AddmmBackward0", 40, 20, 2)
+    graph = load([
+        frame("nn.Module: Linear_0", 1, 20), forward, backward, op("aten::mm", 42, 5, 2), launch(43, 1, 1, 2),
+        kernel(COMPUTE, 50, 5, 1), *arrow(1, forward, backward),
+    ])  # fmt: skip
+    assert (graph.edges.kind == EdgeKind.AUTOGRAD).any()
+    kernels = graph.select(kind="kernel").activities
+    assert names(graph, module_of(graph, kernels)) == ["nn.Module: Linear_0"]
+    assert names(graph, operator_of(graph, kernels)) == ["aten::mm"]
+
+
+def test_without_stacks_the_innermost_annotation_is_the_module() -> None:
+    events = [annotation("outer", 0, 50), annotation("inner", 1, 20), op("aten::mm", 2, 5), launch(3, 1, 1)]
+    graph = load([*events, kernel(COMPUTE, 8, 5, 1), op("aten::add", 60, 5)])
+    some = [*graph.select(kind="kernel").activities, *graph.select(name="aten::add").activities, -1]
+    assert names(graph, module_of(graph, some)) == ["inner", "", ""]
+    assert operator_of(graph, [-1]).tolist() == [-1]
+
+
+def test_labels_are_short() -> None:
+    graph = load([op("x" * 80, 0, 5), launch(1, 1, 1), kernel("void at::add<4, float>(int, float*)", 8, 5, 1)])
+    assert label_of(graph, 0) == "x" * 59 + "…"
+    assert label_of(graph, 2) == "at::add"

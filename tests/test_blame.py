@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from htagraph.blame import CAUSES, _split, blame_of, chains_of, others_median
+from htagraph.simulate import Job, SlowRank
+from htagraph.waits import waits_of
+from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load
+from tests.test_waits import MADE, made
+
+KERNELS = CAUSES.index("kernels")
+MADE["slow in one of four groups"] = Job(
+    ranks=8, steps=2, layers=3, tp=2, kernel_us=80.0, slow_ranks=(SlowRank(rank=5, factor=1.3),)
+)
+
+
+@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-1, 3)), max_size=30))
+@settings(deadline=None)
+def test_the_median_of_the_others(rows: list[tuple[int, int]]) -> None:
+    values, group = np.array([row[0] for row in rows], float), np.array([row[1] for row in rows], np.int64)
+    found = others_median(values, group)
+    for i, (_, number) in enumerate(rows):
+        others = [value for j, (value, other) in enumerate(rows) if other == number and j != i]
+        if number < 0 or not others:
+            assert np.isnan(found[i])
+        else:
+            assert found[i] == np.median(others)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 10**12)), max_size=30), st.lists(
+    st.integers(0, 10**12), min_size=5, max_size=5))  # fmt: skip
+@settings(deadline=None)
+def test_a_wait_is_split_to_the_ns(keys: list[tuple[int, int]], waits: list[int]) -> None:
+    keys = sorted(keys, key=lambda key: key[0])
+    row, excess = np.array([key[0] for key in keys], np.int64), np.array([key[1] for key in keys], np.int64)
+    wait = np.array(waits, np.int64)
+    charged, given_ = _split(row, excess, wait)
+    assert (charged >= 0).all()
+    for each in range(5):
+        total = int(excess[row == each].sum())
+        assert int(charged[row == each].sum()) == given_[each] == min(total, waits[each])
+        if total <= waits[each]:
+            assert np.array_equal(charged[row == each], excess[row == each])
+    assert (charged <= excess + 1).all()  # rounding, of sums
+
+
+@pytest.mark.parametrize("name", list(MADE))
+def test_every_wait_is_charged_in_full(name: str) -> None:
+    _, graph = made(name)
+    waits = waits_of(graph)
+    blame = blame_of(graph, waits, chains_of(graph))
+    charged = np.zeros(len(waits), np.int64)
+    np.add.at(charged, blame.row, blame.charged)
+    assert np.array_equal(charged, np.where(waits.collective >= 0, waits.wait, 0))
+    assert (blame.charged > 0).all()
+    assert set(blame.rank.tolist()) <= set(graph.ranks)
+
+
+def test_lateness_is_charged_to_where_it_arose() -> None:
+    """Rank 5's partner is late for collectives of rank 5's making, in a group to which rank 5 does not belong."""
+    _, graph = made("slow in one of four groups")
+    waits = waits_of(graph)
+    blame = blame_of(graph, waits, chains_of(graph))
+    late = graph.activities.rank[waits.late[blame.row]]
+    passed_on = (late != 5) & (blame.rank == 5)
+    assert blame.charged[passed_on].sum() > 0
+    assert (blame.depth[passed_on] > 0).all()
+    assert blame.charged[blame.rank == 5].sum() > 0.95 * waits.wait.sum()
+    assert blame.charged[(blame.rank == 5) & (blame.cause == KERNELS)].sum() > 0.95 * waits.wait.sum()
+
+
+def _rank(first: float, second: float, end: float) -> list[Json]:
+    """Return two kernels and a collective on one stream."""
+    begin = 10 + first + second
+    return [
+        launch(0, 1, 1), kernel(COMPUTE, 10, first, 1), launch(2, 1, 2), kernel("second_gemm", 10 + first, second, 2),
+        launch(4, 1, 3), kernel(COMMUNICATE, begin, end - begin, 3),
+    ]  # fmt: skip
+
+
+def test_the_excess_over_the_peers_is_charged_and_the_rest_to_nothing() -> None:
+    graph = load({0: _rank(100, 50, 300), 1: _rank(100, 50, 300), 2: _rank(100, 90, 300)})
+    waits, chains = waits_of(graph), chains_of(graph)
+    blame = blame_of(graph, waits, chains)
+    assert waits.wait.tolist() == [40_000, 40_000, 0]
+    table = pd.DataFrame({"rank": blame.rank, "cause": blame.cause, "charged": blame.charged})
+    assert table["rank"].tolist() == [2, 2]
+    assert table["cause"].tolist() == [KERNELS, KERNELS]
+    assert table["charged"].tolist() == [40_000, 40_000]
+    slow = int(chains.excess.argmax())
+    assert graph.names[graph.activities.name[chains.item[slow]]] == "second_gemm"
+    assert chains.excess[slow] == 40_000
+    assert chains.others[chains.item[slow]] == 50_000
+
+
+def test_a_rank_that_began_late_is_late_for_no_cause_of_its_work() -> None:
+    late = [event | {"ts": event["ts"] + 60} for event in _rank(100, 50, 240)]
+    graph = load({0: _rank(100, 50, 300), 1: _rank(100, 50, 300), 2: late})
+    blame = blame_of(graph, waits_of(graph), chains_of(graph))
+    assert {(int(rank), CAUSES[cause]) for rank, cause in zip(blame.rank, blame.cause, strict=True)} == {(2, "none")}

@@ -1,0 +1,84 @@
+"""Clock offsets and drift: recovered where they were put in, untouched where clocks are right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import htagraph as hg
+from htagraph.activities import Activities, common_time
+from htagraph.clocks import Clock, corrected, estimate_clocks
+from htagraph.simulate import REGIMES, Job, simulate
+from tests.build.test_matching import OFFSETS, loaded, matched, recorded
+from tests.reach import SHARED
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+@pytest.mark.parametrize("args", [True, False])
+def test_injected_offsets_are_recovered(regime: str, args: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    job = REGIMES[regime]()
+    done = simulate(job.model_copy(update={"group_args": args, "clock_offsets_us": OFFSETS[: job.ranks]}))
+    graph = loaded(done, tmp_path)
+    for clock in estimate_clocks(graph.ranks, recorded(graph), matched(graph)):
+        assert abs(clock.offset_ns - 1000 * (OFFSETS[clock.rank] - OFFSETS[clock.gauge])) <= 1000 * job.end_spread_us
+        assert clock.gauge == 0
+        assert clock.collectives > 0
+
+
+def test_right_clocks_stay_untouched(tmp_path: Path) -> None:
+    graph = loaded(simulate(Job(ranks=4)), tmp_path)
+    for clock in estimate_clocks(graph.ranks, recorded(graph), matched(graph)):
+        assert (clock.offset_ns, clock.drift_ppm) == (0, 0)
+
+
+def test_drift_is_seen_in_a_long_window(tmp_path: Path) -> None:
+    drift = (0.0, 400.0, -250.0)
+    job = Job(ranks=3, steps=20, layers=2, clock_drift_ppm=drift, clock_offsets_us=(0.0, 50.0, 0.0), kernel_us=300.0)
+    graph = loaded(simulate(job), tmp_path)
+    acts = recorded(graph)
+    clocks = estimate_clocks(graph.ranks, acts, matched(graph))
+    assert [clock.drift_ppm for clock in clocks] == pytest.approx(drift, abs=25)
+    time = common_time(acts, clocks)
+    found = matched(graph)
+    for number in np.flatnonzero(found.barrier):
+        rows = found.members.activity[found.collective == number]
+        assert np.ptp(time[2 * rows + 1]) <= 4_000
+
+
+def test_ranks_that_met_nobody_have_clocks_of_their_own(tmp_path: Path) -> None:
+    """Of a pipeline of pairs, two ranks that share no group are two islands."""
+    done = simulate(Job(ranks=4, tp=2, pp=1, steps=2))
+    graph = loaded(done, tmp_path, ranks=(0, 3))
+    for clock in estimate_clocks(graph.ranks, recorded(graph), matched(graph)):
+        assert (clock.offset_ns, clock.uncertainty_ns, clock.collectives, clock.gauge) == (0, -1, 0, -1)
+
+
+def test_correction_is_the_same_for_one_moment_and_for_columns() -> None:
+    clocks = (Clock(0), Clock(3, offset_ns=700, drift_ppm=12.5, reference_ns=1_000_000))
+    times = np.array([5, 2_000_000, 987_654_321])
+    for clock in clocks:
+        rank = np.full(3, clock.rank)
+        assert corrected(clocks, rank, times).tolist() == [clock.common(int(time)) for time in times]
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="no shared traces")
+@pytest.mark.parametrize("folder", ["megatron_tp8_a100", "torchrec_v100_equal", "torchrec_v100_leading_missing"])
+def test_offsets_injected_into_real_traces_are_recovered(folder: str) -> None:
+    graph = hg.load(SHARED / folder)
+    acts = recorded(graph)
+    before = {clock.rank: clock for clock in estimate_clocks(graph.ranks, acts, matched(graph))}
+    moved = replace(graph, activities=_moved(acts))
+    after = estimate_clocks(graph.ranks, recorded(moved), matched(moved))
+    for clock in after:
+        put_in = 1000 * (OFFSETS[clock.rank] - OFFSETS[clock.gauge])
+        spread = max(1_000, before[clock.rank].uncertainty_ns, clock.uncertainty_ns)
+        assert abs(clock.offset_ns - before[clock.rank].offset_ns - put_in) <= spread
+
+
+def _moved(acts: Activities) -> Activities:
+    """Return the activities on clocks that are off."""
+    offset = np.array([round(1000 * each) for each in OFFSETS])
+    return replace(acts, start=acts.start + offset[acts.rank])
