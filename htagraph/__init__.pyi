@@ -9,8 +9,11 @@ from .analyses.overlap import overlap as overlap
 from .analyses.rank_idle import rank_idle as rank_idle
 from .analyses.slack import slack as slack
 from .analyses.step_times import step_times as step_times
+from .analyses.stragglers import Stragglers as Stragglers
+from .analyses.stragglers import stragglers as stragglers
 from .analyses.temporal_breakdown import temporal_breakdown as temporal_breakdown
 from .analyses.what_if import what_if as what_if
+from .clocks import Clock as Clock
 from .errors import DamagedTraceError as DamagedTraceError
 from .errors import GraphError as GraphError
 from .errors import HtagraphError as HtagraphError
@@ -27,6 +30,8 @@ from .loading import load as load
 from .matches import Matches as Matches
 from .naming import DEFAULT_NAMING as DEFAULT_NAMING
 from .naming import Naming as Naming
+from .outcome import Outcome as Outcome
+from .paths import CriticalPath as CriticalPath
 from .reading.read import read_events as read_events
 from .replay import Replay as Replay
 from .replay import replay as replay

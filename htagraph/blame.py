@@ -284,7 +284,7 @@ def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tup
 
 
 def _released_together(waits: Waits, part: Array, row: Array) -> npt.NDArray[np.bool_]:
-    """Return where the rank of each `row` was let go by the same arrival as each `part`, in the collective of that part.
+    """Return where the rank of each `row` was let go by the same arrival as each `part`, in that collective.
 
     From there on both are their own masters. In a broadcast or all-to-all, members can leave before others come.
     """

@@ -33,6 +33,7 @@ _TITLES = {
     "rank_idle": "Why ranks are idle",
     "kernels": "Top kernels by kind, all ranks",
     "launches": "Launches",
+    "clocks": "Clocks, as the ends of collectives show them",
     "issues": "Repaired, dropped or unmatched",
     "support": "What these traces can answer",
     "path_category": "The critical path by what its time was spent on",
@@ -67,6 +68,8 @@ _WORDS = {
 _DIGITS = {"speedup": 3, "low": 3, "high": 3}
 _NAMES = ("name", "kernel", "key")  # columns of kernels' names
 _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
+_FOR_PROGRAMS = ("idle_breakdown", "critical_path", "stragglers", "opportunities", "gaps")
+"""Tables of a summary that have commands of their own; what they say first is in the verdict."""
 _COUNTS = ("events", "activities", "count", "launches", "works", "short", "excessive_runtime", "excessive_delay")
 _COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
@@ -165,7 +168,9 @@ def _markdown_table(columns: list[_Column]) -> str:
 
 def _for_reading(frames: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Leave out what only programs need: empty tables, causes per stream, columns that say nothing or can be joined."""
-    shown = {name: frame for name, frame in frames.items() if len(frame) and name != "idle_breakdown"}
+    shown = {name: frame for name, frame in frames.items() if len(frame) and name not in _FOR_PROGRAMS}
+    if "clocks" in shown and not shown["clocks"]["collectives"].any():
+        del shown["clocks"]
     shown["inputs"] = shown["inputs"].drop(columns="world_size")
     if "temporal_breakdown" in shown:
         shown["temporal_breakdown"] = _with_shares(shown["temporal_breakdown"])

@@ -7,14 +7,18 @@ from typing import Any
 
 import pandas as pd
 
+from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.launch_stats import launch_stats
+from htagraph.analyses.opportunities import opportunities
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.rank_idle import rank_idle
 from htagraph.analyses.step_times import step_times
+from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph import DependencyGraph
+from htagraph.replay import replay
 from htagraph.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.verdict import verdict
 
@@ -38,7 +42,10 @@ class Summary:
     ``launches``: ``rank``, ``launches`` (calls), ``works`` (pieces of device work linked to them),
     ``median_launch_us``, ``median_delay_us``, ``short`` (calls that take longer than all their work),
     ``excessive_runtime`` (calls over 50 µs), ``excessive_delay`` (works that start over 100 µs after their call;
-    normal where the host runs ahead)."""
+    normal where the host runs ahead). ``critical_path``: `CriticalPath.summary` of the whole job. ``stragglers``,
+    ``opportunities``: of the analyses. ``gaps``: `Replay.gap_shares`. ``clocks``: ``rank``, ``gauge`` (the rank whose
+    clock is taken as right), ``offset_us`` (what the rank's clock shows more), ``drift_ppm``, ``uncertainty_us`` (NaN
+    where no collective says anything), ``residual_us``, ``collectives`` (that the estimate rests on)."""
     issues: pd.DataFrame
     """What was repaired, dropped or unmatched: ``rank``, ``file``, ``what``, ``detail``, ``count``."""
     verdict: list[str]
@@ -63,12 +70,12 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
 
     Args:
         graph: the job.
-        top: kernels named per kind, over all ranks.
+        top: kernels named per kind, over all ranks, and opportunities.
 
     Returns:
         What was read, steps, temporal breakdown, overlap, idle time by cause (per rank and per stream), the top kernels
-        by kind, launch statistics, what was wrong with the files, and a verdict in words; every column is described
-        at `Summary`.
+        by kind, launch statistics, the critical path, stragglers, opportunities, gaps, clocks, what was wrong with the
+        files, and a verdict in words; every column is described at `Summary`.
 
     Example:
         >>> import htagraph as hg
@@ -77,7 +84,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         ['idle_breakdown', 'kernels', 'launches']
     """
     temporal, hidden, idle = temporal_breakdown(graph), overlap(graph), rank_idle(graph)
-    launches, inputs = _launches(graph), inputs_of(graph)
+    launches, inputs, slow = _launches(graph), inputs_of(graph), stragglers(graph)
     tables = {
         "steps": _steps(graph),
         "temporal_breakdown": temporal,
@@ -86,8 +93,13 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         "idle_breakdown": idle_breakdown(graph),
         "kernels": _top(kernel_breakdown(graph), top),
         "launches": launches,
+        "critical_path": critical_path(graph).summary(),
+        "opportunities": opportunities(graph, top=top),
+        "stragglers": slow.to_frame(),
+        "gaps": replay(graph).gap_shares(),
+        "clocks": _clocks(graph),
     }
-    read = verdict(temporal, hidden, idle, launches, inputs)
+    read = verdict(tables, inputs, slow)
     return Summary(inputs, tables, issues_of(graph), read, window_us(graph))
 
 
@@ -99,6 +111,20 @@ def _steps(graph: DependencyGraph) -> pd.DataFrame:
     period = steps["start_us"].agg(lambda start: (start.max() - start.min()) / (len(start) - 1 or float("nan")))
     table.insert(1, "period_us", period.astype("float64"))
     return table.reset_index()
+
+
+def _clocks(graph: DependencyGraph) -> pd.DataFrame:
+    """Return how far each rank's clock is from that of its gauge, and how well that is known."""
+    rows = [
+        (
+            clock.rank, clock.gauge, clock.offset_ns / 1000, clock.drift_ppm,
+            clock.uncertainty_ns / 1000 if clock.uncertainty_ns >= 0 else float("nan"), clock.residual_ns / 1000,
+            clock.collectives,
+        )
+        for clock in graph.clocks
+    ]  # fmt: skip
+    columns = ["rank", "gauge", "offset_us", "drift_ppm", "uncertainty_us", "residual_us", "collectives"]
+    return pd.DataFrame(rows, columns=columns).astype({name: "float64" for name in columns[2:6]})
 
 
 def _top(kernels: pd.DataFrame, top: int) -> pd.DataFrame:

@@ -2,73 +2,122 @@
 
 from __future__ import annotations
 
-from statistics import median
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pandas as pd
+
+from htagraph.naming import short_name
+
+if TYPE_CHECKING:
+    from htagraph.analyses.stragglers import Stragglers
 
 __all__ = ["verdict"]
 
 _PARTS = {
-    "computation": "computation",
-    "exposed_communication": "communication that nothing hides",
-    "exposed_memory": "memory copies that nothing hides",
-    "other": "device events that are no work of their own",
-    "idle": "idle time",
-}
+    "computation": "computation", "communication": "transfers between ranks", "memory": "memory copies",
+    "host": "host code (operators and Python)", "launch": "runtime calls and launches",
+    "waiting": "pauses between kernels", "sync": "the return of blocking calls", "data_loading": "the data loader",
+    "gap": "pauses that nothing explains",
+}  # fmt: skip
+_WHAT = {"kernel": "kernel", "operator": "operator", "rank": "rank", "group": "transfers of", "phase": "phase"}
+_CAUSES = {
+    "kernels": "its kernels take longer", "host": "its host code takes longer",
+    "data_loading": "its data loader takes longer", "launch": "its launches take longer",
+    "sync": "its blocking calls take longer", "network": "its transfers take longer",
+    "collective": "it comes late from an earlier collective", "none": "its own work looks like theirs",
+}  # fmt: skip
+_NAMED, _WIDTH = 3, 60
 _UNEVEN = 0.05  # of the window: smaller shares and differences are not worth a sentence
 _FEW = 2.0  # percent
 _MOST = 0.8  # of the recorded time
 _ENOUGH_LAUNCHES = 100
-_LATE = 0.25  # ranks this near to the one that waits least, of the way to the others' median, are late too
 
 
-def verdict(
-    temporal: pd.DataFrame,
-    overlap: pd.DataFrame,
-    rank_idle: pd.DataFrame,
-    launches: pd.DataFrame,
-    inputs: pd.DataFrame,
-) -> list[str]:
+def verdict(tables: Mapping[str, pd.DataFrame], inputs: pd.DataFrame, slow: Stragglers) -> list[str]:
     """Return a few sentences, the most important first.
 
     Args:
-        temporal: result of `temporal_breakdown`.
-        overlap: result of `overlap`.
-        rank_idle: result of `rank_idle`.
-        launches: launch statistics by rank, as in the summary.
+        tables: results by name: ``temporal_breakdown``, ``rank_idle``, ``launches``, ``critical_path`` (a path's
+            summary), ``opportunities`` and ``gaps`` (a replay's).
         inputs: what was read, as in the summary; of it ``rank``, ``span_us`` and ``world_size``.
+        slow: result of `stragglers`.
     """
+    temporal = tables["temporal_breakdown"]
     busy = temporal[temporal["window_us"] > 0]
     if not len(busy):
         return ["No work was recorded on any rank: nothing to judge. Was the profiler active during a step?"]
     return [
-        _bound(busy),
-        *_idle(busy, rank_idle),
-        *_waiting(busy, overlap),
-        *_launching(busy, rank_idle, launches),
+        *_bound(tables["critical_path"]),
+        *_gains(tables["opportunities"]),
+        *_waiting(slow, busy),
+        *_idle(busy, tables["rank_idle"]),
+        *_launching(busy, tables["rank_idle"], tables["launches"]),
+        *_unexplained(tables["gaps"]),
         *_outside(busy, inputs),
         *_alone(inputs),
     ]
 
 
-def _bound(temporal: pd.DataFrame) -> str:
-    """Name the largest part of the window, over all ranks, and the rank where it is largest."""
-    shares = {part: 100 * temporal[f"{part}_us"].sum() / temporal["window_us"].sum() for part in _PARTS}
+def _bound(path: pd.DataFrame) -> list[str]:
+    """Name what most of the critical path is, and the rank on which most of it lies."""
+    if not len(path):
+        return []
+    shares = _shares(path, "category")
     part = max(shares, key=lambda each: shares[each])
-    on_device = bool((temporal["executor"] == "device").any())
-    subject = "the device time" if on_device else "the threads' time (no device work was recorded)"
-    rest = ", ".join(f"{_PARTS[each]} {shares[each]:.0f} %" for each in _PARTS if each != part and shares[each] >= _FEW)
-    text = f"Bound by {_PARTS[part]}: {shares[part]:.0f} % of {subject}{_most(temporal, part)}"
-    return f"{text}; {rest}." if rest else f"{text}."
+    rest = ", ".join(
+        f"{_PARTS[each]} {share:.0f} %" for each, share in shares.items() if each != part and share >= _FEW
+    )
+    text = f"Bound by {_PARTS[part]}: {shares[part]:.0f} % of the critical path"
+    ranks = _shares(path, "rank")
+    rank = max(ranks, key=lambda each: ranks[each])
+    if len(ranks) > 1 or ranks[rank] < 100 - _FEW:
+        text += f", which lies on rank {rank} for {ranks[rank]:.0f} %"
+    elif rank != "0":
+        text += f", which lies on rank {rank}"
+    return [f"{text}; {rest}." if rest else f"{text}."]
 
 
-def _most(temporal: pd.DataFrame, part: str) -> str:
-    """Return on which rank a part is largest, where ranks differ."""
-    shares = _by_rank(temporal, f"{part}_percent")
-    rank = max(shares, key=lambda each: shares[each])
-    if shares[rank] - min(shares.values()) < 100 * _UNEVEN:
-        return ""
-    return f", most on rank {rank} ({shares[rank]:.0f} %)"
+def _shares(path: pd.DataFrame, group: str) -> dict[str, float]:
+    """Return the shares of a group of a path's summary, percent, largest first."""
+    mine = path[path["group"] == group].sort_values("share_percent", ascending=False)
+    return dict(zip(mine["key"].astype(str), mine["share_percent"].astype(float), strict=True))
+
+
+def _gains(gains: pd.DataFrame) -> list[str]:
+    """Name what to improve first, and what that could gain at most."""
+    worth = gains[gains["gain_percent"] >= _FEW].head(_NAMED)
+    if not len(worth):
+        return []
+    said = [
+        f"{_WHAT[what]} {_short(str(name))}: at most {us / 1000:.3g} ms ({percent:.0f} %)"
+        for what, name, us, percent in worth[["what", "name", "gain_us", "gain_percent"]].itertuples(index=False)
+    ]
+    return [f"Most to gain, if it took no time at all: {'; '.join(said)}."]
+
+
+def _short(name: str) -> str:
+    short = short_name(name)
+    return short if len(short) <= _WIDTH else short[: _WIDTH - 1] + "…"
+
+
+def _waiting(slow: Stragglers, temporal: pd.DataFrame) -> list[str]:
+    """Name the rank that the others wait for, and why; or say that waiting is nobody's doing."""
+    ranks, total = slow.to_frame(), slow.total_wait_us
+    if len(ranks) < 2 or total < _UNEVEN * float(temporal["window_us"].sum()):
+        return []
+    if slow.straggler is None:
+        return [
+            f"Ranks wait {total / 1000:.3g} ms for each other in collectives, summed over ranks; no single rank is "
+            "slower than its peers beyond chance."
+        ]
+    row = ranks[ranks["rank"] == slow.straggler].iloc[0]
+    why = _CAUSES.get(str(row["cause"]), str(row["cause"]))
+    name = f", above all in {_short(str(row['cause_name']))}" if row["cause_name"] else ""
+    return [
+        f"The others wait for rank {slow.straggler}: {row['share_percent']:.0f} % of {total / 1000:.3g} ms of waiting "
+        f"in collectives, summed over ranks, is its doing; {why}{name}."
+    ]
 
 
 def _idle(temporal: pd.DataFrame, rank_idle: pd.DataFrame) -> list[str]:
@@ -102,38 +151,6 @@ _IDLE_MEANING = {
 }
 
 
-def _waiting(temporal: pd.DataFrame, overlap: pd.DataFrame) -> list[str]:
-    """Name the ranks for which the others seem to wait: they spend least time in collectives, the others much more."""
-    spent = {rank: us for rank, us in _by_rank(overlap, "communication_us").items() if rank in set(temporal["rank"])}
-    if len(spent) < 2 or not any(spent.values()):
-        return []
-    least, middle = min(spent.values()), median(spent.values())
-    late = [rank for rank, us in spent.items() if us <= least + _LATE * (middle - least)]
-    others = [rank for rank in spent if rank not in late]
-    waited = median(spent[rank] for rank in others) - least if others else 0.0
-    if waited < _UNEVEN * float(temporal["window_us"].median()):
-        return []
-    names = f"rank {late[0]}" if len(late) == 1 else f"ranks {', '.join(map(str, late))}"
-    theirs, mine = median(spent[rank] for rank in others), median(spent[rank] for rank in late)
-    return [
-        f"The others seem to wait for {names}: {mine / 1000:.1f} ms in collectives there, a median of "
-        f"{theirs / 1000:.1f} ms elsewhere; {_reason(temporal, late, others, waited)}."
-    ]
-
-
-def _reason(temporal: pd.DataFrame, late: list[int], others: list[int], waited: float) -> str:
-    on_device = bool((temporal["executor"] == "device").all())
-    for part, words in (
-        ("computation", "its kernels take longer" if on_device else "its operators take longer"),
-        ("idle", "it is idle for longer"),
-    ):
-        us = _by_rank(temporal, f"{part}_us")
-        mine, theirs = median(us[rank] for rank in late), median(us[rank] for rank in others)
-        if mine - theirs > waited / 2:
-            return f"{words}, {mine / 1000:.1f} ms against {theirs / 1000:.1f} ms"
-    return "its own work looks like theirs"
-
-
 def _launching(temporal: pd.DataFrame, rank_idle: pd.DataFrame, launches: pd.DataFrame) -> list[str]:
     """Say where most launches take longer than their work, if devices wait for launches at all."""
     total, short = launches["launches"].sum(), launches["short"].sum()
@@ -143,6 +160,18 @@ def _launching(temporal: pd.DataFrame, rank_idle: pd.DataFrame, launches: pd.Dat
     return [
         f"{100 * short / total:.0f} % of {total} launches take longer than the work they start: "
         "the kernels are too small for the device."
+    ]
+
+
+def _unexplained(gaps: pd.DataFrame) -> list[str]:
+    """Say where pauses that nothing in the traces explains weigh."""
+    worst = gaps[~gaps["explained"].astype(bool)].sort_values("critical_percent").tail(1)
+    if not len(worst) or float(worst["critical_percent"].iloc[0]) < 100 * _UNEVEN:
+        return []
+    kind, share = str(worst["gap"].iloc[0]).replace("_", " "), float(worst["critical_percent"].iloc[0])
+    return [
+        f"Pauses that nothing in the traces explains make up {share:.0f} % of the critical path (mostly {kind}): "
+        "predictions are that much less sure."
     ]
 
 

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import shlex
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,9 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import cli
-from htagraph.commands.words import command_line
+from htagraph.commands.words import command_line, time_text
 from htagraph.scenario_text import CHANGES, criteria
+from htagraph.simulate import REGIMES, Job, simulate
 from tests.command_line import one_line_of_error
 from tests.damage import document, healthy, written
 from tests.reach import REPOSITORY
@@ -155,6 +158,43 @@ def test_small_jobs_get_an_answer(command: str, events: list[Any], run: Any, tmp
 # critical path
 
 
+@pytest.fixture(scope="session")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Return a function that gives a folder with the traces of two steps of a regime."""
+
+    @cache
+    def folder(regime: str) -> str:
+        job = Job.model_validate(REGIMES[regime]().model_dump() | {"steps": 2})
+        path = tmp_path_factory.mktemp(regime)
+        simulate(job).write(path)
+        return str(path)
+
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("regime", "option"),
+    [("gpu_bound", "--scale"), ("host_bound", "--infinite-host"), ("communication_bound", "--network")],
+)
+def test_the_path_names_what_bounds_the_job_and_a_change_that_helps(
+    regime: str, option: str, simulated: Callable[[str], str], run: Any
+) -> None:
+    said = results(run, "critical-path", simulated(regime))["conclusions"]
+    line = shlex.split(said[-1].partition(": htagraph ")[2])
+    assert line[2] == option
+    (prediction,) = results(run, *line)["prediction"]
+    assert prediction["saved_us"] > 0
+    assert f"shorter by {time_text(prediction['saved_us'])}" in said[-2]
+
+
+def test_halving_never_saves_more_than_the_path_allows(simulated: Callable[[str], str], run: Any) -> None:
+    found = results(run, "critical-path", simulated("communication_bound"))
+    (row,) = [row for row in found["shares"] if row["key"] == "communication"]
+    (prediction,) = results(run, "what-if", simulated("communication_bound"), "--network", "0.5")["prediction"]
+    assert 0 < prediction["saved_us"] <= row["time_us"] / 2
+    assert f"at most {time_text(row['time_us'] / 2)}" in " ".join(found["conclusions"])
+
+
 def test_the_segments_of_the_path_sum_to_its_makespan(run: Any) -> None:
     found = results(run, "critical-path", DEMO, "--segments")
     assert sum(row["duration_us"] for row in found["segments"]) == pytest.approx(found["makespan_us"], abs=1e-6)
@@ -266,7 +306,7 @@ def test_any_sequence_of_options_is_kept_in_order(sequence: list[tuple[str, str]
     command: Any = typer.main.get_command(cli.app)
     context = command.commands["what-if"].make_context("what-if", [word for part in words for word in part])
     assert context.meta["htagraph.changes"] == sequence
-    assert context.params["paths"] == ["job"]
+    assert list(context.params["paths"]) == ["job"]
 
 
 def _words(option: str, text: str) -> list[str]:
@@ -284,6 +324,22 @@ def test_the_straggler_of_the_demo_is_named_with_its_cause(run: Any) -> None:
     assert found["stragglers"][0]["cause"] == "kernels"
     assert sum(row["blamed_us"] for row in found["stragglers"]) == pytest.approx(found["total_wait_us"])
     assert "Rank 2 is the straggler" in found["conclusions"][0]
+
+
+def test_lateness_by_chance_has_no_straggler_but_a_first_suspect(simulated: Callable[[str], str], run: Any) -> None:
+    found = results(run, "stragglers", simulated("gpu_bound"))
+    assert found["straggler"] is None
+    most = max(found["stragglers"], key=lambda row: row["blamed_us"])
+    assert f"is charged to rank {most['rank']}" in found["conclusions"][1]
+
+
+def test_one_rank_alone_has_nobody_to_wait_for(run: Any) -> None:
+    assert "Only one rank" in results(run, "stragglers", DEMO, "--ranks", "0")["conclusions"][0]
+
+
+def test_transfers_that_prevail_suggest_another_network(simulated: Callable[[str], str], run: Any) -> None:
+    said = results(run, "collectives", simulated("communication_bound"))["conclusions"]
+    assert said[-1].endswith("--network 0.5")
 
 
 def test_collectives_are_summed_up_or_shown_each(run: Any) -> None:

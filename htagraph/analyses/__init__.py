@@ -11,6 +11,7 @@ from htagraph.analyses.overlap import overlap
 from htagraph.analyses.rank_idle import rank_idle
 from htagraph.analyses.slack import slack
 from htagraph.analyses.step_times import step_times
+from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.analyses.what_if import what_if
 
@@ -26,6 +27,7 @@ __all__ = [
     "rank_idle",
     "slack",
     "step_times",
+    "stragglers",
     "temporal_breakdown",
     "what_if",
 ]

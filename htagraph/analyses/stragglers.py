@@ -24,7 +24,7 @@ _MOST = 0.5  # of all that is explained
 _MAD, _OF_MEDIAN = 1.4826, 1.5  # of a normal distribution: deviation by MAD; variance against a median of few
 _ALIKE = 1.1  # how many times as many activities as its peers a rank may have
 _MANY = 4  # ranks whose differences tell what is usual
-_NEAR = 4096  # places on the way to a late arrival that are searched for the one that explains most
+_NEAR = 512  # places on the way to a late arrival that are searched for the one that explains most
 _COMPARED = ("kernels", "host", "data_loading", "collective")
 """Causes that lie in activities, which peers have too; the others are judged by how often the rank is late."""
 
@@ -317,7 +317,7 @@ def _evidence(cause: str, story: _Story, charged_ms: float, late: int) -> str:
 
 def _blame_table(graph: DependencyGraph, waits: Waits, chains: Chains, blame: Blame) -> pd.DataFrame:
     acts, row = graph.activities, blame.row
-    activity = _upstream(graph, chains, blame)
+    activity = _upstream(chains, blame)
     ops = () if graph.matches is None else graph.matches.op
     return pd.DataFrame(
         {
@@ -335,21 +335,18 @@ def _blame_table(graph: DependencyGraph, waits: Waits, chains: Chains, blame: Bl
     )
 
 
-def _upstream(graph: DependencyGraph, chains: Chains, blame: Blame) -> npt.NDArray[np.int64]:
+def _upstream(chains: Chains, blame: Blame) -> npt.NDArray[np.int64]:
     """Return for each charge the activity of its cause with the largest excess on the way to the late arrival."""
     key = np.stack([blame.arrival, blame.cause], axis=1)
     pairs, member = np.unique(key, axis=0, return_inverse=True)
-    found = np.full(len(pairs), -1, np.int64)
-    for number, (arrival, cause) in enumerate(pairs.tolist()):
-        if CAUSES[cause] not in _COMPARED:
-            continue
-        way: list[int] = []
-        at = 2 * arrival
-        while at >= 0 and len(way) < _NEAR:
-            way.append(at)
-            at = int(chains.before[at])
-        vertex = np.array(way, np.int64)
-        vertex = vertex[(chains.cause[vertex] == cause) & (chains.item[vertex] >= 0)]
-        if len(vertex):
-            found[number] = chains.item[vertex[chains.excess[vertex].argmax()]]
+    found, most = np.full(len(pairs), -1, np.int64), np.zeros(len(pairs), np.int64)
+    still = np.flatnonzero(np.isin(pairs[:, 1], [CAUSES.index(word) for word in _COMPARED]))
+    at = 2 * pairs[still, 0]
+    for _ in range(_NEAR):  # all of them one place further back
+        better = (chains.cause[at] == pairs[still, 1]) & (chains.item[at] >= 0) & (chains.excess[at] > most[still])
+        found[still[better]], most[still[better]] = chains.item[at[better]], chains.excess[at[better]]
+        further = chains.before[at] >= 0
+        still, at = still[further], chains.before[at[further]]
+        if not len(still):
+            break
     return found[member.ravel()] if len(found) else np.zeros(0, np.int64)

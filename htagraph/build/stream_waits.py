@@ -133,17 +133,22 @@ def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *,
         at_once: whether the waits come right behind a collective, each of them.
     """
     latest = shared.calls.lane_at(shared.calls.before[position])
-    for lane in reversed(candidates) if at_once else ():  # whoever waits at once is compute, whatever comes next
-        if (latest != lane).all():
-            found = _asked(shared, position, lane, iter([(latest, position, Plausible.YES)]))
-            if found is not None:
-                return _accepted(*found)
     chosen: tuple[Answer, Array, Array] | None = None
-    for lane in candidates:
-        found = _asked(shared, position, lane, _hypotheses(shared, position, lane))
-        if found is not None and (chosen is None or found[0].explained > _CLEARER * chosen[0].explained):
-            chosen = found
+    for lane in reversed(candidates) if at_once else ():  # of equals, compute waits, whatever is launched next
+        if (latest != lane).all():
+            chosen = _better(chosen, _asked(shared, position, lane, iter([(latest, position, Plausible.YES)])))
+    if chosen is None:
+        for lane in candidates:
+            chosen = _better(chosen, _asked(shared, position, lane, _hypotheses(shared, position, lane)))
     return None if chosen is None else _accepted(*chosen)
+
+
+def _better(
+    first: tuple[Answer, Array, Array] | None, second: tuple[Answer, Array, Array] | None
+) -> tuple[Answer, Array, Array] | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return second if second[0].explained > _CLEARER * first[0].explained else first
 
 
 def _asked(

@@ -15,8 +15,9 @@ __all__ = ["thread"]
 
 _AWAKE_NS = 100_000  # a thread that did nothing for longer waited for something
 _GUESS = 30  # percent
-_CERTAIN = 0.99
-"""The share of a worker's activities that must run while one and the same thread does nothing."""
+_CERTAIN = 0.9
+"""The share of a worker's activities that must run while one and the same thread does nothing: nearly all, as that
+thread may run backward operators of the host itself."""
 
 
 def thread(job: Job) -> Edges:
@@ -36,8 +37,9 @@ def thread(job: Job) -> Edges:
             parts += [_around_backward(worker, callers)] if worker.is_worker and callers else []
         parts += [_around_collectives(job, rank, caller) for caller in callers]
         known = np.unique(np.concatenate([part.target for part in parts]))
-        clock = _pulse(job, rank, threads)
-        parts += [_awakened(each, *clock, known) for each in threads[1:]]
+        main = next(iter([*callers, *threads]), None)
+        clock = _pulse(job, rank, main)
+        parts += [_awakened(each, *clock, known) for each in threads if each is not main]
     return Edges.concatenate(parts)
 
 
@@ -128,11 +130,11 @@ def _around_collectives(job: Job, rank: int, caller: _Thread) -> Edges:
     return _edges([*source, 2 * work[waited] + 1], [*target, caller.vertices[at[waited] + 1]], 80)
 
 
-def _pulse(job: Job, rank: int, threads: list[_Thread]) -> tuple[np.ndarray, np.ndarray]:
+def _pulse(job: Job, rank: int, main: _Thread | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the vertices of the rank's busiest thread and of its device work, and their times, in order of time."""
     mine = job.activities.of_rank(rank)
     work = mine.start + np.flatnonzero(job.activities.on_device[mine])
-    vertices = np.concatenate([*(thread.vertices for thread in threads[:1]), 2 * work, 2 * work + 1])
+    vertices = np.concatenate([main.vertices if main else work[:0], 2 * work, 2 * work + 1])
     time = job.moment(vertices)
     order = np.argsort(time, kind="stable")
     return vertices[order], time[order]

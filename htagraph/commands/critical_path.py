@@ -125,30 +125,30 @@ def _saving(path: CriticalPath, whole: pd.DataFrame, inputs: Sequence[str]) -> l
     if category in _HALVED:
         name, time = (what, time) if category == "communication" else _longest(path, category)
         options = ["--network", "0.5"] if name == what else ["--scale", f"{criteria_text({'name': glob_of(name)})}:0.5"]
-        said, time = f"Halving {name} would save at most", time / 2
-    elif category in _REMEDY:
-        said, options = f"Without {what} the job would be shorter by at most", list(_REMEDY[category])
+        percent = 50 * time / (path.makespan_ns / 1000)
+        said = f"Halving {name} would save at most {time_text(time / 2)} ({percent:.0f} %); simulated, the whole job"
+    elif category in _REMEDY:  # these take away more than their category: what is at most saved is not known
+        said, options = f"Without {what} the whole job, simulated,", list(_REMEDY[category])
     else:
         return [f"Most of it is {what}: nothing to speed up by itself; see what precedes it with --segments."]
-    percent = 100 * time / (path.makespan_ns / 1000)
     line = command_line("what-if", inputs, *options)
-    most = f"{time_text(time)} ({percent:.0f} %)"
-    return [f"{said} {most}; {_predicted(path, options)}.", f"To try it together with other changes: {line}"]
+    return [f"{said} {_predicted(path, options)}.", f"To try it together with other changes: {line}"]
 
 
 def _predicted(path: CriticalPath, options: list[str]) -> str:
-    """Return in words what a change would really save: less, where something else is in the way then."""
+    """Return in words what a change would really save: less than its time where something else is in the way then."""
     from htagraph.analyses.what_if import what_if
     from htagraph.errors import SelectionError
 
     option, *value = options
     try:
         outcome = CHANGES[option.removeprefix("--")].read("".join(value)).apply(what_if(path.graph)).run()
-    except SelectionError:  # a path of a part of the job may show what no change of that kind is about
-        return "something else may be in the way then"
+    except SelectionError as error:
+        return f"cannot be told: {error}"
     if outcome.saved_ns <= 0:
-        return "simulated, the job gains nothing, for something else is in the way then"
-    return f"simulated, the whole job would be shorter by {time_text(outcome.saved_ns / 1000)}"
+        return "would not be shorter, for something else is in the way then"
+    percent = 100 * outcome.saved_ns / outcome.baseline_ns
+    return f"would be shorter by {time_text(outcome.saved_ns / 1000)} ({percent:.0f} %)"
 
 
 def _longest(path: CriticalPath, category: str) -> tuple[str, float]:

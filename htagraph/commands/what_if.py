@@ -128,8 +128,8 @@ def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5)
     from htagraph.report import report_on
 
     outcomes = [scenario.run() for scenario in scenarios]
-    before, after = outcomes[0], outcomes[-1]
-    bounds = _bounds(before, after, top)
+    after = outcomes[-1]
+    bounds = _bounds(after, top)
     tables = {
         "prediction": _prediction(after),
         "changes": _changes(outcomes, texts),
@@ -144,7 +144,7 @@ def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5)
         del brief["changes"]
     notes = list(after.notes)
     return report_on(
-        before.baseline, "what-if", tables, [*_sentences(after, bounds), *(f"Note: {each}" for each in notes)],
+        after.baseline, "what-if", tables, [*_sentences(after, bounds), *(f"Note: {each}" for each in notes)],
         figures={"notes": notes}, brief=brief,
     )  # fmt: skip
 
@@ -190,11 +190,13 @@ def _by_step(times: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _bounds(before: Outcome, after: Outcome, top: int) -> pd.DataFrame:
+def _bounds(after: Outcome, top: int) -> pd.DataFrame:
     """Return the critical path's shares before and after: by category, rank and kernel."""
     import pandas as pd
 
-    paths = [outcome.critical_path().summary() for outcome in (before, after)]
+    from htagraph.analyses.critical_path import critical_path
+
+    paths = [critical_path(after.baseline).summary(), after.critical_path().summary()]
     tables = []
     for group in ("category", "rank", "kernel"):
         old, new = (path[path["group"] == group].set_index("key")[["time_us", "share_percent"]] for path in paths)

@@ -31,6 +31,7 @@ HOST = Job(
 LOADER = Job(ranks=4, steps=4, layers=2, kernel_us=30.0, loader_us=3000.0, seed=13)
 MESH = Job(ranks=8, steps=3, layers=3, tp=2, kernel_us=80.0, seed=14)
 STAGES = Job(ranks=4, steps=3, layers=8, parallelism="pipeline", microbatches=4, seed=15)
+UNMARKED = {"cuda_sync": False, "group_args": False, "clock_offsets_us": (0.0, 300.0, -250.0, 40.0)}
 SLOW = {
     "kernels": (DEVICE, SlowRank(rank=2, factor=1.1), "kernels"),
     "one kernel": (DEVICE, SlowRank(rank=0, factor=1.2, name="*gemm*"), "kernels"),
@@ -39,10 +40,7 @@ SLOW = {
     "loader": (LOADER, SlowRank(rank=3, what="loader", factor=1.3), "data_loading"),
     "mesh": (MESH, SlowRank(rank=5, factor=1.1), "kernels"),
     "stages": (STAGES, SlowRank(rank=1, factor=1.15), "kernels"),
-    "no ids": (
-        DEVICE.model_copy(update={"cuda_sync": False, "group_args": False, "clock_offsets_us": (0.0, 300.0, -250.0, 40.0)}),
-        SlowRank(rank=3, factor=1.2), "kernels",
-    ),
+    "no ids": (DEVICE.model_copy(update=UNMARKED), SlowRank(rank=3, factor=1.2), "kernels"),
 }  # fmt: skip
 
 
