@@ -181,9 +181,8 @@ def common_time(acts: Activities, clocks: Sequence[Clock]) -> npt.NDArray[np.int
     time = np.empty(2 * len(acts), np.int64)
     time[0::2], time[1::2] = acts.start, acts.end
     for clock in clocks:
-        mine = acts.of_rank(clock.rank)
-        own = time[2 * mine.start : 2 * mine.stop]
-        if clock.drift_ppm and len(own):
-            own -= np.rint((own - clock.reference_ns) * (clock.drift_ppm * 1e-6)).astype(np.int64)
-        own -= clock.offset_ns
+        if clock.offset_ns or clock.drift_ppm:
+            mine = acts.of_rank(clock.rank)
+            own = slice(2 * mine.start, 2 * mine.stop)
+            time[own] = clock.common(time[own])
     return time

@@ -37,8 +37,8 @@ class Clock:
     """One rank's clock against that of `gauge`: common = own - offset_ns - drift_ppm * 1e-6 * (own - reference_ns).
 
     Example:
-        >>> Clock(rank=1, offset_ns=1_000).common(5_000)
-        4000
+        >>> Clock(rank=1, offset_ns=1_000).common(np.array([5_000])).tolist()
+        [4000]
     """
 
     rank: int
@@ -57,9 +57,10 @@ class Clock:
     reference_ns: int = 0
     """The moment on the own clock to which the offset belongs."""
 
-    def common(self, time: int) -> int:
-        """Return a moment of this clock on the common clock, ns."""
-        return time - round((time - self.reference_ns) * (self.drift_ppm * 1e-6)) - self.offset_ns
+    def common(self, time: Array) -> npt.NDArray[np.int64]:
+        """Return moments of this clock on the common clock, ns."""
+        drift = np.rint((time - self.reference_ns) * (self.drift_ppm * 1e-6)).astype(np.int64)
+        return time - drift - self.offset_ns
 
 
 def corrected(clocks: Sequence[Clock], rank: Array, time: Array) -> npt.NDArray[np.int64]:
@@ -73,9 +74,7 @@ def corrected(clocks: Sequence[Clock], rank: Array, time: Array) -> npt.NDArray[
     out = time.astype(np.int64)
     for clock in clocks:
         mine = rank == clock.rank
-        own = out[mine]
-        drift = np.rint((own - clock.reference_ns) * (clock.drift_ppm * 1e-6)).astype(np.int64)
-        out[mine] = own - drift - clock.offset_ns
+        out[mine] = clock.common(out[mine])
     return out
 
 

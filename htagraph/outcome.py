@@ -153,9 +153,9 @@ class Outcome:
             steps: of these steps only.
             ranks: of these ranks only.
         """
-        from htagraph.analyses.critical_path import critical_path
+        from htagraph.window import path_in_window
 
-        return critical_path(self.graph, steps=steps, ranks=ranks)
+        return path_in_window(self.graph, steps, ranks)
 
     @cached_property
     def samples_ns(self) -> npt.NDArray[np.int64]:

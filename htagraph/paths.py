@@ -24,12 +24,12 @@ __all__ = ["CATEGORIES", "CriticalPath", "Segments", "Way", "path_to", "segments
 Array: TypeAlias = npt.NDArray[Any]
 
 CATEGORIES = (
-    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap",
+    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
 )  # fmt: skip
 """What the time of a segment was spent on; defined at `CriticalPath.to_frame`."""
 
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
-    ActivityKind.LAUNCH: "launch", ActivityKind.RUNTIME: "launch", ActivityKind.RECORD: "launch",
+    ActivityKind.LAUNCH: "launch", ActivityKind.RECORD: "launch",
     ActivityKind.WAIT: "launch", ActivityKind.SYNC: "sync", ActivityKind.HOST_COMMUNICATION: "communication",
     ActivityKind.COMPUTATION: "computation", ActivityKind.COMMUNICATION: "communication",
     ActivityKind.MEMORY: "memory", ActivityKind.DEVICE_OTHER: "waiting",
@@ -44,6 +44,7 @@ _OF_EDGE: dict[Any, str] = dict.fromkeys(EdgeKind, "waiting") | {
 _OF_GAP: dict[Any, str] = dict.fromkeys(GapKind, "gap") | {
     GapKind.HOST_UNTRACED: "host",
     GapKind.DATA_WAIT: "data_loading",
+    GapKind.TRACE_HEAD: "head",
 }
 _NEAR = dict.fromkeys(("slack_us", "start_us", "end_us", "work_us"), "float64") | {
     "rank": "int64", "edge": "str", "leaves": "int64", "returns": "int64", "main": "str",
@@ -123,12 +124,13 @@ class CriticalPath:
 
         - ``computation``, ``memory``, ``communication``: device work of this kind; of matched collectives, and those on
           host threads, the transfer after the last rank had arrived.
-        - ``host``: own time of operators and Python frames, and host code between them that the trace does not show.
-        - ``launch``: own time of runtime calls that do not block, and the time from a launch to its work.
+        - ``host``: own time of operators, Python and other runtime calls, and host code that the trace does not show.
+        - ``launch``: own time of calls that launch, record or let a stream wait, and the time from a launch to its work.
         - ``sync``: a call that blocks, beyond the work that it waited for.
         - ``waiting``: the least pause that a stream, an event, a full queue or another thread makes; a user's lag.
         - ``data_loading``: waiting for the data loader.
         - ``gap``: what no dependency in the graph explains.
+        - ``head``: before the first recorded moment on its way.
 
         Returns:
             ``start_us`` (float64, since the job's first activity, common clock), ``duration_us`` (float64), ``rank``

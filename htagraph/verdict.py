@@ -18,7 +18,7 @@ _PARTS = {
     "computation": "computation", "communication": "transfers between ranks", "memory": "memory copies",
     "host": "host code (operators and Python)", "launch": "runtime calls and launches",
     "waiting": "pauses between kernels", "sync": "the return of blocking calls", "data_loading": "the data loader",
-    "gap": "pauses that nothing explains",
+    "gap": "pauses that nothing explains", "head": "time before the first record on its way",
 }  # fmt: skip
 _WHAT = {"kernel": "kernel", "operator": "operator", "rank": "rank", "group": "transfers of", "phase": "phase"}
 _CAUSES = {

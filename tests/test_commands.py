@@ -245,6 +245,15 @@ def test_what_each_change_saves_sums_to_the_whole(run: Any) -> None:
     assert sum(row["saved_us"] for row in found["changes"]) == pytest.approx(prediction["saved_us"])
 
 
+def test_what_makes_the_job_slower_is_said_so(run: Any) -> None:
+    assert "times as long" in results(run, "what-if", DEMO, "--scale", "kind=computation:2")["conclusions"][0]
+
+
+def test_what_nobody_waits_for_changes_nothing(run: Any) -> None:
+    said = results(run, "what-if", DEMO, "--scale", "rank=0,kind=launch:0.9")["conclusions"][0]
+    assert "as long as before" in said
+
+
 def test_noise_and_extrapolation_are_told(run: Any) -> None:
     found = results(run, "what-if", DEMO, "--jitter", "0.05:10", "--scale-ranks", "64")
     assert found["prediction"][0]["p50_us"] <= found["prediction"][0]["p99_us"]

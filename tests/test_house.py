@@ -25,7 +25,7 @@ from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
 PACKAGE = REPOSITORY / "htagraph"
 TESTS = REPOSITORY / "tests"
-OUTPUTS = ("cli", "render", "__main__", "simulate", "export", "plot", "report", "trace_analysis", "trace_diff")
+OUTPUTS = ("cli", "commands", "render", "__main__", "simulate", "export", "plot", "report", "trace_analysis", "trace_diff")
 """Modules and packages that may print, draw or write: the uppermost layer."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -201,7 +201,8 @@ def test_an_analysis_names_every_column_and_units(name: str) -> None:
     text = inspect.getdoc(getattr(analyses, name)) or ""
     result = getattr(analyses, name)(graph_of(DATASETS[0]))
     table = _table(result)
-    text += inspect.getdoc(getattr(type(result), "to_frame", None)) or ""
+    shows = hg.Outcome.step_times if isinstance(result, hg.Scenario) else getattr(type(result), "to_frame", None)
+    text += inspect.getdoc(shows) or ""
     documented = text.replace("``computation_percent`` … ``idle_percent``", " ".join(f"``{c}``" for c in table.columns))
     absent = [column for column in table.columns if f"``{column}``" not in documented]
     assert not absent, f"{name}: the docstring does not name the columns {absent}"
@@ -245,8 +246,7 @@ def _job(name: str) -> DependencyGraph:
 def _table(result: Any) -> pd.DataFrame:
     """Return the table of an analysis: its result, or what the resulting object gives as a frame."""
     if isinstance(result, hg.Scenario):
-        result = result.run()
-        return result.step_times()
+        return result.run().step_times()
     return result if isinstance(result, pd.DataFrame) else result.to_frame()
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-import numpy as np
-
-from htagraph.errors import SelectionError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
-from htagraph.paths import CriticalPath, path_to
+from htagraph.paths import CriticalPath
+from htagraph.window import path_in_window
 
 __all__ = ["critical_path"]
 
@@ -45,18 +42,4 @@ def critical_path(graph: DependencyGraph, steps: Some = None, ranks: Some = None
         >>> bool(path.to_frame()["duration_us"].sum() * 1000 == path.makespan_ns)
         True
     """
-    time = graph.time
-    chosen = graph.select(step=steps, rank=ranks).activities
-    if not len(chosen):
-        if steps is not None:
-            msg = f"critical_path: no step {steps} on rank {ranks}; steps by rank: graph.select(kind='step').to_frame()"
-            raise SelectionError(msg)
-        return path_to(graph, chosen, 0)
-    kind = graph.activities.kind[chosen]
-    if steps is not None and (kind == ActivityKind.BOUNDARY).any():
-        begins, ends = chosen[kind == ActivityKind.STEP], chosen[kind == ActivityKind.BOUNDARY]
-        return path_to(graph, 2 * ends, int(time[2 * begins].min()))
-    vertices = np.concatenate((2 * chosen, 2 * chosen + 1))
-    final = np.diff(graph.out_offsets)[vertices] == 0
-    final[np.argmax(time[vertices])] = True
-    return path_to(graph, vertices[final], int(time[vertices].min()))
+    return path_in_window(graph, steps, ranks)

@@ -2,69 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from htagraph.activities import Edges
 from htagraph.build.activities import Job
-from htagraph.kinds import EdgeKind, Provenance
+from htagraph.build.meetings import meetings
+from htagraph.kinds import EdgeKind
 
-__all__ = ["collective", "meetings"]
-
-PAIRS = "send_recv"
-_SURE = {"comms_id": 100, "pg+seq": 100, "pg+order": 95, "lane+order": 90}
+__all__ = ["collective"]
 
 
 def collective(job: Job) -> Edges:
     """Return the edges of all collectives between ranks but sends and receives."""
     return meetings(job, EdgeKind.COLLECTIVE, pairs=False)
-
-
-def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
-    """Return for each collective the edges from arrivals to its JOINs, and from there to the ends, as one kind.
-
-    The JOINs of one collective follow each other. An end comes its transfer after the JOIN it waits for; where it is
-    not told apart from waiting for the member's own arrival (broadcast), also that long after its own start.
-
-    Args:
-        job: the job with its matches.
-        kind: of the edges.
-        pairs: whether to return sends and receives, else all others.
-    """
-    none = np.empty(0, np.int32)
-    if job.matches is None or not job.matches.count:
-        return Edges.of(none, none, 0, kind, Provenance.INFERRED)
-    found = job.matches
-    wanted = (np.array([op == PAIRS for op in found.op], np.bool_) == pairs)[found.collective]
-    sure = np.array([_SURE.get(key, 90) for key in found.key], np.int8)[found.collective]
-    waits, feeds = wanted & (found.join >= 0), wanted & (found.feeds >= 0)
-    member, join = found.activity[waits].astype(np.int64), found.join[waits].astype(np.int64)
-    ends = job.moment(2 * member + 1)
-    awaited = np.maximum(job.moment(2 * join), job.moment(2 * member))
-    lag = np.maximum(0, ends - awaited)
-    own = found.feeds[waits] < 0  # nobody waits for this arrival, but its own end does
-    arrives = 2 * found.activity[feeds].astype(np.int64)
-    chained = _chained(found.join[waits], found.collective[waits])
-    joins = np.unique(join)
-    at_join = np.zeros(len(joins), np.int8)
-    at_join[np.searchsorted(joins, join)] = sure[waits]
-    parts = (
-        (arrives, 2 * found.feeds[feeds].astype(np.int64), 0, -1, sure[feeds]),
-        (2 * chained[0], 2 * chained[1], 0, -1, at_join[np.searchsorted(joins, chained[1])]),
-        (2 * join, 2 * member + 1, lag, member, sure[waits]),
-        (2 * member[own], 2 * member[own] + 1, lag[own], member[own], sure[waits][own]),
-    )
-    edges = []
-    for source, target, cost, owner, confidence in parts:
-        made = Edges.of(source, target, cost, kind, Provenance.INFERRED, activity=owner, confidence=confidence)
-        made.provenance[confidence == 100] = Provenance.OBSERVED  # ids say so
-        edges.append(made)
-    edges.append(Edges.of(2 * joins, 2 * joins + 1, 0, EdgeKind.BODY, Provenance.INFERRED, activity=joins))
-    return Edges.concatenate(edges)
-
-
-def _chained(join: np.ndarray, collective: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the JOINs that have a successor in their collective, and the successors; they are numbered in order."""
-    joins, first = np.unique(join.astype(np.int64), return_index=True)
-    owner = collective[first]
-    same = owner[1:] == owner[:-1]
-    return joins[:-1][same], joins[1:][same]

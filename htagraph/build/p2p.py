@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from htagraph.activities import Edges
 from htagraph.build.activities import Job
-from htagraph.build.collective import meetings
+from htagraph.build.meetings import meetings
 from htagraph.kinds import EdgeKind
 
 __all__ = ["p2p"]

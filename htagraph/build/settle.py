@@ -14,7 +14,7 @@ __all__ = ["settle"]
 
 _UNKNOWN_OWN_NS = 3_000  # what a blocking call takes where every instance of it waited
 _PAUSE_NS = 30_000  # longer pauses than this are no property of the device
-_RETURN_NS = 100_000  # a blocked host thread is back by then
+_RETURN_NS = 200_000  # a blocked host thread is back by then; 130 µs were seen
 _MEETINGS = (EdgeKind.COLLECTIVE, EdgeKind.P2P)
 _BLOCKING = (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL)
 _STARTS = (EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)

@@ -215,12 +215,12 @@ def _gain(after: Outcome) -> str:
     old, new = time_text(after.baseline_ns / 1000), time_text(after.makespan_ns / 1000)
     if abs(after.speedup - 1) < _SMALL:
         return f"The job would take as long as before ({new}, not {old}): what was changed is not what is waited for."
-    word = "as fast" if after.speedup >= 1 else "as fast, that is slower"
-    said = f"The job would take {new} instead of {old}: {after.speedup:.2f} times {word}"
+    much = f"{after.speedup:.2f} times as fast" if after.speedup >= 1 else f"{1 / after.speedup:.2f} times as long"
+    said = f"The job would take {new} instead of {old}: {much}"
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"
     if low == high:
         return f"{said}; pauses that nothing explains do not matter to that."
-    return f"{said}, between {low} and {high} as pauses that nothing explains stay or vanish."
+    return f"{said}; speedup {low} to {high}, as pauses that nothing explains stay or vanish."
 
 
 def _noise(after: Outcome) -> list[str]:

@@ -1,0 +1,36 @@
+"""The stretch of a job that a critical path is asked for: from the first begin to the last end of some steps or ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from htagraph.errors import SelectionError
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.paths import CriticalPath, path_to
+
+__all__ = ["path_in_window"]
+
+Some: TypeAlias = int | Sequence[int] | None
+
+
+def path_in_window(graph: DependencyGraph, steps: Some = None, ranks: Some = None) -> CriticalPath:
+    """Return the critical path of a window; documented at `htagraph.critical_path`."""
+    time = graph.time
+    chosen = graph.select(step=steps, rank=ranks).activities
+    if not len(chosen):
+        if steps is not None:
+            msg = f"critical_path: no step {steps} on rank {ranks}; steps by rank: graph.select(kind='step').to_frame()"
+            raise SelectionError(msg)
+        return path_to(graph, chosen, 0)
+    kind = graph.activities.kind[chosen]
+    if steps is not None and (kind == ActivityKind.BOUNDARY).any():
+        begins, ends = chosen[kind == ActivityKind.STEP], chosen[kind == ActivityKind.BOUNDARY]
+        return path_to(graph, 2 * ends, int(time[2 * begins].min()))
+    vertices = np.concatenate((2 * chosen, 2 * chosen + 1))
+    final = np.diff(graph.out_offsets)[vertices] == 0
+    final[np.argmax(time[vertices])] = True
+    return path_to(graph, vertices[final], int(time[vertices].min()))
