@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind, EdgeKind
-from htagraph.naming import short_name
+from htagraph.naming import is_module_frame, short_name
 
 if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["label_of", "module_of", "names_of", "operator_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_MODULE_PREFIX = "nn.Module: "
-"""With it begin the names of the Python frames that are a module's forward."""
 _LONG = 60
 """Letters of a name in a sentence."""
 
@@ -49,7 +47,7 @@ def module_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[
         activities: numbers of activities; -1 gives -1.
     """
     kind, above = graph.activities.kind, _above(graph)
-    is_module = np.fromiter((name.startswith(_MODULE_PREFIX) for name in graph.names), np.bool_, len(graph.names))
+    is_module = np.fromiter((is_module_frame(name) for name in graph.names), np.bool_, len(graph.names))
     region = _nearest(above, kind == ActivityKind.ANNOTATION, activities)
     if not is_module.any():
         return region

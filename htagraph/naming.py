@@ -30,6 +30,7 @@ __all__ = [
     "is_collective_call",
     "is_data_loader",
     "is_graph_launch",
+    "is_module_frame",
     "names_like",
     "short_name",
     "step_number",
@@ -255,6 +256,16 @@ def is_backward(name: str) -> bool:
         True
     """
     return name.startswith("autograd::engine::")
+
+
+def is_module_frame(name: str) -> bool:
+    """Return whether a Python frame is the forward of a module.
+
+    Example:
+        >>> is_module_frame("nn.Module: Linear_0")
+        True
+    """
+    return name.startswith("nn.Module: ")
 
 
 def is_collective_call(name: str) -> bool:
