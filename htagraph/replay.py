@@ -117,8 +117,11 @@ class Replay:
                 kind.label, int(mine.sum()), int(graph.gap[mine].sum()) / 1000, saved / 1000,
                 100 * saved / self.makespan_ns if self.makespan_ns else 0.0, kind not in UNEXPLAINED,
             ))  # fmt: skip
-        columns = ["gap", "count", "total_us", "critical_us", "critical_percent", "explained"]
-        table = pd.DataFrame(rows, columns=columns)
+        kinds = {
+            "gap": "str", "count": "int64", "total_us": "float64", "critical_us": "float64",
+            "critical_percent": "float64", "explained": "bool",
+        }  # fmt: skip
+        table = pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
         return table.sort_values("total_us", ascending=False, kind="stable").reset_index(drop=True)
 
 

@@ -165,7 +165,7 @@ def _launching(temporal: pd.DataFrame, rank_idle: pd.DataFrame, launches: pd.Dat
 
 def _unexplained(gaps: pd.DataFrame) -> list[str]:
     """Say where pauses that nothing in the traces explains weigh."""
-    worst = gaps[~gaps["explained"].astype(bool)].sort_values("critical_percent").tail(1)
+    worst = gaps[~gaps["explained"]].sort_values("critical_percent").tail(1)
     if not len(worst) or float(worst["critical_percent"].iloc[0]) < 100 * _UNEVEN:
         return []
     kind, share = str(worst["gap"].iloc[0]).replace("_", " "), float(worst["critical_percent"].iloc[0])
