@@ -162,7 +162,8 @@ def table(trials: list[Trial]) -> pd.DataFrame:
 def shares(frame: pd.DataFrame, by: str) -> pd.DataFrame:
     """Return the distribution of errors in percent."""
     errors = frame.groupby(by)["error_percent"]
-    return errors.agg(count="size", median="median", p95=lambda e: float(np.percentile(e, 95)), worst="max")
+    columns = {"count": errors.size(), "median": errors.median(), "p95": errors.quantile(0.95), "worst": errors.max()}
+    return pd.DataFrame(columns)
 
 
 def main() -> None:

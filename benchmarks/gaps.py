@@ -31,7 +31,8 @@ def main() -> None:
         worst = shares[~shares["explained"]].sort_values("critical_us")["gap"].tail(1).tolist()
         host = shares.loc[shares["gap"] == "host_untraced", "critical_percent"].sum()
         unexplained = 100 * (1 - replay.explained_ns / replay.makespan_ns) if replay.makespan_ns else 0.0
-        rows.append((path.name[:50], replay.makespan_ns / 1e6, replay.max_error_ns, unexplained, *(worst or [""]), host))
+        makespan = replay.makespan_ns / 1e6
+        rows.append((path.name[:50], makespan, replay.max_error_ns, unexplained, *(worst or [""]), host))
     columns = ["trace", "makespan ms", "replay error ns", "unexplained %", "mostly", "host %"]
     table = pd.DataFrame(rows, columns=columns)
     print(table.round(2).to_string(index=False))

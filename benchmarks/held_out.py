@@ -1,8 +1,8 @@
 """Steps held out: ``python benchmarks/held_out.py [PATH ...]``: what does step i's graph say of step j?
 
 The graph of step i is given nothing of step j but the durations of its kernels and copies (of matched collectives the
-transfer), matched by rank, stream, name and order; its replay is the prediction of how long step j takes. Both directions
-of every pair of steps with the same work are tried. Beside the error stands that of taking step i's own time.
+transfer), matched by rank, stream, name and order; its replay is the prediction of how long step j takes. Both
+directions of every pair of steps with the same work are tried. Beside the error stands that of taking step i's time.
 """
 
 from __future__ import annotations

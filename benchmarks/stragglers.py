@@ -69,7 +69,7 @@ def draw(seed: int) -> Case:
     what = rnd.choice(["kernels", "kernels", "host", "host", "loader"])
     slow = SlowRank(
         rank=rnd.randrange(job.ranks),
-        what=what,  # type: ignore[arg-type]
+        what=what,
         factor=rnd.choice(FACTORS),
         name=rnd.choice(GLOBS) if what == "kernels" else "*",
     )

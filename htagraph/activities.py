@@ -156,7 +156,7 @@ class Edges:
         return Edges(*(np.concatenate([getattr(part, name) for part in parts]) for name in Edges.__dataclass_fields__))
 
     @staticmethod
-    def of(
+    def of(  # noqa: PLR0913 - a keyword per column
         source: Array,
         target: Array,
         lag: Array | int,

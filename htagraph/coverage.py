@@ -41,7 +41,7 @@ def _device_work(graph: DependencyGraph) -> list[_Row]:
         return int((found & work).sum())
 
     return [
-        ("device work", "any predecessor", started_by(), total, "what the start of kernels, copies and memsets waits for"),
+        ("device work", "any predecessor", started_by(), total, "what kernels, copies and memsets wait for"),
         ("device work", "launch", started_by(*_LAUNCHES), total, "the call that enqueued it, by correlation id"),
         ("device work", "event_wait", started_by(EdgeKind.EVENT_WAIT), total, "work of another stream"),
     ]
@@ -57,7 +57,8 @@ def _collectives(graph: DependencyGraph) -> list[_Row]:
     found = Counter(zip(matches.op, matches.key, strict=True))
     count = len(matches.op)
     return rows + [
-        ("collectives", op or "unnamed", number, count, f"matched by {key}") for (op, key), number in sorted(found.items())
+        ("collectives", op or "unnamed", number, count, f"matched by {key}")
+        for (op, key), number in sorted(found.items())
     ]
 
 

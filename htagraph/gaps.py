@@ -22,8 +22,9 @@ UNEXPLAINED = (
 _AWAKE_NS = 100_000  # a worker thread that does nothing for longer waits for something
 _MEANING = {
     EdgeKind.HOST_ORDER: GapKind.HOST_UNTRACED, EdgeKind.AUTOGRAD: GapKind.HOST_UNTRACED,
-    EdgeKind.THREAD: GapKind.HOST_UNTRACED, EdgeKind.LAUNCH: GapKind.LAUNCH_EXCESS, EdgeKind.GRAPH: GapKind.LAUNCH_EXCESS,
-    EdgeKind.STREAM: GapKind.STREAM_IDLE, EdgeKind.EVENT_WAIT: GapKind.STREAM_IDLE, EdgeKind.BODY: GapKind.SYNC_RETURN,
+    EdgeKind.THREAD: GapKind.HOST_UNTRACED, EdgeKind.LAUNCH: GapKind.LAUNCH_EXCESS,
+    EdgeKind.GRAPH: GapKind.LAUNCH_EXCESS, EdgeKind.STREAM: GapKind.STREAM_IDLE,
+    EdgeKind.EVENT_WAIT: GapKind.STREAM_IDLE, EdgeKind.BODY: GapKind.SYNC_RETURN,
     EdgeKind.HOST_SYNC: GapKind.SYNC_RETURN, EdgeKind.MEMCPY_SYNC: GapKind.SYNC_RETURN,
     EdgeKind.QUEUE_FULL: GapKind.SYNC_RETURN, EdgeKind.COLLECTIVE: GapKind.COLLECTIVE_EXCESS,
     EdgeKind.P2P: GapKind.COLLECTIVE_EXCESS, EdgeKind.DATALOADER: GapKind.DATA_WAIT, EdgeKind.STEP: GapKind.OTHER,

@@ -125,7 +125,7 @@ class CriticalPath:
         - ``computation``, ``memory``, ``communication``: device work of this kind; of matched collectives, and those on
           host threads, the transfer after the last rank had arrived.
         - ``host``: own time of operators, Python and other runtime calls, and host code that the trace does not show.
-        - ``launch``: own time of calls that launch, record or let a stream wait, and the time from a launch to its work.
+        - ``launch``: own time of calls that launch, record or let a stream wait; the time from a launch to its work.
         - ``sync``: a call that blocks, beyond the work that it waited for.
         - ``waiting``: the least pause that a stream, an event, a full queue or another thread makes; a user's lag.
         - ``data_loading``: waiting for the data loader.

@@ -36,7 +36,8 @@ def predict(
 
     return traverse.schedule_edges(
         graph.topological_order, graph.in_offsets, graph.in_edges, graph.edges.source,
-        graph.edges.lag if lag is None else lag, graph.gap if gap is None else gap, graph.time if head is None else head,
+        graph.edges.lag if lag is None else lag, graph.gap if gap is None else gap,
+        graph.time if head is None else head,
     )  # fmt: skip
 
 
@@ -77,8 +78,8 @@ class Replay:
 
         Returns:
             DataFrame indexed by ``activity`` (int64) with ``rank`` (int32), ``start_us``, ``end_us`` (recorded),
-            ``replayed_start_us``, ``replayed_end_us`` (float64, since the job's first activity) and ``error_ns`` (int64,
-            the larger distance of the two).
+            ``replayed_start_us``, ``replayed_end_us`` (float64, since the job's first activity) and ``error_ns``
+            (int64, the larger distance of the two).
         """
         graph, time = self.graph, self.time
         acts, origin = graph.activities, graph.origin_ns
@@ -102,8 +103,8 @@ class Replay:
         Returns:
             One row per kind of gap that occurs, largest first: ``gap`` (str, a word of `GapKind`), ``count`` (int64,
             moments), ``total_us`` (float64), ``critical_us`` (float64: by how much the makespan falls if these gaps
-            were 0), ``critical_percent`` (float64, of the makespan), ``explained`` (bool: False for those that a complete
-            trace would not leave).
+            were 0), ``critical_percent`` (float64, of the makespan), ``explained`` (bool: False for those that a
+            complete trace would not leave).
         """
         graph = self.graph
         rows = []

@@ -25,7 +25,7 @@ from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
 PACKAGE = REPOSITORY / "htagraph"
 TESTS = REPOSITORY / "tests"
-OUTPUTS = ("cli", "commands", "render", "__main__", "simulate", "export", "plot", "report", "trace_analysis", "trace_diff")
+OUTPUTS = ("cli", "commands", "render", "__main__", "simulate", "export", "plot", "trace_analysis", "trace_diff")
 """Modules and packages that may print, draw or write: the uppermost layer."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

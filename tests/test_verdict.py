@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from htagraph.verdict import verdict as all_sentences
+from htagraph import Stragglers
+from htagraph.verdict import verdict
 
 PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
 
@@ -26,38 +27,86 @@ def idle(cause: str = "host_wait", us: float = 0, rank: int = 0) -> pd.DataFrame
     return pd.DataFrame([{"rank": rank, "cause": cause, "idle_us": float(us), "count": 1, "share_percent": us / 10}])
 
 
-def launches(total: int = 0, short: int = 0) -> pd.DataFrame:
-    return pd.DataFrame([{"rank": 0, "launches": total, "short": short}])
+def path(category: Mapping[str, float], rank: Mapping[int, float] | None = None) -> pd.DataFrame:
+    """Return the summary of a critical path: shares by category and rank, percent."""
+    rows = [("category", key, share) for key, share in category.items()]
+    rows += [("rank", str(key), share) for key, share in (rank or {0: 100.0}).items()]
+    return pd.DataFrame(rows, columns=["group", "key", "share_percent"])
 
 
-def verdict(temporal: pd.DataFrame, rank_idle: pd.DataFrame, launches: pd.DataFrame) -> list[str]:
-    """Return the sentences of a job whose devices were at work all the time, each rank of which was read."""
-    ranks = temporal["rank"]
-    overlap = pd.DataFrame({"rank": ranks, "communication_us": temporal["exposed_communication_us"]})
-    inputs = pd.DataFrame({"rank": ranks, "span_us": temporal["window_us"], "world_size": len(ranks)})
-    return all_sentences(temporal, overlap, rank_idle, launches, inputs)
+def gains(*rows: tuple[str, str, float, float]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["what", "name", "gain_us", "gain_percent"])
+
+
+def gaps(kind: str = "stream_idle", percent: float = 0.0, *, explained: bool = False) -> pd.DataFrame:
+    return pd.DataFrame({"gap": [kind], "critical_percent": [percent], "explained": [explained]})
+
+
+def slow(rank: int | None = None, total_us: float = 0.0, ranks: int = 2, **row: object) -> Stragglers:
+    table = pd.DataFrame({"rank": range(ranks), "share_percent": 90.0, "cause": "kernels", "cause_name": ""})
+    return Stragglers(table.assign(**row), pd.DataFrame(), rank, total_us)
+
+
+def sentences(
+    table: pd.DataFrame | None = None, stragglers: Stragglers | None = None, inputs: pd.DataFrame | None = None,
+    **tables: pd.DataFrame,
+) -> list[str]:  # fmt: skip
+    """Return the sentences of a job on whose critical path nothing stands out but what is given."""
+    table = temporal({"computation": 1000}) if table is None else table
+    launches = pd.DataFrame([{"rank": 0, "launches": 0, "short": 0}])
+    given = {
+        "temporal_breakdown": table, "rank_idle": idle(), "launches": launches, "critical_path": path({}, {}),
+        "opportunities": gains(), "gaps": gaps(),
+    } | tables  # fmt: skip
+    ranks = table["rank"]
+    known = pd.DataFrame({"rank": ranks, "span_us": table["window_us"], "world_size": len(ranks)})
+    return verdict(given, known if inputs is None else inputs, stragglers or slow())
 
 
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        ("computation", "Bound by computation: 80 %"),
-        ("exposed_communication", "Bound by communication that nothing hides: 80 %"),
-        ("exposed_memory", "Bound by memory copies that nothing hides: 80 %"),
-        ("idle", "Bound by idle time: 80 %"),
+        ("computation", "Bound by computation: 80 % of the critical path"),
+        ("communication", "Bound by transfers between ranks: 80 %"),
+        ("host", "Bound by host code (operators and Python): 80 %"),
+        ("data_loading", "Bound by the data loader: 80 %"),
+        ("gap", "Bound by pauses that nothing explains: 80 %"),
     ],
 )
-def test_the_largest_part_bounds_the_job(part: str, words: str) -> None:
-    rest = "idle" if part != "idle" else "computation"
-    first, *_ = verdict(temporal({part: 800, rest: 200}), idle(), launches())
+def test_what_most_of_the_critical_path_is_bounds_the_job(part: str, words: str) -> None:
+    (first,) = sentences(critical_path=path({part: 80.0, "launch": 19.0, "sync": 1.0}))
     assert first.startswith(words)
+    assert first.endswith("runtime calls and launches 19 %.")
 
 
-def test_the_rank_where_it_is_largest_is_named() -> None:
-    first, *_ = verdict(
-        temporal({"computation": 900, "idle": 100}, {"computation": 980, "idle": 20}), idle(), launches()
+def test_the_rank_that_the_path_lies_on_is_named() -> None:
+    (first,) = sentences(critical_path=path({"computation": 100.0}, {0: 16.0, 3: 84.0}))
+    assert "which lies on rank 3 for 84 %" in first
+
+
+def test_what_gains_most_is_named_with_its_ceiling() -> None:
+    rows = gains(
+        ("kernel", "void gemm<4>(int)", 4200.0, 17.0), ("rank", "rank 2", 900.0, 3.0), ("group", "dp", 9.0, 0.1)
     )
-    assert "most on rank 1 (98 %)" in first
+    (said,) = sentences(opportunities=rows)
+    assert "kernel gemm: at most 4.2 ms (17 %); rank 2: at most 0.9 ms (3 %)" in said
+    assert "dp" not in said
+
+
+def test_the_rank_that_makes_the_others_wait_is_named_with_its_cause() -> None:
+    (said,) = sentences(temporal({}, {}), slow(1, 500.0, cause="host", cause_name="aten::mm"))
+    assert said.startswith("The others wait for rank 1: 90 % of 0.5 ms of waiting")
+    assert "its host code takes longer, above all in aten::mm" in said
+
+
+def test_waiting_that_is_nobodys_doing_is_said_to_be_so() -> None:
+    (said,) = sentences(temporal({}, {}), slow(None, 500.0))
+    assert "no single rank" in said
+
+
+def test_little_waiting_is_not_worth_a_sentence() -> None:
+    assert not sentences(temporal({}, {}), slow(1, 50.0))
+    assert not sentences(stragglers=slow(0, 500.0, ranks=1))
 
 
 @pytest.mark.parametrize(
@@ -67,66 +116,48 @@ def test_the_rank_where_it_is_largest_is_named() -> None:
 )  # fmt: skip
 def test_a_long_idle_time_is_explained(cause: str, words: str) -> None:
     row = {"computation": 700, "idle": 300}
-    sentences = verdict(temporal(row), idle(cause, 300), launches())
-    assert words in sentences[1]
-    sentences = verdict(temporal(row, row), pd.concat([idle(cause, 250, 0), idle(cause, 350, 1)]), launches())
-    assert words in sentences[1]
-    assert "(rank 1: 35 %)" in sentences[1]
+    (said,) = sentences(temporal(row), rank_idle=idle(cause, 300))
+    assert words in said
+    both = pd.concat([idle(cause, 250, 0), idle(cause, 350, 1)])
+    (said,) = sentences(temporal(row, row), rank_idle=both)
+    assert words in said
+    assert "(rank 1: 35 %)" in said
 
 
 def test_a_short_idle_time_is_not_worth_a_sentence() -> None:
-    assert len(verdict(temporal({"computation": 970, "idle": 30}), idle("host_wait", 30), launches())) == 1
-
-
-def test_the_rank_that_waits_least_in_collectives_is_the_one_the_others_wait_for() -> None:
-    waiting = {"computation": 600, "exposed_communication": 400}
-    table = temporal(waiting, waiting, {"computation": 950, "exposed_communication": 50})
-    (sentence,) = [each for each in verdict(table, idle(), launches()) if "wait for rank" in each]
-    assert sentence.startswith("The others seem to wait for rank 2")
-    assert "its kernels take longer" in sentence
-
-
-def test_even_ranks_wait_for_nobody() -> None:
-    table = temporal(*({"computation": 600, "exposed_communication": 400} for _ in range(3)))
-    assert not [each for each in verdict(table, idle(), launches()) if "wait for rank" in each]
+    assert not sentences(temporal({"computation": 970, "idle": 30}), rank_idle=idle("host_wait", 30))
 
 
 @pytest.mark.parametrize(("short", "said"), [(49, False), (50, True), (100, True)])
 def test_launches_longer_than_their_work_are_named_where_they_are_half(short: int, *, said: bool) -> None:
-    sentences = verdict(temporal({"computation": 900, "idle": 100}), idle("host_wait", 100), launches(100, short))
-    assert any("launches take longer than the work" in each for each in sentences) == said
-
-
-def test_nothing_recorded_is_said_so() -> None:
-    (sentence,) = verdict(temporal({}).assign(window_us=0.0), idle(), launches())
-    assert sentence.startswith("No work was recorded on any rank")
-
-
-def test_a_job_without_devices_is_judged_by_its_threads() -> None:
-    first, *_ = verdict(temporal({"computation": 1000}, executor="host"), idle(), launches())
-    assert "threads' time (no device work was recorded)" in first
+    launches = pd.DataFrame([{"rank": 0, "launches": 100, "short": short}])
+    table = temporal({"computation": 900, "idle": 100})
+    found = sentences(table, rank_idle=idle("host_wait", 100), launches=launches)
+    assert any("launches take longer than the work" in each for each in found) == said
 
 
 def test_launches_hidden_behind_work_are_not_worth_a_sentence() -> None:
-    assert len(verdict(temporal({"computation": 1000}), idle(), launches(1000, 900))) == 1
+    assert not sentences(launches=pd.DataFrame([{"rank": 0, "launches": 1000, "short": 900}]))
+
+
+def test_much_that_nothing_explains_is_a_warning() -> None:
+    (said,) = sentences(gaps=gaps("launch_excess", 12.0))
+    assert "12 % of the critical path (mostly launch excess)" in said
+    assert not sentences(gaps=gaps("launch_excess", 3.0))
+    assert not sentences(gaps=gaps("host_untraced", 60.0, explained=True))
+
+
+def test_nothing_recorded_is_said_so() -> None:
+    (sentence,) = sentences(temporal({}).assign(window_us=0.0))
+    assert sentence.startswith("No work was recorded on any rank")
 
 
 def test_device_work_in_part_of_the_recording_is_said_to_be_so() -> None:
-    table = temporal({"computation": 1000})
-    overlap = pd.DataFrame({"rank": [0], "communication_us": [0.0]})
     inputs = pd.DataFrame({"rank": [0], "span_us": [4000.0], "world_size": [0]})
-    (sentence,) = all_sentences(table, overlap, idle(), launches(), inputs)[1:]
+    (sentence,) = sentences(inputs=inputs)
     assert "25 % of what was recorded" in sentence
 
 
 def test_one_rank_of_many_is_said_to_be_alone() -> None:
-    table = temporal({"computation": 400, "exposed_communication": 600})
-    overlap = pd.DataFrame({"rank": [0], "communication_us": [600.0]})
     inputs = pd.DataFrame({"rank": [0], "span_us": [1000.0], "world_size": [8]})
-    assert "Only rank 0 of 8 was read" in all_sentences(table, overlap, idle(), launches(), inputs)[-1]
-
-
-def test_several_late_ranks_are_named_together() -> None:
-    waiting, late = {"exposed_communication": 800, "idle": 200}, {"exposed_communication": 200, "idle": 800}
-    sentences = verdict(temporal(late, waiting, waiting, late, waiting), idle(), launches())
-    assert any("wait for ranks 0, 3" in sentence for sentence in sentences)
+    assert "Only rank 0 of 8 was read" in sentences(inputs=inputs)[-1]

@@ -22,11 +22,11 @@ def launch_stats(
         launch_delay_cutoff_us: a delay above this is excessive, µs.
 
     Returns:
-        One row per pair of a LAUNCH or GRAPH edge, by rank, time of the launch and of the work: ``rank``, ``correlation`` (int64),
-        ``launch`` and ``work`` (int64 activity numbers), ``launch_name``, ``work_name`` and ``work_kind`` (str),
-        ``stream`` (int64), ``step`` (int64), ``launch_us`` and ``work_us`` (float64, durations), ``delay_us``
-        (float64: from the end of the launch call to the start of the work, 0 if it started earlier), and the flags
-        (bool) ``short`` (the call is not excessive, but took longer than all the work it enqueued),
+        One row per pair of a LAUNCH or GRAPH edge, by rank, time of the launch and of the work: ``rank``,
+        ``correlation`` (int64), ``launch`` and ``work`` (int64 activity numbers), ``launch_name``, ``work_name`` and
+        ``work_kind`` (str), ``stream`` (int64), ``step`` (int64), ``launch_us`` and ``work_us`` (float64, durations),
+        ``delay_us`` (float64: from the end of the launch call to the start of the work, 0 if it started earlier), and
+        the flags (bool) ``short`` (the call is not excessive, but took longer than all the work it enqueued),
         ``excessive_runtime``, ``excessive_delay``.
 
     Example:

@@ -20,5 +20,6 @@ def body(job: Job) -> Edges:
     lasts = job.moment(target) - job.moment(source)
     host = Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)
     work = np.flatnonzero(acts.on_device)
-    device = Edges.of(2 * work, 2 * work + 1, job.moment(2 * work + 1) - job.moment(2 * work), EdgeKind.BODY, Provenance.OBSERVED, activity=work)
+    lasts = job.moment(2 * work + 1) - job.moment(2 * work)
+    device = Edges.of(2 * work, 2 * work + 1, lasts, EdgeKind.BODY, Provenance.OBSERVED, activity=work)
     return Edges.concatenate([host, device])

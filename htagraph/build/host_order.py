@@ -14,8 +14,8 @@ __all__ = ["host_order"]
 def host_order(job: Job) -> Edges:
     """Return an edge between neighbouring moments of a thread where no activity is at work between them.
 
-    Nominal lag 0: what the thread did there, Python as a rule, is not recorded and becomes a gap. The edge belongs to the
-    innermost annotation around the stretch: the gap is the Python of that region.
+    Nominal lag 0: what the thread did there, Python as a rule, is not recorded and becomes a gap. The edge belongs to
+    the innermost annotation around the stretch: the gap is the Python of that region.
     """
     parent = job.activities.parent
     source, target, owner = job.slices()

@@ -162,7 +162,7 @@ def test_no_link_is_ever_wrong(seed: int, ranks: int, count: int, cut: list[int]
     draw = np.random.default_rng(seed)
     arrival = np.zeros((ranks, count), np.int64)
     end = arrival.copy()
-    now = np.zeros(ranks)
+    now: np.ndarray = np.zeros(ranks)
     for i in range(count):
         arrival[:, i] = now + draw.exponential(80_000, ranks) + 5_000
         end[:, i] = arrival[:, i].max() + draw.uniform(20_000, 60_000) + draw.uniform(0, 2_000, ranks)
