@@ -24,6 +24,8 @@ from htagraph.verdict import verdict
 
 __all__ = ["SCHEMA_VERSION", "Summary", "summarize"]
 
+_CANDIDATES = 3  # opportunities for each kernel that is named: they are of several kinds
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -94,7 +96,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         "kernels": _top(kernel_breakdown(graph), top),
         "launches": launches,
         "critical_path": critical_path(graph).summary(),
-        "opportunities": opportunities(graph, top=top),
+        "opportunities": opportunities(graph, top=_CANDIDATES * top),
         "stragglers": slow.to_frame(),
         "gaps": replay(graph).gap_shares(),
         "clocks": _clocks(graph),

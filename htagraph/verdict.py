@@ -20,7 +20,7 @@ _PARTS = {
     "waiting": "pauses between kernels", "sync": "the return of blocking calls", "data_loading": "the data loader",
     "gap": "pauses that nothing explains", "head": "time before the first record on its way",
 }  # fmt: skip
-_WHAT = {"kernel": "kernel", "operator": "operator", "rank": "rank", "group": "transfers of", "phase": "phase"}
+_WHAT = {"kernel": "kernel ", "operator": "operator ", "rank": "the work of ", "group": "transfers of ", "phase": ""}
 _CAUSES = {
     "kernels": "its kernels take longer", "host": "its host code takes longer",
     "data_loading": "its data loader takes longer", "launch": "its launches take longer",
@@ -85,12 +85,12 @@ def _shares(path: pd.DataFrame, group: str) -> dict[str, float]:
 
 
 def _gains(gains: pd.DataFrame) -> list[str]:
-    """Name what to improve first, and what that could gain at most."""
-    worth = gains[gains["gain_percent"] >= _FEW].head(_NAMED)
+    """Name what to improve first, the best of each kind, for they contain one another; and what it could gain at most."""
+    worth = gains[gains["gain_percent"] >= _FEW].drop_duplicates("what").head(_NAMED)
     if not len(worth):
         return []
     said = [
-        f"{_WHAT[what]} {_short(str(name))}: at most {us / 1000:.3g} ms ({percent:.0f} %)"
+        f"{_WHAT[what]}{_short(str(name))}: at most {us / 1000:.3g} ms ({percent:.0f} %)"
         for what, name, us, percent in worth[["what", "name", "gain_us", "gain_percent"]].itertuples(index=False)
     ]
     return [f"Most to gain, if it took no time at all: {'; '.join(said)}."]

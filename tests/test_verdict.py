@@ -30,7 +30,7 @@ def idle(cause: str = "host_wait", us: float = 0, rank: int = 0) -> pd.DataFrame
 def path(category: Mapping[str, float], rank: Mapping[int, float] | None = None) -> pd.DataFrame:
     """Return the summary of a critical path: shares by category and rank, percent."""
     rows = [("category", key, share) for key, share in category.items()]
-    rows += [("rank", str(key), share) for key, share in (rank or {0: 100.0}).items()]
+    rows += [("rank", str(key), share) for key, share in ({0: 100.0} if rank is None else rank).items()]
     return pd.DataFrame(rows, columns=["group", "key", "share_percent"])
 
 
@@ -42,7 +42,7 @@ def gaps(kind: str = "stream_idle", percent: float = 0.0, *, explained: bool = F
     return pd.DataFrame({"gap": [kind], "critical_percent": [percent], "explained": [explained]})
 
 
-def slow(rank: int | None = None, total_us: float = 0.0, ranks: int = 2, **row: object) -> Stragglers:
+def slow(rank: int | None = None, total_us: float = 0.0, ranks: int = 2, **row: str) -> Stragglers:
     table = pd.DataFrame({"rank": range(ranks), "share_percent": 90.0, "cause": "kernels", "cause_name": ""})
     return Stragglers(table.assign(**row), pd.DataFrame(), rank, total_us)
 
@@ -89,7 +89,7 @@ def test_what_gains_most_is_named_with_its_ceiling() -> None:
         ("kernel", "void gemm<4>(int)", 4200.0, 17.0), ("rank", "rank 2", 900.0, 3.0), ("group", "dp", 9.0, 0.1)
     )
     (said,) = sentences(opportunities=rows)
-    assert "kernel gemm: at most 4.2 ms (17 %); rank 2: at most 0.9 ms (3 %)" in said
+    assert "kernel gemm: at most 4.2 ms (17 %); the work of rank 2: at most 0.9 ms (3 %)" in said
     assert "dp" not in said
 
 

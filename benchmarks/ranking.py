@@ -1,0 +1,147 @@
+"""Are opportunities ranked rightly? ``python benchmarks/ranking.py [--jobs N] [--seed S] [--worst K]``.
+
+Random training jobs are simulated, written as traces, loaded, and asked for their opportunities. The truth about those
+rows that the simulator has a change for (a kernel by its name, the network, the data loader, the optimizer, the launch
+calls) is the same job simulated with that change at factor 0. The error is |predicted gain - true gain| as share of
+the job's mean step. A job's order is right if none of its first five such rows truly gains less, by more than 0.2 % of
+the step, than one ranked behind it. Nothing is fitted to these jobs: their seeds are the options'.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import multiprocessing
+import random
+import tempfile
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import htagraph as hg
+from benchmarks.accuracy import jobs, recordings
+from htagraph import DependencyGraph
+from htagraph.simulate import Job, ScaleKernels, ScaleLaunches, ScaleLoader, ScaleNetwork, ScaleOptimizer, simulate
+
+ROWS = 12
+FIRST = 5
+FREE_PERCENT = 0.2
+"""Rows whose gains are this close, in percent of the step, may stand in any order."""
+OPTIMIZER = "Optimizer.step"
+
+
+class Row(NamedTuple):
+    """An opportunity whose true gain is known."""
+
+    seed: int
+    regime: str
+    recorded: str
+    place: int
+    """In the table of opportunities, from 0."""
+    what: str
+    name: str
+    step_ns: float
+    predicted_ns: float
+    """Gained per step."""
+    true_ns: float
+
+    @property
+    def error_percent(self) -> float:
+        """|predicted - true| gain, percent of the step."""
+        return 100 * abs(self.predicted_ns - self.true_ns) / self.step_ns
+
+    @property
+    def gain_percent(self) -> float:
+        """The true gain, percent of the step."""
+        return 100 * self.true_ns / self.step_ns
+
+
+def change_of(graph: DependencyGraph, what: str, name: str) -> tuple[str, Any] | None:
+    """Return the kind of a row and the simulator's change for it; None where it has none for exactly this."""
+    if what == "kernel":
+        return "kernel", ScaleKernels(name=glob.escape(name), factor=0)
+    if what == "group":  # the simulator has one network for all groups
+        groups = set(graph.matches.group) if graph.matches is not None else set()
+        return ("network", ScaleNetwork(factor=0)) if groups == {name} else None
+    if what == "phase" and name == "data loading":
+        return "loader", ScaleLoader(factor=0)
+    if what == "phase" and name == "launch calls":
+        return "launches", ScaleLaunches(factor=0)
+    if name.startswith(OPTIMIZER):
+        return "optimizer", ScaleOptimizer(factor=0)
+    return None
+
+
+def makespan_ns(job: Job) -> int:
+    """Return from the first start to the last end of anything in a job, ns."""
+    ranks = simulate(job).ranks
+    return max(int(each.end_ns.max()) for each in ranks) - min(int(each.start_ns.min()) for each in ranks)
+
+
+def trial(seed: int) -> list[Row]:
+    """Return the opportunities of one random job whose truth the simulator can tell, in their order."""
+    draw = random.Random(seed)
+    regime = draw.choice(sorted(jobs()))
+    job = jobs()[regime](draw)
+    job = job.model_copy(update={"seed": seed, "steps": draw.choice((3, 4))})
+    recorded = draw.choice(sorted(recordings(draw, job.ranks)))
+    written = job.model_copy(update=recordings(draw, job.ranks)[recorded])
+    with tempfile.TemporaryDirectory() as folder:
+        simulate(written).write(folder, suffix=".json")
+        graph = hg.load(folder)
+    step, before, rows = simulate(job).mean_step_ns, makespan_ns(job), []
+    table = hg.opportunities(graph, top=ROWS, curve=())
+    for place, (what, name, gain) in enumerate(zip(table["what"], table["name"], table["gain_us"], strict=True)):
+        found = change_of(graph, what, name)
+        if found is not None:
+            gained = before - makespan_ns(job.model_copy(update={"changes": (*job.changes, found[1])}))
+            predicted = 1000 * gain / job.steps
+            rows.append(Row(seed, regime, recorded, place, found[0], name, step, predicted, gained / job.steps))
+    return rows
+
+
+def in_order(rows: list[Row]) -> bool:
+    """Return whether no row behind one of the first few gains more than that, but for what is free."""
+    gains = np.array([row.gain_percent for row in rows])
+    return all(gains[i + 1 :].max(initial=-np.inf) <= gains[i] + FREE_PERCENT for i in range(min(FIRST, len(gains))))
+
+
+def shares(frame: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Return the distribution of errors in percent of the step."""
+    errors = frame.groupby(by)["error_percent"]
+    table = errors.agg(count="size", median="median", p95=lambda e: float(np.percentile(e, 95)), worst="max")
+    return table.join(frame.groupby(by)["gain_percent"].median().rename("median gain")).round(3)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=3000)
+    parser.add_argument("--worst", type=int, default=12)
+    options = parser.parse_args()
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        found = pool.map(trial, range(options.seed, options.seed + options.jobs), chunksize=1)
+    frame = pd.DataFrame([row for rows in found for row in rows], columns=Row._fields)
+    frame["error_percent"] = [row.error_percent for rows in found for row in rows]
+    frame["gain_percent"] = [row.gain_percent for rows in found for row in rows]
+    frame["predicted_percent"] = 100 * frame["predicted_ns"] / frame["step_ns"]
+    several = [rows for rows in found if len(rows) > 1]
+    right = [in_order(rows) for rows in several]
+    errors = frame["error_percent"]
+    print(f"{len(frame)} gains in {len(found)} jobs, error in percent of the step: median {errors.median():.3f}, "
+          f"p95 {np.percentile(errors, 95):.3f}, worst {errors.max():.2f}")  # fmt: skip
+    print(f"{np.mean(right):.1%} of {len(several)} jobs with several such rows have their first {FIRST} in true order\n")
+    for by in ("what", "recorded", "regime"):
+        print(shares(frame, by).to_string(), "\n")
+    wrong = ", ".join(f"{rows[0].seed} ({rows[0].regime}, {rows[0].recorded})"
+                      for rows, order in zip(several, right, strict=True) if not order)  # fmt: skip
+    print(f"Not in order: {wrong or 'none'}\n")
+    columns = ["seed", "regime", "recorded", "place", "what", "name", "predicted_percent", "gain_percent"]
+    worst = frame.nlargest(options.worst, "error_percent")[columns].round(2)
+    print(worst.assign(name=worst["name"].str[:40]).to_string(index=False))
+
+
+if __name__ == "__main__":
+    main()
