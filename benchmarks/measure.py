@@ -64,6 +64,30 @@ def longest_path(path: Path) -> dict[str, Any]:
     return {"seconds": seconds, "again_seconds": again, "nodes": len(nodes), "vertices": graph.vertex_count}
 
 
+def what_if(path: Path) -> dict[str, Any]:
+    """Time what-ifs with changed weights, selection and prediction included, beside one pass of the longest path."""
+    import networkx as nx
+
+    import htagraph as hg
+
+    graph = hg.load(path)
+    scenario = hg.what_if(graph)
+    cases: dict[str, Callable[[], Any]] = {
+        "kernels": lambda: scenario.scale(kind="computation", factor=0.5).run().makespan_ns,
+        "name": lambda: scenario.scale(name="*gemm*", factor=0.5).run().makespan_ns,
+        "network": lambda: scenario.scale_network(factor=0.5).run().makespan_ns,
+        "host": lambda: scenario.scale(kind="host", factor=0.5).run().makespan_ns,
+        "inside an operator": lambda: scenario.scale(op="Optimizer.step*", factor=0.5).run().makespan_ns,
+    }
+    nx.dag_longest_path(graph)
+    seconds = {}
+    for name, case in cases.items():
+        case()
+        seconds[name] = min(_timed(case)[0] for _ in range(3))
+    longest = min(_timed(lambda: nx.dag_longest_path(graph))[0] for _ in range(3))
+    return {"vertices": graph.vertex_count, "longest_path_seconds": longest, "seconds": seconds}
+
+
 def json_loads(path: Path) -> dict[str, Any]:
     """Time the standard library's decoder on the decompressed bytes."""
     raw = path.read_bytes()
@@ -89,6 +113,7 @@ _MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "json-loads": json_loads,
     "load": load,
     "longest-path": longest_path,
+    "what-if": what_if,
 }
 
 if __name__ == "__main__":

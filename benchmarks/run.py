@@ -41,6 +41,7 @@ def main() -> None:
     imports(options.runs)
     with tempfile.TemporaryDirectory() as scratch:
         growth(Path(scratch), [10**5, 10**6] + ([10**7] if options.large else []))
+        what_if(Path(scratch), [50_000] + ([5 * 10**6] if options.large else []))
         parallel(Path(scratch))
         small_ranks(Path(scratch), options.runs)
 
@@ -104,6 +105,20 @@ def growth(scratch: Path, sizes: Sequence[int]) -> None:
         shutil.rmtree(folder)
     for (few, fast), (many, slow) in itertools.pairwise(found):
         print(f"exponent of time from {few} to {many} events: {math.log(slow / fast) / math.log(many / few):.3f}")
+
+
+def what_if(scratch: Path, sizes: Sequence[int]) -> None:
+    """Time predictions on jobs of two ranks against one pass of the longest path."""
+    for size in sizes:
+        folder = scratch / f"what-if-{size}"
+        options = ["--events", str(size), "--ranks", "2", "-o", str(folder)]
+        _output([sys.executable, "-m", "htagraph", "simulate", *options])
+        result = json.loads(_output(_measure("what-if", folder)))
+        longest = result["longest_path_seconds"]
+        print(f"{result['vertices']} vertices: one longest path {1000 * longest:.1f} ms")
+        for name, seconds in result["seconds"].items():
+            print(f"  what-if on {name}: {seconds / longest:.2f} of it, {1 / seconds:.0f} per second")
+        shutil.rmtree(folder)
 
 
 def parallel(scratch: Path) -> None:

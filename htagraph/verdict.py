@@ -85,7 +85,7 @@ def _shares(path: pd.DataFrame, group: str) -> dict[str, float]:
 
 
 def _gains(gains: pd.DataFrame) -> list[str]:
-    """Name what to improve first, the best of each kind, for they contain one another; and what it could gain at most."""
+    """Name what to improve first, the best of each kind, as they contain one another; and what it gains at most."""
     worth = gains[gains["gain_percent"] >= _FEW].drop_duplicates("what").head(_NAMED)
     if not len(worth):
         return []
