@@ -15,11 +15,15 @@ import argparse
 import glob
 import multiprocessing
 import random
+import sys
 import tempfile
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the jobs are another benchmark's
 
 import htagraph as hg
 from benchmarks.accuracy import jobs, recordings
@@ -97,7 +101,8 @@ def trial(seed: int) -> list[Row]:
         for place, (what, name, gain) in enumerate(zip(table["what"], table["name"], table["gain_us"], strict=True))
     ]
     last = listed[-1][3] if len(listed) == ROWS else 0.0
-    missing = CHANGES.keys() - {kind for _, kind, _, _ in listed} - (set() if len(groups_of(graph)) == 1 else {"network"})
+    unknown = set() if len(groups_of(graph)) == 1 else {"network"}
+    missing = CHANGES.keys() - {kind for _, kind, _, _ in listed} - unknown
     rows = []
     for place, kind, name, gain in listed + [(ROWS, kind, "(not listed)", last) for kind in sorted(missing)]:
         if kind:

@@ -187,8 +187,10 @@ def short_name(name: str) -> str:
     Example:
         >>> short_name("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>>(int, int)")
         'at::native::vectorized_elementwise_kernel'
+        >>> short_name("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+        'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__'
     """
-    if name.startswith(("Memcpy", "Memset")) or not _SIGNATURE.search(name):
+    if name.startswith(("Memcpy", "Memset")) or not _SIGNATURE.search(name) or is_data_loader(name):
         return name
     plain, depth = [], 0
     signature = name.replace("(anonymous namespace)::", "").replace("->", "").removesuffix(" const")
