@@ -7,12 +7,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import pandas as pd
 
 import htagraph as hg
-from benchmarks.held_out import known
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script
+from benchmarks.held_out import known  # noqa: E402
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from htagraph.trace import SparseColumn
 if TYPE_CHECKING:
     from htagraph.clocks import Clock
 
-__all__ = ["Activities", "Edges", "Lane", "common_time", "frozen"]
+__all__ = ["BETWEEN", "Activities", "Edges", "Lane", "common_time", "frozen"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -47,6 +47,10 @@ class Lane:
         if self.stream >= 0:
             return f"stream {self.stream}" if self.device <= 0 else f"device {self.device} stream {self.stream}"
         return self.thread or f"thread {self.tid}"
+
+
+BETWEEN = Lane(-1, "", "", thread="between ranks")
+"""Where JOINs lie, whose lane is -1."""
 
 
 @dataclass(frozen=True, eq=False)

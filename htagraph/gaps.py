@@ -20,6 +20,7 @@ UNEXPLAINED = (
 """Gaps that a complete trace and a complete set of rules would not leave."""
 
 _AWAKE_NS = 100_000  # a worker thread that does nothing for longer waits for something
+_LIKELY = 50  # percent
 _MEANING = {
     EdgeKind.HOST_ORDER: GapKind.HOST_UNTRACED, EdgeKind.AUTOGRAD: GapKind.HOST_UNTRACED,
     EdgeKind.THREAD: GapKind.HOST_UNTRACED, EdgeKind.LAUNCH: GapKind.LAUNCH_EXCESS,
@@ -77,11 +78,13 @@ def gap_kinds(
     kinds[known] = np.where(gap[known] > 0, meaning[edges.kind[binding[known]]], GapKind.NONE)
     idle = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (gap > _AWAKE_NS))
     idle = idle[(edges.activity[binding[idle]] < 0) & (edges.kind[binding[idle]] == EdgeKind.HOST_ORDER)]
-    kinds[idle[~np.isin(acts.lane[idle // 2], _main_lanes(acts))]] = GapKind.THREAD_IDLE
+    served = (edges.kind == EdgeKind.THREAD) & (edges.confidence >= _LIKELY)  # their pauses are those of their caller
+    awake = np.concatenate((_main_lanes(acts), acts.lane[edges.target[served] // 2]))
+    kinds[idle[~np.isin(acts.lane[idle // 2], awake)]] = GapKind.THREAD_IDLE
     return kinds
 
 
-def _main_lanes(acts: Activities) -> list[int]:
+def _main_lanes(acts: Activities) -> npt.NDArray[np.int64]:
     """Return of each rank the threads with step annotations, without any the thread with most activities."""
     lanes = set()
     for rank in np.unique(acts.rank[: acts.ranked]):
@@ -92,4 +95,4 @@ def _main_lanes(acts: Activities) -> list[int]:
             lanes |= set(np.unique(marks).tolist())
         elif len(on_host):
             lanes.add(int(np.bincount(on_host).argmax()))
-    return sorted(lanes)
+    return np.array(sorted(lanes), np.int64)

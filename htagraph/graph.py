@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import Activities, Edges, Lane, common_time, frozen
+from htagraph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.errors import GraphError, SelectionError
 from htagraph.gaps import binding_edges, gap_kinds
 from htagraph.issues import Issue
@@ -291,6 +291,11 @@ class DependencyGraph:
 
         return coverage(self)
 
+    def lane_of(self, activity: int) -> Lane:
+        """Return the thread or stream that an activity ran on."""
+        lane = int(self.activities.lane[activity])
+        return self.lanes[lane] if lane >= 0 else BETWEEN
+
     def replace(self, **changes: Any) -> DependencyGraph:  # noqa: ANN401 - the graph's fields
         """Return a new graph with some of its parts exchanged (``activities=``, ``edges=``, …)."""
         parts = {name: getattr(self, name) for name in self.__dataclass_fields__} | changes
@@ -318,10 +323,10 @@ class DependencyGraph:
         """Return one line that tells a reader which activity this is."""
         acts = self.activities
         start = (int(self.time[2 * activity]) - self.origin_ns) / 1000
-        lane = self.lanes[acts.lane[activity]].label if acts.lane[activity] >= 0 else "no lane"
+        lane = self.lane_of(activity).label
         name = self.names[acts.name[activity]]
         name = name if len(name) <= 60 else name[:59] + "…"
-        where = f"rank {acts.rank[activity]}, {lane}" if acts.kind[activity] != ActivityKind.JOIN else "between ranks"
+        where = f"rank {acts.rank[activity]}, {lane}" if acts.rank[activity] >= 0 else lane
         return f"{name!r} (activity {activity}, {where}, at {start:.3f} µs)"
 
     def describe_edge(self, edge: int) -> str:

@@ -113,7 +113,7 @@ class Selection:
 
         graph, rows = self.graph, self.activities
         acts = graph.activities
-        lanes = [graph.lanes[lane] for lane in acts.lane[rows]]
+        lanes = [graph.lane_of(row) for row in rows]
         return pd.DataFrame(
             {
                 "rank": acts.rank[rows],

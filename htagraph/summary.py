@@ -83,7 +83,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         >>> import htagraph as hg
         >>> summary = hg.summarize(hg.load("data/demo"))
         >>> sorted(summary.tables)[:3]
-        ['idle_breakdown', 'kernels', 'launches']
+        ['clocks', 'critical_path', 'gaps']
     """
     temporal, hidden, idle = temporal_breakdown(graph), overlap(graph), rank_idle(graph)
     launches, inputs, slow = _launches(graph), inputs_of(graph), stragglers(graph)

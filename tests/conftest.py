@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import Phase, settings
 
 from htagraph import cli
 from tests.command_line import Ran
+
+settings.register_profile("same", derandomize=True, phases=(Phase.explicit, Phase.generate))
+settings.register_profile("new")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+"""The same examples in every run, so that what was good stays good; ``HYPOTHESIS_PROFILE=new`` looks for others and
+makes them small."""
 
 
 @pytest.fixture

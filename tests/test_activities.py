@@ -10,7 +10,7 @@ from tests.strategies import COMPUTE, Json, jobs, kernel, load, op
 @settings(deadline=None, max_examples=50)
 def test_the_activities_of_a_rank_lie_together(job: dict[int, list[Json]]) -> None:
     acts = load(job).activities
-    for rank in range(-1, 11):
+    for rank in range(11):
         rows = np.arange(len(acts))[acts.of_rank(rank)]
         assert rows.tolist() == np.flatnonzero(acts.rank == rank).tolist()
 

@@ -17,7 +17,7 @@ def test_every_other_kind_runs_on_the_host() -> None:
 
 def test_what_only_names_a_region_or_a_moment_is_no_work() -> None:
     assert {kind.name for kind in ActivityKind if not kind.is_work} == {
-        "ANNOTATION", "STEP", "BOUNDARY", "DEVICE_OTHER",
+        "ANNOTATION", "STEP", "BOUNDARY", "JOIN", "DEVICE_OTHER",
     }  # fmt: skip
 
 

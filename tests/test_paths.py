@@ -106,11 +106,11 @@ def test_every_kind_has_a_category() -> None:
     assert {*paths._OF_KIND.values(), *paths._OF_EDGE.values(), *paths._OF_GAP.values()} == set(CATEGORIES)
 
 
-def test_runtime_calls_are_launch_time_and_blocking_ones_sync() -> None:
+def test_runtime_calls_are_host_time_and_blocking_ones_sync() -> None:
     graph = load([op("aten::empty", 0, 20), runtime("cudaMalloc", 5, 10), runtime("cudaStreamSynchronize", 30, 5)])
     table = critical_path(graph).to_frame()
     assert table[["duration_us", "name", "category"]].to_numpy().tolist() == [
-        [5.0, "aten::empty", "host"], [10.0, "cudaMalloc", "launch"], [5.0, "aten::empty", "host"],
+        [5.0, "aten::empty", "host"], [10.0, "cudaMalloc", "host"], [5.0, "aten::empty", "host"],
         [10.0, "cudaStreamSynchronize", "host"], [5.0, "cudaStreamSynchronize", "sync"],
     ]  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_a_path_that_nothing_precedes_has_a_head() -> None:
     graph = DependencyGraph.from_frames(activities, pd.DataFrame({"source": [], "target": []}))
     table = critical_path(graph).to_frame()
     assert table[["duration_us", "edge", "gap", "category"]].to_numpy().tolist() == [
-        [5.0, "", "trace_head", "gap"], [6.0, "body", "", "host"],
+        [5.0, "", "trace_head", "head"], [6.0, "body", "", "host"],
     ]  # fmt: skip
     assert critical_path(graph).summary().set_index(["group", "key"]).loc[("edge", "trace_head"), "count"] == 1
 

@@ -30,7 +30,7 @@ def rows(graph: DependencyGraph) -> list[dict[str, Any]]:
             "name": graph.names[acts.name[row]],
             "rank": int(acts.rank[row]),
             "step": int(acts.step[row]),
-            "stream": graph.lanes[acts.lane[row]].stream,
+            "stream": graph.lanes[acts.lane[row]].stream if acts.lane[row] >= 0 else -1,
             "op": around(row),
         }
         for row in range(len(acts))

@@ -26,6 +26,7 @@ def test_the_tables_are_those_of_the_analyses() -> None:
     summary, ends = small(), {"min_us": 90, "max_us": 90}
     assert set(summary.tables) == {
         "steps", "temporal_breakdown", "overlap", "rank_idle", "idle_breakdown", "kernels", "launches",
+        "critical_path", "opportunities", "stragglers", "gaps", "clocks",
     }  # fmt: skip
     assert summary.tables["steps"].to_dict("records") == [
         {"rank": rank, "steps": 1, "period_us": pytest.approx(math.nan, nan_ok=True), "mean_us": 90, **ends}

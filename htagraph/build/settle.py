@@ -36,7 +36,8 @@ def settle(job: Job, edges: Edges) -> Edges:
         bodies = _shrink(job.activities, edges, lag, source, at_wait)
     _hand_overs(edges, lag)
     held = np.isin(edges.kind, _STARTS) & job.activities.on_device[edges.target // 2] & (edges.target % 2 == 0)
-    held |= at_wait
+    waits = at_wait & np.isin(edges.target, edges.target[bodies])
+    held |= waits
     held[bodies] = True
     rows = np.flatnonzero(held)
     best = np.full(2 * len(job.activities), np.iinfo(np.int64).min)
@@ -46,6 +47,8 @@ def settle(job: Job, edges: Edges) -> Edges:
     mine = (allowed == best[edges.target[rows]]) & (rest > 0) & (rest <= _limits(job, edges)[rows])
     lag[rows[mine]] += rest[mine]
     _return(edges, lag, source, target, bodies)
+    idle = np.flatnonzero(at_wait & ~waits)
+    lag[idle] = np.minimum(target[idle] - source[idle], _usual_returns(edges, lag, waits)[edges.kind[idle]])
     return replace(edges, lag=lag)
 
 
@@ -85,6 +88,15 @@ def _own_cost(acts: Activities, edges: Edges, lag: np.ndarray, last: np.ndarray,
     some = first[1:] > first[:-1]
     of_class[some] = lag[free][order][((first[1:] + first[:-1]) // 2)[some]]
     return of_class[np.searchsorted(classes, wanted)]
+
+
+def _usual_returns(edges: Edges, lag: np.ndarray, waits: np.ndarray) -> np.ndarray:
+    """Return by EdgeKind how long calls take to return that did wait: so long those would that found nothing pending."""
+    usual = np.zeros(len(EdgeKind), np.int64)
+    for kind in _BLOCKING:
+        seen = lag[waits & (edges.kind == kind)]
+        usual[kind] = max(0, int(np.median(seen))) if len(seen) else 0
+    return usual
 
 
 def _limits(job: Job, edges: Edges) -> np.ndarray:

@@ -13,6 +13,7 @@ __all__ = ["stream"]
 _AHEAD_NS = 30_000  # work launched this long before the work before it ended was in the queue by then
 _PAUSE_NS = 20_000  # a longer pause had another reason
 _ENOUGH = 8  # pauses
+_LIKELY_NS = 1_000  # devices of this decade need about this long
 
 
 def stream(job: Job) -> Edges:
@@ -23,6 +24,7 @@ def stream(job: Job) -> Edges:
     short pauses before work that was already waiting in its queue: what the device needs from one to the next.
     """
     acts = job.activities
+    usual = _usual_pauses(job)
     sources, targets, lags = [], [], []
     for lane in acts.by_stream():
         start, end = acts.start[lane], acts.end[lane]
@@ -31,19 +33,27 @@ def stream(job: Job) -> Edges:
         source, target = _last_over(lane, start, end, overlaps | outlived)
         sources += [2 * lane[:-1] + ~overlaps, source]
         targets += [2 * lane[1:], target]
-        lags += [np.where(overlaps, 0, _usual_pause(job, lane)), np.zeros(len(source), np.int64)]
+        lags += [np.where(overlaps, 0, usual[acts.lane[lane[0]]]), np.zeros(len(source), np.int64)]
     empty = np.zeros(0, np.int64)
     source, target, lag = (np.concatenate([empty, *parts]) for parts in (sources, targets, lags))
     return Edges.of(source, target, lag, EdgeKind.STREAM, Provenance.ORDER)
 
 
-def _usual_pause(job: Job, lane: np.ndarray) -> int:
+def _usual_pauses(job: Job) -> dict[int, int]:
+    """Return the usual pause of each stream, of one that never ran back to back that of the others."""
+    acts = job.activities
+    seen = {int(acts.lane[lane[0]]): _pauses(job, lane) for lane in acts.by_stream()}
+    known = {lane: int(np.median(pauses)) for lane, pauses in seen.items() if len(pauses) >= _ENOUGH}
+    others = int(np.median(list(known.values()))) if known else _LIKELY_NS
+    return {lane: known.get(lane, others) for lane in seen}
+
+
+def _pauses(job: Job, lane: np.ndarray) -> np.ndarray:
     acts = job.activities
     pause = acts.start[lane[1:]] - acts.end[lane[:-1]]
     call = acts.cause[lane[1:]]
     queued = (call >= 0) & (acts.start[call] + _AHEAD_NS < acts.end[lane[:-1]])
-    seen = pause[queued & (pause >= 0) & (pause < _PAUSE_NS)]
-    return int(np.median(seen)) if len(seen) >= _ENOUGH else 0
+    return pause[queued & (pause >= 0) & (pause < _PAUSE_NS)]
 
 
 def _last_over(

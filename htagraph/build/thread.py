@@ -33,13 +33,16 @@ def thread(job: Job) -> Edges:
     for rank in job.traces:
         threads = _threads(job, rank)
         callers = [each for each in threads if not each.is_worker]
+        linked = []
         for worker in threads:
-            parts += [_around_backward(worker, callers)] if worker.is_worker and callers else []
+            if worker.is_worker and callers:
+                parts.append(_around_backward(job, worker, callers))
+                linked += [worker] if len(parts[-1]) else []
         parts += [_around_collectives(job, rank, caller) for caller in callers]
         known = np.unique(np.concatenate([part.target for part in parts]))
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
-        parts += [_awakened(each, *clock, known) for each in threads if each is not main]
+        parts += [_awakened(each, *clock, known) for each in threads if each is not main and each not in linked]
     return Edges.concatenate(parts)
 
 
@@ -57,29 +60,38 @@ class _Thread:
     is_worker: bool
 
 
-def _edges(source: list[np.ndarray], target: list[np.ndarray], confidence: int) -> Edges:
+def _edges(
+    source: list[np.ndarray], target: list[np.ndarray], confidence: int, owner: list[np.ndarray] | None = None
+) -> Edges:
     none = np.zeros(0, np.int64)
     ends = np.concatenate([none, *source]), np.concatenate([none, *target])
-    return Edges.of(*ends, 0, EdgeKind.THREAD, Provenance.INFERRED, confidence=confidence)
+    activity = -1 if owner is None else np.concatenate([none, *owner])
+    return Edges.of(*ends, 0, EdgeKind.THREAD, Provenance.INFERRED, confidence=confidence, activity=activity)
 
 
 def _threads(job: Job, rank: int) -> list[_Thread]:
-    """Return the rank's threads, the busiest first; workers are those that run mostly backward operators."""
+    """Return the rank's threads, the busiest first.
+
+    Workers are those that mostly run backward operators, by time; beside a thread with steps, all that run any.
+    """
     acts = job.activities
     owner = job.boundaries // 2
     mine = acts.of_rank(rank)
     rows = np.flatnonzero((owner >= mine.start) & (owner < mine.stop))
     forward_thread = acts.arg("fwd_thread_id")
+    with_steps = np.unique(acts.lane[mine][acts.kind[mine] == ActivityKind.STEP])
     threads = []
     for part in np.split(rows, np.flatnonzero(np.diff(acts.lane[owner[rows]])) + 1) if len(rows) else []:
         vertices = job.boundaries[part].astype(np.int64)
         opened = vertices[vertices % 2 == 0] // 2
         tops = opened[acts.parent[opened] < 0]
         backward = (forward_thread[tops] > 0) | np.isin(acts.name[tops], _named(job, tops))
-        threads.append(_Thread(
-            vertices, job.moment(vertices), job.at_work[part] < 0, tops, job.moment(2 * tops), job.moment(2 * tops + 1),
-            bool(backward.mean() > 0.5),
-        ))  # fmt: skip
+        begins, ends = job.moment(2 * tops), job.moment(2 * tops + 1)
+        takes = ends - begins
+        beside = bool(len(with_steps)) and acts.lane[opened[0]] not in with_steps
+        is_worker = 2 * takes[backward].sum() > takes.sum() or backward.all() or (beside and backward.any())
+        idle = job.at_work[part] < 0
+        threads.append(_Thread(vertices, job.moment(vertices), idle, tops, begins, ends, bool(is_worker)))
     return sorted(threads, key=lambda thread: -len(thread.vertices))
 
 
@@ -88,21 +100,24 @@ def _named(job: Job, activities: np.ndarray) -> list[int]:
     return [int(name) for name in names if is_backward(job.names[name])]
 
 
-def _around_backward(worker: _Thread, callers: list[_Thread]) -> Edges:
-    """Return edges between a worker and the thread that stands still while it works."""
+def _around_backward(job: Job, worker: _Thread, callers: list[_Thread]) -> Edges:
+    """Return edges between a worker and the thread that stands still while it works, whose time a hand-over takes."""
     inside = [_stretch_around(caller, worker.starts, worker.ends) for caller in callers]
-    best = int(np.argmax([(stretch >= 0).sum() for stretch in inside]))
-    stretch, caller = inside[best], callers[best]
-    share = float((stretch >= 0).mean())
-    if share < _CERTAIN:
+    certain = [each for each in zip(inside, callers, strict=True) if (each[0] >= 0).mean() >= _CERTAIN]
+    if not certain:
         return _edges([], [], 100)
+    stretch, caller = certain[0]  # the busiest: a thread that hardly does anything stands still beside all work
+    share = float((stretch >= 0).mean())
     tops, stretch = worker.tops[stretch >= 0], stretch[stretch >= 0]
     first = np.concatenate(([True], stretch[1:] != stretch[:-1]))
     last = np.concatenate((first[1:], [True]))
     joined = stretch[last] + 1 < len(caller.vertices)
     source = [caller.vertices[stretch[first]], 2 * tops[last][joined] + 1]
     target = [2 * tops[first], caller.vertices[stretch[last][joined] + 1]]
-    return _edges(source, target, round(100 * share) - 5)
+    at = caller.vertices
+    region = np.where(at % 2, job.activities.parent[at // 2], at // 2)
+    owner = [region[stretch[first]], region[stretch[last][joined]]]
+    return _edges(source, target, round(100 * share) - 5, owner)
 
 
 def _stretch_around(caller: _Thread, start: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -52,13 +52,14 @@ def perfect_overlap(state: State, *, group: str | None = None) -> State:
 
 
 def _chains(graph: DependencyGraph, collective: npt.NDArray[np.bool_], freed: npt.NDArray[np.int64]) -> Edges:
-    """Return STREAM edges to freed work from the work before it that is no such collective, and between collectives."""
+    """Return STREAM edges to freed work from the work before it that is no such collective, and in all communication."""
     acts = graph.activities
     lanes = np.unique(acts.lane[freed])
     work = np.flatnonzero(acts.on_device & np.isin(acts.lane, lanes))
     work = work[np.lexsort((acts.start[work], acts.lane[work]))]
     sources, targets = [], []
-    for part, wanted in ((work[~collective[work]], freed), (work[collective[work]], None)):
+    talks = collective[work] | (acts.kind[work] == ActivityKind.COMMUNICATION)
+    for part, wanted in ((work[~collective[work]], freed), (work[talks], None)):
         source, target = part[:-1], part[1:]
         fits = acts.lane[source] == acts.lane[target]
         if wanted is not None:

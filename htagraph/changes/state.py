@@ -45,6 +45,8 @@ Array: TypeAlias = npt.NDArray[Any]
 NEVER = -(1 << 60)
 """The lag of an edge that no longer constrains anything, ns."""
 TRANSFERS = (EdgeKind.COLLECTIVE, EdgeKind.P2P)
+_BETWEEN = (EdgeKind.HOST_ORDER, EdgeKind.THREAD)
+"""Edges whose time is the gap behind them."""
 _REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
 _COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 _OWN_SHARES = ("all_to_all", "send_recv")
@@ -222,14 +224,15 @@ def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = No
     loader = named if loader is None else loader
     rows = np.flatnonzero(chosen[edges.activity])
     kind = edges.kind[rows]
-    gaps = edges.target[rows[kind == EdgeKind.HOST_ORDER]]
+    between = np.isin(kind, _BETWEEN)
+    gaps = edges.target[rows[between]]
     if not named and criteria.get("stream") is None and "host" in _words(criteria.get("kind") or "host"):
-        free = edges.target[(edges.kind == EdgeKind.HOST_ORDER) & (edges.activity < 0)]
+        free = edges.target[np.isin(edges.kind, _BETWEEN) & (edges.activity < 0)]
         gaps = np.concatenate((gaps, free[here(graph, criteria)[free >> 1]]))
-    rows = rows[(kind != EdgeKind.HOST_ORDER) & (loader | (kind != EdgeKind.DATALOADER))]
+    rows = rows[~between & (loader | (kind != EdgeKind.DATALOADER))]
     kinds = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT) if loader else (GapKind.HOST_UNTRACED,)
     gaps = gaps[np.isin(graph.gap_kind[gaps], kinds)]
-    return OwnTime(rows, _waiting(state, rows), gaps.astype(np.int64))
+    return OwnTime(rows, _waiting(state, rows), np.unique(gaps).astype(np.int64))
 
 
 def here(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:

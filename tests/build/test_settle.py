@@ -53,7 +53,7 @@ def test_a_short_pause_is_put_on_the_edge_that_was_binding_and_on_no_other() -> 
 def test_what_no_pause_of_the_device_explains_stays_a_gap() -> None:
     events = [launch(0, 2, 1), kernel(COMPUTE, 5, 100, 1), launch(20, 2, 2), kernel(COMPUTE, 505, 10, 2)]
     graph = load(events)
-    assert graph.gap[2 * 3] == 400_000
+    assert graph.gap[2 * 3] == 399_000
     assert GapKind(graph.gap_kind[2 * 3]) == GapKind.STREAM_IDLE
 
 

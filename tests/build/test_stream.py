@@ -35,7 +35,7 @@ def test_work_waits_for_the_latest_end_even_if_its_neighbour_ended_earlier() -> 
 
 def test_a_short_pause_is_the_streams_and_a_long_one_a_gap() -> None:
     graph = load([kernel("a", 0, 5), kernel("b", 7, 2), kernel("c", 109, 2)])
-    assert graph.gap.tolist() == [0, 0, 0, 0, 100_000, 0]
+    assert graph.gap.tolist() == [0, 0, 0, 0, 99_000, 0]
     assert GapKind(graph.gap_kind[4]) == GapKind.STREAM_IDLE
 
 

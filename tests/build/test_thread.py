@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph import EdgeKind
+from htagraph import EdgeKind, GapKind
 from htagraph.replay import predict
 from htagraph.simulate import REGIMES, simulate
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
-from tests.strategies import OTHER, Json, annotation, complete, load, op
+from tests.strategies import OTHER, Json, annotation, complete, load, op, step
 
 
 def backward(name: str, start: float, duration: float) -> Json:
@@ -30,6 +30,32 @@ def test_autograds_thread_is_called_and_joined() -> None:
 
 def test_a_thread_that_runs_beside_its_caller_is_no_worker_of_it() -> None:
     assert thread_edges(op("a", 0, 10), backward("A", 5, 10), op("b", 12, 10)) == []
+
+
+def test_a_pause_of_a_worker_between_its_call_and_its_return_is_its_callers() -> None:
+    graph = load([op("forward", 0, 10), backward("A", 20, 5), backward("B", 900, 5), op("optimizer", 940, 10)])
+    assert len(edges_by_name(graph, EdgeKind.THREAD)) == 2
+    assert {GapKind(kind) for kind in graph.gap_kind[graph.gap > 0]} == {GapKind.HOST_UNTRACED}
+    assert hg.what_if(graph).scale(factor=0.0, kind="host").run().makespan_ns == 0
+
+
+def test_beside_a_thread_with_steps_one_backward_operator_makes_a_worker() -> None:
+    events = [step(1, 0, 1000), op("forward", 5, 10), op("c10d::allgather", 30, 500, OTHER), backward("A", 540, 5)]
+    assert ("forward.end", "c10d::allgather.start", 0) in thread_edges(*events)
+
+
+def test_the_caller_is_the_busiest_thread_that_stands_still() -> None:
+    idle = [op("query", 0, 1, OTHER + 1), op("query", 990, 1, OTHER + 1)]
+    main = [op(f"op {i}", 10 * i, 5) for i in range(10)] + [op("optimizer", 500, 10)]
+    assert ("autograd::engine::evaluate_function: A.end", "optimizer.start", 0) in thread_edges(
+        *idle, *main, backward("A", 200, 100)
+    )
+
+
+def test_what_woke_a_thread_is_taken_to_be_the_last_moment_of_its_rank() -> None:
+    events = [op("main", 0, 10), op("x", 5, 1, OTHER), op("main too", 300, 10), op("y", 330, 1, OTHER)]
+    assert thread_edges(*events) == [("main too.end", "y.start", 0)]
+    assert thread_edges(*events[:3], op("y", 90, 1, OTHER)) == [], "it did not pause for long"
 
 
 def test_any_other_thread_is_left_alone() -> None:

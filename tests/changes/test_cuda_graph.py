@@ -34,7 +34,7 @@ def test_host_time_in_the_range_vanishes_and_work_hangs_on_the_first_launch() ->
     predicted = outcome.graph
     kernels = graph.select(kind="computation", step=1).activities
     start = (predicted.time[2 * kernels] - graph.origin_ns).tolist()
-    assert start == [4_000, 6_000, 8_000]
+    assert start == [4_000, 7_000, 10_000], "behind one another, with the pause that a device usually makes"
     mark = graph.select(kind="step", step=1).activities
     assert predicted.activities.duration[mark].tolist() == [4_000]  # its launch costs what the first one did
     assert outcome.saved_ns == 56_000

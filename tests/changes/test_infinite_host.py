@@ -13,14 +13,14 @@ def test_only_the_device_is_left() -> None:
         op("a", 0, 10), launch(12, 3, 1), kernel(COMPUTE, 16, 5, 1), op("b", 20, 30), launch(55, 3, 2),
         kernel(COMPUTE, 59, 6, 2),
     ])  # fmt: skip
-    assert hg.what_if(graph).infinite_host().run().makespan_ns == 11_000
+    assert hg.what_if(graph).infinite_host().run().makespan_ns == 12_000, "two kernels and a pause"
 
 
 def test_a_sync_still_waits() -> None:
     job = [launch(0, 2, 1), kernel(COMPUTE, 5, 20, 1), runtime("cudaDeviceSynchronize", 3, 24), launch(30, 2, 2)]
     graph = load([*job, kernel(COMPUTE, 35, 5, 2)])
     predicted = hg.what_if(graph).infinite_host().run()
-    assert predicted.makespan_ns == 25_000
+    assert predicted.makespan_ns == 26_000
     sync = graph.select(kind="sync").activities[0]
     assert predicted.time[2 * sync + 1] - graph.origin_ns == 20_000
 

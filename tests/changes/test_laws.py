@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
@@ -21,7 +21,7 @@ from tests.changes.made import made
 from tests.reach import DATASETS, graph_of, label
 from tests.strategies import frames, jobs, load
 
-RELAXED = settings(deadline=None, max_examples=25)
+RELAXED = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])
 
 
 def graphs() -> st.SearchStrategy[DependencyGraph]:
