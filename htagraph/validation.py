@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,12 @@ from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind, EdgeKind
 from htagraph.loading import Progress, load
 from htagraph.reading.discover import TracePaths
+from htagraph.replay import replay
 
 __all__ = ["Validation", "validate"]
 
 _NEARLY_ALL = 0.99
+_FEW = 0.02
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,24 @@ def validate(paths: TracePaths, *, progress: Progress | None = None) -> Validati
     return Validation(not (files["what"] == "file_skipped").any(), files, _support(graph))
 
 
+_Check: TypeAlias = tuple[str, bool, str, bool, str]
+"""An analysis; whether it is possible, else why not; whether in full, else what is missing."""
+
+
+def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[_Check, ...]:
+    """Return what matched collectives and the replay say of critical paths, stragglers and what-ifs."""
+    matched = 0 if graph.matches is None else len(np.unique(graph.matches.activity))
+    some = f"only {matched} of {communicating} collective calls have partners on other ranks"
+    none = "no collective has partners on other ranks"
+    run = replay(graph)
+    unexplained = 1 - run.explained_ns / run.makespan_ns if run.makespan_ns else 0.0
+    gaps = f"pauses that nothing explains are {100 * unexplained:.0f} % of the time: see htagraph summary"
+    return (
+        ("stragglers, collectives", matched > 0, none, matched > _NEARLY_ALL * communicating, some),
+        ("critical_path, what_if", run.makespan_ns > 0, "no activity", unexplained < _FEW, gaps),
+    )
+
+
 def _support(graph: DependencyGraph) -> pd.DataFrame:
     acts = graph.activities
     device = acts.on_device
@@ -66,7 +87,7 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
     no_device = "no device work was recorded"
     lost = f"only {100 * share:.0f} % of device work has its launch in the file"
     every = True
-    checks: tuple[tuple[str, bool, str, bool, str], ...] = (
+    checks: tuple[_Check, ...] = (
         ("temporal_breakdown", some, "no activity", on_device, f"{no_device}: threads are analysed instead"),
         ("overlap", bool(communication.any()), "no collective was recorded", every, ""),
         ("kernel_breakdown", some, "no activity", on_device, f"{no_device}: operators are listed instead"),
@@ -75,6 +96,7 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
         ("step_times", bool(graph.steps), "no ProfilerStep annotation: call prof.step() in the loop", every, ""),
         ("forward to backward links", has_autograd, "no fwdbwd flow or sequence number", every, ""),
         ("several ranks", len(graph.ranks) > 1, "one rank: waits for others look like communication", every, ""),
+        *_across_ranks(graph, int(communication.sum())),
     )
     rows = [
         (

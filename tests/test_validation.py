@@ -9,6 +9,7 @@ import pytest
 import htagraph as hg
 from htagraph.errors import TraceError
 from tests.damage import END, document, healthy, kineto_text, op, written
+from tests.strategies import kernel
 
 COLUMNS = ["rank", "file", "what", "detail", "count"]
 
@@ -62,6 +63,10 @@ def test_no_readable_file_at_all_is_an_error(tmp_path: Path) -> None:
         ([op(1), END], "temporal_breakdown", "partly"),
         ([op(1), END], "idle_breakdown", "no"),
         ([END], "temporal_breakdown", "no"),
+        (healthy(), "stragglers, collectives", "no"),
+        (healthy(), "critical_path, what_if", "yes"),
+        ([kernel("a", 0, 9), kernel("b", 999, 9)], "critical_path, what_if", "partly"),
+        ([END], "critical_path, what_if", "no"),
     ],
 )
 def test_support_says_what_can_be_answered_and_why_not(
