@@ -91,7 +91,7 @@ def _own_cost(acts: Activities, edges: Edges, lag: np.ndarray, last: np.ndarray,
 
 
 def _usual_returns(edges: Edges, lag: np.ndarray, waits: np.ndarray) -> np.ndarray:
-    """Return by EdgeKind how long calls take to return that did wait: so long those would that found nothing pending."""
+    """Return by EdgeKind how long calls take to return that waited: those that found nothing pending would as well."""
     usual = np.zeros(len(EdgeKind), np.int64)
     for kind in _BLOCKING:
         seen = lag[waits & (edges.kind == kind)]

@@ -52,7 +52,7 @@ def perfect_overlap(state: State, *, group: str | None = None) -> State:
 
 
 def _chains(graph: DependencyGraph, collective: npt.NDArray[np.bool_], freed: npt.NDArray[np.int64]) -> Edges:
-    """Return STREAM edges to freed work from the work before it that is no such collective, and in all communication."""
+    """Return STREAM edges to freed work from the work before it that is no such collective, and in communication."""
     acts = graph.activities
     lanes = np.unique(acts.lane[freed])
     work = np.flatnonzero(acts.on_device & np.isin(acts.lane, lanes))
