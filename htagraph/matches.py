@@ -24,6 +24,8 @@ _FROM_ROOT: Final = ("broadcast", "scatter")
 _TO_ROOT: Final = ("reduce", "gather")
 _TRANSFER_SHARE = 0.8  # of the usual transfer: less cannot lie between an arrival and an end that waited for it
 _TRANSFER_PERCENTILE = 10
+_TRANSFER_MOST = 10.0  # times the least: a longer one is not believed where a shorter is thinkable
+_MANY = 8  # messages of one size, to know their least transfer
 _ROOT_GAIN = 0.8
 _MOST = 0.8
 _VIOLATED = 0.01
@@ -105,6 +107,9 @@ def with_joins(activities: Activities, found: Found, clocks: Sequence[Clock]) ->
     counts, waits, slack = _terms(found, meeting)
     awaited = np.flatnonzero(counts)
     last = _last_awaited(meeting, awaited, slack)
+    rest = meeting.end - np.maximum(meeting.start[awaited[last]], meeting.start)
+    if (odd := (slack > 0) & (rest > _TRANSFER_MOST * slack)).any():  # rather a short transfer than such a long one
+        last = _last_awaited(meeting, awaited, np.where(odd, slack // 2, slack))
     last[~waits] = -1
     joins = np.unique(last[last >= 0])
     row = len(activities) + np.arange(len(joins))
@@ -199,15 +204,18 @@ def _variation(end: Array, awaited: Array) -> float:
 
 
 def _least_transfer(found: Found, meeting: _Meeting, which: Array) -> npt.NDArray[np.int64]:
-    """Return the least time from an arrival to an end that waited for it: whoever arrives last waits for nobody."""
-    label = found.members.label[meeting.rows[which]]
+    """Return the least time from an arrival to an end that waited for it: whoever arrives last waits for nobody.
+
+    That of messages of one size, where many tell, else the least of all: too much would cut true waits off.
+    """
+    size = found.members.bytes[meeting.rows[which]]
     is_last = np.append(meeting.collective[which][1:] != meeting.collective[which][:-1], True)
     lasts = (meeting.end - meeting.start)[which]
-    out = np.zeros(len(which), np.int64)
-    for each in np.unique(label).tolist():
-        usual = lasts[is_last & (label == each)]
-        if len(usual):
-            out[label == each] = int(_TRANSFER_SHARE * np.percentile(usual, _TRANSFER_PERCENTILE))
+    out = np.full(len(which), int(_TRANSFER_SHARE * lasts[is_last].min()), np.int64)
+    for each in np.unique(size[size >= 0]).tolist():
+        usual = lasts[is_last & (size == each)]
+        if len(usual) >= _MANY:
+            out[size == each] = int(_TRANSFER_SHARE * np.percentile(usual, _TRANSFER_PERCENTILE))
     return out
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Cluster", "Fit", "Track", "cluster", "fit_pair", "slope"]
+__all__ = ["Cluster", "Fit", "Track", "cluster", "fit_pair", "pairs", "slope"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -169,8 +169,8 @@ def cluster(tracks: Sequence[Track]) -> list[Cluster]:
     """Return which tracks belong together, and how they lie side by side; tracks without fellows are left out."""
     state = _State({track.number: track for track in tracks})
     for certain in (True, False):
-        pairs = [(a, b) for a, b in _pairs(tracks) if a.certain == certain]
-        fits = [found for a, b in pairs if (found := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
+        options = [(a, b) for a, b in pairs(tracks) if a.certain == certain]
+        fits = [found for a, b in options if (found := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
         state.learn(fits)
         weak = [fit for fit in fits if fit.count < _FEW]
         for doubtful in (False, True):
@@ -188,7 +188,7 @@ def _weakness(fit: Fit) -> float:
     return (fit.spread + _FLOOR_NS) * (1 + 30 / fit.count) * (1 + min(3.0, abs(fit.offset) / _PRIOR_NS))
 
 
-def _pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
+def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
     """Return the pairs of tracks of one pool and different ranks worth a look."""
     pools: dict[int, list[Track]] = {}
     for track in tracks:
@@ -209,13 +209,13 @@ def _neighbours(pool: list[Track]) -> list[tuple[Track, Track]]:
     """Return for each of many tracks those whose last ends run most parallel to its own."""
     count = min(64, *(len(track) for track in pool))
     ends = np.array([track.end[-count:] for track in pool])
-    rank = np.array([track.rank for track in pool])
+    rank, way = (np.array([getattr(track, what) for track in pool]) for what in ("rank", "way"))
     found: set[tuple[int, int]] = set()
     for i in range(len(pool)):
         difference = ends - ends[i]
         difference -= np.median(difference, axis=1)[:, None]
         spread = np.median(np.abs(difference), axis=1)
-        spread[rank == rank[i]] = np.inf
+        spread[(rank == rank[i]) | ((way == way[i]) & (way != 0))] = np.inf
         found |= {(min(i, int(j)), max(i, int(j))) for j in np.argsort(spread)[:_NEIGHBOURS]}
     return [(pool[i], pool[j]) for i, j in sorted(found)]
 

@@ -6,8 +6,9 @@ barrier ends before all have started. Ranks and groups that fail are left out, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +17,9 @@ import numpy.typing as npt
 from htagraph.activities import Activities, Lane
 from htagraph.build.alignment import Cluster, Track, cluster
 from htagraph.build.members import Members, members_of
+from htagraph.build.p2p import partners
 from htagraph.build.trial import Team, aligned, tested, times
+from htagraph.clocks import Clock, corrected, estimate_clocks
 from htagraph.issues import Issue
 from htagraph.naming import DEFAULT_NAMING, Naming
 from htagraph.trace import Trace
@@ -91,12 +94,21 @@ def match(
     for team in teams:
         if not any(each.label == team.label for each in kept):
             refused[team.rows[team.rows >= 0]] = True
-    teams = _by_order(members, np.flatnonzero((left | refused) & ~held))
-    more, complaints = tested(members, teams)
+    partnerless = members.partnerless
+    ordered = _by_order(members, np.flatnonzero((left | refused) & ~held & ~partnerless))
+    unnamed = _unnamed_pairs(members, ordered)
+    more, complaints = tested(members, [team for team in ordered if not unnamed[team.rows.max()]])
+    kept += more
+    if unnamed.any():
+        ops = (*members.ops, "send_recv")
+        members = replace(members, ops=ops, op=np.where(unnamed, ops.index("send_recv"), members.op))
+    pairs, doubts = tested(members, _by_partner(activities, members, np.flatnonzero(partnerless | unnamed), kept))
+    kept += pairs
     where = str(next(iter(traces.values())).path.parent) if traces else ""
-    said = (*issues, *complaints, *_absent(members, kept + more), *_alone(members, kept + more))
+    said = (*issues, *complaints, *doubts, *_absent(members, kept), *_alone(members, kept, partnerless | unnamed))
+    said += (*_apart(members, kept, list(traces)),)
     found = [Issue(where, *each) for each in said]
-    return _collect(members, kept + more, tuple(found))
+    return _collect(members, kept, tuple(found))
 
 
 def _nothing(acts: Activities) -> dict[str, Any]:
@@ -110,7 +122,7 @@ def _by_id(members: Members) -> tuple[list[Team], npt.NDArray[np.bool_]]:
     An id that a rank has twice (a collective of several kernels) is told apart by order.
     """
     by_comms = members.comms_id != 0
-    has = (members.group >= 0) & (by_comms | (members.seq >= 0))
+    has = (members.group >= 0) & (by_comms | (members.seq >= 0)) & ~members.partnerless
     teams = []
     for group in np.unique(members.group[has]).tolist():
         for ids, key in ((members.comms_id, "comms_id"), (members.seq, "pg+seq")):
@@ -147,9 +159,38 @@ def _by_order(members: Members, rows: Array) -> list[Team]:
     """Return the groups of members without ids: as arguments say, or as found; places by order."""
     if not len(rows) or members.rank[rows[0]] == members.rank[rows[-1]]:
         return []
-    tracks = _tracks(members, rows)
+    tracks = _tracks(members, rows, members.sequence[rows])
+    return _teams(members, tracks, cluster(tracks))
+
+
+def _unnamed_pairs(members: Members, teams: list[Team]) -> npt.NDArray[np.bool_]:
+    """Return which members nothing names but a kernel of sends and receives, and seem to have one partner each.
+
+    Order and time are too weak a proof of that; of an all-to-all of more ranks they are not.
+    """
+    out = np.zeros(len(members), np.bool_)
+    named = np.array([word != "" for word in members.ops], np.bool_)
+    for team in teams:
+        held = team.rows[team.rows >= 0]
+        out[held] = len(team.rows) == 2 and team.key == "lane+order" and not named[members.op[held]].any()
+    return out
+
+
+def _by_partner(acts: Activities, members: Members, rows: Array, known: list[Team]) -> list[Team]:
+    """Return the pairs of sends and receives that name no partner, as far as time leaves no doubt."""
+    ranks = np.unique(members.rank[rows])
+    if len(ranks) < 2:
+        return []
+    clocks = estimate_clocks(np.unique(members.rank).tolist(), acts, _collect(members, known, ()))
+    way = members.way[rows]
+    tracks = _tracks(members, rows, 3 * members.sequence[rows] + way, clocks)
+    island = {clock.rank: clock.gauge if clock.gauge >= 0 else clock.rank for clock in clocks}
+    return _teams(members, tracks, partners(tracks, island))
+
+
+def _teams(members: Members, tracks: list[Track], clusters: list[Cluster]) -> list[Team]:
     teams = []
-    for found in cluster(tracks):
+    for found in clusters:
         grid = _placed(found, tracks)
         if members.on_host[grid[grid >= 0][0]]:
             grid = _unswapped(members, grid)
@@ -162,24 +203,27 @@ def _by_order(members: Members, rows: Array) -> list[Team]:
     return teams
 
 
-def _tracks(members: Members, rows: Array) -> list[Track]:
+def _tracks(members: Members, rows: Array, sequence: Array, clocks: Sequence[Clock] = ()) -> list[Track]:
     """Return the sequences: of each rank and group, or each rank and stream where no argument names the group."""
-    sequence = members.sequence[rows]
-    order = rows[np.lexsort((members.start[rows], sequence))]
-    parts = np.split(order, np.flatnonzero(np.diff(members.sequence[order])) + 1)
-    origin = int(members.start[rows].min())
-    barrier = members.barrier
+    order = np.lexsort((members.start[rows], sequence))
+    parts = np.split(rows[order], np.flatnonzero(np.diff(sequence[order])) + 1)
+    start, end = (corrected(clocks, members.rank, times) for times in (members.start, members.end))
+    origin = int(start[rows].min())
+    barrier, partnerless = members.barrier, members.partnerless
     pairwise = members.ops.index("send_recv") if "send_recv" in members.ops else -1
     tracks = []
+    lanes = Counter((members.rank[part[0]], members.group[part[0]]) for part in parts)
+    several = {group for (_, group), count in lanes.items() if count > 1}
     for number, part in enumerate(parts):
         group, host = int(members.group[part[0]]), bool(members.on_host[part[0]])
         common = int(np.bincount(members.label[part]).argmax())
         tracks.append(
             Track(
                 number, int(members.rank[part[0]]), part,
-                (members.start[part] - origin).astype(np.float64), (members.end[part] - origin).astype(np.float64),
+                (start[part] - origin).astype(np.float64), (end[part] - origin).astype(np.float64),
                 members.label[part], barrier[part],
-                group if group >= 0 else -2 if host else -3 - common, group >= 0 or host,
+                group if group >= 0 else -2 if host else -3 - common,
+                host or (group >= 0 and not partnerless[part[0]] and group not in several),
                 bool((members.op[part] == pairwise).mean() > 0.5), float(_SWAP_NS if host else 1_000),
                 _way(members.way[part]),
             )
@@ -239,11 +283,32 @@ def _absent(members: Members, teams: list[Team]) -> list[tuple[str, str, int, in
     return found
 
 
-def _alone(members: Members, teams: list[Team]) -> list[tuple[str, str, int, int]]:
-    """Say how much communication was found on one rank only."""
-    linked = sum(int((team.rows >= 0).sum()) for team in teams)
-    why = "communication of which nothing was found on another rank; not linked"
-    return [("collectives_unmatched", why, len(members) - linked, -1)] if linked < len(members) else []
+def _alone(members: Members, teams: list[Team], doubtful: Array) -> list[tuple[str, str, int, int]]:
+    """Say how much communication was linked to nothing, and whether that is for lack of fellows or of certainty."""
+    left = np.ones(len(members), np.bool_)
+    for team in teams:
+        left[team.rows[team.rows >= 0]] = False
+    unsure = left & doubtful & (len(np.unique(members.rank[doubtful])) > 1)
+    alone = "communication of which nothing was found on another rank; not linked"
+    doubt = "sends and receives that name no partner, and times do not single one out; not linked"
+    said = (("p2p_ambiguous", doubt, unsure), ("collectives_unmatched", alone, left & ~unsure))
+    return [(what, why, int(which.sum()), -1) for what, why, which in said if which.any()]
+
+
+def _apart(members: Members, teams: list[Team], ranks: list[int]) -> list[tuple[str, str, int, int]]:
+    """Say between which ranks nothing that all leave together was linked: their clocks were not compared."""
+    islands = [{rank} for rank in ranks]
+    for team in teams:
+        met = {int(members.rank[line.max()]) for line in team.rows if members.barrier[line[line >= 0]].any()}
+        linked = [island for island in islands if island & met]
+        if len(met) > 1 and linked:
+            islands = [island for island in islands if not island & met] + [set().union(*linked)]
+    if len(islands) < 2 or not len(members):
+        return []
+    islands.sort(key=min)
+    listed = "; ".join(", ".join(map(str, sorted(island)[:8])) + ", ..." * (len(island) > 8) for island in islands[:8])
+    why = f"clocks of ranks {listed} were not compared: times across them mean nothing unless they share a clock"
+    return [("clocks_unknown", why, len(ranks) - max(map(len, islands)), -1)]
 
 
 def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...]) -> Found:

@@ -20,6 +20,8 @@ Array: TypeAlias = npt.NDArray[Any]
 BARRIERS: Final = frozenset({"all_reduce", "all_gather", "reduce_scatter", "barrier", "send_recv"})
 """Collectives no member of which can end before all have arrived."""
 
+_UNEVEN: Final = ("all_to_all", "gather", "scatter")
+_SHARED_SIZES = 0.5  # of an operation's members at least have sizes that all ranks have, or sizes say nothing
 _DEPTH = 64  # operators around a launch
 _ELEMENT_BYTES = {
     "Float": 4, "Half": 2, "BFloat16": 2, "Double": 8, "Byte": 1, "Char": 1, "Short": 2, "Int": 4, "Long": 8, "Bool": 1,
@@ -40,7 +42,8 @@ class Members:
     op: npt.NDArray[np.int64]
     """Index into `ops`."""
     label: npt.NDArray[np.int64]
-    """Equal for activities that can be members of one collective: of one operation, kernel, type and size."""
+    """Equal for activities that can be members of one collective: of one operation, kernel, type, and size (unless the
+    sizes of an operation differ between the ranks)."""
     sequence: npt.NDArray[np.int64]
     """The sequence in which the activity has its place: of its rank and group, or of its rank and stream."""
     group: npt.NDArray[np.int64]
@@ -65,6 +68,13 @@ class Members:
         """Which rows are of operations that nobody leaves before all have arrived."""
         return np.array([op in BARRIERS for op in self.ops], np.bool_)[self.op]
 
+    @property
+    def partnerless(self) -> npt.NDArray[np.bool_]:
+        """Which rows are sends and receives on a device of which nothing says with whom."""
+        pair = np.array([op == "send_recv" for op in self.ops], np.bool_)[self.op] & ~self.on_host
+        size = np.append(self.group_size, 0)  # the last is that of no group
+        return np.asarray(pair & (size[self.group] != 2))
+
 
 def members_of(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAULT_NAMING) -> Members:
     """Return the communication activities of all ranks as possible members of collectives.
@@ -75,14 +85,23 @@ def members_of(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAUL
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
     told = _told_by(acts, rows)
     ops, op, way = _operations(acts, names, naming, rows, told)
-    groups, group, group_size = _groups(acts, names, rows, told, op == _code(ops, "send_recv"))
+    open_ends = (told < 0) & np.array([word in ("", "send_recv") for word in ops], np.bool_)[op]
+    peer = _only_peer(acts, rows, told, open_ends)
+    if (peer >= 0).any():
+        ops = (*ops, "send_recv")
+        op[peer >= 0] = ops.index("send_recv")
+    groups, group, group_size = _groups(acts, names, rows, told, (op == _code(ops, "send_recv"), peer))
     elements = np.maximum(_values(acts, "in_msg_nelems", told), _values(acts, "out_msg_nelems", told))
     dtype = _values(acts, "dtype", told)
     on_host = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
     short = _short_names(acts.name[rows], names)
-    sized = (group >= 0) & (elements >= 0)
-    label = _numbered(*(np.where(sized, full, -1) for full in (op, dtype, elements)), np.where(sized, -1, short))
-    lane = np.where(group >= 0, -1, np.where(on_host, -2, acts.lane[rows]))
+    told_size = (group >= 0) & (elements >= 0)
+    even = told_size & _even(
+        acts.rank[rows], group, op, elements, np.array([word in _UNEVEN for word in ops], np.bool_)[op]
+    )
+    of_kind = (*(np.where(told_size, full, -1) for full in (op, dtype)), np.where(even, elements, -1))
+    label = _numbered(*of_kind, np.where(told_size, -1, short))
+    lane = np.where((group >= 0) & (peer < 0), -1, np.where(on_host, -2, acts.lane[rows]))
     return Members(
         activity=rows, rank=acts.rank[rows].astype(np.int64), start=acts.start[rows], end=acts.end[rows],
         op=op, label=label, sequence=_numbered(acts.rank[rows], group, lane), group=group,
@@ -182,15 +201,20 @@ def _around(acts: Activities, names: tuple[str, ...], naming: Naming, rows: Arra
 
 
 def _groups(
-    acts: Activities, names: tuple[str, ...], rows: Array, told: Array, pairwise: Array
+    acts: Activities, names: tuple[str, ...], rows: Array, told: Array, pairs: tuple[Array, Array]
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (labels, group of each row or -1, members of each group): groups are told apart by name and ranks.
 
-    Of sends and receives every directed pair of ranks is a group: they pass each other by.
+    Of sends and receives every directed pair of ranks is a group: they pass each other by. Where several were started
+    at once, the pair is not directed. `pairs`: which rows are sends or receives, and the only peer of those.
     """
+    pairwise, peer = pairs
     name, ranks = _values(acts, "pg_name", told), _values(acts, "pg_ranks", told)
     source, target = (np.where(pairwise, _values(acts, column, told), -1) for column in ("src_rank", "dst_rank"))
-    known = (name >= 0) | (ranks >= 0)
+    own = acts.rank[rows]
+    source, target = (np.where(peer >= 0, f(own, peer), x) for f, x in ((np.minimum, source), (np.maximum, target)))
+    name = np.where(peer >= 0, -2, name)  # unlike all groups with a name
+    known = (name >= 0) | (ranks >= 0) | (peer >= 0)
     group = np.full(len(rows), -1, np.int64)
     group[known] = _numbered(name[known], ranks[known], source[known], target[known])
     _, first = np.unique(group[known], return_index=True)
@@ -202,9 +226,63 @@ def _groups(
         pair = source[row] >= 0 and target[row] >= 0
         sizes[number] = 2 if pair else len(listed) if listed else max(0, int(size[row]))
         words = [names[column[row]] for column in (name, about) if column[row] >= 0 and names[column[row]]]
-        where = f"{source[row]}→{target[row]}" if pair else names[ranks[row]] if ranks[row] >= 0 else ""
+        where = (
+            f"{source[row]}{'→' if peer[row] < 0 else '↔'}{target[row]}"
+            if pair
+            else names[ranks[row]]
+            if ranks[row] >= 0
+            else ""
+        )
         labels.append(" ".join([*dict.fromkeys(words), where]).strip())
     return tuple(labels), group, sizes
+
+
+def _only_peer(acts: Activities, rows: Array, told: Array, open_ends: Array) -> npt.NDArray[np.int64]:
+    """Return the rank that each of some kernels exchanged data with, by the calls that named it; -1 where none did.
+
+    Sends and receives that are started at once (batch_isend_irecv) are recorded one by one without a kernel, and run
+    as one kernel without arguments, which the end of the batch launches. Only batches with one peer count.
+    """
+    out = np.full(len(rows), -1, np.int64)
+    found = acts.args.get("src_rank")
+    mine = np.flatnonzero(open_ends & (acts.cause[rows] >= 0))
+    if found is None or not len(mine):
+        return out
+    said = np.setdiff1d(found.rows, np.concatenate((told, rows))).astype(
+        np.int64
+    )  # those without a kernel of their own
+    source, target, rank = _values(acts, "src_rank", said), _values(acts, "dst_rank", said), acts.rank[said]
+    peer = np.where(source == rank, target, np.where(target == rank, source, -1))
+    calls = np.unique(acts.cause[rows[mine]]).astype(np.int64)
+    both, is_call = np.concatenate((said, calls)), np.arange(len(said) + len(calls)) >= len(said)
+    order = np.lexsort((is_call, acts.start[both], acts.lane[both]))
+    lane = acts.lane[both][order]
+    batch = np.empty(len(both), np.int64)  # what was said on a thread before a call, and the call
+    batch[order] = np.cumsum(np.concatenate(([False], is_call[order][:-1] | (np.diff(lane) != 0))))
+    low, high = np.full(len(both), np.iinfo(np.int64).max), np.full(len(both), -1, np.int64)
+    np.minimum.at(low, batch[: len(said)], peer)
+    np.maximum.at(high, batch[: len(said)], peer)
+    at = batch[len(said) + np.searchsorted(calls, acts.cause[rows[mine]])]
+    out[mine] = np.where(low[at] == high[at], high[at], -1)
+    return out
+
+
+def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) -> npt.NDArray[np.bool_]:
+    """Return whose sizes can tell collectives apart: where the ranks of a group name the same sizes for an operation.
+
+    Splits may be uneven (all_gather_v), and then nothing but the order is left. What is uneven by nature never counts.
+    """
+    kind = _numbered(group, op)
+    size, rank = _numbered(kind, elements), _numbered(rank)
+    everywhere = _holders(size, rank)[size] == _holders(kind, rank)[kind]
+    shared = np.bincount(kind, everywhere) >= _SHARED_SIZES * np.bincount(kind)
+    return np.asarray(shared[kind] & ~uneven)
+
+
+def _holders(what: Array, rank: Array) -> npt.NDArray[np.int64]:
+    """Return how many ranks have each number."""
+    count = int(rank.max(initial=0)) + 1
+    return np.bincount(np.unique(what * count + rank) // count)
 
 
 def _short_names(name: Array, names: tuple[str, ...]) -> npt.NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,12 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind
+from htagraph.build.matching import match
+from htagraph.clocks import Clock
 from htagraph.kinds import ActivityKind
+from htagraph.matches import with_joins
 from htagraph.simulate import Job, Simulated, simulate
-from tests.build.test_matching import OFFSETS, loaded
+from tests.build.test_matching import OFFSETS, loaded, made
 from tests.reach import SHARED
 
 JOBS = {
@@ -118,3 +122,26 @@ def test_no_edge_of_real_traces_is_refused(folder: str) -> None:
     arriving = (graph.edges.kind == EdgeKind.COLLECTIVE) & (graph.edges.target % 2 == 0)
     assert arriving.sum() >= len(graph.matches.activity)
     graph.check()
+
+
+def test_a_short_transfer_is_no_reason_to_miss_an_arrival() -> None:
+    """Uneven all-to-alls: how long the largest take says nothing about the smallest, which came once only."""
+    draw = np.random.default_rng(1)
+    streams: dict[int, list[list[tuple[int, int]]]] = {rank: [[]] for rank in range(3)}
+    transfers = np.full((20, 3), 100_000)
+    transfers[10] = 20_000
+    sizes = transfers // 10
+    for i in range(20):
+        arrivals = 3_000_000 * i + draw.permutation([0, 300_000, 700_000])
+        for rank in range(3):
+            streams[rank][0].append((int(arrivals[rank]), int(arrivals.max() + transfers[i, rank])))
+    acts, _ = made(streams)
+    names = ("ncclDevKernel_AllToAll(ncclDevComm*)",)
+    found = match(acts, names, (), {})
+    assert set(found.op) == {"all_to_all"}
+    told = replace(found, members=replace(found.members, bytes=sizes.T.ravel()))
+    _, matches = with_joins(acts, told, [Clock(rank) for rank in range(3)])
+    assert len(matches.activity) == 60
+    for one in range(20):
+        last = matches.join[matches.collective == one]
+        assert (last == last[-1]).all()  # all waited for the last to arrive

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,7 @@ import htagraph as hg
 from htagraph.build.members import members_of
 from htagraph.naming import collective_op, transfer_direction
 from htagraph.simulate import Job, simulate
+from tests.build.test_matching import matched, score, truth_of
 
 
 @pytest.mark.parametrize(
@@ -75,3 +79,70 @@ def test_members_come_by_rank_and_start() -> None:
     members = members_of(graph.activities, graph.names)
     assert (np.lexsort((members.start, members.rank)) == np.arange(len(members))).all()
     assert len(members) == 24
+
+
+def text(path: Path) -> str:
+    """Return what a file holds, packed or not."""
+    raw = path.read_bytes()
+    return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
+
+
+def rewrite(path: Path, what: str) -> None:
+    """Put something else into a file."""
+    path.write_bytes(gzip.compress(what.encode()) if path.suffix == ".gz" else what.encode())
+
+
+@pytest.mark.parametrize("era", ["2024", "2024-03"])
+def test_sizes_that_differ_between_ranks_do_not_tell_collectives_apart(era: str, tmp_path: Path) -> None:
+    """Uneven all-to-alls of old traces: every rank writes its own size, and only order is left."""
+    done = simulate(Job(ranks=4, steps=2, all_to_all=True, era=era))
+    paths = done.write(tmp_path)
+    size = re.compile(r'("Collective name": "all_to_allv", "In msg nelems": )\d+(, "Out msg nelems": )\d+')
+    for rank, path in enumerate(paths):
+        raw = text(path)
+        parts = size.split(raw)
+        assert len(parts) > 3
+        uneven = [
+            part + ["", str((rank + 3) * i), str(7 * i)][i % 3] if i < len(parts) - 1 else part
+            for i, part in enumerate(parts)
+        ]
+        rewrite(path, "".join(uneven))
+    graph = hg.load(dict(enumerate(paths)))
+    found = matched(graph)
+    wrong, linked, possible = score(truth_of(done, graph, found), found.collective)
+    assert (wrong, linked) == (0, possible)
+    assert "all_to_all" in found.op
+    members = found.members
+    reduces = members.op == members.ops.index("all_reduce")
+    assert len(np.unique(members.label[reduces])) == len(np.unique(members.bytes[reduces]))
+    assert len(np.unique(members.label[members.op == members.ops.index("all_to_all")])) == 1
+
+
+def test_batched_sends_and_receives_go_by_the_calls_before_their_launch(tmp_path: Path) -> None:
+    """batch_isend_irecv: calls name the peer and end; later a launch outside of them starts a kernel without args."""
+    done = simulate(
+        Job(ranks=4, parallelism="pipeline", steps=1, era="2024", clock_offsets_us=(0.0, 900.0, -50.0, 7.0))
+    )
+    paths = done.write(tmp_path)
+    for path in paths:
+        whole = json.loads(text(path))
+        for event in whole["traceEvents"]:
+            args, name = event.get("args", {}), event["name"]
+            if event.get("cat") in ("kernel", "cuda_runtime"):
+                args.pop("External id", None)
+            if "SendRecv" in name:
+                event["args"] = {key: args[key] for key in ("device", "context", "stream", "correlation")}
+            elif name in ("c10d::send", "c10d::recv_"):
+                event["dur"] = 7.0
+            elif name == "record_param_comms":
+                event["dur"] = 3.0
+            elif name in ("nccl:send", "nccl:recv"):
+                event["name"] = "nccl:coalesced"
+        rewrite(path, json.dumps(whole))
+    graph = hg.load(dict(enumerate(paths)))
+    found = matched(graph)
+    wrong, linked, possible = score(truth_of(done, graph, found), found.collective)
+    assert (wrong, linked) == (0, possible)
+    assert set(found.group) == {"0↔1", "1↔2", "2↔3"}
+    assert set(found.op) == {"send_recv"}
+    assert (found.members.way == 0).all()
