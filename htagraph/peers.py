@@ -11,7 +11,7 @@ import pandas as pd
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
 
-__all__ = ["lane_roles", "peers"]
+__all__ = ["alike", "lane_roles", "peers"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _ADDED = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
@@ -46,24 +46,56 @@ def peers(graph: DependencyGraph, across: Literal["rank", "step"] = "rank") -> n
     if across not in ("rank", "step"):
         msg = f"across={across!r}: choose 'rank' or 'step'"
         raise ValueError(msg)
+    rows, what, part, count = _places(graph, by_rank=across == "rank")
+    group = np.full(len(graph.activities), -1, np.int64)
+    if len(rows):
+        number = _coded(what, part, count)
+        group[rows] = np.where(np.bincount(number)[number] > 1, number, -1)
+    return group
+
+
+def alike(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return which activities do the same on any rank and in any step, coarsely and finely.
+
+    Returns:
+        A number per activity that those of the same name, kind and role of lane share; and one that those of them share
+        that are the same in their step, the k-th of that name. Outside steps the second is `peers`' group. -1 for what
+        the graph added.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> steps = graph.select(kind="step").activities
+        >>> [len(set(number[steps].tolist())) for number in (graph.activities.step, *alike(graph))]
+        [3, 1, 1]
+    """
+    rows, what, part, count = _places(graph, by_rank=True)
+    name, place = np.full((2, len(graph.activities)), -1, np.int64)
+    if len(rows):
+        name[rows] = what
+        place[rows] = _coded(what, np.where(graph.activities.step[rows] >= 0, 0, part), count)
+    return name, place
+
+
+def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Array, Array]:
+    """Return (activities that can have peers, a number for what each does, part that is shared, how many precede it).
+
+    Without `by_rank` what they do is told apart by lane, and the part that is shared is the whole rank.
+    """
     acts = graph.activities
     part, from_end = _parts(graph)
-    by_rank = across == "rank"
     wanted = ~np.isin(acts.kind, _ADDED)
     if not by_rank:
         wanted &= acts.step >= 0
     rows = np.flatnonzero(wanted)
-    group = np.full(len(acts), -1, np.int64)
     if not len(rows):
-        return group
+        return rows, rows, rows, rows
     lane = lane_roles(graph)[acts.lane[rows]] if by_rank else acts.lane[rows]
     # steps are numbers on the time line, the rest has places of its own beyond them
     shared, own = (part[rows], acts.rank[rows]) if by_rank else (acts.rank[rows], part[rows])
-    what = _coded(acts.name[rows], acts.kind[rows], lane, shared)
-    count = _occurrence(_coded(what, own), acts.start[rows], from_end[rows])
-    number = _coded(what, count)
-    group[rows] = np.where(np.bincount(number)[number] > 1, number, -1)
-    return group
+    numbered = by_rank & (acts.kind[rows] == ActivityKind.STEP)  # their names number them
+    what = _coded(np.where(numbered, -1, acts.name[rows]), acts.kind[rows], lane)
+    return rows, what, shared, _occurrence(_coded(what, shared, own), acts.start[rows], from_end[rows])
 
 
 def lane_roles(graph: DependencyGraph) -> npt.NDArray[np.int64]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
-from htagraph.peers import lane_roles, peers
+from htagraph.peers import alike, lane_roles, peers
 from tests.reach import DATA, graph_of
 from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load, op, step
 
@@ -74,9 +74,29 @@ def test_every_activity_of_a_job_without_missing_events_has_one_peer_per_rank() 
     assert pairs.shape[1] == len(graph.ranks) * len(np.unique(group[left]))
 
 
+def test_the_same_work_has_the_same_number_on_all_ranks_and_in_all_steps() -> None:
+    graph = graph_of(DATA / "demo")
+    acts, role = graph.activities, lane_roles(graph)
+    seen: dict[tuple[object, ...], int] = defaultdict(int)
+    names, places, both = defaultdict(set), defaultdict(set), alike(graph)
+    for i in np.lexsort((acts.start, acts.rank)).tolist():
+        if acts.step[i] < 0 or acts.kind[i] in (ActivityKind.BOUNDARY, ActivityKind.JOIN):
+            continue
+        name = -1 if acts.kind[i] == ActivityKind.STEP else int(acts.name[i])
+        what = name, int(acts.kind[i]), int(role[acts.lane[i]])
+        key = (int(acts.rank[i]), int(acts.step[i]), what)
+        names[what].add(int(both[0][i]))
+        places[what, seen[key]].add(int(both[1][i]))
+        seen[key] += 1
+    for found in (names, places):
+        assert all(len(numbers) == 1 for numbers in found.values())
+        assert len(set.union(*found.values())) == len(found)
+
+
 def test_what_the_graph_added_has_no_peers() -> None:
     graph = graph_of(DATA / "demo")
-    assert (peers(graph)[graph.activities.kind == ActivityKind.BOUNDARY] == -1).all()
+    for number in (peers(graph), *alike(graph)):
+        assert (number[graph.activities.kind == ActivityKind.BOUNDARY] == -1).all()
 
 
 def test_an_instance_that_is_missing_leaves_those_of_other_names_and_steps_alone() -> None:

@@ -25,6 +25,8 @@ __all__ = ["opportunities"]
 Array: TypeAlias = npt.NDArray[Any]
 _PER_KIND = 12
 """Candidates of a kind that are looked at: those with most time on the critical path."""
+_ALIKE = 0.97
+"""What contains something that gains this share of it is left out."""
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
 _TALKS = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 _RUNTIME = (ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME)
@@ -51,7 +53,8 @@ def opportunities(
 
     Everything is tried as if it took no time at all, and all waits are derived anew: that is the ceiling of what any
     improvement of it can gain, and less than its time where something else is in the way then. Candidates overlap (an
-    operator contains its kernels), so gains do not add up.
+    operator contains its kernels), so gains do not add up. What gains hardly more (3 %) than something that it contains
+    is left out: the smaller one is what can be changed.
 
     Args:
         graph: the job.
@@ -63,8 +66,9 @@ def opportunities(
         ``"group"`` or ``"phase"``), ``name``, ``target`` (str: the criteria for ``htagraph what-if --scale``; empty
         where none select exactly this), ``time_us`` (its own time, summed over ranks and steps), ``critical_us`` (the
         part on the critical path: no gain is larger), ``gain_us`` and ``gain_percent`` (of the makespan; if it took
-        no time), for each factor of the curve a column such as ``at_75``, ``at_50``, ``at_25`` and ``at_0`` (µs gained
-        if it took that percentage of its time; all float64) and ``note`` (str: what the time includes).
+        no time), for each factor of the curve a column such as ``gain_at_75_us``, ``gain_at_50_us``, ``gain_at_25_us``
+        and ``gain_at_0_us`` (if it took that percentage of its time; all float64) and ``note`` (str: what the time
+        includes).
 
     Raises:
         SelectionError: `top` or a factor is negative.
@@ -76,7 +80,7 @@ def opportunities(
         True
     """
     checked(top, "top")
-    factors = {f"at_{100 * checked(factor, 'curve'):g}": float(factor) for factor in curve}
+    factors = {f"gain_at_{100 * checked(factor, 'curve'):g}_us": float(factor) for factor in curve}
     kinds = _COLUMNS | dict.fromkeys(factors, "float64") | {"note": "str"}
     trial = _Trial(initial(graph))
     rows = []
@@ -109,22 +113,28 @@ class _Candidate:
 def _best(trial: _Trial, top: int) -> list[tuple[int, _Candidate, OwnTime]]:
     """Return the candidates that gain most, best first: (gain in ns, candidate, its time).
 
-    They are tried in the order of what each could gain at most, until none that is left could come in. Of two that gain
-    the same, one of which contains the other, the smaller is what is worth improving.
+    They are tried in the order of what each could gain at most, until none that is left could come in.
     """
+    tried: list[tuple[int, _Candidate, OwnTime]] = []
     found: list[tuple[int, _Candidate, OwnTime]] = []
     for candidate in sorted(_candidates(trial), key=lambda each: -each.bound):
-        if len(found) >= top and candidate.bound < (found[top - 1][0] if top else 1):
+        if len(found) >= top and candidate.bound < (_ALIKE * found[top - 1][0] if top else 1):
             break
         time = _time_of(trial.state, candidate)
         gain = trial.gain(time, 0.0)
-        same = [each for each in found if each[0] == gain]
-        if gain > 0 and not any(_within(other, time) for _, _, other in same):
-            wider = [each for each in same if _within(time, each[2])]
-            found = [each for each in found if not any(each is one for one in wider)]
-            found.append((gain, candidate, time))
-            found.sort(key=lambda each: -each[0])
+        if gain > 0:
+            tried.append((gain, candidate, time))
+            found = _smallest(tried)
     return found[:top]
+
+
+def _smallest(tried: list[tuple[int, _Candidate, OwnTime]]) -> list[tuple[int, _Candidate, OwnTime]]:
+    """Return those that gain clearly more than what they contain, best first: of others the smaller can be improved."""
+    found: list[tuple[int, _Candidate, OwnTime]] = []
+    for gain, candidate, time in sorted(tried, key=lambda each: (each[0], len(each[2].edges) + len(each[2].gaps))):
+        if not any(less >= _ALIKE * gain and _within(part, time) for less, _, part in found):
+            found.append((gain, candidate, time))
+    return sorted(found, key=lambda each: -each[0])
 
 
 def _within(some: OwnTime, other: OwnTime) -> bool:

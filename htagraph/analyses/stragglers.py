@@ -19,12 +19,15 @@ __all__ = ["stragglers"]
 Array: TypeAlias = npt.NDArray[Any]
 _SLOWER = 0.05  # how much slower than its peers a straggler is at least
 _SURE = 4.0  # standard errors: of the many activities compared, the one that explains most is judged
+_LIKELY = 3.0  # standard errors: enough for one name where the rank is slower for sure
 _WORTH = 0.005  # of the recorded time that each other rank waits for it
-_MOST = 0.5  # of all that is explained
+_MOST = 0.5  # of all that is explained by work that is slower
 _MAD, _OF_MEDIAN = 1.4826, 1.5  # of a normal distribution: deviation by MAD; variance against a median of few
 _ALIKE = 1.1  # how many times as many activities as its peers a rank may have
+_SAME = 1.02  # the same, with what lies inside, for one name
 _MANY = 4  # ranks whose differences tell what is usual
 _NEAR = 512  # places on the way to a late arrival that are searched for the one that explains most
+_DOUBLE = 2.0  # times as long: from here on this is plainer than percent
 _COMPARED = ("kernels", "host", "data_loading", "collective")
 """Causes that lie in activities, which peers have too; the others are judged by how often the rank is late."""
 
@@ -59,9 +62,9 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     longer, in proportion; where lateness came from an earlier collective, to those who were late there. What this does
     not explain is charged to the rank that came last, cause ``none``.
 
-    A rank is called the straggler if half or more of what is explained is charged to it, each other rank waits for it
-    for at least 0.5 % of the recorded time, and its work of that cause is slower than its peers' by 5 % or more and by
-    four standard errors. Lateness by chance has no straggler.
+    A rank is called the straggler if its work of the cause that explains most is slower than its peers' by 5 % or more
+    and by four standard errors, each other rank waits for it for at least 0.5 % of the recorded time, and half or more
+    is charged to it of what is explained by ranks that are slower like that. Lateness by chance has no straggler.
 
     Args:
         graph: the job.
@@ -140,9 +143,12 @@ def _story(graph: DependencyGraph, chains: Chains, on_way: dict[int, Array], ran
     acts = graph.activities
     mine = chains.about == cause
     whole = _slower(graph, chains, np.flatnonzero(mine), rank)
-    named = _slower(graph, chains, np.flatnonzero(mine & (acts.name == name)), rank) if name >= 0 else whole
-    slower, sure, count = named if named[1] >= _SURE and named[0] > whole[0] else whole
-    return _Story(text, most, slower, sure, count)
+    rows = np.flatnonzero(mine & (acts.name == name))
+    named = _slower(graph, chains, rows, rank) if name >= 0 and _same_inside(graph, rows, rank) else whole
+    enough = _LIKELY if whole[1] >= _SURE else _SURE
+    if named[1] >= enough and named[0] > whole[0]:
+        return _Story(text, most, named[0], max(named[1], whole[1]), named[2])
+    return _Story(text, most, *whole)
 
 
 _LATENCIES = {"host": "Python between operators", "launch": "launch latency", "sync": "return of blocking calls"}
@@ -160,6 +166,17 @@ def _slower(graph: DependencyGraph, chains: Chains, rows: Array, rank: int) -> t
     each, steps = _by_activity(graph, chains, rows, mine), _by_step(graph, chains, rows, mine)
     slower, sure = max(each, steps, key=lambda found: found[1])
     return slower, sure, count
+
+
+def _same_inside(graph: DependencyGraph, rows: Array, rank: int) -> bool:
+    """Return whether a rank's activities contain no more others than its peers' do; stages differ by design."""
+    acts = graph.activities
+    chosen = np.zeros(len(acts) + 1, np.bool_)
+    chosen[rows] = True
+    both = np.concatenate([rows, np.flatnonzero(chosen[acts.parent])])
+    count = np.bincount(np.searchsorted(graph.ranks, acts.rank[both]), minlength=len(graph.ranks))
+    mine = int(np.searchsorted(graph.ranks, rank))
+    return len(count) > 1 and bool(count[mine] <= _SAME * np.median(np.delete(count, mine)))
 
 
 def _by_activity(graph: DependencyGraph, chains: Chains, rows: Array, mine: int) -> tuple[float, float]:
@@ -227,18 +244,21 @@ def _straggler(graph: DependencyGraph, table: pd.DataFrame, waits: Waits, storie
     if len(table) < 2 or not table["first_guess"].any():
         return None
     at = int(table["first_guess"].to_numpy().argmax())
-    row, story = table.iloc[at], stories[at]
+    row = table.iloc[at]
     span = (int(graph.time.max()) - int(graph.time.min())) / 1000
+    met = len(np.unique(waits.collective[(waits.late >= 0) & (waits.wait > 0)]))
+    slow = np.array([_is_slow(table.iloc[i], story, met, len(table)) for i, story in enumerate(stories)])
     worth = row["explained_us"] >= _WORTH * span * (len(table) - 1)
-    if not worth or row["explained_us"] < _MOST * table["explained_us"].sum():
-        return None
+    most = row["explained_us"] >= _MOST * table["explained_us"][slow].sum()
+    return int(row["rank"]) if worth and most and slow[at] else None
+
+
+def _is_slow(row: pd.Series[Any], story: _Story, met: int, ranks: int) -> bool:
+    """Return whether a rank is slower than its peers by more than chance; what chance explains blames nobody."""
     if row["cause"] in _COMPARED:
-        slow = story.slower >= _SLOWER and story.sure >= _SURE
-    else:
-        met = waits.collective[(waits.late >= 0) & (waits.wait > 0)]
-        count, chance = len(np.unique(met)), 1 / len(table)
-        slow = row["late_count"] > count * chance + _SURE * np.sqrt(count * chance * (1 - chance)) + 1
-    return int(row["rank"]) if slow else None
+        return story.slower >= _SLOWER and story.sure >= _SURE
+    chance = 1 / ranks
+    return bool(row["late_count"] > met * chance + _SURE * np.sqrt(met * chance * (1 - chance)) + 1)
 
 
 def _on_way(graph: DependencyGraph, chains: Chains, blame: Blame) -> dict[int, Array]:
@@ -311,8 +331,18 @@ def _evidence(cause: str, story: _Story, charged_ms: float, late: int) -> str:
     cost = f"the others wait {charged_ms:.3f} ms for that, last in {late} collectives"
     if cause not in _WORK or np.isnan(story.slower):
         return "; ".join(part for part in (f"{cause} makes it late", name, cost) if part)
-    much = f"its {_WORK[cause]} {100 * story.slower:.0f} % longer than its peers'"
+    much = f"its {_WORK[cause]} {_times(1 + story.slower)}"
     return "; ".join(part for part in (much, name, cost) if part)
+
+
+def _times(ratio: float) -> str:
+    """Return in words how long something takes, relative to the same on its peers."""
+    percent = round(100 * (ratio - 1))
+    if percent == 0:
+        return "as long as its peers'"
+    if ratio >= _DOUBLE:
+        return f"{ratio:.1f} times as long as its peers'"
+    return f"{abs(percent)} % {'longer' if percent > 0 else 'less'} than its peers'"
 
 
 def _blame_table(graph: DependencyGraph, waits: Waits, chains: Chains, blame: Blame) -> pd.DataFrame:

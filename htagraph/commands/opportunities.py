@@ -38,10 +38,8 @@ def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -
     """Return the report on the result of `htagraph.opportunities`; `inputs` are the words that choose what is read."""
     from htagraph.report import report_on
 
-    curve = {name: f"{name}_us" for name in table.columns if str(name).startswith("at_")}
-    table = table.rename(columns=curve)
-    columns = ["what", "name", "time_us", "critical_us", "gain_us", "gain_percent", "at_50_us"]
-    brief = {"opportunities": table[columns].rename(columns={"at_50_us": "gain_if_halved_us"})}
+    columns = ["what", "name", "time_us", "critical_us", "gain_us", "gain_percent", "gain_at_50_us"]
+    brief = {"opportunities": table[columns].rename(columns={"gain_at_50_us": "gain_if_halved_us"})}
     return report_on(graph, "opportunities", {"opportunities": table}, _sentences(table, inputs), brief=brief)
 
 
@@ -52,8 +50,8 @@ def _sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
     note = f" ({best['note']})" if best["note"] else ""
     sentences = [
         f"Most is to be gained from the {best['what']} {best['name']}{note}: at most {time_text(best['gain_us'])} "
-        f"({best['gain_percent']:.0f} %), {time_text(best['at_50_us'])} if it took half its time. Gains overlap and do "
-        "not add up."
+        f"({best['gain_percent']:.0f} %), {time_text(best['gain_at_50_us'])} if it took half its time. Gains "
+        "overlap and do not add up."
     ]
     if best["target"]:
         line = command_line("what-if", inputs, "--scale", f"{best['target']}:0.5")

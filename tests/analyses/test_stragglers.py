@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.analyses.stragglers import Stragglers, stragglers
+from htagraph.analyses.stragglers import Stragglers, _times, stragglers
 from htagraph.blame import CAUSES
 from htagraph.graph import DependencyGraph
-from htagraph.simulate import Job, SlowRank, simulate
+from htagraph.simulate import REGIMES, Job, SlowRank, simulate
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load
 from tests.test_waits import MADE, made
@@ -91,6 +91,23 @@ def test_lateness_by_chance_has_no_straggler(case: str) -> None:
     found = stragglers(graph)
     check(found, graph)
     assert found.straggler is None
+
+
+def test_a_stage_that_does_more_by_design_is_no_straggler() -> None:
+    """The last stage computes the loss within `forward`, and that is where the others' waiting arises."""
+    job = REGIMES["pipeline"]().model_copy(update={"steps": 3, "kernel_us": 10.0, "cuda_sync": False})
+    assert stragglers(run(job)).straggler is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (0.996, "as long as its peers'"), (1.004, "as long as its peers'"), (0.9, "10 % less than its peers'"),
+        (1.3, "30 % longer than its peers'"), (10.82, "10.8 times as long as its peers'"),
+    ],
+)  # fmt: skip
+def test_how_much_longer_is_told_in_words(ratio: float, words: str) -> None:
+    assert _times(ratio) == words
 
 
 def test_a_slow_host_behind_a_busy_device_delays_nobody() -> None:

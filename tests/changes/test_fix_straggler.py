@@ -16,9 +16,10 @@ from htagraph.changes.fix_straggler import fix_straggler
 from htagraph.changes.state import State, initial
 from htagraph.errors import SelectionError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import GapKind
+from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.peers import alike
 from htagraph.replay import predict
-from htagraph.simulate import Job, SlowRank, simulate
+from htagraph.simulate import Job, ScaleLoader, SlowRank, simulate
 from tests.changes.made import Piece, made, places
 from tests.reach import DATA, graph_of
 
@@ -151,3 +152,42 @@ def test_the_job_without_its_straggler_takes_what_was_predicted(
     assert recorded.mean_step_ns > 1.02 * truth, what
     assert outcome.notes[-1].startswith(f"fix_straggler: rank {slow.rank} had"), what
     assert outcome.mean_step_ns == pytest.approx(truth, rel=0.01), what
+
+
+STALL = ScaleLoader(factor=60.0, ranks=(1,), steps=(2,))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("jitter", [0.03, 0.15])
+def test_a_stall_is_no_straggler(ranks: int, jitter: float, tmp_path: Path) -> None:
+    """One step in which the loader of rank 1 stalls hides the slow kernels of rank 0, and stays when they are fixed."""
+    job = Job(ranks=ranks, steps=4, layers=3, jitter=jitter, changes=(STALL,))
+    recorded = simulate(job.model_copy(update={"slow_ranks": (SlowRank(rank=0, factor=1.4),)}))
+    recorded.write(tmp_path)
+    graph = hg.load(tmp_path)
+    truth = simulate(job).mean_step_ns
+    stalled = simulate(job.model_copy(update={"changes": ()})).mean_step_ns
+    assert truth > 1.1 * stalled
+    assert recorded.mean_step_ns > 1.02 * truth
+    outcome = hg.what_if(graph).fix_straggler().run()
+    assert outcome.notes[-1].startswith("fix_straggler: rank 0 had")
+    assert outcome.mean_step_ns == pytest.approx(truth, rel=0.01)
+    other = hg.what_if(graph).fix_straggler(rank=1).run()
+    assert other.mean_step_ns == pytest.approx(recorded.mean_step_ns, rel=0.01)
+
+
+def test_a_place_in_the_step_that_is_slow_every_time_is_fixed_alone(tmp_path: Path) -> None:
+    simulate(Job(ranks=2, steps=4, layers=4)).write(tmp_path)
+    graph = hg.load(tmp_path)
+    name, place = alike(graph)
+    acts, state = graph.activities, initial(graph)
+    gemm = next(i for i in np.flatnonzero(acts.kind == ActivityKind.COMPUTATION) if "gemm" in graph.names[acts.name[i]])
+    rank = acts.rank[graph.edges.activity]
+    at = np.where(graph.edges.kind == EdgeKind.BODY, graph.edges.activity, -1)
+    chosen = (at >= 0) & (rank == 1) & (place[at] == place[gemm])
+    others = (at >= 0) & (rank == 1) & (name[at] == name[gemm]) & ~chosen
+    assert chosen.sum() == 4 < others.sum()
+    slow = State(graph, np.where(chosen, 3 * state.lag, state.lag), state.gap, state.head)
+    fixed = fix_straggler(slow, rank=1)
+    assert fixed.lag[chosen].sum() == pytest.approx(state.lag[chosen].sum(), rel=0.1)
+    assert fixed.lag[others].sum() > 0.9 * state.lag[others].sum()
