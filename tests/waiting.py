@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import tempfile
 from collections.abc import Sequence
@@ -86,11 +87,22 @@ def implied(job: Job, pair: Pair, by: set[Pair]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def simulated(described: Described) -> tuple[Job, dict[str, set[Pair]]]:
-    """Return a simulated job as read from its files, and its true dependencies by kind."""
+def simulated(described: Described, *, internal: bool = False) -> tuple[Job, dict[str, set[Pair]]]:
+    """Return a simulated job as read from its files, and its true dependencies by kind.
+
+    Args:
+        described: the job.
+        internal: whether NCCL makes calls for streams of its own around each launch, as it really does.
+    """
     done = simulate(described)
     with tempfile.TemporaryDirectory() as folder:
-        job = read(*done.write(folder, level=1))
+        paths = done.write(folder, level=1)
+        if internal:
+            for path in paths:
+                file = json.loads(gzip.decompress(path.read_bytes()))
+                file["traceEvents"] += internal_calls(file["traceEvents"])
+                path.write_bytes(gzip.compress(json.dumps(file).encode(), 1))
+        job = read(*paths)
     acts = job.activities
     row = {(int(rank), int(event)): i for i, (rank, event) in enumerate(zip(acts.rank, acts.event, strict=True))}
     truth: dict[str, set[Pair]] = {"event_wait": set(), "host_sync": set(), "memcpy_sync": set(), "queue_full": set()}
@@ -98,6 +110,20 @@ def simulated(described: Described) -> tuple[Job, dict[str, set[Pair]]]:
         if each.kind in truth:
             truth[each.kind].add((row[each.rank_u, each.event_u], row[each.rank_v, each.event_v]))
     return job, truth
+
+
+def internal_calls(events: Sequence[Json]) -> list[Json]:
+    """Return a record and a wait just before and another two just behind each launch of a collective."""
+    launched = {e["args"]["correlation"] for e in events if e.get("cat") == "kernel" and e["name"].startswith("nccl")}
+    calls = [e for e in events if e.get("cat") == "cuda_runtime" and e["args"]["correlation"] in launched]
+    out: list[Json] = []
+    for call in calls:
+        at, end = float(call["ts"]), float(call["ts"]) + float(call["dur"])
+        moments = (at - 0.4, at - 0.2, end + 0.1, end + 0.3)
+        for name, moment in zip(["cudaEventRecord", "cudaStreamWaitEvent"] * 2, moments, strict=True):
+            made = {"ts": f"{moment:.3f}", "dur": "0.100", "name": name}
+            out.append(call | made | {"args": {"correlation": 900_000_000 + len(out)}})
+    return out
 
 
 MADE = {

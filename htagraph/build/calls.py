@@ -143,6 +143,14 @@ class Calls:
         return records[np.argsort(self.thread[records], kind="stable")]
 
     @cached_property
+    def closes(self) -> npt.NDArray[np.bool_]:
+        """Whether each call is its operator's last one of its site: libraries make several, of which users see one."""
+        key = mixed(self.owner, self.site)[::-1]
+        out = ~self.in_operator
+        out[len(key) - 1 - np.unique(key, return_index=True)[1]] = True
+        return out
+
+    @cached_property
     def previous(self) -> npt.NDArray[np.int64]:
         """The position of the call on each call's thread just before it, -1 for none."""
         order = np.argsort(self.thread, kind="stable")
@@ -168,12 +176,25 @@ class Calls:
         out[at[at >= 0]] = True
         return out
 
+    @cached_property
+    def internal(self) -> npt.NDArray[np.bool_]:
+        """Which calls a communication library makes between its launch and its end event: for its own streams' sake."""
+        last = np.full(len(self.row) + 1, -1, np.int64)  # of the records behind each launch in an operator around it
+        records = self.of_kind(ActivityKind.RECORD)
+        records = records[self.in_operator[records] & self.within(self.before[records], records)]
+        np.maximum.at(last, self.before[records], records)
+        inside = (self.before >= 0) & (self.owner >= 0) & (self.owner == self.owner[self.before])
+        return inside & self.communicates[self.before] & (np.arange(len(self.row)) < last[self.before])
+
     def elsewhere(self, position: Array, lane: Array) -> Array:
         """Return the lane of the latest launch on the thread before each call that went elsewhere than to `lane`."""
+        return self.lane_at(self.sender(position, lane))
+
+    def sender(self, position: Array, lane: Array) -> Array:
+        """Return the latest launch on the thread before each call that went elsewhere than to `lane`, -1 for none."""
         latest = self.before[position]
         there = self.lane_at(latest) == lane
-        latest = np.where(there & (latest >= 0), self._before_run[np.maximum(latest, 0)], latest)
-        return self.lane_at(latest)
+        return np.where(there & (latest >= 0), self._before_run[np.maximum(latest, 0)], latest)
 
     @cached_property
     def _before_run(self) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +13,19 @@ from htagraph.activities import Edges
 from htagraph.build.activities import Job
 from htagraph.build.boundaries import boundary_waits
 from htagraph.build.calls import Calls, await_rows, spread
-from htagraph.build.records import TOLERANCE_NS
+from htagraph.build.records import TOLERANCE_NS, unresolved_waits
 from htagraph.build.sites import mixed
 from htagraph.build.stream_waits import StreamWaits, stream_waits
+from htagraph.issues import Issue
 from htagraph.kinds import ActivityKind, EdgeKind, Provenance
 
-__all__ = ["event_wait", "event_waits"]
+__all__ = ["event_wait", "event_waits", "unresolved"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _CHAIN = 8
 _SURE = 95
+_found: WeakKeyDictionary[Job, tuple[Edges, dict[int, Counter[str]]]] = WeakKeyDictionary()
+"""The edges of jobs under construction, and what became of each rank's waits: `unresolved` would infer it all again."""
 
 
 def event_wait(job: Job) -> Edges:
@@ -34,15 +38,34 @@ def event_wait(job: Job) -> Edges:
 
 def event_waits(job: Job) -> tuple[Edges, Counter[str]]:
     """Return the edges, and how many stream waits were resolved and how many not, by reason."""
+    edges, counts = _resolved(job)
+    return edges, sum(counts.values(), Counter())
+
+
+def unresolved(job: Job) -> tuple[Issue, ...]:
+    """Return, rank by rank, how many stream waits have no edge because what they await is unknown.
+
+    Not among them are waits of a communication library's own streams, and those behind which no work is in the trace.
+    """
+    what = "waits of streams for events: the trace does not say which, and the recorded times refute every guess"
+    return unresolved_waits(job, {rank: counts["refused"] for rank, counts in _resolved(job)[1].items()}, what)
+
+
+def _resolved(job: Job) -> tuple[Edges, dict[int, Counter[str]]]:
+    """Return the edges, and for each rank (-1: all that have cuda_sync rows) what became of its waits."""
+    if job in _found:
+        return _found[job]
     calls = Calls.of(job)
-    counts: Counter[str] = Counter()
-    known, ranks = _by_ids(calls, counts)
+    counts: dict[int, Counter[str]] = {-1: Counter()}
+    known, ranks = _by_ids(calls, counts[-1])
     parts = [known]
     for rank in sorted(calls.lanes):
         if rank not in ranks and len(calls.lanes[rank]) > 1:
+            counts[rank] = Counter()
             waits = calls.rank[calls.of_kind(ActivityKind.WAIT)] == rank
-            parts += (stream_waits if waits.any() else boundary_waits)(calls, rank, counts)
-    return _edges(calls, StreamWaits.concatenate(parts)), counts
+            parts += (stream_waits if waits.any() else boundary_waits)(calls, rank, counts[rank])
+    _found[job] = _edges(calls, StreamWaits.concatenate(parts)), counts
+    return _found[job]
 
 
 def _by_ids(calls: Calls, counts: Counter[str]) -> tuple[StreamWaits, set[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -23,17 +24,22 @@ from htagraph.build.records import (
     in_order,
     records_back,
     returns,
+    unresolved_waits,
 )
 from htagraph.build.sites import grouped
+from htagraph.issues import Issue
 from htagraph.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.naming import names_like
 
-__all__ = ["host_sync", "host_syncs"]
+__all__ = ["host_sync", "host_syncs", "unresolved"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _OWN_NS = 10_000  # a blocking call that takes no longer may not have waited
 _MOST_PLACES = 64
 _SURE, _LIKELY, _POSSIBLE = 95, 80, 60
+_Found: TypeAlias = tuple[Edges, Counter[str], dict[int, int]]
+_found: WeakKeyDictionary[Job, _Found] = WeakKeyDictionary()
+"""Of jobs under construction, the edges, what became of the calls, and how many are unresolved, by rank."""
 
 
 def host_sync(job: Job) -> Edges:
@@ -47,6 +53,19 @@ def host_sync(job: Job) -> Edges:
 
 def host_syncs(job: Job) -> tuple[Edges, Counter[str]]:
     """Return the edges, and how many blocking calls were resolved and how many not, by reason."""
+    return _resolved(job)[:2]
+
+
+def unresolved(job: Job) -> tuple[Issue, ...]:
+    """Return, rank by rank, how many blocking calls have no edge because what they await is unknown."""
+    what = "calls that wait for a stream or an event: the trace does not say which, and the recorded times refute all"
+    return unresolved_waits(job, _resolved(job)[2], what)
+
+
+def _resolved(job: Job) -> _Found:
+    """Return the edges, what became of the calls, and how many are unresolved, by rank."""
+    if job in _found:
+        return _found[job]
     calls = Calls.of(job)
     counts: Counter[str] = Counter()
     syncs = calls.of_kind(ActivityKind.SYNC)
@@ -55,8 +74,24 @@ def host_syncs(job: Job) -> tuple[Edges, Counter[str]]:
     device = names_like(job.naming.device_sync, job.names, name) & ~known
     parts.append(_of_devices(calls, syncs[device], counts))
     left = ~device & ~known
-    parts += _inferred(calls, syncs[left], names_like(job.naming.event_sync, job.names, name)[left], counts)
-    return Edges.concatenate(parts), counts
+    refused: list[Array] = [np.zeros(0, np.int64)]
+    of_event = names_like(job.naming.event_sync, job.names, name)[left]
+    parts += _inferred(calls, syncs[left], of_event, refused)
+    unknown = np.concatenate(refused)
+    counts["refused"] += len(unknown)
+    counts["inferred"] += int(left.sum()) - len(unknown)
+    ranks = Counter(calls.rank[unknown[_had_work(calls, unknown)]].tolist())
+    _found[job] = Edges.concatenate(parts), counts, dict(ranks)
+    return _found[job]
+
+
+def _had_work(calls: Calls, call: Array) -> Array:
+    """Return before which calls their rank had enqueued work: before others, there was nothing to wait for."""
+    out = np.zeros(len(call), np.bool_)
+    for rank, lanes in calls.lanes.items():
+        for lane in lanes:
+            out |= (calls.rank[call] == rank) & (calls.enqueued.last_before(np.full(len(call), lane), call) >= 0)
+    return out
 
 
 def _linked(
@@ -111,24 +146,24 @@ def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:
     return _linked(calls, calls.enqueued.last_before(lane, call), call, Provenance.ORDER, 100, TWO_CLOCKS_NS)
 
 
-def _inferred(calls: Calls, syncs: Array, of_event: Array, counts: Counter[str]) -> Iterator[Edges]:
-    """Yield the edges of calls that wait for a stream or an event, and no row says which."""
+def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array]) -> Iterator[Edges]:
+    """Yield the edges of calls that wait for a stream or an event, and no row says which; note those without."""
     acts = calls.job.activities
     clock = {rank: returns(calls, rank) for rank in calls.lanes} if len(syncs) else {}
     for rows in grouped(calls.site[syncs]):
         position = syncs[rows]
         rank = int(calls.rank[position[0]])
         if rank not in calls.lanes:
+            refused.append(position)
             continue
         row = calls.row[position]
         site = Site(position, acts.end[row], acts.start[row] + _OWN_NS, clock[rank].window, clock[rank].tolerance)
         guesses = _of_event(calls, position) if of_event[rows[0]] else _of_stream(calls, position)
         answer = best(calls, site, guesses)
-        counts["refused" if answer is None else "inferred"] += len(rows)
-        if answer is not None:
-            yield _linked(
-                calls, answer.source, position, Provenance.INFERRED, _confidence(answer), clock[rank].tolerance
-            )
+        if answer is None:
+            refused.append(position)
+            continue
+        yield _linked(calls, answer.source, position, Provenance.INFERRED, _confidence(answer), clock[rank].tolerance)
 
 
 def _confidence(answer: Answer) -> int:

@@ -16,6 +16,8 @@ __all__ = ["memcpy_sync"]
 
 _RETURN_NS = 50_000  # a call that returns later than this after its copy did something else
 _FEASIBLE = 0.99
+_SOONER_NS = 10_000  # than the syncs by which clocks are compared a copy's call returns by this, at most
+_LONG_NS = 200_000
 
 
 def memcpy_sync(job: Job) -> Edges:
@@ -32,13 +34,17 @@ def memcpy_sync(job: Job) -> Edges:
     blocks |= names_like(job.naming.blocking_copy, job.names, acts.name[acts.cause[copy]])
     copy = copy[blocks]
     call = acts.cause[copy]
-    soonest = np.zeros(len(copy), np.int64)
-    calls = Calls.of(job) if len(copy) else None
+    soonest, tolerance = np.zeros((2, len(copy)), np.int64)
+    calls = Calls.of(job)
     for rank in np.unique(acts.rank[copy]).tolist():
-        soonest[acts.rank[copy] == rank] = returns(calls, rank).soonest if calls else 0
+        clock, mine = returns(calls, rank), acts.rank[copy] == rank
+        soonest[mine], tolerance[mine] = clock.soonest, clock.tolerance
     after = acts.end[call] - acts.end[copy]
-    feasible = after >= soonest
+    # by a device's clock that is early, even copies that nobody awaited are over in time: not in long calls
+    long = acts.end[copy] - acts.start[call] > _LONG_NS
+    feasible = (after >= -tolerance) & (long | (after >= soonest - _SOONER_NS))
     group = np.unique(mixed(acts.rank[copy], acts.name[copy], acts.name[call]), return_inverse=True)[1].ravel()
     always = np.bincount(group, feasible)[group] >= _FEASIBLE * np.bincount(group)[group]
-    keep = feasible & (always | (after <= soonest + _RETURN_NS))
+    right_behind = (after >= soonest) & (after <= soonest + _RETURN_NS)
+    keep = feasible & (always | right_behind)
     return Edges.of(2 * copy[keep] + 1, 2 * call[keep] + 1, 0, EdgeKind.MEMCPY_SYNC, Provenance.OBSERVED)

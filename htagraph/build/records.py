@@ -7,7 +7,7 @@ that work ended after the wait was over, and supported where a wait that nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -15,7 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.build.activities import Job
 from htagraph.build.calls import Calls
+from htagraph.issues import Issue
 from htagraph.kinds import ActivityKind
 from htagraph.naming import names_like
 
@@ -30,6 +32,7 @@ __all__ = [
     "in_order",
     "records_back",
     "returns",
+    "unresolved_waits",
 ]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -182,8 +185,11 @@ def returns(calls: Calls, rank: int) -> Returns:
     for pattern in (job.naming.pageable, job.naming.to_host):
         copies = copies[names_like(pattern, job.names, acts.name[copies])]
     source = calls.enqueued.last_before(calls.lane_at(calls.before[streams]), streams)
-    late = acts.end[calls.row[streams]] - acts.end[np.maximum(source, 0)]
-    late = np.concatenate([late[source >= 0], acts.end[acts.cause[copies]] - acts.end[copies]])
+    call = np.concatenate([calls.row[streams[source >= 0]], acts.cause[copies]])
+    source = np.concatenate([source[source >= 0], copies])
+    # a sync right behind a blocking copy has nothing to wait for, and returns that much later than what it awaits ended
+    waited = acts.end[source] > acts.start[call]
+    late = (acts.end[call] - acts.end[source])[waited]
     late = late[np.abs(late) <= _SLOWEST_NS]
     soonest, tolerance = -TOLERANCE_NS, TOLERANCE_NS
     if len(late) >= _LEAST_SEEN:
@@ -197,3 +203,18 @@ def returns(calls: Calls, rank: int) -> Returns:
         break
     window = int(np.clip(1.5 * np.median(late), _RETURN_NS, _SLOWEST_NS)) if len(late) >= _LEAST_SEEN else _RETURN_NS
     return Returns(tolerance, window, max(soonest, -tolerance))
+
+
+def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:
+    """Return an issue for each rank some of whose waits have no edge.
+
+    Args:
+        job: the job.
+        counts: how many waits, by rank.
+        what: which waits, and why.
+    """
+    return tuple(
+        Issue(str(job.traces[rank].path), "waits_unresolved", f"{what}; left out", count, rank)
+        for rank, count in sorted(counts.items())
+        if count
+    )

@@ -22,6 +22,7 @@ WINDOW_NS = 10_000  # from the end of the awaited work to the start of what wait
 _LATENCY_NS = 15_000  # a launch whose work starts within this had nothing else to wait for
 _MOST_PLACES = 64
 _CLEARER = 1.1
+_MOST = 0.5
 _SURE, _LIKELY, _POSSIBLE = 95, 80, 60
 
 
@@ -69,6 +70,8 @@ class SharedByRank:
     """Places of the program where work on side streams ends: (anchor, stream) of each instance."""
     awaited: npt.NDArray[np.int64]
     """For each activity when the work is over that it is known to await, ns; grows."""
+    records: npt.NDArray[np.int64]
+    """The positions of calls that record events."""
 
     @staticmethod
     def of(calls: Calls, rank: int) -> SharedByRank:
@@ -77,7 +80,8 @@ class SharedByRank:
         other = np.unique(calls.launched[(calls.rank == rank) & ~calls.communicates])
         awaited = np.full(len(calls.job.activities), np.iinfo(np.int64).min)
         quiet = streams[~np.isin(streams, other)]
-        return SharedByRank(calls, int(streams[0]), streams, quiet, _places(calls, rank), awaited)
+        records = np.sort(calls.records[calls.rank[calls.records] == rank])
+        return SharedByRank(calls, int(streams[0]), streams, quiet, _places(calls, rank), awaited, records)
 
     def learn(self, waits: StreamWaits) -> None:
         """Note what works await, so that no other wait has to explain their start."""
@@ -94,6 +98,8 @@ def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[Stre
     """
     waits = calls.of_kind(ActivityKind.WAIT)
     waits = waits[calls.rank[waits] == rank]
+    counts["internal"] += int(calls.internal[waits].sum())
+    waits = waits[~calls.internal[waits]]
     if not len(waits):
         return
     shared = SharedByRank.of(calls, rank)
@@ -116,11 +122,14 @@ def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[Stre
     left = np.concatenate(refused)
     for rows, candidates in _candidates(shared, waits, _neighbours(calls, waits)):
         again = np.isin(waits[rows], left)
-        if again.any():
-            found = None if again.all() else _resolved(shared, waits[rows], candidates, at_once=False)
-            counts["refused" if found is None else "inferred"] += int(again.sum())
-            if found is not None:
-                yield found.take(np.isin(found.position, left))
+        found = _resolved(shared, waits[rows], candidates, at_once=False) if again.any() and not again.all() else None
+        if found is not None:
+            counts["inferred"] += int(again.sum())
+            yield found.take(np.isin(found.position, left))
+            left = left[~np.isin(left, waits[rows])]
+    behind = (calls.after[left] >= 0) | (calls.enqueued.first_from(np.full(len(left), shared.main), left) >= 0)
+    counts["refused"] += int(behind.sum())
+    counts["nothing behind"] += int((~behind).sum())
 
 
 def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *, at_once: bool) -> StreamWaits | None:
@@ -134,13 +143,33 @@ def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *,
     """
     latest = shared.calls.lane_at(shared.calls.before[position])
     chosen: tuple[Answer, Array, Array] | None = None
-    for lane in reversed(candidates) if at_once else ():  # of equals, compute waits, whatever is launched next
+    current = _current(shared.calls, position, latest) if at_once else None
+    if current is not None:
+        chosen = _asked(shared, position, current, iter([(latest, position, Plausible.YES)]))
+    # of equals, compute waits, whatever is launched next
+    for lane in reversed(candidates) if at_once and chosen is None else ():
         if (latest != lane).all():
             chosen = _better(chosen, _asked(shared, position, lane, iter([(latest, position, Plausible.YES)])))
     if chosen is None:
         for lane in candidates:
             chosen = _better(chosen, _asked(shared, position, lane, _hypotheses(shared, position, lane)))
     return None if chosen is None else _accepted(*chosen)
+
+
+def _current(calls: Calls, position: Array, collective: Array) -> Array | None:
+    """Return the current stream at waits right behind collectives, which is the one that waits, if it is known.
+
+    It is where the operator or annotation around the wait had launched, before the collective, what this one sends.
+    """
+    sender = calls.sender(position, collective)
+    known = calls.within(sender, position) & ~_just_recorded(calls, position)
+    return calls.lane_at(sender) if known.all() else None
+
+
+def _just_recorded(calls: Calls, position: Array) -> Array:
+    """Return which waits come right behind a record beside them: one stream is told to wait for another as it is."""
+    previous = calls.previous[position]
+    return np.isin(previous, calls.records) & (calls.owner[previous] == calls.owner[position])
 
 
 def _better(
@@ -193,13 +222,14 @@ def _candidates(shared: SharedByRank, waits: Array, place: Array) -> Iterator[tu
 def _behind_collective(calls: Calls, waits: Array) -> Array:
     """Return the site of the collective that each wait comes right behind, if every collective of that site has one.
 
-    Those that wait at once would hide, at one site, those that wait for a collective of long before (prefetched).
+    Of the records behind its launch, just the last tells its end. Waits at once would hide, at one site, those for a
+    collective of long before (prefetched).
     """
     previous = calls.previous[waits]
     launch = np.where(calls.launched[previous] >= 0, previous, calls.before[previous])
-    behind = calls.within(launch, previous) & calls.communicates[launch]
+    behind = calls.within(launch, previous) & calls.communicates[launch] & calls.closes[previous]
     sites, number, count = np.unique(calls.site[previous[behind]], return_inverse=True, return_counts=True)
-    same = np.isin(calls.site, sites) & (calls.rank == calls.rank[waits[0]])
+    same = np.isin(calls.site, sites) & calls.closes & (calls.rank == calls.rank[waits[0]])
     all_of = np.bincount(np.searchsorted(sites, calls.site[same]), minlength=len(sites))
     out = np.zeros(len(waits), np.uint64)
     out[behind] = np.where((count == all_of)[number.ravel()], sites[number.ravel()], np.uint64(0))
@@ -240,7 +270,7 @@ def _places(calls: Calls, rank: int) -> list[tuple[Array, Array]]:
     main = calls.lanes[rank][0]
     records = np.sort(calls.records[calls.rank[calls.records] == rank])
     before = calls.before[records]
-    ends = calls.within(before, records)
+    ends = calls.within(before, records) & _last_of(before, calls.owner[records])
     at, lanes = records[ends], calls.launched[before[ends]]
     behind = 0
     if not len(at):
@@ -251,12 +281,37 @@ def _places(calls: Calls, rank: int) -> list[tuple[Array, Array]]:
     return [(at[rows] + behind, lanes[rows]) for rows in places[:_MOST_PLACES]]
 
 
+def _as_it_is(shared: SharedByRank, lane: Array, position: Array) -> Hypothesis:
+    """Return that waits are for streams as they are, where an event was recorded since their latest work.
+
+    That is plausible where it could be so of most waits of a site.
+    """
+    calls, records = shared.calls, shared.records
+    source = calls.enqueued.last_before(lane, position)
+    launch = calls.position[np.maximum(calls.job.activities.cause[np.maximum(source, 0)], 0)]
+    could = np.append(-1, records)[np.searchsorted(records, position)] > launch
+    if not len(records) or not (source >= 0).any():
+        return lane, position, Plausible.YES
+    plausible = Plausible.YES if could[source >= 0].mean() >= _MOST else Plausible.NO
+    return np.where(could, lane, -1), position, plausible
+
+
+def _last_of(launch: Array, owner: Array) -> Array:
+    """Return which records are the last ones behind a launch in an operator: a collective's operator makes several."""
+    key = mixed(launch, owner)[::-1]
+    out = np.zeros(len(key), bool)
+    out[len(key) - 1 - np.unique(key, return_index=True)[1]] = True
+    return out
+
+
 def _hypotheses(shared: SharedByRank, position: Array, lane: Array) -> Iterator[Hypothesis]:
     """Yield what the waits of a site may await, the most natural first."""
     calls, to = shared.calls, lane[0]
     other = calls.elsewhere(position, lane)
     if to != shared.main:  # collectives wait for what computes
-        yield np.where(np.isin(other, shared.quiet), shared.main, other), position, Plausible.YES
+        yield _as_it_is(shared, np.where(np.isin(other, shared.quiet), shared.main, other), position)
+    if _just_recorded(calls, position).all():
+        yield other, position, Plausible.YES
     loose: list[Hypothesis] = []
     step = calls.job.activities.step[calls.row]
     for anchors, lanes in shared.places:
@@ -267,7 +322,7 @@ def _hypotheses(shared: SharedByRank, position: Array, lane: Array) -> Iterator[
             yield np.full(len(position), lanes[0]), match, Plausible.YES
         else:
             loose.append((np.where(match >= 0, lanes[0], -1), match, Plausible.NO))
-    yield other, position, Plausible.YES
+    yield _as_it_is(shared, other, position)
     streams = shared.streams[shared.streams != to]
     for each in streams:
         yield np.full(len(position), each), position, Plausible.NO

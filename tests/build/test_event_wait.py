@@ -6,12 +6,13 @@ import pytest
 
 from htagraph import EdgeKind, Provenance
 from htagraph.activities import Edges
-from htagraph.build.event_wait import event_wait, event_waits
+from htagraph.build.event_wait import event_wait, event_waits, unresolved
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
-from tests.strategies import Json, kernel, launch, load, op, runtime
+from tests.strategies import COPY, Json, kernel, launch, load, op, runtime
 from tests.waiting import MADE, Pair, by_hand, hidden, named, read, simulated, sync_row, verdict
 
+NCCL = SHARED / "hta" / "nccl" / "nccl_data.json.gz"
 WITH_IDS = sorted((SHARED / "hta" / "critical_path").glob("*.json.gz"))
 
 
@@ -89,9 +90,75 @@ def test_a_wait_that_no_stream_could_have_kept_is_refused() -> None:
         events += [runtime("cudaStreamWaitEvent", at + 4, 1, first + 3), launch(at + 6, 1, first + 4)]
         events += [kernel("a", at + 5, 100, first + 1), kernel("x", at + 50, 100, first + 2, stream=20)]
         events += [kernel("y", at + 10, 5, first + 4, stream=24)]
-    edges, counts = event_waits(by_hand(events))
+    job = by_hand(events)
+    edges, counts = event_waits(job)
     assert len(edges) == 0
     assert counts["refused"] == 4
+    (issue,) = unresolved(job)
+    assert (issue.what, issue.count, issue.rank) == ("waits_unresolved", 4, 0)
+
+
+def collective(at: float, first: int, name: str, start: float, duration: float) -> list[Json]:
+    """Return a collective on stream 20 as PyTorch and NCCL make it: with records and waits of its own."""
+    record, wait = "cudaEventRecord", "cudaStreamWaitEvent"
+    return [
+        op("record_param_comms", at, 10),
+        runtime(record, at + 1, 0.5, first), runtime(wait, at + 2, 0.5, first + 1),
+        op("nccl:all_reduce", at + 3, 6.5),
+        runtime(record, at + 3.5, 0.4, first + 2), runtime(wait, at + 4, 0.4, first + 3), launch(at + 5, 1, first + 4),
+        runtime(record, at + 6.5, 0.4, first + 5), runtime(wait, at + 7, 0.4, first + 6),
+        runtime(record, at + 8, 0.4, first + 7),
+        kernel(name, start, duration, first + 4, stream=20),
+    ]  # fmt: skip
+
+
+def test_waits_in_a_row_await_the_collectives_in_their_order() -> None:
+    events = []
+    for i in range(3):
+        at, first = 1000 * i, 100 * i
+        events += [launch(at, 1, first + 1), kernel(f"backward{i}", at + 6, 94, first + 1)]
+        for k in range(3):
+            events += collective(at + 20 * k + 5, first + 10 * k + 10, f"ncclAllReduce{i}{k}", at + 101 + 100 * k, 99)
+            events += [runtime("cudaStreamWaitEvent", at + 100 + 10 * k, 1, first + 60 + k)]
+            events += [launch(at + 103 + 10 * k, 1, first + 70 + k)]
+            events += [kernel(f"copy{i}{k}", at + 202 + 100 * k, 5, first + 70 + k)]
+    job = by_hand(events)
+    found, counts = event_waits(job)
+    assert {(f"ncclAllReduce{i}{k}", f"copy{i}{k}") for i in range(3) for k in range(3)} <= set(named(job, found))
+    assert {target for source, target in named(job, found) if source.startswith("backward")} == {
+        f"ncclAllReduce{i}{k}" for i in range(3) for k in range(3)
+    }
+    assert len(found) == 18
+    assert counts["internal"] == 9
+    assert unresolved(job) == ()
+
+
+def test_the_stream_that_sent_a_collective_awaits_it() -> None:
+    events = []
+    for i in range(4):
+        at, first = 100 * i, 100 * i
+        events += [launch(at, 1, first + 1), kernel(f"compute{i}", at + 6, 90, first + 1)]
+        events += [op("unshard", at + 5, 30), launch(at + 6, 1, first + 2)]
+        events += [kernel(f"cast{i}", at + 25, 5, first + 2, stream=16)]
+        events += collective(at + 10, first + 10, f"ncclAllGather{i}", at + 31, 92)
+        events += [runtime("cudaStreamWaitEvent", at + 24, 1, first + 30)]
+    job = by_hand(events)
+    pairs = named(job, event_wait(job))
+    assert {(f"ncclAllGather{i}", f"cast{i + 1}") for i in range(3)} <= set(pairs)
+    assert not any(target.startswith("compute") for _, target in pairs)
+
+
+def test_a_stream_awaits_nothing_behind_which_no_event_was_recorded() -> None:
+    events = []
+    for i in range(4):  # a prefetcher: compute awaits the copy of the iteration before, and then the next one is begun
+        at, first = 1000 * i, 100 * i
+        events += [runtime("cudaStreamWaitEvent", at, 1, first + 1), launch(at + 10, 1, first + 2)]
+        events += [runtime("cudaEventRecord", at + 12, 1, first + 3), launch(at + 20, 1, first + 4)]
+        events += [kernel(COPY, at + 30, 50, first + 2, stream=30), kernel(f"compute{i}", at + 40, 500, first + 4)]
+    job = by_hand(events)
+    found, start = event_wait(job), job.activities.start
+    assert named(job, found) == [(COPY, f"compute{i + 1}") for i in range(3)]
+    assert (start[found.target >> 1] - start[found.source >> 1] == 1_010_000).all(), "the copy of the iteration before"
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -109,6 +176,27 @@ def test_inferred_waits_are_the_true_ones(name: str, era: str) -> None:
     result = verdict(job, event_wait(job), truth["event_wait"])
     assert result.wrong <= 0.02 * result.truth
     assert result.lost <= (0.02 if era == "2026" else 0.2) * result.truth
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_calls_that_nccl_makes_for_itself_mislead_nobody(name: str) -> None:
+    job, truth = simulated(MADE[name].model_copy(update={"cuda_sync": False, "group_args": False}), internal=True)
+    result = verdict(job, event_wait(job), truth["event_wait"])
+    assert result.wrong <= 0.02 * result.truth
+    assert result.lost <= 0.02 * result.truth
+    assert unresolved(job) == ()
+
+
+@pytest.mark.skipif(not NCCL.exists(), reason="no shared traces")
+def test_real_waits_at_the_end_of_backward_await_the_buckets_in_their_order() -> None:
+    job = read(NCCL)
+    found, acts = event_wait(job), job.activities
+    reduces = [i for i, code in enumerate(acts.name) if "AllReduce" in job.names[code] and acts.on_device[i]]
+    pairs = [(u, v) for u, v in zip(found.source >> 1, found.target >> 1, strict=True) if u in reduces]
+    assert sorted(u for u, _ in pairs) == reduces
+    assert len({v for _, v in pairs}) == len(reduces) == 15
+    assert {job.names[acts.name[v]] for _, v in pairs} == {"Memcpy DtoD (Device -> Device)"}
+    assert unresolved(job) == ()
 
 
 @pytest.mark.skipif(not WITH_IDS, reason="no shared traces")
