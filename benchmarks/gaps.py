@@ -15,7 +15,7 @@ import pandas as pd
 import htagraph as hg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # run as a script
-from benchmarks.held_out import known  # noqa: E402
+from benchmarks.held_out import known
 
 
 def main() -> None:

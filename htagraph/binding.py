@@ -8,7 +8,7 @@ import numpy.typing as npt
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind, EdgeKind
 
-__all__ = ["CAUSES", "KERNEL_PAUSE_US", "binding_edges", "binding_kind", "pause_cause"]
+__all__ = ["CAUSES", "KERNEL_PAUSE_US", "binding_kind", "pause_cause"]
 
 CAUSES = ("host_wait", "kernel_wait", "other")
 KERNEL_PAUSE_US = 30.0
@@ -18,11 +18,6 @@ KERNEL_PAUSE_US = 30.0
 def binding_kind(graph: DependencyGraph) -> npt.NDArray[np.int8]:
     """Return the EdgeKind of the edge that allowed each vertex last; -1 where none enters."""
     return np.where(graph.binding >= 0, graph.edges.kind[graph.binding], -1).astype(np.int8)
-
-
-def binding_edges(graph: DependencyGraph) -> npt.NDArray[np.int32]:
-    """Return for each vertex the edge that allowed it last; -1 where none enters."""
-    return graph.binding
 
 
 def pause_cause(

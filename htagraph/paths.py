@@ -14,18 +14,24 @@ from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.naming import short_name
 from htagraph.selection import Selection
+from htagraph.ways import Way, ways_beside
 
 if TYPE_CHECKING:
     import pandas as pd
     from pandas.api.extensions import ExtensionArray
 
-__all__ = ["CATEGORIES", "CriticalPath", "Segments", "Way", "path_to", "segments_of", "ways_beside"]
+__all__ = ["CATEGORIES", "CATEGORY_WORDS", "CriticalPath", "Segments", "path_to", "segments_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-CATEGORIES = (
-    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
-)  # fmt: skip
+CATEGORY_WORDS = {
+    "host": "host code (operators and Python)", "launch": "launching", "computation": "computation",
+    "communication": "transfers between ranks", "waiting": "pauses between kernels",
+    "sync": "the return of blocking calls", "memory": "memory copies", "data_loading": "the data loader",
+    "gap": "pauses that nothing explains", "head": "time before the first record on its way",
+}  # fmt: skip
+"""What the time of a segment was spent on, as sentences say it."""
+CATEGORIES = tuple(CATEGORY_WORDS)
 """What the time of a segment was spent on; defined at `CriticalPath.to_frame`."""
 
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
@@ -322,53 +328,6 @@ def _categories(graph: DependencyGraph, activity: Array, edge: Array, gap: Array
     body, lag, rest = (np.array([CATEGORIES.index(each[kind]) for kind in sorted(each)], np.int8) for each in tables)
     spent = np.where(edge == EdgeKind.BODY, body[graph.activities.kind[activity]], lag[edge])
     return np.where(gap == GapKind.NONE, spent, rest[gap])
-
-
-@dataclass(frozen=True)
-class Way:
-    """A way beside the critical path, as `CriticalPath.near` defines it."""
-
-    vertices: Array
-    """In the order of time; where it leaves the path, the first is the path's."""
-    into: Array
-    """The edge to each of them but the first, and the one that leads back to the path, if any."""
-    slack: int
-    """By how many ns longer it may get before it is critical."""
-    returns: int
-    """The path's vertex; -1 for an end of the window."""
-
-
-def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
-    """Return at most `count` ways beside a critical path with at least `least` ns of work, the least slack first."""
-    from htagraph import traverse
-
-    graph, edges, (start, end) = path.graph, path.graph.edges, path.window
-    time, before = graph.time, graph.binding.copy()
-    weight = np.append(_work(graph), 0)[before]  # of -1 nothing
-    on_path = np.zeros(graph.vertex_count, np.bool_)
-    on_path[path.vertices] = True
-    back = (on_path & (time > start))[edges.target]
-    back[path.edges] = False
-    merging, ending = np.flatnonzero(back), path.ends[~on_path[path.ends]]
-    late = (time - graph.gap)[edges.target[merging]] - time[edges.source[merging]] - edges.lag[merging]
-    slack = np.concatenate((late, end - time[ending]))
-    order = np.argsort(slack, kind="stable")
-    candidates = np.concatenate((edges.source[merging], ending))[order].astype(np.int64)
-    own = np.concatenate((_work(graph)[merging], np.zeros(len(ending), np.int64)))[order]
-    edge = np.concatenate((merging, np.full(len(ending), _NO_EDGE)))[order]
-    before[on_path | (time <= start)] = _NO_EDGE
-    ways = []
-    for i in traverse.detours(before, edges.source, weight, on_path, candidates, own, max(least, 1), count):
-        vertices = traverse.walk_back(before, edges.source, time, int(candidates[i]), start)
-        into = np.concatenate((before[vertices[1:]], edge[i : i + 1][edge[i : i + 1] >= 0]))
-        returns = int(edges.target[edge[i]]) if edge[i] >= 0 else -1
-        ways.append(Way(vertices, into.astype(np.int64), int(slack[order[i]]), returns))
-    return ways
-
-
-def _work(graph: DependencyGraph) -> npt.NDArray[np.int64]:
-    """Return the lag of each edge whose lag is somebody's work, else 0, ns."""
-    return np.where(graph.edges.activity >= 0, graph.edges.lag, 0)
 
 
 def _way_row(path: CriticalPath, way: Way) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ class Report:
     issues: pd.DataFrame
     """What was repaired, dropped or unmatched, as in `Summary.issues`."""
     window_us: float
-    """From the first to the last activity of any rank, each on its own clock, µs."""
+    """From the first to the last moment of any rank, on the common clock, µs."""
     tables: dict[str, pd.DataFrame]
     """Results by name, whole."""
     sentences: list[str]
@@ -100,9 +100,8 @@ def issues_of(graph: DependencyGraph) -> pd.DataFrame:
 
 
 def window_us(graph: DependencyGraph) -> float:
-    """Return the time from the first to the last activity of any rank, each on its own clock, µs."""
-    acts = graph.activities
-    return (int(acts.end.max()) - acts.origin) / 1000 if len(acts) else 0.0
+    """Return the time from the first to the last moment of any rank, on the common clock, µs."""
+    return (int(graph.time.max()) - graph.origin_ns) / 1000 if graph.vertex_count else 0.0
 
 
 def inputs_of(graph: DependencyGraph) -> pd.DataFrame:

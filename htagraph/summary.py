@@ -53,7 +53,7 @@ class Summary:
     verdict: list[str]
     """Sentences: what bounds the job."""
     window_us: float
-    """From the first to the last activity of any rank, each on its own clock, µs."""
+    """From the first to the last moment of any rank, on the common clock, µs."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the versioned envelope that ``--format json`` prints; units are in the names.

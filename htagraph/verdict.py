@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from htagraph.naming import short_name
+from htagraph.paths import CATEGORY_WORDS
 
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers
 
 __all__ = ["verdict"]
 
-_PARTS = {
-    "computation": "computation", "communication": "transfers between ranks", "memory": "memory copies",
-    "host": "host code (operators and Python)", "launch": "runtime calls and launches",
-    "waiting": "pauses between kernels", "sync": "the return of blocking calls", "data_loading": "the data loader",
-    "gap": "pauses that nothing explains", "head": "time before the first record on its way",
-}  # fmt: skip
 _WHAT = {"kernel": "kernel ", "operator": "operator ", "rank": "the work of ", "group": "transfers of ", "phase": ""}
 _CAUSES = {
     "kernels": "its kernels take longer", "host": "its host code takes longer",
@@ -66,9 +61,9 @@ def _bound(path: pd.DataFrame) -> list[str]:
     shares = _shares(path, "category")
     part = max(shares, key=lambda each: shares[each])
     rest = ", ".join(
-        f"{_PARTS[each]} {share:.0f} %" for each, share in shares.items() if each != part and share >= _FEW
+        f"{CATEGORY_WORDS[each]} {share:.0f} %" for each, share in shares.items() if each != part and share >= _FEW
     )
-    text = f"Bound by {_PARTS[part]}: {shares[part]:.0f} % of the critical path"
+    text = f"Bound by {CATEGORY_WORDS[part]}: {shares[part]:.0f} % of the critical path"
     ranks = _shares(path, "rank")
     rank = max(ranks, key=lambda each: ranks[each])
     if len(ranks) > 1 or ranks[rank] < 100 - _FEW:
@@ -203,7 +198,3 @@ def _device_window(temporal: pd.DataFrame) -> float:
 def _device_span(temporal: pd.DataFrame, inputs: pd.DataFrame) -> float:
     ranks = temporal.loc[temporal["executor"] == "device", "rank"]
     return float(inputs.loc[inputs["rank"].isin(ranks), "span_us"].sum())
-
-
-def _by_rank(table: pd.DataFrame, column: str) -> dict[int, float]:
-    return dict(zip(table["rank"].tolist(), table[column].tolist(), strict=True))

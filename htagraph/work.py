@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from htagraph.graph import DependencyGraph
 from htagraph.intervals import Intervals, union
-from htagraph.kinds import ActivityKind
+from htagraph.kinds import ActivityKind, EdgeKind
 
 __all__ = ["Work", "self_time", "work_of"]
 
@@ -51,11 +51,14 @@ def work_of(graph: DependencyGraph, rank: int) -> Work:
 
 
 def self_time(graph: DependencyGraph) -> npt.NDArray[np.int64]:
-    """Return the own work of each activity, ns: the sum of its BODY edges, without what it encloses."""
-    owner, lag = graph.edges.activity, graph.edges.lag
-    known = owner >= 0
+    """Return what each activity was at work itself, ns: the stretches that it owns, without what it encloses.
+
+    As recorded: of a call that waited the waiting is its own time too.
+    """
+    edges, time = graph.edges, graph.time
+    mine = np.flatnonzero(np.isin(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0))
     total = np.zeros(len(graph.activities), np.int64)
-    np.add.at(total, owner[known], lag[known])
+    np.add.at(total, edges.activity[mine], time[edges.target[mine]] - time[edges.source[mine]])
     return total
 
 

@@ -23,7 +23,9 @@ def test_time_between_operators_of_a_thread_is_untraced_host_work() -> None:
 
 
 def test_a_stream_that_waits_for_nothing_known_is_idle_without_reason() -> None:
-    assert gaps(kernel("a", 0, 10), kernel("b", 500, 10)) == {"stream_idle": 489}, "a stream needs about 1 µs from one work to the next"
+    assert gaps(kernel("a", 0, 10), kernel("b", 500, 10)) == {"stream_idle": 489}, (
+        "a stream needs about 1 µs from one work to the next"
+    )
 
 
 def test_a_worker_that_pauses_follows_its_rank_or_is_idle() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 
 from htagraph import ActivityKind, DependencyGraph, EdgeKind, GapKind, traverse
 from htagraph.analyses.critical_path import critical_path
-from htagraph.paths import CATEGORIES, CriticalPath, path_to, segments_of, ways_beside
+from htagraph.paths import CATEGORIES, CriticalPath, path_to, segments_of
+from htagraph.ways import ways_beside
 from tests.reach import DATASETS, graph_of
 from tests.strategies import Frames, Job, frames, jobs, load, op, runtime
 

@@ -76,7 +76,7 @@ def sentences(
 def test_what_most_of_the_critical_path_is_bounds_the_job(part: str, words: str) -> None:
     (first,) = sentences(critical_path=path({part: 80.0, "launch": 19.0, "sync": 1.0}))
     assert first.startswith(words)
-    assert first.endswith("runtime calls and launches 19 %.")
+    assert first.endswith("launching 19 %.")
 
 
 def test_the_rank_that_the_path_lies_on_is_named() -> None:

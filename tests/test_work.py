@@ -42,5 +42,12 @@ def test_the_work_of_each_kind_is_what_the_slow_sweep_finds(events: list[Json]) 
         assert length(by_kind[ActivityKind[kind.upper()]]) == 1000 * busy
 
 
+def test_what_waits_is_its_own_time_as_recorded() -> None:
+    """As of a collective on a host thread, whose lag in the graph is its transfer only."""
+    late = {0: [op("gloo:all_reduce", 0, 100)], 1: [op("gloo:all_reduce", 90, 10)]}
+    more = {rank: [*events, op("gloo:all_reduce", 200, 10)] for rank, events in late.items()}
+    assert self_time(load(more))[:4].tolist() == [100_000, 10_000, 10_000, 10_000]
+
+
 def test_device_work_has_its_duration_as_self_time() -> None:
     assert self_time(load([kernel(COMPUTE, 10, 5)])).tolist() == [5000]

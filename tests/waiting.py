@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 from htagraph.activities import Edges
 from htagraph.build import prepare
 from htagraph.build.activities import Job, join
+from htagraph.issues import Issue
 from htagraph.naming import DEFAULT_NAMING
 from htagraph.reading.discover import rank_files
 from htagraph.reading.read import read_trace
@@ -140,3 +141,9 @@ MADE = {
     "rocm": Described(ranks=2, steps=3, layers=3, device="rocm", item="pinned", seed=9),
 }
 """Jobs whose waits differ in kind."""
+
+
+def unresolved(job: Job, rule: Callable[[Job], Edges]) -> tuple[Issue, ...]:
+    """Return what a rule says that it left out."""
+    rule(job)
+    return job.refused.get(rule.__name__, ())

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph import traverse
-from htagraph.changes.state import TRANSFERS, OwnTime, State, checked, initial, own_time, with_factor
+from htagraph.changes.state import TRANSFERS, OwnTime, State, checked, end_spread, initial, own_time, with_factor
 from htagraph.errors import SelectionError
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind, EdgeKind, GapKind
@@ -321,4 +321,4 @@ def _time_of(state: State, candidate: _Candidate) -> OwnTime:
     if not len(rows):
         msg = f"group {candidate.name!r}: none of its members has a transfer"
         raise SelectionError(msg)
-    return OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
+    return OwnTime(rows, end_spread(state, rows), np.zeros(0, np.int64))

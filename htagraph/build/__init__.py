@@ -47,6 +47,7 @@ def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> Depende
     edges, refused = fit(job, Edges.concatenate([rule(job) for rule in RULES]))
     edges, dropped = acyclic(job, edges)
     edges = settle(job, latency(job, edges))
+    refused += tuple(issue for issues in job.refused.values() for issue in issues)
     return DependencyGraph.build(
         job.activities, edges, names=job.names, lanes=job.lanes, traces=job.traces,
         issues=job.issues + refused + dropped, clocks=job.clocks, matches=job.matches,

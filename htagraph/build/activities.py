@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,6 +27,7 @@ from htagraph.naming import (
 from htagraph.trace import SparseColumn, Table, Trace
 
 if TYPE_CHECKING:
+    from htagraph.build.calls import Calls
     from htagraph.clocks import Clock
     from htagraph.matches import Matches
 
@@ -55,6 +56,15 @@ class Job:
     naming: Naming = DEFAULT_NAMING
     clocks: tuple[Clock, ...] = ()
     matches: Matches | None = None
+    refused: dict[str, tuple[Issue, ...]] = field(default_factory=dict)
+    """What rules left out and say so, by rule: filled while they run."""
+
+    @cached_property
+    def calls(self) -> Calls:
+        """The runtime calls in the order in which they enqueued work."""
+        from htagraph.build.calls import Calls
+
+        return Calls.of(self)
 
     @cached_property
     def time(self) -> npt.NDArray[np.int64]:

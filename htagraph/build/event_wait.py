@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -16,24 +15,26 @@ from htagraph.build.calls import Calls, await_rows, spread
 from htagraph.build.records import TOLERANCE_NS, unresolved_waits
 from htagraph.build.sites import mixed
 from htagraph.build.stream_waits import StreamWaits, stream_waits
-from htagraph.issues import Issue
 from htagraph.kinds import ActivityKind, EdgeKind, Provenance
 
-__all__ = ["event_wait", "event_waits", "unresolved"]
+__all__ = ["event_wait", "event_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _CHAIN = 8
 _SURE = 95
-_found: WeakKeyDictionary[Job, tuple[Edges, dict[int, Counter[str]]]] = WeakKeyDictionary()
-"""The edges of jobs under construction, and what became of each rank's waits: `unresolved` would infer it all again."""
+_UNRESOLVED = "waits of streams for events: the trace does not say which, and the recorded times refute every guess"
 
 
 def event_wait(job: Job) -> Edges:
     """Return an edge from the end of the work that a stream waited for to the start of the first work that waited.
 
-    By ids where the trace has cuda_sync rows, else inferred, call site by call site.
+    By ids where the trace has cuda_sync rows, else inferred, call site by call site. Waits that nothing explains are
+    noted in the job; not those of a communication library's own streams, nor those behind which no work is recorded.
     """
-    return event_waits(job)[0]
+    edges, counts = _resolved(job)
+    refused = {rank: count["refused"] for rank, count in counts.items()}
+    job.refused["event_wait"] = unresolved_waits(job, refused, _UNRESOLVED)
+    return edges
 
 
 def event_waits(job: Job) -> tuple[Edges, Counter[str]]:
@@ -42,20 +43,9 @@ def event_waits(job: Job) -> tuple[Edges, Counter[str]]:
     return edges, sum(counts.values(), Counter())
 
 
-def unresolved(job: Job) -> tuple[Issue, ...]:
-    """Return, rank by rank, how many stream waits have no edge because what they await is unknown.
-
-    Not among them are waits of a communication library's own streams, and those behind which no work is in the trace.
-    """
-    what = "waits of streams for events: the trace does not say which, and the recorded times refute every guess"
-    return unresolved_waits(job, {rank: counts["refused"] for rank, counts in _resolved(job)[1].items()}, what)
-
-
 def _resolved(job: Job) -> tuple[Edges, dict[int, Counter[str]]]:
     """Return the edges, and for each rank (-1: all that have cuda_sync rows) what became of its waits."""
-    if job in _found:
-        return _found[job]
-    calls = Calls.of(job)
+    calls = job.calls
     counts: dict[int, Counter[str]] = {-1: Counter()}
     known, ranks = _by_ids(calls, counts[-1])
     parts = [known]
@@ -64,8 +54,7 @@ def _resolved(job: Job) -> tuple[Edges, dict[int, Counter[str]]]:
             counts[rank] = Counter()
             waits = calls.rank[calls.of_kind(ActivityKind.WAIT)] == rank
             parts += (stream_waits if waits.any() else boundary_waits)(calls, rank, counts[rank])
-    _found[job] = _edges(calls, StreamWaits.concatenate(parts)), counts
-    return _found[job]
+    return _edges(calls, StreamWaits.concatenate(parts)), counts
 
 
 def _by_ids(calls: Calls, counts: Counter[str]) -> tuple[StreamWaits, set[int]]:

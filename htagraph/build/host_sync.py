@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -27,19 +26,19 @@ from htagraph.build.records import (
     unresolved_waits,
 )
 from htagraph.build.sites import grouped
-from htagraph.issues import Issue
 from htagraph.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.naming import names_like
 
-__all__ = ["host_sync", "host_syncs", "unresolved"]
+__all__ = ["host_sync", "host_syncs"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _OWN_NS = 10_000  # a blocking call that takes no longer may not have waited
 _MOST_PLACES = 64
 _SURE, _LIKELY, _POSSIBLE = 95, 80, 60
 _Found: TypeAlias = tuple[Edges, Counter[str], dict[int, int]]
-_found: WeakKeyDictionary[Job, _Found] = WeakKeyDictionary()
-"""Of jobs under construction, the edges, what became of the calls, and how many are unresolved, by rank."""
+_UNRESOLVED = (
+    "calls that wait for a stream or an event: the trace does not say which, and the recorded times refute all"
+)
 
 
 def host_sync(job: Job) -> Edges:
@@ -48,7 +47,9 @@ def host_sync(job: Job) -> Edges:
     By ids where the trace has cuda_sync rows, else inferred, call site by call site. Calls whose awaited work was over
     before they began get their edge too: were the work longer, they would wait.
     """
-    return host_syncs(job)[0]
+    edges, _, refused = _resolved(job)
+    job.refused["host_sync"] = unresolved_waits(job, refused, _UNRESOLVED)
+    return edges
 
 
 def host_syncs(job: Job) -> tuple[Edges, Counter[str]]:
@@ -56,17 +57,9 @@ def host_syncs(job: Job) -> tuple[Edges, Counter[str]]:
     return _resolved(job)[:2]
 
 
-def unresolved(job: Job) -> tuple[Issue, ...]:
-    """Return, rank by rank, how many blocking calls have no edge because what they await is unknown."""
-    what = "calls that wait for a stream or an event: the trace does not say which, and the recorded times refute all"
-    return unresolved_waits(job, _resolved(job)[2], what)
-
-
 def _resolved(job: Job) -> _Found:
     """Return the edges, what became of the calls, and how many are unresolved, by rank."""
-    if job in _found:
-        return _found[job]
-    calls = Calls.of(job)
+    calls = job.calls
     counts: Counter[str] = Counter()
     syncs = calls.of_kind(ActivityKind.SYNC)
     name = job.activities.name[calls.row[syncs]]
@@ -81,8 +74,7 @@ def _resolved(job: Job) -> _Found:
     counts["refused"] += len(unknown)
     counts["inferred"] += int(left.sum()) - len(unknown)
     ranks = Counter(calls.rank[unknown[_had_work(calls, unknown)]].tolist())
-    _found[job] = Edges.concatenate(parts), counts, dict(ranks)
-    return _found[job]
+    return Edges.concatenate(parts), counts, dict(ranks)
 
 
 def _had_work(calls: Calls, call: Array) -> Array:

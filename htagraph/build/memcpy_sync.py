@@ -6,7 +6,6 @@ import numpy as np
 
 from htagraph.activities import Edges
 from htagraph.build.activities import Job
-from htagraph.build.calls import Calls
 from htagraph.build.records import returns
 from htagraph.build.sites import mixed
 from htagraph.kinds import ActivityKind, EdgeKind, Provenance
@@ -35,7 +34,7 @@ def memcpy_sync(job: Job) -> Edges:
     copy = copy[blocks]
     call = acts.cause[copy]
     soonest, tolerance = np.zeros((2, len(copy)), np.int64)
-    calls = Calls.of(job)
+    calls = job.calls
     for rank in np.unique(acts.rank[copy]).tolist():
         clock, mine = returns(calls, rank), acts.rank[copy] == rank
         soonest[mine], tolerance[mine] = clock.soonest, clock.tolerance

@@ -28,7 +28,7 @@ def queue_full(job: Job) -> Edges:
     How deep the queue of a stream is shows where launches took long: they returned when all but that many of the works
     before them were over. Streams whose long launches do not agree on that get no edges.
     """
-    acts, calls = job.activities, Calls.of(job)
+    acts, calls = job.activities, job.calls
     enqueued = calls.enqueued
     sources, targets = [], []
     own = _own_cost(calls)

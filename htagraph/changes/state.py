@@ -297,7 +297,7 @@ def _waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
 
 
 def _class_minimum(graph: DependencyGraph, rows: Array) -> npt.NDArray[np.int64]:
-    """Return for each of some activities the shortest recorded duration among those of its rank, name and size."""
+    """Return for each of some activities the shortest recorded duration among those of its name and size."""
     acts = graph.activities
     keys = np.stack([acts.name[rows], *(acts.arg(column)[rows] for column in ("in_msg_nelems", "out_msg_nelems"))])
     _, member = np.unique(keys, axis=1, return_inverse=True)

@@ -6,14 +6,10 @@ import glob
 import shlex
 from collections.abc import Iterable
 
+from htagraph.paths import CATEGORY_WORDS
+
 __all__ = ["and_list", "category_words", "command_line", "glob_of", "plural", "time_text"]
 
-_CATEGORIES = {
-    "host": "host work", "launch": "launching", "communication": "transfers between ranks",
-    "sync": "returning from blocking calls", "waiting": "pauses between kernels", "memory": "memory copies",
-    "data_loading": "the data loader", "gap": "pauses that nothing explains",
-}  # fmt: skip
-"""Of a critical path, where words say more."""
 _US_PER_MS = 1000.0
 _US_PER_S = 1_000_000.0
 
@@ -50,7 +46,7 @@ def category_words(category: str) -> str:
         >>> category_words("gap")
         'pauses that nothing explains'
     """
-    return _CATEGORIES.get(category, category)
+    return CATEGORY_WORDS.get(category, category)
 
 
 def plural(count: int, word: str) -> str:

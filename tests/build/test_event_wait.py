@@ -6,11 +6,11 @@ import pytest
 
 from htagraph import EdgeKind, Provenance
 from htagraph.activities import Edges
-from htagraph.build.event_wait import event_wait, event_waits, unresolved
+from htagraph.build.event_wait import event_wait, event_waits
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
 from tests.strategies import COPY, Json, kernel, launch, load, op, runtime
-from tests.waiting import MADE, Pair, by_hand, hidden, named, read, simulated, sync_row, verdict
+from tests.waiting import MADE, Pair, by_hand, hidden, named, read, simulated, sync_row, unresolved, verdict
 
 NCCL = SHARED / "hta" / "nccl" / "nccl_data.json.gz"
 WITH_IDS = sorted((SHARED / "hta" / "critical_path").glob("*.json.gz"))
@@ -94,7 +94,7 @@ def test_a_wait_that_no_stream_could_have_kept_is_refused() -> None:
     edges, counts = event_waits(job)
     assert len(edges) == 0
     assert counts["refused"] == 4
-    (issue,) = unresolved(job)
+    (issue,) = unresolved(job, event_wait)
     assert (issue.what, issue.count, issue.rank) == ("waits_unresolved", 4, 0)
 
 
@@ -130,7 +130,7 @@ def test_waits_in_a_row_await_the_collectives_in_their_order() -> None:
     }
     assert len(found) == 18
     assert counts["internal"] == 9
-    assert unresolved(job) == ()
+    assert unresolved(job, event_wait) == ()
 
 
 def test_the_stream_that_sent_a_collective_awaits_it() -> None:
@@ -184,7 +184,7 @@ def test_calls_that_nccl_makes_for_itself_mislead_nobody(name: str) -> None:
     result = verdict(job, event_wait(job), truth["event_wait"])
     assert result.wrong <= 0.02 * result.truth
     assert result.lost <= 0.02 * result.truth
-    assert unresolved(job) == ()
+    assert unresolved(job, event_wait) == ()
 
 
 @pytest.mark.skipif(not NCCL.exists(), reason="no shared traces")
@@ -196,7 +196,7 @@ def test_real_waits_at_the_end_of_backward_await_the_buckets_in_their_order() ->
     assert sorted(u for u, _ in pairs) == reduces
     assert len({v for _, v in pairs}) == len(reduces) == 15
     assert {job.names[acts.name[v]] for _, v in pairs} == {"Memcpy DtoD (Device -> Device)"}
-    assert unresolved(job) == ()
+    assert unresolved(job, event_wait) == ()
 
 
 @pytest.mark.skipif(not WITH_IDS, reason="no shared traces")

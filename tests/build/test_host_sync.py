@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from htagraph import EdgeKind, Provenance
-from htagraph.build.host_sync import host_sync, host_syncs, unresolved
+from htagraph.build.host_sync import host_sync, host_syncs
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
 from tests.strategies import Json, complete, kernel, launch, load, runtime
-from tests.waiting import MADE, by_hand, hidden, named, read, simulated, sync_row, verdict
+from tests.waiting import MADE, by_hand, hidden, named, read, simulated, sync_row, unresolved, verdict
 
 WITH_IDS = sorted((SHARED / "hta" / "critical_path").glob("*.json.gz"))
 
@@ -89,14 +89,14 @@ def test_no_call_waits_for_work_that_ended_after_it() -> None:
     edges, counts = host_syncs(job)
     assert len(edges) == 0
     assert counts["refused"] == 1
-    (issue,) = unresolved(job)
+    (issue,) = unresolved(job, host_sync)
     assert (issue.what, issue.count, issue.rank) == ("waits_unresolved", 1, 0)
 
 
 def test_before_any_work_there_is_nothing_to_wait_for_and_nothing_to_report() -> None:
     job = by_hand([runtime("cudaStreamSynchronize", 2, 5, 2), launch(10, 1, 1), kernel("a", 12, 90, 1)])
     assert len(host_sync(job)) == 0
-    assert unresolved(job) == ()
+    assert unresolved(job, host_sync) == ()
 
 
 @pytest.mark.parametrize("era", ["2021", "2026"])
