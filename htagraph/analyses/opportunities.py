@@ -23,6 +23,7 @@ from htagraph.scenario_text import criteria_text
 __all__ = ["opportunities"]
 
 Array: TypeAlias = npt.NDArray[Any]
+_LEVELS = 200  # beyond, a stack is a runaway recursion, and each level costs as much as the graph
 _PER_KIND = 12
 """Candidates of a kind that are looked at: those with most time on the critical path."""
 _ALIKE = 0.97
@@ -236,7 +237,9 @@ def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candida
     above = np.where(acts.on_device, acts.cause, acts.parent)
     at, item = owned["owner"].to_numpy(), np.arange(len(owned))
     found = []
-    while len(at):  # each round one level up: as many rounds as the deepest stack has levels
+    for _ in range(_LEVELS):  # each round one level up
+        if not len(at):
+            break
         named = np.isin(acts.kind[at], (ActivityKind.OP, ActivityKind.ANNOTATION))
         found.append(np.stack([item[named], acts.kind[at[named]], acts.name[at[named]]]))
         at = above[at]

@@ -78,13 +78,13 @@ def _on_circles(count: int, edges: Edges) -> np.ndarray:
 def _issues(job: Job, dropped: list[Edges]) -> tuple[Issue, ...]:
     rank = job.activities.rank
     found = Counter(
-        (int(rank[target // 2]), int(kind))
+        (int(max(rank[target // 2], rank[source // 2])), int(kind))  # a JOIN has no rank
         for edges in dropped
-        for target, kind in zip(edges.target, edges.kind, strict=True)
+        for source, target, kind in zip(edges.source, edges.target, edges.kind, strict=True)
     )
     return tuple(
         Issue(
-            str(job.traces[owner].path), "cycle_broken",
+            str(job.traces[owner].path) if owner in job.traces else "", "cycle_broken",
             f"{EdgeKind(kind).label} dependencies that lead in a circle; left out", count, owner,
         )
         for (owner, kind), count in sorted(found.items())

@@ -40,11 +40,12 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
 
 def _refused(job: Job, edges: Edges, possible: np.ndarray) -> tuple[Issue, ...]:
     bad = np.flatnonzero(~possible)
-    rank = job.activities.rank[edges.target[bad] // 2]
-    found = Counter(zip(rank.tolist(), edges.kind[bad].tolist(), strict=True))
+    rank = job.activities.rank
+    of_edge = np.maximum(rank[edges.target[bad] // 2], rank[edges.source[bad] // 2])  # a JOIN has no rank
+    found = Counter(zip(of_edge.tolist(), edges.kind[bad].tolist(), strict=True))
     return tuple(
         Issue(
-            str(job.traces[owner].path), "edge_refused",
+            str(job.traces[owner].path) if owner in job.traces else "", "edge_refused",
             f"{EdgeKind(kind).label} dependencies that the recorded times contradict; left out", count, owner,
         )
         for (owner, kind), count in sorted(found.items())

@@ -87,7 +87,7 @@ def _threads(job: Job, rank: int) -> list[_Thread]:
         tops = opened[acts.parent[opened] < 0]
         backward = (forward_thread[tops] > 0) | np.isin(acts.name[tops], _named(job, tops))
         begins, ends = job.moment(2 * tops), job.moment(2 * tops + 1)
-        takes = ends - begins
+        takes = (ends - begins).astype(np.float64)  # damaged durations may sum to more than an integer holds
         beside = bool(len(with_steps)) and acts.lane[opened[0]] not in with_steps
         is_worker = 2 * takes[backward].sum() > takes.sum() or backward.all() or (beside and backward.any())
         idle = job.at_work[part] < 0
@@ -156,10 +156,11 @@ def _pulse(job: Job, rank: int, main: _Thread | None) -> tuple[np.ndarray, np.nd
 
 
 def _awakened(thread: _Thread, vertices: np.ndarray, times: np.ndarray, known: np.ndarray) -> Edges:
-    """Return edges to what a thread began after a pause in which nothing is known to have held it up."""
-    pause = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1]
-    target = 2 * thread.tops[1:][pause > _AWAKE_NS]
-    at = np.searchsorted(times, thread.starts[1:][pause > _AWAKE_NS]) - 1
+    """Return edges to what a thread began first, or after a pause, and nothing is known to have held it up."""
+    awoken = np.ones(len(thread.tops), np.bool_)
+    awoken[1:] = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1] > _AWAKE_NS
+    target = 2 * thread.tops[awoken]
+    at = np.searchsorted(times, thread.starts[awoken]) - 1
     keep = (at >= 0) & ~np.isin(target, known)
     return _edges([vertices[at[keep]]], [target[keep]], _GUESS)
 

@@ -89,7 +89,7 @@ def _windows(
         raise ChangeError(msg)
     acts, origin = graph.activities, graph.origin_ns
     if start_us is not None and end_us is not None:
-        low, high = (origin + round(checked(us, "µs", least=-np.inf) * 1000) for us in (start_us, end_us))
+        low, high = (origin + round(checked(us, "µs", least=-np.inf, most=1e12) * 1000) for us in (start_us, end_us))
         if high <= low:
             msg = f"cuda_graph: the range from {start_us} to {end_us} µs is empty"
             raise ChangeError(msg)

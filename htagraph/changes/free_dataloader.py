@@ -31,6 +31,10 @@ def loader_time(state: State, criteria: dict[str, Any]) -> OwnTime:
     """Return the waits for the data loader, and what the host does inside them where the loader has no workers."""
     graph = state.graph
     edges = graph.edges
+    other = sorted(set(criteria) - {"rank", "step", "name", "op"})
+    if other:
+        msg = f"{other[0]}=: waits for a data loader are chosen by rank and step"
+        raise SelectionError(msg)
     graph.select(**criteria)  # refuses ranks and steps that are not there
     mine = here(graph, criteria)
     waits = of_kind(graph, EdgeKind.DATALOADER) & mine[edges.target >> 1]

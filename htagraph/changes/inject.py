@@ -37,7 +37,7 @@ def inject(
     """
     if kind == "loader":
         return with_factor(state, loader_time(state, {"rank": rank} | criteria), checked(factor, "factor"))
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         msg = f"kind={kind!r}: choose from kernels, host, loader"
         raise ChangeError(msg)
     return scale(state, factor=factor, kind=_KINDS[kind], rank=rank, **criteria)

@@ -23,6 +23,8 @@ from htagraph.changes.state import (
 
 __all__ = ["drawn", "jitter"]
 
+_MOST_RUNS = 100_000
+
 _RUNS = 100
 
 
@@ -43,8 +45,8 @@ def jitter(state: State, *, sigma: float, runs: int = _RUNS, seed: int = 0, **cr
     Raises:
         SelectionError: nothing meets the criteria, or sigma or runs make no sense.
     """
-    sigma = checked(sigma, "sigma")
-    if int(checked(runs, "runs", least=1)) != runs or int(checked(seed, "seed")) != seed:
+    sigma = checked(sigma, "sigma", most=10)
+    if int(checked(runs, "runs", least=1, most=_MOST_RUNS)) != runs or int(checked(seed, "seed", most=2**63)) != seed:
         msg = f"runs={runs!r}, seed={seed!r}: give whole numbers"
         raise ChangeError(msg)
     time = own_time(state, criteria)

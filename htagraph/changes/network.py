@@ -35,7 +35,7 @@ def network(state: State, *, latency_us: float | None = None, bandwidth_gbps: fl
         msg = "network: give latency_us=, bandwidth_gbps= or both"
         raise ChangeError(msg)
     latency = None if latency_us is None else checked(latency_us, "latency_us") * 1000
-    per_byte = None if bandwidth_gbps is None else 1 / checked(bandwidth_gbps, "bandwidth_gbps", above=True)
+    per_byte = None if bandwidth_gbps is None else 1 / checked(bandwidth_gbps, "bandwidth_gbps", least=1e-6)
     found = transfers(state)
     spread = end_spread(state, found.edges)
     lag = state.lag[found.edges] - spread

@@ -10,6 +10,9 @@ from htagraph.changes.state import TRANSFERS, State, checked, no_match, of_kind,
 
 __all__ = ["set_duration"]
 
+_HOUR_NS = 3600 * 10**9
+"""The most that one activity can be set to."""
+
 
 def set_duration(state: State, *, ns: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which each selected activity takes `ns`.
@@ -25,7 +28,7 @@ def set_duration(state: State, *, ns: float, **criteria: Any) -> State:  # noqa:
     Raises:
         SelectionError: nothing with time of its own meets the criteria, or `ns` is negative or not finite.
     """
-    total = round(checked(ns, "ns"))
+    total = round(checked(ns, "ns", most=_HOUR_NS))
     rows = own_time(state, criteria, loader=True).edges
     if not len(rows):
         raise no_match(state.graph, criteria)

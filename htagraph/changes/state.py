@@ -51,7 +51,7 @@ _REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
 _COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 _OWN_SHARES = ("all_to_all", "send_recv")
 _SPREAD_NS = 5_000
-_SIMILAR, _DIFFLIB_NAMES, _NAME_WIDTH = 5, 2000, 100
+_SIMILAR, _DIFFLIB_NAMES, _NAME_WIDTH, _NUMBER_WIDTH = 5, 2000, 100, 40
 
 
 class ChangeError(SelectionError, ValueError):
@@ -112,7 +112,7 @@ class OwnTime:
     """Vertices whose gap is their time."""
 
 
-def checked(value: float, what: str, *, least: float = 0.0, above: bool = False) -> float:
+def checked(value: float, what: str, *, least: float = 0.0, above: bool = False, most: float = 1e6) -> float:
     """Return a number that a change was given.
 
     Args:
@@ -120,14 +120,15 @@ def checked(value: float, what: str, *, least: float = 0.0, above: bool = False)
         what: its name, for the message.
         least: what it must not be below.
         above: whether it must not be `least` either.
+        most: what it must not be above.
 
     Raises:
-        ChangeError: it is no finite number, or too small.
+        ChangeError: it is no finite number, too small, or so large that times would not be ns in 64 bits any more.
     """
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < least or (above and value <= least):
+    if not number or not abs(value) <= most or value < least or (above and value <= least):
         bound = f" {'above' if above else 'of at least'} {least:g}" if math.isfinite(least) else ""
-        msg = f"{what}={value!r}: give a finite number{bound}"
+        msg = f"{what}={str(value)[:_NUMBER_WIDTH]}: give a finite number{bound}, at most {most:g}"
         raise ChangeError(msg)
     return float(value)
 

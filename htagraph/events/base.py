@@ -32,6 +32,7 @@ __all__ = [
 _LAST_NS = Decimal(2**63 - 1) / 1000
 _INTEGER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?:bytes|B)?\s*", re.ASCII)
 _DECIMAL_INTEGER = re.compile(r"-?\d+", re.ASCII)
+_MOST_RANKS = 1_000_000  # a larger group is a damaged number
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,7 @@ def _progression(
     """Return the arithmetic progression if it is defined and agrees with the ranks shown at both ends."""
     if start is None or start < 0 or not stride or stride < 0 or not size or size < len(head) + len(tail):
         return None
-    ranks = list(range(start, start + stride * size, stride))
-    agrees = ranks[: len(head)] == head and ranks[size - len(tail) :] == tail
-    return ranks if agrees else None
+    ranks = range(start, start + stride * size, stride)
+    if size > _MOST_RANKS or [*ranks[: len(head)], *ranks[size - len(tail) :]] != [*head, *tail]:
+        return None
+    return list(ranks)
