@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["verdict"]
 
-_WHAT = {"kernel": "kernel ", "operator": "operator ", "rank": "the work of ", "group": "transfers of ", "phase": ""}
+_WHAT = {
+    "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "rank": "the work of ",
+    "group": "transfers of ", "phase": "",
+}  # fmt: skip
 _CAUSES = {
     "kernels": "its kernels take longer", "host": "its host code takes longer",
     "data_loading": "its data loader takes longer", "launch": "its launches take longer",
@@ -23,6 +26,7 @@ _CAUSES = {
     "collective": "it comes late from an earlier collective", "none": "its own work looks like theirs",
 }  # fmt: skip
 _NAMED, _WIDTH = 3, 60
+_LONG_US = 100_000.0
 _UNEVEN = 0.05  # of the window: smaller shares and differences are not worth a sentence
 _FEW = 2.0  # percent
 _MOST = 0.8  # of the recorded time
@@ -85,10 +89,14 @@ def _gains(gains: pd.DataFrame) -> list[str]:
     if not len(worth):
         return []
     said = [
-        f"{_WHAT[what]}{_short(str(name))}: at most {us / 1000:.3g} ms ({percent:.0f} %)"
+        f"{_WHAT[what]}{_short(str(name))}: at most {_ms(us)} ms ({percent:.0f} %)"
         for what, name, us, percent in worth[["what", "name", "gain_us", "gain_percent"]].itertuples(index=False)
     ]
     return [f"Most to gain, if it took no time at all: {'; '.join(said)}."]
+
+
+def _ms(us: float) -> str:
+    return f"{us / 1000:,.0f}" if us >= _LONG_US else f"{us / 1000:.3g}"
 
 
 def _short(name: str) -> str:
@@ -103,14 +111,14 @@ def _waiting(slow: Stragglers, temporal: pd.DataFrame) -> list[str]:
         return []
     if slow.straggler is None:
         return [
-            f"Ranks wait {total / 1000:.3g} ms for each other in collectives, summed over ranks; no single rank is "
+            f"Ranks wait {_ms(total)} ms for each other in collectives, summed over ranks; no single rank is "
             "slower than its peers beyond chance."
         ]
     row = ranks[ranks["rank"] == slow.straggler].iloc[0]
     why = _CAUSES.get(str(row["cause"]), str(row["cause"]))
     name = f", above all in {_short(str(row['cause_name']))}" if row["cause_name"] else ""
     return [
-        f"The others wait for rank {slow.straggler}: {row['share_percent']:.0f} % of {total / 1000:.3g} ms of waiting "
+        f"The others wait for rank {slow.straggler}: {row['share_percent']:.0f} % of {_ms(total)} ms of waiting "
         f"in collectives, summed over ranks, is its doing; {why}{name}."
     ]
 

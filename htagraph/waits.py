@@ -147,15 +147,17 @@ def _last_arrivals(graph: DependencyGraph, meets: Array) -> Array:
 
 
 def _classes(graph: DependencyGraph, activity: Array, collective: Array, bytes_: Array) -> Array:
-    """Return a number per class whose transfers could be equally short: (group, operation, bytes), else name."""
+    """Return a number per class whose transfers could be equally short: (group, operation, bytes), else by name."""
     matches = graph.matches
-    label = -1 - graph.activities.name[activity].astype(np.int64)
+    name = graph.activities.name[activity].astype(np.int64)
+    label = -1 - name
     known = collective >= 0
     if matches is not None and known.any():
         numbers: dict[tuple[str, str], int] = {}
         kinds = [numbers.setdefault(key, len(numbers)) for key in zip(matches.group, matches.op, strict=True)]
         label[known] = np.array(kinds, np.int64)[collective[known]]
-    return np.unique(np.stack([label, bytes_], axis=1), axis=0, return_inverse=True)[1].ravel()
+    size = np.where(bytes_ >= 0, bytes_, -1 - name)  # without sizes the kernel at least tells the type
+    return np.unique(np.stack([label, size], axis=1), axis=0, return_inverse=True)[1].ravel()
 
 
 def _least(number: Array, values: Array) -> npt.NDArray[np.int64]:

@@ -76,7 +76,9 @@ def test_the_error_bar_is_the_speedup_without_unexplained_pauses() -> None:
     graph = load(events)
     assert (graph.gap_kind == GapKind.STREAM_IDLE).any()
     outcome = hg.what_if(graph).scale(factor=0, name=COMPUTE).run()
-    assert outcome.speedup == pytest.approx(85 / (2 + 5 + 59))  # launched at 2, 5 later at the earliest, and 1 is a pause
+    assert outcome.speedup == pytest.approx(
+        85 / (2 + 5 + 59)
+    )  # launched at 2, 5 later at the earliest, and 1 is a pause
     assert outcome.low == outcome.speedup
     assert outcome.high == pytest.approx(26 / (2 + 5))
 

@@ -30,12 +30,14 @@ _ALIKE = 0.97
 """What contains something that gains this share of it is left out."""
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
 _TALKS = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
+_CALLS = (ActivityKind.RUNTIME,)
 _RUNTIME = (ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME)
 _REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
 _PYTHON_GAPS = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
 _OWN_WORK = ["host", "computation", "memory"]
 _NOTES = {
     "kernel": "",
+    "call": "the calls' own time",
     "operator": "all inside it, and all device work launched there",
     "rank": "its own work; that others wait for it is what there is to gain",
     "group": "transfers only; waiting for late ranks belongs to what made them late",
@@ -63,11 +65,11 @@ def opportunities(
         curve: factors for which the gain is given as well, 0.5 for twice as fast.
 
     Returns:
-        One row per candidate that gains anything, best first: ``what`` (``"kernel"``, ``"operator"``, ``"rank"``,
-        ``"group"`` or ``"phase"``), ``name``, ``target`` (str: the criteria for ``htagraph what-if --scale``; empty
-        where none select exactly this), ``time_us`` (its own time, summed over ranks and steps), ``critical_us`` (the
-        part on the critical path: no gain is larger), ``gain_us`` and ``gain_percent`` (of the makespan; if it took
-        no time), for each factor of the curve a column such as ``gain_at_75_us``, ``gain_at_50_us``, ``gain_at_25_us``
+        One row per candidate that gains anything, best first: ``what`` (``"kernel"``, ``"call"``: a runtime call,
+        ``"operator"``, ``"rank"``, ``"group"`` or ``"phase"``), ``name``, ``target`` (str: the criteria for ``htagraph
+        what-if --scale``; empty where none select exactly this), ``time_us`` (its own time, summed over ranks and
+        steps), ``critical_us`` (the part on the critical path: no gain is larger), ``gain_us`` and ``gain_percent`` (of
+        the makespan; if it took no time), for each factor of the curve a column such as ``gain_at_75_us``, ``gain_at_50_us``, ``gain_at_25_us``
         and ``gain_at_0_us`` (if it took that percentage of its time; all float64) and ``note`` (str: what the time
         includes).
 
@@ -208,7 +210,8 @@ def _candidates(trial: _Trial) -> Iterator[_Candidate]:
     acts = graph.activities
     owned = shares[shares["owner"] >= 0]
     kind = acts.kind[owned["owner"]]
-    yield from _kernels(graph, owned[np.isin(kind, _KERNELS)])
+    yield from _by_name(graph, owned[np.isin(kind, _KERNELS)], "kernel")
+    yield from _by_name(graph, owned[np.isin(kind, _CALLS)], "call")
     yield from _operators(graph, owned)
     yield from _groups(graph, owned[np.isin(kind, _TALKS)])
     rows = shares[(shares["owner"] < 0) | ~np.isin(acts.kind[shares["owner"]], (ActivityKind.COMMUNICATION,))]
@@ -223,12 +226,12 @@ def _largest(totals: pd.Series[Any]) -> list[tuple[Any, int]]:
     return [(key, int(ns)) for key, ns in top.items()]
 
 
-def _kernels(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candidate]:
+def _by_name(graph: DependencyGraph, owned: pd.DataFrame, what: str) -> Iterator[_Candidate]:
     acts = graph.activities
     by_name = owned.groupby([acts.kind[owned["owner"]], acts.name[owned["owner"]]])["ns"].sum()
     for (kind, name), ns in _largest(by_name):
         criteria = {"kind": ActivityKind(kind).label, "name": glob.escape(graph.names[name])}
-        yield _Candidate("kernel", graph.names[name], ns, criteria, _NOTES["kernel"])
+        yield _Candidate(what, graph.names[name], ns, criteria, _NOTES[what])
 
 
 def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candidate]:

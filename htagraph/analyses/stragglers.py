@@ -328,7 +328,7 @@ def _evidence(cause: str, story: _Story, charged_ms: float, late: int) -> str:
     if cause == "none":
         return "its own work is no slower than its peers'" if late else "no rank waited for it"
     name = f"most of it in {story.name}" if story.name else ""
-    cost = f"the others wait {charged_ms:.3f} ms for that, last in {late} collectives"
+    cost = f"in all the others wait {charged_ms:.3f} ms for it, last in {late} collectives"
     if cause not in _WORK or np.isnan(story.slower):
         return "; ".join(part for part in (f"{cause} makes it late", name, cost) if part)
     much = f"its {_WORK[cause]} {_times(1 + story.slower)}"

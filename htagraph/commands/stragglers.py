@@ -36,7 +36,7 @@ def report(graph: DependencyGraph, found: Stragglers, inputs: Sequence[str], *, 
     from htagraph.report import report_on
 
     table = found.to_frame().sort_values("blamed_us", ascending=False, kind="stable").head(top)
-    causes = found.blame.groupby(["charged_rank", "cause", "name"], as_index=False).agg(
+    causes = found.blame.groupby(["charged_rank", "cause"], as_index=False).agg(
         wait_us=("wait_us", "sum"), waits=("wait_us", "size")
     )
     causes = causes.sort_values("wait_us", ascending=False, kind="stable").head(top).reset_index(drop=True)

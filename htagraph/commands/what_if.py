@@ -201,7 +201,9 @@ def _bounds(after: Outcome, top: int) -> pd.DataFrame:
     for group in ("category", "rank", "kernel"):
         old, new = (path[path["group"] == group].set_index("key")[["time_us", "share_percent"]] for path in paths)
         both = old.add_prefix("before_").join(new.add_prefix("after_"), how="outer").fillna(0.0)
-        both = both.drop(index="none", errors="ignore").sort_values("after_time_us", ascending=False).head(top)
+        both = both.drop(index="none", errors="ignore")
+        largest = both[["before_time_us", "after_time_us"]].max(axis=1).sort_values(ascending=False, kind="stable")
+        both = both.loc[largest.head(top).index]
         tables.append(both.rename_axis("key").reset_index().assign(group=group))
     columns = ["group", "key", "before_time_us", "after_time_us", "before_share_percent", "after_share_percent"]
     return pd.concat(tables, ignore_index=True)[columns]
