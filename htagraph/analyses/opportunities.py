@@ -69,9 +69,9 @@ def opportunities(
         ``"operator"``, ``"rank"``, ``"group"`` or ``"phase"``), ``name``, ``target`` (str: the criteria for ``htagraph
         what-if --scale``; empty where none select exactly this), ``time_us`` (its own time, summed over ranks and
         steps), ``critical_us`` (the part on the critical path: no gain is larger), ``gain_us`` and ``gain_percent`` (of
-        the makespan; if it took no time), for each factor of the curve a column such as ``gain_at_75_us``, ``gain_at_50_us``, ``gain_at_25_us``
-        and ``gain_at_0_us`` (if it took that percentage of its time; all float64) and ``note`` (str: what the time
-        includes).
+        the makespan; if it took no time), for each factor of the curve a column such as ``gain_at_75_us``,
+        ``gain_at_50_us``, ``gain_at_25_us`` and ``gain_at_0_us`` (if it took that percentage of its time; all float64)
+        and ``note`` (str: what the time includes).
 
     Raises:
         SelectionError: `top` or a factor is negative.
