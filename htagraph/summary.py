@@ -29,31 +29,35 @@ _CANDIDATES = 3  # opportunities for each kernel that is named: they are of seve
 
 @dataclass(frozen=True)
 class Summary:
-    """The answers of `htagraph summary` as tables and sentences."""
+    """The answers of `htagraph summary` as tables and sentences.
+
+    Attributes:
+        inputs: One row per rank: ``rank``, ``file``, ``device`` (its name), ``world_size`` (ranks of the job, 0 if
+            the file does not say), ``steps`` (such as ``4-6``), ``events`` (in the file), ``activities`` (in the
+            graph), ``start_utc`` (text), ``span_us`` (from the rank's first to its last activity).
+        tables: Results by name. ``temporal_breakdown``, ``overlap``, ``rank_idle`` and ``idle_breakdown`` are those
+            of the analyses. ``steps``: ``rank``, ``steps`` (count), ``period_us`` (mean time from one step's start
+            to the next, NaN for one step), ``mean_us``, ``min_us``, ``max_us`` (durations until all work of a step
+            is over; they overlap where the host runs ahead). ``kernels``: ``kind``, ``name``, ``ranks`` (with this
+            kernel), ``count``, ``total_us``, ``min_us``, ``max_us``, ``mean_us``, ``share_percent`` (of the summed
+            durations of all kernels of all ranks). ``launches``: ``rank``, ``launches`` (calls), ``works`` (pieces
+            of device work linked to them), ``median_launch_us``, ``median_delay_us``, ``short`` (calls that take
+            longer than all their work), ``excessive_runtime`` (calls over 50 µs), ``excessive_delay`` (works that
+            start over 100 µs after their call; normal where the host runs ahead). ``critical_path``:
+            `CriticalPath.summary` of the whole job. ``stragglers``, ``opportunities``: of the analyses. ``gaps``:
+            `Replay.gap_shares`. ``clocks``: ``rank``, ``gauge`` (the rank whose clock is taken as right),
+            ``offset_us`` (what the rank's clock shows more), ``drift_ppm``, ``uncertainty_us`` (NaN where no
+            collective says anything), ``residual_us``, ``collectives`` (that the estimate rests on).
+        issues: What was repaired, dropped or unmatched: ``rank``, ``file``, ``what``, ``detail``, ``count``.
+        verdict: Sentences: what bounds the job.
+        window_us: From the first to the last moment of any rank, on the common clock, µs.
+    """
 
     inputs: pd.DataFrame
-    """One row per rank: ``rank``, ``file``, ``device`` (its name), ``world_size`` (ranks of the job, 0 if the file
-    does not say), ``steps`` (such as ``4-6``), ``events`` (in the file), ``activities`` (in the graph), ``start_utc``
-    (text), ``span_us`` (from the rank's first to its last activity)."""
     tables: dict[str, pd.DataFrame]
-    """Results by name. ``temporal_breakdown``, ``overlap``, ``rank_idle`` and ``idle_breakdown`` are those of the
-    analyses. ``steps``: ``rank``, ``steps`` (count), ``period_us`` (mean time from one step's start to the next, NaN
-    for one step), ``mean_us``, ``min_us``, ``max_us`` (durations until all work of a step is over; they overlap where
-    the host runs ahead). ``kernels``: ``kind``, ``name``, ``ranks`` (with this kernel), ``count``, ``total_us``,
-    ``min_us``, ``max_us``, ``mean_us``, ``share_percent`` (of the summed durations of all kernels of all ranks).
-    ``launches``: ``rank``, ``launches`` (calls), ``works`` (pieces of device work linked to them),
-    ``median_launch_us``, ``median_delay_us``, ``short`` (calls that take longer than all their work),
-    ``excessive_runtime`` (calls over 50 µs), ``excessive_delay`` (works that start over 100 µs after their call;
-    normal where the host runs ahead). ``critical_path``: `CriticalPath.summary` of the whole job. ``stragglers``,
-    ``opportunities``: of the analyses. ``gaps``: `Replay.gap_shares`. ``clocks``: ``rank``, ``gauge`` (the rank whose
-    clock is taken as right), ``offset_us`` (what the rank's clock shows more), ``drift_ppm``, ``uncertainty_us`` (NaN
-    where no collective says anything), ``residual_us``, ``collectives`` (that the estimate rests on)."""
     issues: pd.DataFrame
-    """What was repaired, dropped or unmatched: ``rank``, ``file``, ``what``, ``detail``, ``count``."""
     verdict: list[str]
-    """Sentences: what bounds the job."""
     window_us: float
-    """From the first to the last moment of any rank, on the common clock, µs."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the versioned envelope that ``--format json`` prints; units are in the names.
