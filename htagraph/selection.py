@@ -134,8 +134,8 @@ class Selection:
 
 def _kinds(kind: str | Sequence[str]) -> list[int]:
     words = {each.label: (each,) for each in ActivityKind} | _GROUPS
-    wanted = [kind] if isinstance(kind, str) else list(kind)
-    unknown = [word for word in wanted if word not in words]
+    wanted = list(kind) if isinstance(kind, Iterable) and not isinstance(kind, str) else [kind]
+    unknown = [word for word in wanted if not isinstance(word, str) or word not in words]
     if unknown:
         msg = f"kind {unknown[0]!r}: choose from {', '.join(sorted(words))}"
         raise SelectionError(msg)
@@ -143,7 +143,12 @@ def _kinds(kind: str | Sequence[str]) -> list[int]:
 
 
 def _several(value: int | Iterable[int]) -> list[int]:
-    return [value] if isinstance(value, int | np.integer) else list(value)
+    numbers = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    wrong = [number for number in numbers if not isinstance(number, int | np.integer)]
+    if wrong:
+        msg = f"{wrong[0]!r}: ranks, streams and steps are whole numbers"
+        raise SelectionError(msg)
+    return numbers
 
 
 def _known(value: int | Sequence[int], known: tuple[int, ...], what: str) -> list[int]:
@@ -157,6 +162,9 @@ def _known(value: int | Sequence[int], known: tuple[int, ...], what: str) -> lis
 
 
 def _matching(names: tuple[str, ...], glob: str) -> Mask:
+    if not isinstance(glob, str):
+        msg = f"{glob!r}: a name is chosen by a text such as '*gemm*'"
+        raise SelectionError(msg)
     pattern = re.compile(fnmatch.translate(glob))
     return np.fromiter((pattern.match(name) is not None for name in names), np.bool_, len(names))
 

@@ -150,3 +150,11 @@ def test_a_thread_has_no_stream() -> None:
 
 def test_a_selection_shows_how_much_it_holds() -> None:
     assert repr(load([op("a", 0, 1), op("b", 2, 1)]).select(name="a")) == "Selection(1 of 2 activities)"
+
+
+@pytest.mark.parametrize(
+    "criteria", [{"name": 5}, {"op": None, "kind": 5}, {"rank": 2.0}, {"step": "4"}, {"kind": ["launch", None]}]
+)
+def test_what_is_no_criterion_is_refused_in_words(criteria: dict[str, Any]) -> None:
+    with pytest.raises(SelectionError):
+        small().select(**criteria)

@@ -17,6 +17,8 @@ from htagraph.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["from_frames"]
 
+_MOST_NS = 2.0**63
+
 
 def from_frames(activities: pd.DataFrame, dependencies: pd.DataFrame) -> DependencyGraph:
     """Return the graph of a user's own frames; documented at `DependencyGraph.from_frames`."""
@@ -30,6 +32,7 @@ def from_frames(activities: pd.DataFrame, dependencies: pd.DataFrame) -> Depende
     names: dict[str, int] = {}
     acts, lanes = _activities(activities, names)
     edges = Edges.concatenate([_bodies(acts), _dependencies(activities.index, dependencies)])
+    _refuse_overflow(acts, edges)
     graph = DependencyGraph.build(acts, edges, names=tuple(names), lanes=lanes)
     if "start_ns" not in activities:
         graph = _as_early_as_possible(graph)
@@ -119,6 +122,15 @@ def _positions(ids: pd.Index[Any], wanted: pd.Series[Any], column: str) -> np.nd
         msg = f"dependencies: {column} {unknown!r} is not the id of an activity"
         raise GraphError(msg)
     return at.astype(np.int64)
+
+
+def _refuse_overflow(acts: Activities, edges: Edges) -> None:
+    """Refuse numbers whose sum along a path could be too large for an integer of 64 bits."""
+    reach = sum(float(np.abs(part.astype(np.float64)).sum()) for part in (acts.duration, edges.lag))
+    reach += float(np.abs(acts.start.astype(np.float64)).max(initial=0.0))
+    if reach >= _MOST_NS:
+        msg = f"durations, lags and starts sum to {reach:.3g} ns: more than 64 bits hold (292 years)"
+        raise GraphError(msg)
 
 
 def _as_early_as_possible(graph: DependencyGraph) -> DependencyGraph:

@@ -81,3 +81,9 @@ def test_names_and_lanes_are_numbered_as_they_appear_and_compared_as_text() -> N
 def test_owners_and_kinds_that_do_not_exist_are_refused(more: dict[str, Any], message: str) -> None:
     with pytest.raises(GraphError, match=message):
         DependencyGraph.from_frames(ACTS, collective(**more))
+
+
+def test_what_64_bits_do_not_hold_is_refused() -> None:
+    acts = pd.DataFrame({"duration_ns": [2**62, 2**62]})
+    with pytest.raises(GraphError, match="64 bits"):
+        DependencyGraph.from_frames(acts, pd.DataFrame({"source": [0], "target": [1], "lag_ns": [2**62]}))
