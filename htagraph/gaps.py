@@ -90,9 +90,11 @@ def _main_lanes(acts: Activities) -> npt.NDArray[np.int64]:
     for rank in np.unique(acts.rank[: acts.ranked]):
         mine = acts.of_rank(int(rank))
         marks = acts.lane[mine][acts.kind[mine] == ActivityKind.STEP]
-        on_host = acts.lane[mine][~acts.on_device[mine]]
+        on_host = mine.start + np.flatnonzero(~acts.on_device[mine])
         if len(marks):
             lanes |= set(np.unique(marks).tolist())
         elif len(on_host):
-            lanes.add(int(np.bincount(on_host).argmax()))
+            busy = np.bincount(acts.lane[on_host])[acts.lane[on_host]]
+            first = np.lexsort((acts.start[on_host], -busy))[0]  # of equally busy ones that which begins first
+            lanes.add(int(acts.lane[on_host[first]]))
     return np.array(sorted(lanes), np.int64)

@@ -70,7 +70,7 @@ def _edges(
 
 
 def _threads(job: Job, rank: int) -> list[_Thread]:
-    """Return the rank's threads, the busiest first.
+    """Return the rank's threads, the busiest first, of equally busy ones the one that begins first.
 
     Workers are those that mostly run backward operators, by time; beside a thread with steps, all that run any.
     """
@@ -92,7 +92,7 @@ def _threads(job: Job, rank: int) -> list[_Thread]:
         is_worker = 2 * takes[backward].sum() > takes.sum() or backward.all() or (beside and backward.any())
         idle = job.at_work[part] < 0
         threads.append(_Thread(vertices, job.moment(vertices), idle, tops, begins, ends, bool(is_worker)))
-    return sorted(threads, key=lambda thread: -len(thread.vertices))
+    return sorted(threads, key=lambda thread: (-len(thread.vertices), int(thread.times[0])))
 
 
 def _named(job: Job, activities: np.ndarray) -> list[int]:
