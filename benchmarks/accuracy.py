@@ -139,7 +139,8 @@ def trial(seed: int, regime: str = "", recorded: str = "", contention: float = 0
         truth = simulate(job.model_copy(update={"changes": (change,)})).mean_step_ns
         try:
             predicted = rewrite(scenario).run().mean_step_ns
-        except hg.SelectionError:  # a job without what is to be changed
+        except hg.SelectionError as error:  # a job without what is to be changed
+            print(f"seed {seed}, {regime}: no {name}: {error}", flush=True)
             continue
         found.append(Trial(regime, recorded, f"{name} {_factor(change)}", baseline, predicted, truth, seed))
     return found

@@ -121,6 +121,8 @@ class _Story:
     sure: float
     """The same in standard errors."""
     count: int
+    named: bool = False
+    """Whether that compares the activities of the name alone, not all of the cause."""
 
 
 def _story(graph: DependencyGraph, chains: Chains, on_way: dict[int, Array], rank: int, cause: int) -> _Story:
@@ -147,7 +149,7 @@ def _story(graph: DependencyGraph, chains: Chains, on_way: dict[int, Array], ran
     named = _slower(graph, chains, rows, rank) if name >= 0 and _same_inside(graph, rows, rank) else whole
     enough = _LIKELY if whole[1] >= _SURE else _SURE
     if named[1] >= enough and named[0] > whole[0]:
-        return _Story(text, most, named[0], max(named[1], whole[1]), named[2])
+        return _Story(text, most, named[0], max(named[1], whole[1]), named[2], named=True)
     return _Story(text, most, *whole)
 
 
@@ -331,6 +333,9 @@ def _evidence(cause: str, story: _Story, charged_ms: float, late: int) -> str:
     cost = f"in all the others wait {charged_ms:.3f} ms for it, last in {late} collectives"
     if cause not in _WORK or np.isnan(story.slower):
         return "; ".join(part for part in (f"{cause} makes it late", name, cost) if part)
+    if story.named:
+        work = _WORK[cause].rsplit(" ", 1)[0]  # without the verb
+        return f"of its {work} above all {story.name} takes {_times(1 + story.slower)}; {cost}"
     much = f"its {_WORK[cause]} {_times(1 + story.slower)}"
     return "; ".join(part for part in (much, name, cost) if part)
 

@@ -10,7 +10,7 @@ from htagraph.kinds import EdgeKind, Provenance
 
 __all__ = ["meetings"]
 
-PAIRS = "send_recv"
+_PAIRS = "send_recv"
 _SURE = {"comms_id": 100, "pg+seq": 100, "pg+order": 95, "lane+order": 90}
 
 
@@ -29,7 +29,7 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     if job.matches is None or not job.matches.count:
         return Edges.of(none, none, 0, kind, Provenance.INFERRED)
     found = job.matches
-    wanted = (np.array([op == PAIRS for op in found.op], np.bool_) == pairs)[found.collective]
+    wanted = (np.array([op == _PAIRS for op in found.op], np.bool_) == pairs)[found.collective]
     sure = np.array([_SURE.get(key, 90) for key in found.key], np.int8)[found.collective]
     waits, feeds = wanted & (found.join >= 0), wanted & (found.feeds >= 0)
     member, join = found.activity[waits].astype(np.int64), found.join[waits].astype(np.int64)

@@ -13,11 +13,11 @@ from htagraph.events.base import parse_ranks
 from htagraph.kinds import ActivityKind
 from htagraph.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 
-__all__ = ["BARRIERS", "Members", "members_of"]
+__all__ = ["Members", "members_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-BARRIERS: Final = frozenset({"all_reduce", "all_gather", "reduce_scatter", "barrier", "send_recv"})
+_BARRIERS: Final = frozenset({"all_reduce", "all_gather", "reduce_scatter", "barrier", "send_recv"})
 """Collectives no member of which can end before all have arrived."""
 
 _UNEVEN: Final = ("all_to_all", "gather", "scatter")
@@ -66,7 +66,7 @@ class Members:
     @property
     def barrier(self) -> npt.NDArray[np.bool_]:
         """Which rows are of operations that nobody leaves before all have arrived."""
-        return np.array([op in BARRIERS for op in self.ops], np.bool_)[self.op]
+        return np.array([op in _BARRIERS for op in self.ops], np.bool_)[self.op]
 
     @property
     def partnerless(self) -> npt.NDArray[np.bool_]:

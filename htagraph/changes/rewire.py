@@ -17,7 +17,7 @@ from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
 from htagraph.replay import predict
 
-__all__ = ["collective_kernels", "group_labels", "launch_order", "rewired"]
+__all__ = ["collective_kernels", "launch_order", "rewired"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _SHOWN = 12
@@ -112,7 +112,7 @@ def collective_kernels(graph: DependencyGraph, group: str | None, change: str) -
     """
     acts = graph.activities
     rows = np.flatnonzero(acts.kind == ActivityKind.COMMUNICATION)
-    labels = group_labels(graph)
+    labels = _group_labels(graph)
     if group is not None:
         pattern = re.compile(fnmatch.translate(group))
         by_name = np.array([pattern.match(name) is not None for name in graph.names], np.bool_)
@@ -132,7 +132,7 @@ def collective_kernels(graph: DependencyGraph, group: str | None, change: str) -
     return rows
 
 
-def group_labels(graph: DependencyGraph) -> dict[int, str]:
+def _group_labels(graph: DependencyGraph) -> dict[int, str]:
     """Return the label of the process group of each member of a matched collective, by activity."""
     matches = graph.matches
     if matches is None:

@@ -103,7 +103,7 @@ def test_the_hand_overs_of_simulated_jobs_are_found(regime: str) -> None:
         for u, v in zip(edges.source.tolist(), edges.target.tolist(), strict=True)
     }
     truth = {tuple(each[:4]) for each in done.truth.dependencies if each.kind == "thread"}
-    assert len(truth) == len(ours)
+    assert len(truth) == len(ours) > 0
     workers = {(rank, v) for _, _, rank, v in truth} | {(rank, u) for rank, u, _, _ in truth}
     assert all((a, u) in workers or (b, v) in workers for a, u, b, v in ours)
 
