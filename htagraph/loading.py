@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from htagraph.build import RankPart, build, prepare
 from htagraph.errors import HtagraphError, RankError, SelectionError, TraceError
@@ -21,7 +21,9 @@ from htagraph.naming import DEFAULT_NAMING, Naming
 from htagraph.reading.discover import RankedFile, TracePaths, rank_files
 from htagraph.reading.read import read_trace
 
-__all__ = ["load"]
+__all__ = ["in_parallel", "load"]
+
+T = TypeVar("T")
 
 Progress = Callable[[float], None]
 _GZIP_RATIO = 15  # JSON of traces shrinks by this much or more
@@ -75,7 +77,7 @@ def load(
     files = rank_files(path, skip if on_error == "skip" else None)
     files = _chosen(files, ranks)
     by_rank: dict[int, RankPart] = {}
-    for file, part in _parts(files, naming, steps, progress or _silent):
+    for file, part in in_parallel(files, partial(_part, naming=naming, steps=steps), progress or _silent):
         if isinstance(part, RankPart):
             _refuse_twice(by_rank.setdefault(part.rest.rank, part), part)
         elif on_error == "skip":
@@ -105,10 +107,17 @@ def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[Ranked
     return [file for file in files if file.rank in set(ranks)]
 
 
-def _parts(
-    files: list[RankedFile], naming: Naming, steps: Sequence[int] | None, progress: Progress
-) -> Iterator[tuple[RankedFile, RankPart | HtagraphError]]:
-    """Yield each file's part or what was wrong with it, from several processes where that pays."""
+def in_parallel(
+    files: list[RankedFile], read: Callable[..., T], progress: Progress | None = None
+) -> Iterator[tuple[RankedFile, T]]:
+    """Yield each file with what `read` makes of it, from several processes where that pays.
+
+    Args:
+        files: what to read.
+        read: called with a file and, as ``progress``, with what is told the bytes consumed.
+        progress: called with the share done, 0 to 1.
+    """
+    progress = progress or _silent
     sizes = [file.path.stat().st_size for file in files]
     json_bytes = sum(
         size * (_GZIP_RATIO if file.path.suffix == ".gz" else 1) for file, size in zip(files, sizes, strict=True)
@@ -117,12 +126,12 @@ def _parts(
     total, done = max(1, sum(sizes)), 0
     if workers < 2 or json_bytes < _PARALLEL_BYTES:
         for file, size in zip(files, sizes, strict=True):
-            yield file, _part(file, naming, steps, partial(_advance, progress, done, total))
+            yield file, read(file, progress=partial(_advance, progress, done, total))
             done += size
             progress(done / total)
         return
     try:
-        yield from _parallel(files, sizes, workers, partial(_part, naming=naming, steps=steps), progress)
+        yield from _parallel(files, sizes, workers, read, progress)
     except BrokenProcessPool as error:
         msg = (
             "a reading process was killed (out of memory?), and the others with it; "
@@ -135,9 +144,9 @@ def _parallel(
     files: list[RankedFile],
     sizes: list[int],
     workers: int,
-    read: Callable[[RankedFile], RankPart | HtagraphError],
+    read: Callable[..., T],
     progress: Progress,
-) -> Iterator[tuple[RankedFile, RankPart | HtagraphError]]:
+) -> Iterator[tuple[RankedFile, T]]:
     total, done = max(1, sum(sizes)), 0
     # fork: workers start at once and do not import the caller's main module; they decode, and touch nothing else
     with warnings.catch_warnings(), ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:

@@ -25,7 +25,19 @@ from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
 PACKAGE = REPOSITORY / "htagraph"
 TESTS = REPOSITORY / "tests"
-OUTPUTS = ("cli", "commands", "render", "__main__", "simulate", "export", "plot", "trace_analysis", "trace_diff")
+OUTPUTS = (
+    "cli",
+    "commands",
+    "render",
+    "__main__",
+    "simulate",
+    "export",
+    "plot",
+    "hta",
+    "trace_analysis",
+    "trace_diff",
+    "memory_analysis",
+)
 """Modules and packages that may print, draw or write: the uppermost layer."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

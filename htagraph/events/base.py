@@ -41,12 +41,12 @@ class Column:
 
     Attributes:
         name: Name of the column, shared by all models that have the argument.
-        dtype: `int64`, `uint64` or `str`.
+        dtype: `int64`, `uint64`, `float64` or `str`.
         missing: Value of the events without the argument.
     """
 
     name: str
-    dtype: Literal["int64", "uint64", "str"]
+    dtype: Literal["int64", "uint64", "float64", "str"]
     missing: int | float | str
 
 

@@ -129,7 +129,7 @@ class TransferArgs(GpuWorkArgs):
     """Arguments of `GpuMemcpy` and `GpuMemset`."""
 
     bytes: Annotated[Int | None, Column("bytes", "int64", -1)] = arg("bytes", about="Memory written, B")
-    memory_bandwidth: Measure = arg(
+    memory_bandwidth: Annotated[Measure, Column("bandwidth_gb_s", "float64", -1.0)] = arg(
         "memory bandwidth (GB/s)", about="Bytes over duration, GB/s; wrong in files before 2024-09"
     )
     from_device: Int | None = arg("fromDevice", about="Device a peer copy reads")

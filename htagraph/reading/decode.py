@@ -267,7 +267,7 @@ class Columns:
             packed = array(code, values)
         except (TypeError, OverflowError):
             modelled = [_by_model(v, bulk, event) for v, event in zip(values, events, strict=True)]
-            packed = array(code, self._in_range(modelled, bulk))
+            packed = array(code, modelled if code == "d" else self._in_range(modelled, bulk))
         return np.frombuffer(packed, dtype=bulk.column.dtype)
 
     def _in_range(self, values: list[Any], bulk: BulkField) -> list[int]:

@@ -13,7 +13,7 @@ from htagraph.trace import Array, Lane
 __all__ = ["TYPECODES", "GrowingTable", "Interner", "LaneInterner", "as_array", "extend", "label"]
 
 K = TypeVar("K")
-TYPECODES = {"int64": "q", "uint64": "Q", "str": "i"}
+TYPECODES = {"int64": "q", "uint64": "Q", "float64": "d", "str": "i"}
 _COLUMN_CODES = {"index": "i", "name": "i", "category": "i", "lane": "i", "start": "q", "duration": "q"}
 _MOST_DIGITS = 20  # of a 64-bit number; a longer text is a name
 
@@ -56,7 +56,7 @@ class GrowingTable:
 
     def __init__(self) -> None:
         self.columns = {name: array(code) for name, code in _COLUMN_CODES.items()}
-        self.args: dict[str, tuple[array[int], array[int]]] = {}
+        self.args: dict[str, tuple[array[int], array[Any]]] = {}
         self.slips: list[tuple[str, int, Array]] = []
 
     @property
@@ -86,11 +86,11 @@ class GrowingTable:
         return values
 
 
-def extend(grown: array[int], chunk: Array) -> None:
+def extend(grown: array[Any], chunk: Array) -> None:
     """Append a chunk of the array's own type."""
     grown.frombytes(chunk.view(np.uint8).data)
 
 
-def as_array(grown: array[int]) -> Array:
+def as_array(grown: array[Any]) -> Array:
     """Return the memory of an array as numpy sees it, without a copy."""
     return np.frombuffer(grown, dtype=grown.typecode) if len(grown) else np.zeros(0, dtype=grown.typecode)
