@@ -42,10 +42,14 @@ class HtaJob:
     files: dict[int, str]
     windowed: bool
     """Whether events were left out: HTA then lists the device's before the host's."""
+    aligned: bool = True
+    """Whether times count from the first event of any rank; else they are the files' own."""
 
     @cached_property
     def first_ns(self) -> int:
-        """The earliest start of any event of any rank: 0 of HTA's times."""
+        """What HTA's times count from: the earliest start of any event of any rank, once ranks are aligned."""
+        if not self.aligned:
+            return 0
         starts = [int(trace.events.start.min()) for trace in self.traces.values() if len(trace.events)]
         return min(starts, default=0)
 
@@ -107,7 +111,7 @@ def open_job(
             they are not there.
         trace_dir: the folder to read where no files are given.
         include_last_profiler_step: keep the events of the last ProfilerStep.
-        whole: keep every event whatever the steps are.
+        whole: keep every event and its own times, as HTA does before it aligns and filters ranks.
 
     Raises:
         HtagraphError: a file or folder is absent or no trace, or two files claim one rank.
@@ -123,7 +127,7 @@ def open_job(
     read = [_only(trace, keep) for trace, keep in zip(read, kept, strict=True)]
     traces = {trace.rank: trace for trace in sorted(read, key=lambda trace: trace.rank)}
     graph = build([prepare(trace, DEFAULT_NAMING) for trace in traces.values()], DEFAULT_NAMING)
-    return HtaJob(graph, traces, {rank: str(trace.path) for rank, trace in traces.items()}, windowed)
+    return HtaJob(graph, traces, {rank: str(trace.path) for rank, trace in traces.items()}, windowed, not whole)
 
 
 def _says_no_rank(trace: Trace) -> bool:

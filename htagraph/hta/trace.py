@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from htagraph.hta.device import device_type
-from htagraph.hta.job import HtaJob
+from htagraph.hta.job import HtaJob, TraceFiles, open_job
 from htagraph.hta.names import shorten
 from htagraph.hta.symbols import SymbolTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HtaTrace"]
+__all__ = ["HtaTrace", "Trace"]
 
 
 class HtaTrace:
@@ -131,3 +131,20 @@ class HtaTrace:
         if rank not in self.job.traces:
             msg = f"rank {rank} was not read; there are ranks {', '.join(map(str, self.get_ranks()))}"
             raise ValueError(msg)
+
+
+class Trace(HtaTrace):
+    """HTA's own way in: files first, then `parse_traces` or `load_traces`."""
+
+    def __init__(self, trace_files: TraceFiles = None, trace_dir: str = "") -> None:
+        self._given = trace_files, trace_dir
+
+    def parse_traces(self) -> None:
+        """Read every event, with the files' own times."""
+        self.job = open_job(*self._given, whole=True)
+
+    def align_and_filter_trace(self, include_last_profiler_step: bool | None = False) -> None:  # noqa: FBT001, FBT002 - HTA's signature
+        """Make times count from the first event of any rank, and leave out the last profiler step unless asked for."""
+        self.job = open_job(*self._given, include_last_profiler_step=include_last_profiler_step)
+
+    load_traces = align_and_filter_trace

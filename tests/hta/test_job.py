@@ -13,7 +13,7 @@ import pytest
 from htagraph.errors import HtagraphError, RankError
 from htagraph.hta.job import HtaJob, open_job
 from htagraph.hta.names import memory_type, shorten, step_of
-from htagraph.hta.trace import HtaTrace
+from htagraph.hta.trace import HtaTrace, Trace
 
 Event = dict[str, Any]
 
@@ -184,3 +184,11 @@ def test_other_names() -> None:
         "Memset", "Memcpy DtoH", "Memcpy Unknown",
     ]  # fmt: skip
     assert (step_of("ProfilerStep#12"), step_of("other")) == (12, -1)
+
+
+def test_htas_own_way_in(tmp_path: Path) -> None:
+    trace = Trace({0: write(tmp_path / "a.json", TWO_STEPS)})
+    trace.parse_traces()
+    assert (len(trace.get_trace(0)), trace.get_trace(0)["ts"].min()) == (9, 98)
+    trace.load_traces()
+    assert (len(trace.get_trace(0)), trace.get_trace(0)["ts"].min()) == (5, 0)
