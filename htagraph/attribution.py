@@ -14,7 +14,7 @@ from htagraph.naming import is_module_frame, short_name
 if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
-__all__ = ["label_of", "module_of", "names_of", "operator_of"]
+__all__ = ["annotation_of", "label_of", "module_of", "names_of", "operator_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _LONG = 60
@@ -35,6 +35,17 @@ def operator_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArra
     found = _nearest(above, np.isin(kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)), activities)
     region = _nearest(above, np.isin(kind, (ActivityKind.ANNOTATION, ActivityKind.STEP)), activities)
     return np.where(found >= 0, found, region)
+
+
+def annotation_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return the innermost user annotation, steps included, around each activity or its launch; -1 for none.
+
+    Args:
+        graph: the job.
+        activities: numbers of activities; -1 gives -1.
+    """
+    regions = np.isin(graph.activities.kind, (ActivityKind.ANNOTATION, ActivityKind.STEP))
+    return _nearest(_above(graph), regions, activities)
 
 
 def module_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:

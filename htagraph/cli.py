@@ -1,4 +1,7 @@
-"""The command line: results on stdout, everything else on stderr, exit code 0, 1 (bad input) or 2 (usage)."""
+"""The command line: results on stdout, everything else on stderr, exit code 0, 1 (bad input) or 2 (usage).
+
+``diff --fail-on`` leaves with 3 where a limit is exceeded.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,13 @@ from typing import Annotated
 import typer
 
 from htagraph.commands.collectives import collectives
+from htagraph.commands.counters import counters
 from htagraph.commands.critical_path import critical_path
+from htagraph.commands.diff import diff
+from htagraph.commands.idle import idle
+from htagraph.commands.kernels import kernels
+from htagraph.commands.launches import launches
+from htagraph.commands.memory import memory
 from htagraph.commands.opportunities import opportunities
 from htagraph.commands.simulate import simulate
 from htagraph.commands.stragglers import stragglers
@@ -47,6 +56,12 @@ app.command(cls=WhatIfCommand)(what_if)
 app.command()(opportunities)
 app.command()(stragglers)
 app.command()(collectives)
+app.command()(diff)
+app.command()(kernels)
+app.command()(idle)
+app.command()(memory)
+app.command()(launches)
+app.command()(counters)
 app.command()(validate)
 app.command()(simulate)
 

@@ -19,20 +19,35 @@ import numpy.typing as npt
 from htagraph.kinds import ActivityKind
 
 __all__ = [
+    "COUNTER_RANGE",
     "DEFAULT_NAMING",
     "DEVICE_CATEGORIES",
     "HOST_CATEGORIES",
+    "LINEAR",
     "RUNTIME_CATEGORIES",
     "Naming",
     "activity_kind",
     "collective_op",
+    "copy_kind",
+    "element_bytes",
+    "flop_formula",
+    "flop_per_count",
+    "inference_phase",
     "is_backward",
     "is_collective_call",
+    "is_compiled_region",
     "is_data_loader",
+    "is_device_annotation",
+    "is_dram_bytes",
+    "is_dram_part",
     "is_graph_launch",
+    "is_kernel_launch",
     "is_module_frame",
+    "is_triton_kernel",
     "names_like",
+    "operator_of_frame",
     "short_name",
+    "stable_name",
     "step_number",
     "transfer_direction",
 ]
@@ -287,3 +302,193 @@ def _matches(pattern: str, name: str) -> bool:
 @lru_cache(maxsize=64)
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
+
+
+def is_device_annotation(category: str) -> bool:
+    """Return whether events of a category are user annotations as devices saw them.
+
+    Example:
+        >>> is_device_annotation("gpu_user_annotation"), is_device_annotation("user_annotation")
+        (True, False)
+    """
+    return category == "gpu_user_annotation"
+
+
+def stable_name(name: str) -> str:
+    """Return a name without what changes between runs: the number of a step, line numbers, addresses.
+
+    Example:
+        >>> stable_name("ProfilerStep#12"), stable_name("model.py(37): forward")
+        ('ProfilerStep', 'model.py: forward')
+        >>> stable_name("<built-in method mm of Tensor object at 0x7f2a>")
+        '<built-in method mm of Tensor object>'
+    """
+    if _STEP.match(name):
+        return name.partition("#")[0]
+    return _UNSTABLE.sub("", name) if "(" in name or " at 0x" in name else name
+
+
+_UNSTABLE = re.compile(r"(?<=\.py)\(\d+\)| at 0x[0-9a-f]+")
+
+
+LINEAR = "aten::linear"
+"""The operator of linear layers: the most frequent one that launches several kernels."""
+
+
+def copy_kind(name: str) -> str:
+    """Return which kind of copy or set of memory a device activity is, without the kinds of memory.
+
+    Example:
+        >>> copy_kind("Memcpy HtoD (Pinned -> Device)"), copy_kind("Memset (Device)")
+        ('Memcpy HtoD', 'Memset')
+    """
+    found = re.match(r"Memset|Memcpy \w+", name)
+    return found[0] if found else "other"
+
+
+def is_compiled_region(name: str) -> bool:
+    """Return whether an operator or annotation runs code that torch.compile made.
+
+    Example:
+        >>> is_compiled_region("Torch-Compiled Region: 0/0"), is_compiled_region("CompiledFunctionBackward")
+        (True, True)
+    """
+    return _matches(r"^Torch-Compiled Region|^CompiledFunction|\bCompiledFxGraph\b", name)
+
+
+def is_triton_kernel(name: str) -> bool:
+    """Return whether a kernel is one that inductor generated with Triton.
+
+    Example:
+        >>> is_triton_kernel("triton_poi_fused_add_cos_sin_0"), is_triton_kernel("ampere_sgemm_128x64_nn")
+        (True, False)
+    """
+    return name.startswith("triton_")
+
+
+_BATCH = re.compile(r"^execute_(?:\d+_)?context_(\d+)\((?:sq)?(\d*)[^)]*\)_generation_(\d+)\((?:sq)?(\d*)[^)]*\)")
+_TOKENS = re.compile(r"\b(?:num_)?tok(?:en)?s?[=:] ?(\d{1,15})", re.IGNORECASE)
+
+
+def inference_phase(name: str) -> tuple[str, int]:
+    """Return (the phase of inference that an annotation names, the tokens that it says were processed or -1).
+
+    vLLM's batches are ``prefill``, ``decode`` or ``mixed``; of other names numbers behind ``=`` or ``:`` are left out,
+    so that the same phase with other sizes is one.
+
+    Example:
+        >>> inference_phase("execute_context_1(512)_generation_31(31)")
+        ('mixed', 543)
+        >>> inference_phase("execute_32_context_0(sq0sk0)_generation_32(sq32sk55086)")
+        ('decode', 32)
+        >>> inference_phase("step[EXTEND bs=2 toks=96]"), inference_phase("forward")
+        (('step[EXTEND bs=* toks=*]', 96), ('forward', -1))
+    """
+    batch = _BATCH.match(name)
+    if batch:
+        prefills, decodes = int(batch[1]) > 0, int(batch[3]) > 0
+        word = "mixed" if prefills and decodes else "prefill" if prefills else "decode"
+        return word, int(batch[2] or 0) + int(batch[4] or 0)
+    tokens = _TOKENS.search(name)
+    return re.sub(r"([=:] ?)\d+", r"\1*", name), int(tokens[1]) if tokens else -1
+
+
+COUNTER_RANGE = "cuda_profiler_range"
+"""The category of CUPTI's ranges: one per kernel, with the counters of it as arguments."""
+
+_KERNEL_LAUNCH = re.compile(r"(cuda|hip|cu)(Ext)?(Module)?(Cooperative)?LaunchKernel|(cuda|cu)LaunchCooperativeKernel")
+_FLOP_COUNTER = re.compile(r"smsp__sass_thread_inst_executed_op_([hfd])(fma|mul|add)_pred_on\.sum")
+
+
+def is_kernel_launch(name: str) -> bool:
+    """Return whether a runtime or driver call launches one kernel.
+
+    Example:
+        >>> is_kernel_launch("cudaLaunchKernelExC"), is_kernel_launch("cudaMemcpyAsync")
+        (True, False)
+    """
+    return _KERNEL_LAUNCH.match(name) is not None
+
+
+def flop_per_count(counter: str) -> int:
+    """Return how many floating-point operations one count of a device counter is, 0 of other counters.
+
+    Example:
+        >>> flop_per_count("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"), flop_per_count("dram__bytes.sum")
+        (2, 0)
+    """
+    found = _FLOP_COUNTER.fullmatch(counter)
+    return 0 if found is None else 2 if found[2] == "fma" else 1
+
+
+def is_dram_bytes(counter: str) -> bool:
+    """Return whether a device counter counts the bytes that a kernel moved to or from the device's memory.
+
+    Example:
+        >>> is_dram_bytes("dram__bytes.sum"), is_dram_bytes("dram__bytes_read.sum"), is_dram_bytes("dram__cycles.sum")
+        (True, False, False)
+    """
+    return counter == "dram__bytes.sum"
+
+
+def is_dram_part(counter: str) -> bool:
+    """Return whether a device counter counts the bytes that a kernel read from the device's memory, or those written.
+
+    Example:
+        >>> is_dram_part("dram__bytes_read.sum"), is_dram_part("dram__bytes.sum")
+        (True, False)
+    """
+    return counter in ("dram__bytes_read.sum", "dram__bytes_write.sum")
+
+
+def operator_of_frame(name: str) -> str:
+    """Return the operator and overload whose dispatch a C++ frame is, ``""`` for any other frame.
+
+    Example:
+        >>> operator_of_frame("at::_ops::mul_Tensor::call(at::Tensor const&, at::Tensor const&)")
+        'mul_Tensor'
+        >>> operator_of_frame("torch::unwind::unwind()")
+        ''
+    """
+    found = _OPERATOR_FRAME.match(name)
+    return found[1] if found else ""
+
+
+_OPERATOR_FRAME = re.compile(r"^at::_ops::(\w+)::(?:call|redispatch)\b")
+
+
+_FLOP_FORMULAS = (
+    (re.compile(r"aten::(mm|_scaled_mm|_int_mm)"), "mm"),
+    (re.compile(r"aten::(addmm|_addmm_activation)"), "addmm"),
+    (re.compile(r"aten::bmm"), "bmm"),
+    (re.compile(r"aten::baddbmm_?"), "baddbmm"),
+    (re.compile(LINEAR), "linear"),
+    (re.compile(r"aten::_?convolution"), "convolution"),
+    (re.compile(r"aten::convolution_backward"), "convolution_backward"),
+    (re.compile(r"aten::_scaled_dot_product_\w*attention\w*_backward"), "attention_backward"),
+    (re.compile(r"aten::(_scaled_dot_product_\w*attention\w*|scaled_dot_product_attention)"), "attention"),
+)
+_ELEMENT_BYTES = {
+    "double": 8, "float": 4, "c10::half": 2, "c10::bfloat16": 2, "long int": 8, "long": 8, "int": 4, "short int": 2,
+    "signed char": 1, "unsigned char": 1, "bool": 1, "c10::complex<float>": 8, "c10::complex<double>": 16,
+}  # fmt: skip
+
+
+def flop_formula(name: str) -> str:
+    """Return which formula gives an operator's floating-point operations from its shapes, empty if none does.
+
+    Example:
+        >>> flop_formula("aten::addmm"), flop_formula("aten::relu")
+        ('addmm', '')
+    """
+    return next((formula for pattern, formula in _FLOP_FORMULAS if pattern.fullmatch(name)), "")
+
+
+def element_bytes(type_name: str) -> int:
+    """Return the bytes of one element of a tensor whose type the trace names so, 0 if it is unknown.
+
+    Example:
+        >>> element_bytes("c10::BFloat16"), element_bytes("float"), element_bytes("c10::Float8_e4m3fn")
+        (2, 4, 1)
+    """
+    return 1 if type_name.startswith("c10::Float8") else _ELEMENT_BYTES.get(type_name.lower(), 0)

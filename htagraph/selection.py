@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import fnmatch
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.criteria import CRITERIA, Mask, Some
 from htagraph.errors import SelectionError
+from htagraph.hierarchy import ancestors, descendants, tree_parents
 from htagraph.kinds import ActivityKind
+from htagraph.positions import Place, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,19 +24,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Selection"]
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
-Some: TypeAlias = int | Sequence[int] | None
-_GROUPS = {
-    "kernel": (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION),
-    "device": tuple(kind for kind in ActivityKind if kind.on_device),
-    "host": tuple(kind for kind in ActivityKind if not kind.on_device),
-}
-_ENCLOSING = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON)
-
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Activities of a graph, in ascending order."""
+    """Activities of a graph, in ascending order.
+
+    Selections of one graph are sets: ``a & b``, ``a | b`` and ``a - b`` are selections.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> forward = graph.select(step_index=0).under("DistributedDataParallel.forward")
+        >>> forward
+        Selection(456 of 9,526 activities)
+        >>> forward.select(regex="^aten::") - graph.select(rank=[1, 2, 3])
+        Selection(67 of 9,526 activities)
+    """
 
     graph: DependencyGraph
     activities: npt.NDArray[np.int64]
@@ -46,11 +50,19 @@ class Selection:
         graph: DependencyGraph,
         *,
         kind: str | Sequence[str] | None = None,
+        category: str | None = None,
         name: str | None = None,
+        regex: str | None = None,
         op: str | None = None,
         rank: Some = None,
         stream: Some = None,
         step: Some = None,
+        step_index: Some = None,
+        time: tuple[float, float] | None = None,
+        min_us: float | None = None,
+        max_us: float | None = None,
+        depth: Some = None,
+        activity: Some = None,
     ) -> Selection:
         """Return the activities that meet every criterion given.
 
@@ -58,32 +70,34 @@ class Selection:
             graph: where to look.
             kind: a word of `ActivityKind` such as ``"computation"``, ``"communication"``, ``"memory"``, ``"op"``,
                 ``"launch"``, or a group: ``"kernel"``, ``"device"``, ``"host"``. Several are alternatives.
-            name: glob (``*``, ``?``, ``[seq]``), case-sensitive, of the activity's own name.
+            category: glob of the category in the file, such as ``"gpu_memcpy"``.
+            name: glob (``*``, ``?``, ``[seq]``), case-sensitive, of the activity's own name; or just this name.
+            regex: regular expression, case-sensitive, found anywhere in the activity's own name.
             op: glob of the name of any operator, annotation or Python frame that encloses the activity, or, for
                 device work, encloses its launch.
             rank: one or several ranks.
             stream: one or several stream ids; only device work has one.
             step: one or several N of ProfilerStep#N.
+            step_index: one or several positions among the steps of the graph: 0 for the first, -1 for the last.
+            time: (start, end): what begins and ends between them, µs since the job's first activity.
+            min_us: what takes at least so long, µs; 0.001 leaves out what takes no time.
+            max_us: what takes at most so long, µs.
+            depth: one or several numbers of activities above it, as `htagraph.call_tree` counts them.
+            activity: one or several activity numbers.
 
         Raises:
-            SelectionError: a kind, rank or step that the graph does not have; names those that it has.
+            SelectionError: a kind, rank, step or activity that the graph does not have; names those that it has. Or a
+                value that is none of its criterion.
         """
-        acts = graph.activities
-        mask = np.ones(len(acts), np.bool_)
-        if kind is not None:
-            mask &= np.isin(acts.kind, _kinds(kind))
-        if rank is not None:
-            mask &= np.isin(acts.rank, _known(rank, graph.ranks, "rank"))
-        if step is not None:
-            mask &= np.isin(acts.step, _known(step, graph.steps, "step"))
-        if stream is not None:
-            wanted = set(_several(stream))
-            lanes = [i for i, lane in enumerate(graph.lanes) if lane.stream in wanted and lane.device >= 0]
-            mask &= np.isin(acts.lane, lanes)
-        if name is not None:
-            mask &= _matching(graph.names, name)[acts.name]
-        if op is not None:
-            mask &= _inside(graph, _matching(graph.names, op)[acts.name])
+        values: dict[str, Any] = {
+            "kind": kind, "category": category, "name": name, "regex": regex, "op": op, "rank": rank,
+            "stream": stream, "step": step, "step_index": step_index, "time": time, "min_us": min_us,
+            "max_us": max_us, "depth": depth, "activity": activity,
+        }  # fmt: skip
+        mask = np.ones(len(graph.activities), np.bool_)
+        for criterion, value in values.items():
+            if value is not None:
+                mask &= CRITERIA[criterion](graph, value)
         return Selection(graph, np.flatnonzero(mask))
 
     def __repr__(self) -> str:
@@ -94,6 +108,64 @@ class Selection:
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.activities.tolist())
+
+    def __and__(self, other: Selection) -> Selection:
+        return self._of_mask(self._mask() & self._same_graph(other)._mask())
+
+    def __or__(self, other: Selection) -> Selection:
+        return self._of_mask(self._mask() | self._same_graph(other)._mask())
+
+    def __sub__(self, other: Selection) -> Selection:
+        return self._of_mask(self._mask() & ~self._same_graph(other)._mask())
+
+    def select(self, **criteria: Any) -> Selection:  # noqa: ANN401 - documented in Selection.of
+        """Return those of these activities that meet every criterion given, as `DependencyGraph.select` has them."""
+        return self & Selection.of(self.graph, **criteria)
+
+    def under(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
+        """Return those of these activities that run while an operator does, itself included.
+
+        Of an operator on a host thread: what any host thread of its rank begins and ends within it, and the device work
+        launched by what does. Of device work: what its stream begins and ends within it.
+
+        Args:
+            op: name, or glob, of any activity.
+            position: which of the activities of that name on each rank among these, by start: 0 for the first, -1 for
+                the last.
+            device: whether the device work launched there belongs to it.
+
+        Raises:
+            SelectionError: no rank has so many activities of that name among these.
+        """
+        return self._placed(op, position, Place.UNDER, device=device)
+
+    def before(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
+        """Return those of these activities that end before an operator starts; the arguments are those of `under`."""
+        return self._placed(op, position, Place.BEFORE, device=device)
+
+    def after(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
+        """Return those of these activities that start after an operator ends; the arguments are those of `under`."""
+        return self._placed(op, position, Place.AFTER, device=device)
+
+    def descendants(self) -> Selection:
+        """Return these activities and all that lies below them: enclosed, launched, or called as backward."""
+        return self._of_mask(descendants(self._parents(), self._mask()))
+
+    def ancestors(self) -> Selection:
+        """Return these activities and all that lies above them; `htagraph.call_stack` gives them in order."""
+        return self._of_mask(ancestors(self._parents(), self._mask()))
+
+    def leaves(self) -> Selection:
+        """Return those of these activities and their descendants under which there is nothing."""
+        below = self.descendants()
+        parents = self._parents()
+        inner = np.zeros(len(parents), np.bool_)
+        inner[parents[parents >= 0]] = True
+        return self._of_mask(below._mask() & ~inner)
+
+    def device_work(self) -> Selection:
+        """Return the kernels, copies and sets that these activities, or what lies below them, launched."""
+        return self._of_mask(self.descendants()._mask() & self.graph.activities.on_device)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per activity.
@@ -131,56 +203,22 @@ class Selection:
             index=pd.Index(rows, name="activity"),
         )
 
+    def _mask(self) -> Mask:
+        mask = np.zeros(len(self.graph.activities), np.bool_)
+        mask[self.activities] = True
+        return mask
 
-def _kinds(kind: str | Sequence[str]) -> list[int]:
-    words = {each.label: (each,) for each in ActivityKind} | _GROUPS
-    wanted = list(kind) if isinstance(kind, Iterable) and not isinstance(kind, str) else [kind]
-    unknown = [word for word in wanted if not isinstance(word, str) or word not in words]
-    if unknown:
-        msg = f"kind {unknown[0]!r}: choose from {', '.join(sorted(words))}"
-        raise SelectionError(msg)
-    return [int(each) for word in wanted for each in words[word]]
+    def _of_mask(self, mask: Mask) -> Selection:
+        return Selection(self.graph, np.flatnonzero(mask))
 
+    def _same_graph(self, other: Selection) -> Selection:
+        if other.graph is not self.graph:
+            msg = "selections of two graphs have no activity in common: select both from one graph"
+            raise SelectionError(msg)
+        return other
 
-def _several(value: int | Iterable[int]) -> list[int]:
-    numbers = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
-    wrong = [number for number in numbers if not isinstance(number, int | np.integer)]
-    if wrong:
-        msg = f"{wrong[0]!r}: ranks, streams and steps are whole numbers"
-        raise SelectionError(msg)
-    return numbers
+    def _parents(self) -> npt.NDArray[np.int64]:
+        return tree_parents(self.graph.activities, self.graph.names)
 
-
-def _known(value: int | Sequence[int], known: tuple[int, ...], what: str) -> list[int]:
-    wanted = _several(value)
-    absent = [number for number in wanted if number not in known]
-    if absent:
-        has = ", ".join(map(str, known[:32])) or "none"
-        msg = f"{what} {absent[0]} is not in this graph; its {what}s: {has}"
-        raise SelectionError(msg)
-    return wanted
-
-
-def _matching(names: tuple[str, ...], glob: str) -> Mask:
-    if not isinstance(glob, str):
-        msg = f"{glob!r}: a name is chosen by a text such as '*gemm*'"
-        raise SelectionError(msg)
-    pattern = re.compile(fnmatch.translate(glob))
-    return np.fromiter((pattern.match(name) is not None for name in names), np.bool_, len(names))
-
-
-def _inside(graph: DependencyGraph, matches: Mask) -> Mask:
-    """Return which activities are, or lie under, or were launched under, an enclosing activity that matches."""
-    acts: Any = graph.activities
-    inside = matches & np.isin(acts.kind, _ENCLOSING)
-    above = acts.parent.copy()
-    while (above >= 0).any():  # each round one level up: as many rounds as the deepest stack has levels
-        known = above >= 0
-        hit = known.copy()
-        hit[known] = inside[above[known]]
-        inside |= hit
-        above[known] = acts.parent[above[known]]
-        above[inside] = -1
-    caused = acts.cause >= 0
-    inside[caused] |= inside[acts.cause[caused]]
-    return inside
+    def _placed(self, op: str, position: int, place: Place, *, device: bool) -> Selection:
+        return self._of_mask(self._mask() & placed(self.graph, self.activities, (op, position), place, device=device))

@@ -1,14 +1,36 @@
 """What the graph means: one file, one public function of the same name, one documented result."""
 
+from htagraph.analyses.annotated_kernels import annotated_kernels
+from htagraph.analyses.annotation_breakdown import annotation_breakdown
+from htagraph.analyses.call_tree import call_tree
 from htagraph.analyses.collectives import collectives
+from htagraph.analyses.compiled_regions import compiled_regions
 from htagraph.analyses.critical_path import critical_path
+from htagraph.analyses.graph_launches import graph_launches
+from htagraph.analyses.cupti_counters import cupti_counters
 from htagraph.analyses.idle_breakdown import idle_breakdown
+from htagraph.analyses.idle_intervals import idle_intervals
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
+from htagraph.analyses.kernel_distribution import kernel_distribution
+from htagraph.analyses.kernel_patterns import kernel_patterns
 from htagraph.analyses.kernel_types import kernel_types
+from htagraph.analyses.late_starts import late_starts
 from htagraph.analyses.launch_stats import launch_stats
+from htagraph.analyses.memory_bandwidth import memory_bandwidth
+from htagraph.analyses.memory_bandwidth_summary import memory_bandwidth_summary
+from htagraph.analyses.module_breakdown import module_breakdown
+from htagraph.analyses.operator_breakdown import operator_breakdown
+from htagraph.analyses.operator_kernels import operator_kernels
+from htagraph.analyses.memory_at_peak import memory_at_peak
+from htagraph.analyses.memory_peaks import memory_peaks
+from htagraph.analyses.memory_timeline import memory_timeline
 from htagraph.analyses.opportunities import opportunities
 from htagraph.analyses.overlap import overlap
+from htagraph.analyses.phases import phases
+from htagraph.analyses.queue_length import queue_length
+from htagraph.analyses.queue_summary import queue_summary
 from htagraph.analyses.rank_idle import rank_idle
+from htagraph.analyses.roofline import roofline
 from htagraph.analyses.slack import slack
 from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
@@ -16,15 +38,37 @@ from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.analyses.what_if import what_if
 
 __all__ = [
+    "annotated_kernels",
+    "annotation_breakdown",
+    "call_tree",
     "collectives",
+    "compiled_regions",
     "critical_path",
+    "graph_launches",
+    "cupti_counters",
     "idle_breakdown",
+    "idle_intervals",
     "kernel_breakdown",
+    "kernel_distribution",
+    "kernel_patterns",
     "kernel_types",
+    "late_starts",
     "launch_stats",
+    "memory_bandwidth",
+    "memory_bandwidth_summary",
+    "module_breakdown",
+    "operator_breakdown",
+    "operator_kernels",
+    "memory_at_peak",
+    "memory_peaks",
+    "memory_timeline",
     "opportunities",
     "overlap",
+    "phases",
+    "queue_length",
+    "queue_summary",
     "rank_idle",
+    "roofline",
     "slack",
     "step_times",
     "stragglers",

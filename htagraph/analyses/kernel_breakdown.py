@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
+from htagraph.durations import STATISTICS, statistics, timed_work
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
-from htagraph.work import self_time
 
 __all__ = ["kernel_breakdown"]
 
-_COLUMNS = {
-    "rank": "int64", "kind": "str", "name": "str", "count": "int64", "total_us": "float64", "mean_us": "float64",
-    "min_us": "float64", "max_us": "float64", "std_us": "float64", "share_percent": "float64",
-}  # fmt: skip
+_COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **STATISTICS, "share_percent": "float64"}
 
 
 def kernel_breakdown(graph: DependencyGraph) -> pd.DataFrame:
@@ -41,19 +37,11 @@ def kernel_breakdown(graph: DependencyGraph) -> pd.DataFrame:
     Source: HTA's kernel breakdown, with statistics over kernels instead of over sums.
     """
     acts = graph.activities
-    with_device = np.unique(acts.rank[acts.on_device])
-    host = np.isin(acts.kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)) & ~np.isin(acts.rank, with_device)
-    rows = np.flatnonzero(acts.on_device | host)
-    took = acts.duration[rows].copy()
-    on_host = host[rows]
-    if on_host.any():
-        took[on_host] = self_time(graph)[rows[on_host]]
-    frame = pd.DataFrame({"rank": acts.rank[rows], "kind": acts.kind[rows], "name": acts.name[rows], "us": took / 1000})
-    table = frame.groupby(["rank", "kind", "name"], sort=False)["us"].agg(["count", "sum", "mean", "min", "max", "std"])
-    table = table.reset_index().set_axis(list(_COLUMNS)[:-1], axis=1)
+    rows, took = timed_work(graph)
+    frame = pd.DataFrame({"rank": acts.rank[rows], "kind": acts.kind[rows], "name": acts.name[rows], "ns": took})
+    table = statistics(frame, ["rank", "kind", "name"])
     table["kind"] = [ActivityKind(kind).label for kind in table["kind"]]
     table["name"] = [graph.names[name] for name in table["name"]]
-    table["std_us"] = table["std_us"].fillna(0.0)
     table["share_percent"] = 100 * table["total_us"] / table.groupby("rank")["total_us"].transform("sum")
     table = table.sort_values(["rank", "total_us", "name"], ascending=[True, False, True], ignore_index=True)
     return table.astype(_COLUMNS)

@@ -1,0 +1,69 @@
+"""Every piece of device work with the user's annotation that it belongs to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.annotations import device_annotations, narrowest
+from htagraph.attribution import annotation_of, names_of
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+
+__all__ = ["annotated_kernels"]
+
+
+def annotated_kernels(graph: DependencyGraph) -> pd.DataFrame:
+    """Return all device work with the innermost annotation around its launch, and the narrowest over it in time.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        One row per piece of device work, by rank and start: ``rank``, ``device``, ``stream``, ``step`` (int64),
+        ``work`` (int64: its activity number), ``kind``, ``name`` (str), ``start_us`` (float64, since the job's first
+        activity), ``duration_us`` (float64), ``annotation`` (str: of the user annotations around the launch, steps
+        included, the innermost; empty for none), ``device_annotation`` (str: of the annotations that the trace has on
+        this stream, the shortest that overlaps the work; empty for none).
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.annotated_kernels(hg.load("data/demo"))
+        >>> "DistributedDataParallel.forward" in set(table["annotation"])
+        True
+
+    Source: HTA's GPU kernels with user annotations, which are those over the work in time.
+    """
+    acts = graph.activities
+    rows = np.flatnonzero(acts.on_device)
+    rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
+    lanes = [graph.lanes[lane] for lane in acts.lane[rows]]
+    labels = np.array([kind.label for kind in ActivityKind], object)
+    return pd.DataFrame(
+        {
+            "rank": acts.rank[rows].astype(np.int64),
+            "device": np.array([lane.device for lane in lanes], np.int64),
+            "stream": np.array([lane.stream for lane in lanes], np.int64),
+            "step": acts.step[rows].astype(np.int64),
+            "work": rows,
+            "kind": pd.array(labels[acts.kind[rows]], dtype="str"),
+            "name": names_of(graph, rows),
+            "start_us": (graph.time[2 * rows] - graph.origin_ns) / 1000,
+            "duration_us": acts.duration[rows] / 1000,
+            "annotation": names_of(graph, annotation_of(graph, rows)),
+            "device_annotation": pd.array(_over(graph)[rows], dtype="str"),
+        }
+    )
+
+
+def _over(graph: DependencyGraph) -> np.ndarray:
+    """Return the name of the narrowest device annotation over each activity, empty for none."""
+    acts = graph.activities
+    over = np.full(len(acts), "", object)
+    marks = {rank: device_annotations(graph, rank) for rank in graph.ranks}
+    for rows in acts.by_stream():
+        lane = acts.lane[rows[0]]
+        mine = marks[graph.lanes[lane].rank].query("lane == @lane")
+        found = narrowest(acts.start[rows], acts.end[rows], mine["start"].to_numpy(), mine["end"].to_numpy())
+        over[rows] = np.append(mine["name"].to_numpy(object), "")[found]
+    return over

@@ -1,0 +1,72 @@
+"""What every activity called, and the device work that came of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.stacks import tree_columns
+
+__all__ = ["call_tree"]
+
+_ADDED = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
+
+
+def call_tree(graph: DependencyGraph) -> pd.DataFrame:
+    """Return every activity's place in the tree of calls, with the device work launched under it.
+
+    The parent of an activity is what encloses it on its thread; of device work its launch; of what lies in nothing on
+    a thread of the autograd engine the innermost operator, annotation, step or Python frame around it on the thread
+    that called the engine. `Selection.descendants` and `Selection.ancestors` walk this tree.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        One row per activity but those that the graph added, indexed by ``activity`` (int64): ``rank`` (int64),
+        ``lane``, ``kind``, ``name`` (str), ``parent`` (int64 activity number, -1 for none), ``depth`` (int64: how many
+        lie above it), ``height`` (int64: 0 for device work, else 1, or 1 more than the highest child), ``kernels``
+        (int64: kernels, copies and sets under it, itself included), ``kernel_us`` (float64: their durations summed),
+        ``kernel_span_us``, ``first_kernel_us``, ``last_kernel_us`` (float64, µs: from the first start to the last end
+        of them, and these moments since the job's first activity; NaN where there are none), ``start_us``,
+        ``duration_us`` (float64, µs).
+
+    Example:
+        >>> import htagraph as hg
+        >>> tree = hg.call_tree(hg.load("data/demo"))
+        >>> forward = tree[tree["name"] == "DistributedDataParallel.forward"]
+        >>> bool((forward["kernels"] > 0).all())
+        True
+
+    Source: HTA's CallGraph, whose columns are parent, depth, height, num_kernels, kernel_dur_sum, kernel_span,
+    first_kernel_start and last_kernel_end.
+    """
+    acts, tree = graph.activities, tree_columns(graph)
+    rows = np.flatnonzero(~np.isin(acts.kind, _ADDED))
+    some = tree["kernels"][rows] > 0
+    first, last = tree["first_kernel"][rows], tree["last_kernel"][rows]
+    lanes = [lane.label for lane in graph.lanes]
+    labels = [kind.label for kind in ActivityKind]
+    return pd.DataFrame(
+        {
+            "rank": acts.rank[rows].astype(np.int64),
+            "lane": _text(lanes, acts.lane[rows]),
+            "kind": _text(labels, acts.kind[rows]),
+            "name": _text(graph.names, acts.name[rows]),
+            **{column: tree[column][rows].astype(np.int64) for column in ("parent", "depth", "height", "kernels")},
+            "kernel_us": tree["kernel_ns"][rows] / 1000,
+            "kernel_span_us": np.where(some, last - first, np.nan) / 1000,
+            "first_kernel_us": np.where(some, first - graph.origin_ns, np.nan) / 1000,
+            "last_kernel_us": np.where(some, last - graph.origin_ns, np.nan) / 1000,
+            "start_us": (graph.time[2 * rows] - graph.origin_ns) / 1000,
+            "duration_us": acts.duration[rows] / 1000,
+        },
+        index=pd.Index(rows, name="activity", dtype="int64"),
+    )
+
+
+def _text(texts: list[str] | tuple[str, ...], codes: np.ndarray) -> pd.api.extensions.ExtensionArray:
+    used, number = np.unique(codes, return_inverse=True)
+    return pd.array([texts[code] for code in used], dtype="str").take(number)

@@ -1,0 +1,86 @@
+"""What torch.compile's regions cost on the host, and what they launched."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.enclosing import enclosing, launched, regions
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.naming import is_compiled_region, is_triton_kernel
+
+__all__ = ["compiled_regions"]
+
+_FIGURES = {
+    "count": "int64", "host_us": "float64", "kernels": "int64", "triton_kernels": "int64", "device_us": "float64",
+    "triton_us": "float64",
+}  # fmt: skip
+_KEYS = {"rank": "int64", "region": "str", "inside": "str"}
+
+
+def compiled_regions(graph: DependencyGraph) -> pd.DataFrame:
+    """Return the time of compiled regions: operators and annotations that run code made by torch.compile.
+
+    Regions lie in one another (``Torch-Compiled Region``, the ``CompiledFunction`` in it, the ``CompiledFxGraph`` in
+    that); each one's figures include what lies in it, so the rows with an empty ``inside`` sum to all of it.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        One row per rank, region and the region around it, by rank, the most device time first: ``rank`` (int64),
+        ``region`` (str: its name; empty for generated Triton kernels that no region launched), ``inside`` (str: the
+        name of the innermost region around it, empty for none), ``count`` (int64: how often it ran), ``host_us``
+        (float64: its time on the host), ``kernels`` (int64: works launched in it, copies too), ``triton_kernels``
+        (int64: those that inductor generated), ``device_us``, ``triton_us`` (float64: their summed time) and
+        ``triton_percent`` (float64: of the device time, NaN without any).
+
+    Example:
+        >>> import htagraph as hg
+        >>> hg.compiled_regions(hg.load("data/demo")).shape[0]
+        0
+    """
+    acts = graph.activities
+    compiled = np.fromiter(map(is_compiled_region, graph.names), np.bool_, len(graph.names))
+    triton = np.fromiter(map(is_triton_kernel, graph.names), np.bool_, len(graph.names))
+    wanted = compiled[acts.name] & np.isin(acts.kind, (ActivityKind.OP, ActivityKind.ANNOTATION))
+    around = np.full(len(acts), -1, np.int64)
+    region, around_each = regions(graph, wanted)
+    around[region] = around_each
+    rows = [_rows(graph, region, around[region], {"count": 1, "host_us": acts.duration[region] / 1000})]
+    call, work = launched(graph)
+    is_triton = triton[acts.name[work]] & (acts.kind[work] == ActivityKind.COMPUTATION)
+    device_us = acts.duration[work] / 1000
+    owner = enclosing(graph, wanted, call)
+    outside = (owner < 0) & is_triton
+    while True:  # each round one region outwards
+        some = (owner >= 0) | outside
+        if not some.any():
+            break
+        works = {"kernels": 1, "triton_kernels": is_triton[some], "device_us": device_us[some]}
+        rows.append(_rows(graph, owner[some], _at(around, owner[some]), works, acts.rank[work[some]]))
+        owner, outside = _at(around, owner), np.zeros(len(work), np.bool_)
+    table = pd.concat([each.assign(triton_us=each["device_us"] * each["triton_kernels"]) for each in rows])
+    table = table.groupby(list(_KEYS), as_index=False, sort=False)[list(_FIGURES)].sum()
+    order = ["rank", "device_us", "host_us", "region", "inside"]
+    table = table.sort_values(order, ascending=[True, False, False, True, True], ignore_index=True)
+    table = table.astype(_KEYS | _FIGURES)
+    return table.assign(triton_percent=100 * table["triton_us"] / table["device_us"].where(table["device_us"] > 0))
+
+
+def _at(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return a value per row, -1 for row -1."""
+    return np.where(rows >= 0, np.append(values, -1)[rows], -1)
+
+
+def _rows(
+    graph: DependencyGraph, region: np.ndarray, around: np.ndarray, figures: dict[str, object],
+    rank: np.ndarray | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    acts, words = graph.activities, np.array([*graph.names, ""], object)
+    keys = {
+        "rank": acts.rank[region] if rank is None else rank,
+        "region": words[_at(acts.name, region)], "inside": words[_at(acts.name, around)],
+    }  # fmt: skip
+    return pd.DataFrame(keys | dict.fromkeys(_FIGURES, 0) | figures)

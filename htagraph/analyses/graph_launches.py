@@ -1,0 +1,72 @@
+"""Launches of CUDA and HIP graphs beside the works that each replayed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.enclosing import busy_in_groups
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.naming import is_graph_launch
+
+__all__ = ["graph_launches"]
+
+_COLUMNS = {
+    "rank": "int64", "launch": "int64", "name": "str", "step": "int64", "graph_id": "int64", "start_us": "float64",
+    "call_us": "float64", "delay_us": "float64", "kernels": "int64", "streams": "int64", "span_us": "float64",
+    "busy_us": "float64", "gap_us": "float64", "gap_percent": "float64", "communication_us": "float64",
+}  # fmt: skip
+
+
+def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
+    """Return what each launch of a graph of works cost on the host and did on the device.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        One row per call, by rank and start: ``rank``, ``launch`` (int64: the call's activity), ``name`` (str), ``step``
+        (int64, -1 outside), ``graph_id`` (int64, -1 if the trace does not say), ``start_us`` (float64: on the common
+        clock, since the job's first activity), ``call_us`` (float64: the call's duration), ``delay_us`` (float64: from
+        the call's end to the first work, 0 if that began before), ``kernels`` (int64: works, copies too, 0 if none was
+        recorded), ``streams`` (int64), ``span_us`` (float64: from the first work's start to the last one's end),
+        ``busy_us`` (float64: of that, with any of them running), ``gap_us`` (float64: without: the device waited inside
+        the graph), ``gap_percent`` (float64: of the span) and ``communication_us`` (float64: summed time of its
+        collectives). Without works the delay and the percentage are NaN, the other times 0.
+
+    Example:
+        >>> import htagraph as hg
+        >>> hg.graph_launches(hg.load("data/demo")).shape[0]
+        0
+    """
+    acts, edges = graph.activities, graph.edges
+    by_name = np.fromiter(map(is_graph_launch, graph.names), np.bool_, len(graph.names))
+    pairs = np.flatnonzero(edges.kind == EdgeKind.GRAPH)
+    call, work = edges.source[pairs] >> 1, edges.target[pairs] >> 1
+    calls = np.union1d(call, np.flatnonzero((acts.kind == ActivityKind.LAUNCH) & by_name[acts.name]))
+    calls = calls[np.lexsort((acts.start[calls], acts.rank[calls]))]
+    place = np.zeros(len(acts), np.int64)
+    place[calls] = np.arange(len(calls))
+    group, count = place[call], len(calls)
+    works = np.bincount(group, minlength=count)
+    low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(low, group, acts.start[work])
+    np.maximum.at(high, group, acts.end[work])
+    some = works > 0
+    low, high = np.where(some, low, acts.end[calls]), np.where(some, high, acts.end[calls])
+    busy = busy_in_groups(acts.start[work], acts.end[work], group, count)
+    span, graph_id = high - low, np.full(count, -1)
+    np.maximum.at(graph_id, group, acts.arg("graph_id")[work])
+    talk = np.where(acts.kind[work] == ActivityKind.COMMUNICATION, acts.duration[work], 0)
+    return pd.DataFrame({
+        "rank": acts.rank[calls], "launch": calls, "name": [graph.names[name] for name in acts.name[calls].tolist()],
+        "step": acts.step[calls], "graph_id": graph_id,
+        "start_us": (graph.time[2 * calls] - graph.origin_ns) / 1000, "call_us": acts.duration[calls] / 1000,
+        "delay_us": np.where(some, np.maximum(0, low - acts.end[calls]) / 1000, np.nan), "kernels": works,
+        "streams": np.bincount(np.unique(group * len(graph.lanes) + acts.lane[work]) // max(1, len(graph.lanes)),
+                               minlength=count),
+        "span_us": span / 1000, "busy_us": busy / 1000, "gap_us": (span - busy) / 1000,
+        "gap_percent": 100 * (span - busy) / np.where(span > 0, span, np.nan),
+        "communication_us": np.bincount(group, talk, count) / 1000,
+    }).astype(_COLUMNS)  # fmt: skip

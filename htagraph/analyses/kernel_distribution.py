@@ -1,0 +1,64 @@
+"""How evenly the ranks spend their time in each kernel."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from htagraph.durations import STATISTICS, statistics, timed_work
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+
+__all__ = ["kernel_distribution"]
+
+_COLUMNS = {
+    "kind": "str", "name": "str", "rank": "int64", **STATISTICS, "share_percent": "float64", "relative": "float64",
+    "spread": "float64", "slowest_rank": "int64", "excess_us": "float64",
+}  # fmt: skip
+
+
+def kernel_distribution(graph: DependencyGraph) -> pd.DataFrame:
+    """Return each kernel's durations on every rank that ran it, and how uneven the ranks are in it.
+
+    A kernel that takes longer on one rank than on the others shows a slow device or uneven work; communication is
+    uneven because the first to come waits for the last. On a rank without device work the rows are its operators by
+    self time.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        One row per kind, name and rank, the kernels with most time over all ranks first, then by rank: ``kind``,
+        ``name`` (str), ``rank`` (int64), ``count`` (int64), ``total_us``, ``mean_us``, ``min_us``, ``max_us``,
+        ``std_us`` (float64; sample standard deviation, 0 for a single one), ``share_percent`` (float64: of the sum over
+        the rank's rows), ``relative`` (float64: the rank's mean over the median of the ranks' means), ``spread``
+        (float64: the slowest rank's mean over the fastest's; both NaN where that is 0), ``slowest_rank`` (int64: of the
+        greatest mean), ``excess_us`` (float64: what the rank would save if its mean were the median, negative where it
+        is faster).
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.kernel_distribution(hg.load("data/demo"))
+        >>> slow = table[(table["kind"] == "computation") & (table["rank"] == 2)]
+        >>> bool(slow["relative"].median() > 1.2)
+        True
+
+    Source: HTA's kernel breakdown across ranks, whose figures show it by eye.
+    """
+    acts = graph.activities
+    rows, took = timed_work(graph)
+    frame = pd.DataFrame({"kind": acts.kind[rows], "name": acts.name[rows], "rank": acts.rank[rows], "ns": took})
+    table = statistics(frame, ["kind", "name", "rank"])
+    table["share_percent"] = 100 * table["total_us"] / table.groupby("rank")["total_us"].transform("sum")
+    same = table.groupby(["kind", "name"])
+    of_ranks = same["mean_us"]
+    middle, fastest, slowest = (of_ranks.transform(each) for each in ("median", "min", "max"))
+    table["relative"] = table["mean_us"] / middle.where(middle > 0)
+    table["spread"] = slowest / fastest.where(fastest > 0)
+    table["excess_us"] = table["count"] * (table["mean_us"] - middle)
+    table["over_all"] = same["total_us"].transform("sum")
+    table["slowest_rank"] = table["rank"].where(table["mean_us"] == slowest)
+    table["slowest_rank"] = table.groupby(["kind", "name"])["slowest_rank"].transform("min")
+    table = table.sort_values(["over_all", "kind", "name", "rank"], ascending=[False, True, True, True])
+    table["kind"] = [ActivityKind(kind).label for kind in table["kind"]]
+    table["name"] = pd.array([graph.names[name] for name in table["name"]], dtype="str")
+    return table[list(_COLUMNS)].reset_index(drop=True).astype(_COLUMNS)

@@ -1,0 +1,46 @@
+"""Which sequences of kernels operators launch, and how often: what is worth fusing or replacing as a whole."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+from htagraph.hierarchy import tree_parents
+from htagraph.naming import LINEAR
+from htagraph.sequences import named, outermost, sequences_below
+
+__all__ = ["kernel_patterns"]
+
+
+def kernel_patterns(graph: DependencyGraph, operator: str = LINEAR, *, min_length: int = 3) -> pd.DataFrame:
+    """Return the sequences of kernels, copies and memsets that occurrences of an operator launched.
+
+    An occurrence is an operator, annotation or Python frame with the text in its name that lies in no other such. Its
+    sequence is the device work launched beneath it, in its backward operators on the autograd engine's thread too, in
+    the order of the work's starts, all streams together.
+
+    Args:
+        graph: the job.
+        operator: text in the name of the operator, annotation or Python frame.
+        min_length: occurrences with less device work than this do not count.
+
+    Returns:
+        One row per rank and pattern, the most frequent of a rank first: ``rank`` (int64), ``operator`` (str: its whole
+        name), ``pattern`` (str: that name and those of the work, with ``|`` between), ``kernels`` (int64: pieces of
+        work in it), ``count`` (int64: occurrences), ``kernel_us`` (float64: durations of their work, summed),
+        ``operator_us`` (float64: durations of the occurrences, summed), ``example`` (int64: the first occurrence, an
+        activity number).
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.kernel_patterns(hg.load("data/demo"), "aten::addmm", min_length=1)
+        >>> bool((table["count"] > 0).all())
+        True
+
+    Source: HTA's frequent CUDA kernel patterns, without its rule that only occurrences at one depth count.
+    """
+    above = tree_parents(graph.activities, graph.names)
+    root = outermost(above, named(graph, lambda name: operator in name))
+    table = sequences_below(graph, root, above, min_length).to_frame()
+    order = {"rank": True, "count": False, "pattern": True}
+    return table.sort_values(list(order), ascending=list(order.values()), kind="stable", ignore_index=True)

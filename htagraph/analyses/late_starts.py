@@ -1,0 +1,74 @@
+"""How late each rank starts the collective in which ranks differ most: HTA's sign of a straggler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+
+__all__ = ["late_starts"]
+
+_COLUMNS = {
+    "rank": "int64", "step": "int64", "stream": "int64", "kernel": "str", "start_us": "float64",
+    "duration_us": "float64", "late_us": "float64", "normalized_start": "float64",
+}  # fmt: skip
+_PLACE = ["stream", "name"]
+
+
+def late_starts(
+    graph: DependencyGraph, *, steps: int | Sequence[int] | None = None, least_share: float = 0.01
+) -> pd.DataFrame:
+    """Return when each rank started the last of the communication kernels that tell ranks apart, in each step.
+
+    Ranks meet in a collective and leave it together: who starts it last kept the others waiting. Of each rank, stream,
+    step and name the last communication kernel counts that took at least `least_share` of a mean step. The stream and
+    name whose duration differs most between ranks (the mean over steps of its standard deviation) is the one shown.
+    The mean step is the time from the first start to the last end in the steps over their number.
+
+    `htagraph.stragglers` finds who is slow, and where, by what depended on what.
+
+    Args:
+        graph: the job.
+        steps: N of ProfilerStep#N; all if not given.
+        least_share: of a mean step that a kernel must take.
+
+    Returns:
+        One row per rank and step, in that order; none if fewer than two ranks have such a kernel in a step: ``rank``,
+        ``step``, ``stream`` (int64), ``kernel`` (str), ``start_us`` (float64: on the common clock, since the job's
+        first activity), ``duration_us`` (float64), ``late_us`` (float64: after the first rank of the step) and
+        ``normalized_start`` (float64: the start after the first start in the steps, in mean steps).
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.late_starts(hg.load("data/demo"))
+        >>> bool((table["late_us"] >= 0).all())
+        True
+
+    Source: HTA's potential stragglers, for communication kernels of every name and stream.
+    """
+    acts, time = graph.activities, graph.time
+    inside = graph.select(step=list(graph.steps) if steps is None else steps).activities
+    inside = inside[acts.step[inside] >= 0]
+    if not len(inside):
+        return pd.DataFrame(columns=list(_COLUMNS)).astype(_COLUMNS)
+    first = time[2 * inside].min()
+    mean_step = (time[2 * inside + 1].max() - first) / len(np.unique(acts.step[inside]))
+    some = inside[(acts.kind[inside] == ActivityKind.COMMUNICATION)]
+    some = some[(acts.duration[some] >= least_share * mean_step) & (acts.duration[some] > 0)]
+    some = some[np.argsort(time[2 * some], kind="stable")]
+    kernels = pd.DataFrame({
+        "rank": acts.rank[some], "step": acts.step[some], "name": acts.name[some],
+        "stream": [graph.lanes[lane].stream for lane in acts.lane[some].tolist()],
+        "kernel": [graph.names[name] for name in acts.name[some].tolist()],
+        "start_us": (time[2 * some] - graph.origin_ns) / 1000, "duration_us": acts.duration[some] / 1000,
+        "normalized_start": (time[2 * some] - first) / max(mean_step, 1),
+    }).drop_duplicates(["rank", "stream", "step", "name"], keep="last")  # fmt: skip
+    spread = kernels.groupby([*_PLACE, "step"])["duration_us"].std().groupby(_PLACE).mean().dropna()
+    stream, name = spread.idxmax() if len(spread) else (-1, -1)
+    table = kernels[(kernels["stream"] == stream) & (kernels["name"] == name)].sort_values(["rank", "step"])
+    table["late_us"] = table["start_us"] - table.groupby("step")["start_us"].transform("min")
+    return table[list(_COLUMNS)].astype(_COLUMNS).reset_index(drop=True)

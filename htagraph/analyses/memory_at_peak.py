@@ -1,0 +1,63 @@
+"""Whose memory it was when most was in use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+from htagraph.memory.events import memory_events
+from htagraph.memory.lifetimes import lifetimes
+
+__all__ = ["memory_at_peak"]
+
+_COLUMNS = {
+    "rank": "int64", "device": "str", "name": "str", "known": "bool", "bytes": "int64", "allocations": "int64",
+    "share_percent": "float64",
+}  # fmt: skip
+
+
+def memory_at_peak(graph: DependencyGraph) -> pd.DataFrame:
+    """Return who had allocated what was in use on each device when most was, by operator.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        By rank, device and bytes, most first: ``rank`` (int64), ``device`` (str), ``name`` (str: of the innermost
+        operator, annotation, step or Python frame that ran on the thread at the allocation, empty for none), ``known``
+        (bool: False for the row of all that was allocated before the recording began, by whom is not known),
+        ``bytes`` (int64), ``allocations`` (int64: how many, 0 where it is not known), ``share_percent`` (float64: of
+        the peak; they sum to 100).
+
+    Example:
+        >>> import htagraph as hg
+        >>> len(hg.memory_at_peak(hg.load("data/demo")))
+        0
+
+    Source: torch.profiler's ``[memory]`` events; HTA does not read them.
+    """
+    events = memory_events(graph)
+    parts = [_of_device(mine.reset_index(drop=True)) for _, mine in events.groupby(["rank", "device"], sort=False)]
+    empty = pd.DataFrame({column: pd.Series(dtype=kind) for column, kind in _COLUMNS.items()})
+    return pd.concat(parts, ignore_index=True).astype(_COLUMNS) if parts else empty
+
+
+def _of_device(events: pd.DataFrame) -> pd.DataFrame:
+    code, names = pd.factorize(events["name"])
+    history = pd.DataFrame({
+        "device": 0, "address": events["address"], "bytes": events["delta_bytes"], "stack": code,
+        "action": np.where(events["delta_bytes"] > 0, "alloc", "free"),
+    })  # fmt: skip
+    made = lifetimes(history, history.iloc[:0].assign(requested_bytes=0), ("alloc",), ("free",))
+    peak = int(np.argmax(events["allocated_bytes"]))
+    alive = made[(made["born"] >= 0) & (made["born"] <= peak) & (made["died"] > peak)]
+    table = alive.groupby("stack").agg(bytes=("bytes", "sum"), allocations=("bytes", "count"))
+    table["name"] = np.asarray(names, object)[table.index]
+    table["known"] = True
+    whole = int(events["allocated_bytes"][peak])
+    older = pd.DataFrame({"bytes": [whole - table["bytes"].sum()], "allocations": 0, "name": "", "known": False})
+    table = pd.concat([table, older[older["bytes"] != 0]], ignore_index=True)
+    table = table.sort_values(["bytes", "name"], ascending=[False, True], ignore_index=True)
+    share = 100 * table["bytes"] / max(1, whole)
+    return table.assign(rank=events["rank"][0], device=events["device"][0], share_percent=share)[list(_COLUMNS)]

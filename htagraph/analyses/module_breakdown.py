@@ -1,0 +1,53 @@
+"""Host and device time by module of the model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.attribution import module_of, names_of
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.naming import is_module_frame
+from htagraph.owners import OWNED, kind_words, time_by_owner
+
+__all__ = ["module_breakdown"]
+
+_COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **OWNED}
+
+
+def module_breakdown(graph: DependencyGraph) -> pd.DataFrame:
+    """Return the time of each ``nn.Module`` of the model: of its forward and of the backward of its operators.
+
+    Modules are known from the Python frames of traces recorded with ``with_stack=True``. What no module encloses
+    belongs to the innermost annotation; without such frames all does.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        One row per rank and module or annotation, and one (empty ``kind`` and ``name``) for what has neither, most
+        device time first within a rank: ``rank`` (int64), ``kind`` (``"module"``, ``"annotation"`` or empty), ``name``
+        (str: of the frame or annotation), ``count`` (int64: calls), ``host_us`` (float64: from the start to the end of
+        its calls, the forward alone), ``host_self_us`` (float64: work of host threads in it, forward and backward, but
+        not in modules inside it), ``device_count`` (int64: device work launched in it, not in modules inside it),
+        ``device_us`` (float64: the durations of that), ``device_total_us`` (float64: with that of the modules inside),
+        ``share_percent`` (float64: of ``device_us`` in the rank's sum, NaN without device work). ``device_us`` sums to
+        the durations of all device work of the rank.
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.module_breakdown(hg.load("data/demo"))
+        >>> bool((table["device_total_us"] >= table["device_us"]).all())
+        True
+    """
+    acts = graph.activities
+    is_module = np.fromiter((is_module_frame(name) for name in graph.names), np.bool_, len(graph.names))
+    frames = (acts.kind == ActivityKind.PYTHON) & is_module[acts.name]
+    members = frames if frames.any() else acts.kind == ActivityKind.ANNOTATION
+    group = acts.name.astype(np.int64) * 2 + frames
+    table = time_by_owner(graph, module_of, members, group)
+    owner = table["owner"].to_numpy()
+    table = table.assign(kind=kind_words(graph, owner), name=names_of(graph, owner))
+    table["kind"] = table["kind"].replace(ActivityKind.PYTHON.label, "module")
+    return table[list(_COLUMNS)].astype(_COLUMNS)

@@ -1,0 +1,73 @@
+"""Host and device time by operator, if wished by the shapes of its inputs."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from htagraph.arguments import arguments
+from htagraph.attribution import names_of, operator_of
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.owners import OWNED, kind_words, time_by_owner
+
+__all__ = ["operator_breakdown"]
+
+_COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **OWNED}
+_OPERATORS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
+_SHAPES = ("Input Dims", "Input dims")  # today's profilers write the first, those before 2022 the second
+
+
+def operator_breakdown(graph: DependencyGraph, *, by_shape: bool = False) -> pd.DataFrame:
+    """Return the time of each operator: on the host by itself, on devices with what it launched.
+
+    Work that no operator launched belongs to the innermost annotation or step around the launch.
+
+    Args:
+        graph: the job.
+        by_shape: one row for each combination of input shapes too; reads the files again for the argument
+            ``Input Dims``, which traces recorded with ``record_shapes=True`` have.
+
+    Returns:
+        One row per rank and operator (annotation, step), and one (empty ``kind`` and ``name``) for what has none, most
+        device time first within a rank: ``rank`` (int64), ``kind``, ``name`` (str), with ``by_shape`` then
+        ``input_dims`` (str: as in the file, empty where it has none), ``count`` (int64: calls), ``host_us`` (float64:
+        from the start to the end of its calls, a call of itself inside it not counted again), ``host_self_us``
+        (float64: its own work, with that of runtime calls, but not of operators inside it), ``device_count`` (int64:
+        device work that it launched itself), ``device_us`` (float64: the durations of that), ``device_total_us``
+        (float64: with what operators inside it launched), ``share_percent`` (float64: of ``device_us`` in the rank's
+        sum, NaN without device work). ``device_us`` sums to the durations of all device work of the rank.
+
+    Raises:
+        TraceError: with `by_shape`, a file is gone or was changed since it was loaded.
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.operator_breakdown(hg.load("data/demo"))
+        >>> int(table.loc[table["name"] == "aten::mm", "device_count"].iloc[0]) > 0
+        True
+    """
+    acts = graph.activities
+    members = np.isin(acts.kind, _OPERATORS)
+    group = acts.name.astype(np.int64) * len(ActivityKind) + acts.kind
+    columns = dict(_COLUMNS)
+    shape, shapes = np.zeros(len(acts), np.int64), [""]
+    if by_shape:
+        shape[members], shapes = _shapes(graph, np.flatnonzero(members))
+        columns = {"rank": "int64", "kind": "str", "name": "str", "input_dims": "str", **OWNED}
+    table = time_by_owner(graph, operator_of, members, group * len(shapes) + shape)
+    owner = table["owner"].to_numpy()
+    dims = np.array([*shapes, ""], object)[np.where(owner >= 0, np.append(shape, 0)[owner], len(shapes))]
+    table = table.assign(kind=kind_words(graph, owner), name=names_of(graph, owner), input_dims=dims)
+    return table[list(columns)].astype(columns)
+
+
+def _shapes(graph: DependencyGraph, operators: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Return (a number for each operator's shapes, the texts that they stand for)."""
+    columns = arguments(graph, _SHAPES, operators)
+    found = [now if now is not None else old for now, old in columns.itertuples(index=False)]
+    texts = ["" if dims is None else dims if isinstance(dims, str) else json.dumps(dims) for dims in found]
+    codes, shapes = pd.factorize(np.array(texts, object))
+    return codes, list(shapes) or [""]

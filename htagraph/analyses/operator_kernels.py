@@ -1,0 +1,83 @@
+"""Which kernels each operator launches, and how long the host takes to launch the first and the device to start it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.criteria import named
+from htagraph.enclosing import enclosing, launched
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+
+__all__ = ["operator_kernels"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_COLUMNS = {
+    "rank": "int64", "operator": "str", "kernel_sequence": "str", "kernels": "int64", "count": "int64",
+    "launch_delay_us": "float64", "kernel_delay_us": "float64", "device_us": "float64",
+}  # fmt: skip
+
+
+def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = True) -> pd.DataFrame:
+    """Return the sequences of device work that operators launch themselves, with the delays of each one's first.
+
+    A launch belongs to the innermost operator around it on its thread that `op` names.
+
+    Args:
+        graph: the job.
+        op: glob of operators' names, such as ``"aten::*"``; launches under others only do not count.
+        memory: count copies and sets of memory too.
+
+    Returns:
+        One row per rank, operator and sequence, by rank, the most frequent first: ``rank`` (int64), ``operator`` (str),
+        ``kernel_sequence`` (str: names of works in the order of their launches, joined by `` -> ``), ``kernels``
+        (int64: their number), ``count`` (int64: calls of the operator that launched just these), means over these:
+        ``launch_delay_us`` (float64: from the operator's start to the start of its first launch), ``kernel_delay_us``
+        (float64: from there to the start of the first work), and ``device_us`` (float64: the works' time, summed over
+        all calls).
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.operator_kernels(hg.load("data/demo"), op="aten::*")
+        >>> bool((table["launch_delay_us"] >= 0).all())
+        True
+
+    Source: HTA's ATen operators with their kernels and delays, for operators and launches of any name.
+    """
+    acts = graph.activities
+    call, work = launched(graph)
+    wanted = (acts.kind == ActivityKind.OP) & named(graph.names, op)[acts.name]
+    owner = enclosing(graph, wanted, call)
+    keep = (owner >= 0) & (memory | (acts.kind[work] != ActivityKind.MEMORY))
+    order = np.flatnonzero(keep)[np.argsort(owner[keep], kind="stable")]
+    call, work, owner = call[order], work[order], owner[order]
+    root, first, kernels = np.unique(owner, return_index=True, return_counts=True)
+    number, example = _numbered(acts.rank[root], acts.name[root], acts.name[work], first, kernels)
+    sequences = [
+        " -> ".join([graph.names[name] for name in acts.name[work[start : start + count]].tolist()])
+        for start, count in zip(first[example].tolist(), kernels[example].tolist(), strict=True)
+    ]
+    count = np.bincount(number, minlength=len(example))
+    begun, device_us = acts.start[call[first]], np.bincount(np.repeat(number, kernels), acts.duration[work])
+    table = pd.DataFrame({
+        "rank": acts.rank[root[example]], "operator": [graph.names[name] for name in acts.name[root[example]].tolist()],
+        "kernel_sequence": sequences, "kernels": kernels[example], "count": count,
+        "launch_delay_us": np.bincount(number, begun - acts.start[root]) / count / 1000,
+        "kernel_delay_us": np.bincount(number, acts.start[work[first]] - begun) / count / 1000,
+        "device_us": device_us / 1000,
+    }).astype(_COLUMNS)  # fmt: skip
+    by = ["rank", "count", "operator", "kernel_sequence"]
+    return table.sort_values(by, ascending=[True, False, True, True], ignore_index=True)
+
+
+def _numbered(rank: Array, name: Array, names: Array, first: Array, count: Array) -> tuple[Array, Array]:
+    """Return (a number for each call, the same for equal rank, name and sequence; the first call of each number)."""
+    known = dict[tuple[int, int, bytes], int]()
+    spans = zip(rank.tolist(), name.tolist(), first.tolist(), (first + count).tolist(), strict=True)
+    keys = [(each, own, names[start:end].tobytes()) for each, own, start, end in spans]
+    number = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+    return number, np.unique(number, return_index=True)[1]

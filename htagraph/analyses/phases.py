@@ -1,0 +1,112 @@
+"""Regions of a job by what their annotation says: phases of inference such as prefill and decode."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.criteria import named
+from htagraph.enclosing import busy_in_groups, enclosing, launched, regions
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.naming import collective_op, inference_phase
+
+__all__ = ["phases"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.OP, ActivityKind.PYTHON)
+_COLUMNS = {
+    "rank": "int64", "phase": "str", "example": "str", "count": "int64", "tokens": "int64", "host_us": "float64",
+    "wall_us": "float64", "mean_wall_us": "float64", "max_wall_us": "float64", "busy_us": "float64",
+    "idle_us": "float64", "idle_percent": "float64", "kernels": "int64", "launches": "int64",
+    "tokens_per_s": "float64",
+}  # fmt: skip
+
+
+def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataFrame:
+    """Return the time on host and device of regions by the name of their annotation.
+
+    A region lasts on the host from its start to its end; its wall time ends with the last work launched in it if that
+    is later. Annotations of inference engines that name a batch are grouped by phase: ``prefill``, ``decode``, ``mixed``;
+    numbers behind ``=`` or ``:`` in names do not tell phases apart.
+
+    Args:
+        graph: the job.
+        annotation: glob of the names of annotations, steps, operators or Python frames; of those that lie in one
+            another the outermost counts. If not given, the outermost user annotations, collectives aside; on a rank that has
+            none, its steps.
+
+    Returns:
+        One row per rank and phase, by rank, the most wall time first: ``rank`` (int64), ``phase`` (str), ``example``
+        (str: the first region's whole name), ``count`` (int64), ``tokens`` (int64: processed, as the names say; -1 if
+        they do not), ``host_us``, ``wall_us`` (float64: summed), ``mean_wall_us``, ``max_wall_us`` (float64),
+        ``busy_us`` (float64: with any of its own work on the device), ``idle_us`` (float64: the rest of the wall time),
+        ``idle_percent`` (float64: of the wall time), ``kernels`` (int64: works launched in it), ``launches`` (int64:
+        calls that launched them, fewer with CUDA graphs) and ``tokens_per_s`` (float64: over the wall time; NaN
+        without tokens).
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.phases(hg.load("data/demo"), annotation="ProfilerStep#*")
+        >>> bool((table["wall_us"] >= table["host_us"]).all())
+        True
+    """
+    acts = graph.activities
+    region = _regions(graph, annotation)
+    place = np.full(len(acts), -1, np.int64)
+    place[region] = np.arange(len(region))
+    call, work = launched(graph)
+    owner = enclosing(graph, place >= 0, call)
+    call, work, group = call[owner >= 0], work[owner >= 0], place[owner[owner >= 0]]
+    count = len(region)
+    end = acts.end[region].copy()
+    np.maximum.at(end, group, acts.end[work])
+    busy = busy_in_groups(np.maximum(acts.start[work], acts.start[region][group]), acts.end[work], group, count)
+    found = {name: inference_phase(graph.names[name]) for name in np.unique(acts.name[region]).tolist()}
+    of_name = [found[name] for name in acts.name[region].tolist()]
+    table = pd.DataFrame({
+        "rank": acts.rank[region], "phase": [phase for phase, _ in of_name],
+        "example": [graph.names[name] for name in acts.name[region].tolist()],
+        "tokens": [tokens for _, tokens in of_name], "host_us": acts.duration[region] / 1000,
+        "wall_us": (end - acts.start[region]) / 1000, "busy_us": busy / 1000,
+        "kernels": np.bincount(group, minlength=count),
+        "launches": np.bincount(place[enclosing(graph, place >= 0, np.unique(call))], minlength=count),
+    })  # fmt: skip
+    return _grouped(table)
+
+
+def _grouped(table: pd.DataFrame) -> pd.DataFrame:
+    keys = ["rank", "phase"]
+    summed = ("host_us", "wall_us", "busy_us", "kernels", "launches")
+    table = table.assign(said=table["tokens"].clip(lower=0), silent=table["tokens"] < 0).groupby(
+        keys, as_index=False, sort=False
+    ).agg(
+        example=("example", "first"), count=("example", "size"), said=("said", "sum"), silent=("silent", "all"),
+        mean_wall_us=("wall_us", "mean"), max_wall_us=("wall_us", "max"), **{name: (name, "sum") for name in summed},
+    )  # fmt: skip
+    table["tokens"] = np.where(table["silent"].astype(bool), -1, table["said"])
+    table["idle_us"] = (table["wall_us"] - table["busy_us"]).clip(lower=0)
+    wall = table["wall_us"].where(table["wall_us"] > 0)
+    table["idle_percent"] = 100 * table["idle_us"] / wall
+    table["tokens_per_s"] = 1e6 * table["tokens"].where(table["tokens"] >= 0) / wall
+    table = table.sort_values(["rank", "wall_us", "phase"], ascending=[True, False, True], ignore_index=True)
+    return table[list(_COLUMNS)].astype(_COLUMNS)
+
+
+def _regions(graph: DependencyGraph, annotation: str | None) -> Array:
+    """Return the activities that are regions, in ascending order, none in another."""
+    acts = graph.activities
+    if annotation is not None:
+        return _outermost(graph, named(graph.names, annotation)[acts.name] & np.isin(acts.kind, _REGIONS))
+    collective = np.array([collective_op(name, host=True) != "" for name in graph.names], np.bool_)
+    rows = _outermost(graph, (acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name])
+    bare = ~np.isin(acts.rank, np.unique(acts.rank[rows]))
+    return np.union1d(rows, _outermost(graph, (acts.kind == ActivityKind.STEP) & bare))
+
+
+def _outermost(graph: DependencyGraph, wanted: Array) -> Array:
+    rows, around = regions(graph, wanted)
+    return rows[around < 0]

@@ -1,0 +1,205 @@
+"""How close operators come to what the device can compute and move, and which of the two holds them back."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.arguments import arguments
+from htagraph.attribution import names_of
+from htagraph.counter_ranges import counter_ranges, operators_around
+from htagraph.flops import cost_of
+from htagraph.graph import DependencyGraph
+from htagraph.hierarchy import ancestors, tree_parents
+from htagraph.kinds import ActivityKind
+from htagraph.naming import element_bytes, flop_formula, flop_per_count, is_dram_bytes, is_dram_part
+from htagraph.peaks import peak_of
+from htagraph.sequences import nearest
+
+__all__ = ["roofline"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_GROUP = {"rank": "int64", "operator": "str", "shapes": "str", "element_bytes": "int64", "source": "str"}
+_SUMS = {"count": "int64", "flop": "float64", "bytes": "float64", "time_us": "float64"}
+_RATES = ("share_percent", "intensity", "tflop_s", "gb_s", "peak_tflop_s", "peak_gb_s", "roof_percent")
+_COLUMNS = _GROUP | _SUMS | dict.fromkeys(_RATES, "float64") | {"bound": "str"}
+_DIMS, _OLD_DIMS, _TYPES, _VALUES = "Input Dims", "Input dims", "Input type", "Concrete Inputs"
+
+
+def roofline(
+    graph: DependencyGraph, *, peak_tflop_s: float | None = None, peak_gb_s: float | None = None
+) -> pd.DataFrame:
+    """Return what operators compute and move per second, beside what their device could.
+
+    Operations come from the device's counters (``source`` = ``counters``) where a rank was recorded with CUPTI's range
+    profiler, else from the shapes of the inputs (``shapes``) of products of matrices, linear layers, convolutions and
+    attention, forward and backward, by the formulas of ``torch.utils.flop_counter``. Of nested operators the innermost
+    one that can be counted is. Bytes come from the counters of the device's memory, else each input is read and each
+    output written once: a lower bound. The time is that of the device work beneath the operator, summed.
+
+    Args:
+        graph: the job, recorded with ``record_shapes=True`` or with counters.
+        peak_tflop_s: what the device computes at most, 10¹² operations/s; by its name and the elements if not given.
+        peak_gb_s: what its memory moves at most, 10⁹ B/s; by its name if not given.
+
+    Returns:
+        One row per rank, operator and shapes, most time first: ``rank`` (int64), ``operator``, ``shapes`` (str: of the
+        inputs that it reads), ``element_bytes`` (int64: of an element of the first input, 0 if unknown), ``source``
+        (str), ``count`` (int64), ``flop``, ``bytes`` (float64: of all of them; NaN if unknown), ``time_us`` (float64:
+        durations of their device work; on a rank without any, of the operators), ``share_percent`` (of the rank's
+        device work), ``intensity`` (flop / bytes), ``tflop_s`` and ``gb_s`` (reached), ``peak_tflop_s`` and
+        ``peak_gb_s`` (at most), ``roof_percent`` (100 · reached / what the lower of the two roofs allows at this
+        intensity), all float64 and NaN if unknown, and ``bound`` (str: the lower roof, ``compute`` or ``memory``;
+        empty if unknown).
+
+    Raises:
+        TraceError: a file is gone or was changed since it was loaded.
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.roofline(hg.load("data/gloo_ddp", ranks=[0]))
+        >>> row = table[table["operator"] == "aten::addmm"].iloc[0]
+        >>> bool(row["flop"] > row["count"])
+        True
+
+    Source: Williams, Waterman, Patterson 2009; torch.utils.flop_counter.
+    """
+    above = tree_parents(graph.activities, graph.names)
+    shaped = _by_shapes(graph, above)
+    counted = _by_counters(graph)
+    if len(counted):
+        shaped = shaped[~shaped["rank"].isin(counted["rank"])]
+    parts = [part for part in (counted, shaped) if len(part)]
+    if not parts:
+        return pd.DataFrame(columns=list(_COLUMNS)).astype(_COLUMNS)
+    each = pd.concat(parts, ignore_index=True)
+    each["time_us"] = _time_us(graph, above, each["activity"].to_numpy(np.int64))
+    table = each.assign(count=1).groupby(list(_GROUP), as_index=False, sort=False)[list(_SUMS)].sum(min_count=1)
+    table = _rates(table, graph, peak_tflop_s, peak_gb_s)
+    return table.sort_values(["rank", "time_us"], ascending=[True, False], kind="stable", ignore_index=True)[
+        list(_COLUMNS)
+    ].astype(_COLUMNS)
+
+
+def _by_shapes(graph: DependencyGraph, above: Array) -> pd.DataFrame:
+    """Return the operators that can be counted by their shapes, of nested ones the innermost."""
+    acts = graph.activities
+    formulas = [flop_formula(name) for name in graph.names]
+    fits = np.array([bool(formula) for formula in formulas], np.bool_)
+    chosen = np.flatnonzero(fits[acts.name] & (acts.kind == ActivityKind.OP))
+    if not len(chosen):
+        return pd.DataFrame(columns=["activity", *_GROUP, "flop", "bytes"])
+    found = arguments(graph, [_DIMS, _OLD_DIMS, _TYPES, _VALUES], chosen)
+    rows = []
+    given = zip(chosen.tolist(), acts.name[chosen].tolist(), *(found[name] for name in found), strict=True)
+    for activity, name, dims, old, types, values in given:
+        cost = cost_of(formulas[name], dims or old or (), values)
+        if cost is not None:
+            rows.append((activity, *_described(cost.read, dims or old, types), cost.flop, cost.written))
+    table = pd.DataFrame(rows, columns=["activity", "shapes", "element_bytes", "read", "flop", "written"])
+    counted = table["activity"].to_numpy(np.int64)
+    around = np.zeros(len(acts), np.bool_)
+    around[above[counted][above[counted] >= 0]] = True
+    table = table[~ancestors(above, around)[counted]]
+    counted = table["activity"].to_numpy(np.int64)
+    known = table["element_bytes"] > 0
+    moved = (table["read"] + table["written"] * table["element_bytes"]).where(known).astype("float64")
+    return table[["activity", "shapes", "element_bytes", "flop"]].assign(
+        rank=acts.rank[counted], operator=names_of(graph, counted), source="shapes", bytes=moved
+    )
+
+
+def _described(read: tuple[int, ...], dims: list[list[int]], types: list[str] | None) -> tuple[str, int, int]:
+    """Return (shapes as text, bytes per element of the first, bytes of all) of the inputs that are read."""
+    sizes = [element_bytes(types[i]) if types and i < len(types) else 0 for i in read]
+    text = ", ".join("x".join(map(str, dims[i])) for i in read)
+    return text, sizes[0] or max(sizes), int(sum(np.prod(dims[i]) * size for i, size in zip(read, sizes, strict=True)))
+
+
+def _by_counters(graph: DependencyGraph) -> pd.DataFrame:
+    """Return the innermost operators around the kernels that were counted."""
+    parts = []
+    for rank in graph.ranks:
+        ranges = counter_ranges(graph, rank)
+        counters = [name for name in ranges.columns[3:] if flop_per_count(name)]
+        launch = ranges["launch"].to_numpy(np.int64)
+        stacks = operators_around(graph, launch)
+        inner = np.array([stack[-1] if stack else -1 for stack in stacks], np.int64)
+        if not counters or not (inner >= 0).any():
+            continue
+        value = ranges[ranges.columns[3:]].apply(pd.to_numeric, errors="coerce").astype("float64")
+        flop = sum(value[name].fillna(0) * flop_per_count(name) for name in counters)
+        table = pd.DataFrame({"activity": inner, "flop": flop, "bytes": _moved(value)})[inner >= 0]
+        parts.append(table.groupby("activity", as_index=False).sum(min_count=1).assign(rank=rank))
+    if not parts:
+        return pd.DataFrame()
+    table = pd.concat(parts, ignore_index=True)
+    operator = names_of(graph, table["activity"])
+    return table.assign(operator=operator, shapes="", element_bytes=4, source="counters")
+
+
+def _moved(value: pd.DataFrame) -> pd.Series[float]:
+    """Return the bytes that each kernel moved to and from the device's memory, NaN where nothing counted them."""
+    whole = [name for name in value if is_dram_bytes(str(name))]
+    parts = [name for name in value if is_dram_part(str(name))]
+    if whole or len(parts) == 2:
+        return value[whole or parts].sum(axis=1, min_count=1)
+    return pd.Series(np.nan, index=value.index)
+
+
+def _time_us(graph: DependencyGraph, above: Array, operators: Array) -> Array:
+    """Return the durations of the device work beneath operators; on ranks without device work, their own, µs."""
+    acts = graph.activities
+    wanted = np.zeros(len(acts), np.bool_)
+    wanted[operators] = True
+    work = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
+    owner = nearest(above, wanted, work)
+    time = np.bincount(owner[owner >= 0], acts.duration[work[owner >= 0]] / 1000, len(acts))[operators].astype(
+        np.float64
+    )
+    host = ~np.isin(acts.rank[operators], acts.rank[work])
+    launched = np.isin(acts.rank[operators], acts.rank[acts.kind == ActivityKind.LAUNCH])
+    time[host & ~launched] = acts.duration[operators[host & ~launched]] / 1000
+    time[host & launched] = np.nan  # there was device work, which the profiler did not record
+    return time
+
+
+def _rates(
+    table: pd.DataFrame, graph: DependencyGraph, peak_tflop_s: float | None, peak_gb_s: float | None
+) -> pd.DataFrame:
+    acts = graph.activities
+    work = acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER)
+    total = pd.Series(np.bincount(acts.rank[work], acts.duration[work] / 1000, max(graph.ranks) + 1))
+    seconds, some = table["time_us"].where(table["time_us"] > 0) / 1e6, table["bytes"].where(table["bytes"] > 0)
+    all_us = table["rank"].map(total)
+    table["share_percent"] = 100 * table["time_us"] / all_us.where(all_us > 0)
+    table["intensity"] = table["flop"] / some
+    table["tflop_s"], table["gb_s"] = table["flop"] / seconds / 1e12, some / seconds / 1e9
+    peaks = {rank: peak_of(_device(graph, rank)) for rank in table["rank"].unique()}
+    limits = [(peaks[rank], size) for rank, size in zip(table["rank"], table["element_bytes"], strict=True)]
+    own = [peak.tflop_s(size) if peak else 0.0 for peak, size in limits]
+    table["peak_tflop_s"] = _known(own if peak_tflop_s is None else [peak_tflop_s] * len(table))
+    moved = [peak.gb_s if peak else 0.0 for peak, _ in limits]
+    table["peak_gb_s"] = _known(moved if peak_gb_s is None else [peak_gb_s] * len(table))
+    by_memory = table["intensity"] * table["peak_gb_s"] / 1000
+    roof = by_memory.clip(upper=table["peak_tflop_s"]).where(table["peak_tflop_s"].notna())
+    table["roof_percent"] = 100 * table["tflop_s"] / roof.where(roof > 0)
+    table["bound"] = np.where(roof.isna(), "", np.where(by_memory < table["peak_tflop_s"], "memory", "compute"))
+    return table
+
+
+def _known(values: list[float]) -> Array:
+    return np.array([value if value > 0 else np.nan for value in values], np.float64)
+
+
+def _device(graph: DependencyGraph, rank: int) -> str:
+    """Return the name of the device that a rank used most; of all it could see the first if the trace does not say."""
+    trace, acts = graph.traces.get(rank), graph.activities
+    properties = trace.header.device_properties if trace is not None else []
+    lanes = acts.lane[acts.of_rank(rank)][acts.on_device[acts.of_rank(rank)]]
+    used = {graph.lanes[lane].device for lane in np.unique(lanes).tolist()}
+    names = [each.name for each in properties if each.id in used] or [each.name for each in properties]
+    return next((name for name in names if name), "")

@@ -1,0 +1,78 @@
+"""User annotations on device streams: events over the work launched in a region, which are no work themselves."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+from htagraph.naming import is_device_annotation
+
+__all__ = ["device_annotations", "narrowest"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_PAIRS = 1 << 22
+"""Pairs of intervals looked at together: 100 MB or so."""
+
+
+def device_annotations(graph: DependencyGraph, rank: int) -> pd.DataFrame:
+    """Return the user annotations on a rank's streams that lie beside its device work.
+
+    Annotations of steps that were not loaded lie before or behind it.
+
+    Returns:
+        ``name`` (str), ``lane`` (int64: the number of their stream's lane, -1 where nothing ran on it), ``start`` and
+        ``end`` (int64, ns on the rank's own clock), as in the file.
+    """
+    kinds = {"name": "str", "lane": "int64", "start": "int64", "end": "int64"}
+    trace, acts, mine = graph.traces.get(rank), graph.activities, graph.activities.of_rank(rank)
+    device = mine.start + np.flatnonzero(acts.on_device[mine])
+    if trace is None or not len(device):
+        return pd.DataFrame(columns=list(kinds)).astype(kinds)
+    events = trace.events
+    codes = [code for code, category in enumerate(trace.categories) if is_device_annotation(category)]
+    begin, over = acts.start[device].min(), acts.end[device].max()
+    rows = np.flatnonzero(np.isin(events.category, codes) & (events.start < over) & (events.end > begin))
+    lanes = {
+        (str(lane.device), str(lane.stream)): number for number, lane in enumerate(graph.lanes) if lane.rank == rank
+    }
+    lane_of = np.array([lanes.get((str(pid), str(tid)), -1) for pid, tid in trace.lanes] or [-1], np.int64)
+    return pd.DataFrame({
+        "name": np.array([*trace.names, ""], object)[events.name[rows]], "lane": lane_of[events.lane[rows]],
+        "start": events.start[rows], "end": events.end[rows],
+    }).astype(kinds)  # fmt: skip
+
+
+def narrowest(start: Array, end: Array, over_start: Array, over_end: Array) -> npt.NDArray[np.int64]:
+    """Return for each interval the shortest of others that overlaps it, of equals the last; -1 for none.
+
+    Intervals are half-open; an empty one is the moment at which it starts, an empty other overlaps nothing.
+
+    Example:
+        >>> import numpy as np
+        >>> narrowest(np.array([2, 9]), np.array([5, 9]), np.array([0, 4]), np.array([10, 8])).tolist()
+        [1, 0]
+    """
+    found = np.full(len(start), -1, np.int64)
+    end = np.maximum(end, start + 1)
+    order = np.argsort(start, kind="stable")
+    reach = np.maximum.accumulate(end[order])
+    wide = np.flatnonzero(over_end > over_start)
+    wide = wide[np.argsort((over_start - over_end)[wide], kind="stable")]  # the shortest last: it overwrites the others
+    low = np.searchsorted(reach, over_start[wide], side="right")
+    count = np.maximum(0, np.searchsorted(start[order], over_end[wide], side="left") - low)
+    behind = np.cumsum(count)
+    first = 0
+    while first < len(wide):
+        last = max(first + 1, int(np.searchsorted(behind, behind[first] - count[first] + _PAIRS, side="right")))
+        some = count[first:last]
+        shift = low[first:last] - (np.cumsum(some) - some)
+        where = order[np.arange(some.sum()) + np.repeat(shift, some)]
+        which = np.repeat(wide[first:last], some)
+        meets = end[where] > over_start[which]
+        found[where[meets]] = which[meets]
+        first = last
+    return found

@@ -1,0 +1,122 @@
+"""Arguments that the columns leave in the files: read again in bulk, for many activities at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.errors import SelectionError
+from htagraph.events import canonical_category
+from htagraph.graph import DependencyGraph
+from htagraph.issues import IssueLog
+from htagraph.reading.source import iter_bytes
+from htagraph.reading.split import split
+
+__all__ = ["arguments", "event_arguments"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_Label = int | float | str | None
+
+
+def arguments(graph: DependencyGraph, names: Sequence[str], activities: npt.ArrayLike | None = None) -> pd.DataFrame:
+    """Return arguments of activities as their files have them; each file is read again, once.
+
+    For one activity with all its arguments there is `DependencyGraph.event`.
+
+    Args:
+        graph: the job.
+        names: the arguments' keys in the file, such as ``"Input Dims"``.
+        activities: numbers of activities; all activities of the graph if not given.
+
+    Returns:
+        One row per activity asked for, in that order, indexed by its number (``activity``, int64), with one column
+        (object) per name: numbers, texts and lists as the file has them, None where an activity lacks the argument
+        or no file recorded it.
+
+    Raises:
+        SelectionError: there is no such activity.
+        TraceError: a file is gone or was changed since it was loaded.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> kernels = graph.select(kind="kernel", rank=0).activities
+        >>> bool(hg.arguments(graph, ["grid", "block"], kernels)["grid"].notna().all())
+        True
+    """
+    acts = graph.activities
+    chosen = np.arange(len(acts)) if activities is None else np.asarray(activities, np.int64)
+    if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(acts):
+        msg = f"activities {chosen.min()} to {chosen.max()}: this graph has activities 0 to {len(acts) - 1}"
+        raise SelectionError(msg)
+    columns = {name: np.full(len(chosen), None, object) for name in names}
+    rank, event = acts.rank[chosen], acts.event[chosen]
+    for number in np.unique(rank[event >= 0]).tolist() if names else ():
+        trace = graph.traces.get(number)
+        if trace is not None:
+            rows = np.flatnonzero((rank == number) & (event >= 0))
+            _fill(columns, trace.unchanged_path(), rows, event[rows])
+    return pd.DataFrame(columns, index=pd.Index(chosen, dtype="int64", name="activity"), dtype=object)
+
+
+def event_arguments(path: Path, category: str) -> pd.DataFrame:
+    """Return every argument of a file's events of one category, activities or not.
+
+    Args:
+        path: a Kineto trace.
+        category: the category, as `Trace.categories` has it.
+
+    Returns:
+        One row per event, indexed by its position in the file's events (``event``, int64), one column (object) per
+        argument that any of them has, in the order of appearance; NaN or None where an event lacks it.
+    """
+    raw = msgspec.defstruct("CategoryEvent", [*_ENVELOPE, ("args", msgspec.Raw, msgspec.Raw(b"{}"))], gc=False)
+    decode = msgspec.json.Decoder(dict[str, Any]).decode
+    where: list[int] = []
+    found: list[dict[str, Any]] = []
+    known: dict[_Label, bool] = {}
+    for position, events in _blocks(path, msgspec.json.Decoder(list[raw]).decode):  # type: ignore[valid-type]
+        for label in {event.cat for event in events}.difference(known):
+            known[label] = canonical_category(str(label)) == category
+        for number, event in enumerate(events, position):
+            if known[event.cat]:
+                where.append(number)
+                found.append(decode(event.args))
+    return pd.DataFrame(found, index=pd.Index(where, dtype="int64", name="event"), dtype=object)
+
+
+_ENVELOPE: list[Any] = [
+    ("ph", str, ""), ("name", Any, ""), ("cat", _Label, None), ("pid", _Label, ""), ("tid", _Label, ""),
+]  # fmt: skip
+"""What bulk decoding checks of an event: what it refuses must be refused here, so that both number events alike."""
+
+
+def _fill(columns: dict[str, Array], path: Path, rows: Array, event: Array) -> None:
+    """Put the arguments of the events at some positions of a file into rows of the columns."""
+    order = np.argsort(event, kind="stable")
+    rows, event = rows[order], event[order]
+    fields = {name: f"argument_{i}" for i, name in enumerate(columns)}
+    decode = msgspec.json.Decoder(list[_event_struct(fields)]).decode  # type: ignore[misc]
+    for position, events in _blocks(path, decode):
+        mine = slice(*np.searchsorted(event, (position, position + len(events))))
+        args = [events[i].args for i in (event[mine] - position).tolist()]
+        for name, field in fields.items():
+            columns[name][rows[mine]] = np.fromiter(map(attrgetter(field), args), object, len(args))
+
+
+def _event_struct(fields: dict[str, str]) -> type[msgspec.Struct]:
+    keys = {field: name for name, field in fields.items()}
+    args = msgspec.defstruct("SomeArgs", [(field, Any, None) for field in keys], rename=keys, gc=False, frozen=True)
+    return msgspec.defstruct("EventWithSomeArgs", [*_ENVELOPE, ("args", args, args())], gc=False)
+
+
+def _blocks(path: Path, decode: Callable[[bytes], list[Any]]) -> Iterator[tuple[int, list[Any]]]:
+    log = IssueLog(str(path))  # what is wrong with the file was said when it was loaded
+    return split(iter_bytes(path, log), decode, {}, log)

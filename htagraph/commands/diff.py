@@ -1,0 +1,223 @@
+"""``htagraph diff``: why the steps of one job take longer than those of another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from htagraph.commands.options import Form, Format, Output, Ranks, Top, chosen, read, show
+from htagraph.commands.words import command_line, time_text
+from htagraph.paths import CATEGORIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.differences import Diff
+    from htagraph.report import Report
+
+__all__ = ["FAILED", "Limit", "diff", "limit", "report"]
+
+FAILED = 3
+"""Exit code where a limit of ``--fail-on`` is exceeded."""
+_LIMIT = re.compile(r"(?P<what>\w+)\s*>\s*\+?(?P<number>\d+(\.\d+)?)\s*(?P<unit>%|us|µs|ms|s)")
+_US = {"us": 1.0, "µs": 1.0, "ms": 1_000.0, "s": 1_000_000.0}
+_STEP_TIME = "step_time"
+
+
+class By(str, Enum):
+    """What is one row of the table of names."""
+
+    NAME = "name"
+    SHORT = "short"
+    PATH = "path"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """By how much something may be longer after than before."""
+
+    text: str
+    what: str
+    """``step_time``, or a category of the critical path."""
+    us: float | None
+    percent: float | None
+    """Of its own time before."""
+
+    def broken(self, before_us: float, after_us: float) -> bool:
+        """Return whether a time grew beyond the limit."""
+        if self.us is not None:
+            return after_us - before_us > self.us
+        return after_us > before_us * (1 + (self.percent or 0.0) / 100)
+
+
+def diff(  # noqa: PLR0913 - one argument per option
+    before: Annotated[str, typer.Argument(help="A folder, a file or a glob.", show_default=False)],
+    after: Annotated[str, typer.Argument(help="The same of the job to compare.", show_default=False)],
+    *,
+    steps_before: Annotated[
+        str | None, typer.Option("--steps-before", "--steps", help="From the first to the last of these ProfilerSteps.")
+    ] = None,
+    steps_after: Annotated[
+        str | None, typer.Option("--steps-after", help="The same of the job after; those of the one before by default.")
+    ] = None,
+    ranks: Ranks = None,
+    by: Annotated[By, typer.Option("--by", help="How the table of all names goes by name.")] = By.SHORT,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="WHAT>+LIMIT",
+            help=f"Leave with exit code {FAILED} if this grew by more: step_time, or a category of the critical path "
+            f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'communication>+2ms'. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    top: Top = 10,
+    form: Form = Format.TABLE,
+    output: Output = None,
+) -> None:
+    """Why do the steps of one job take longer than those of another?
+
+    Example: htagraph diff before/ after/ --fail-on 'step_time>+5%'
+    """
+    limits = [limit(text) for text in fail_on or []]
+    numbers, later = chosen(steps_before, "--steps-before"), chosen(steps_after, "--steps-after")
+    some = chosen(ranks, "--ranks")
+    graphs = [read([path], None, None) for path in (before, after)]
+    from htagraph.differences import compare
+    from htagraph.differences import diff as difference_of
+
+    found = difference_of(graphs[0], graphs[1], steps=numbers, steps_after=later, ranks=some)
+    names = compare(
+        graphs[0], graphs[1], by=_BY[by], steps=numbers, steps_after=later, ranks=some
+    )  # fmt: skip
+    made = report(found, names, (before, after), limits=limits, top=top)
+    show(made, form, output)
+    if made.figures["exceeded"]:
+        raise typer.Exit(FAILED)
+
+
+_BY: dict[By, Literal["name", "short_name", "path"]] = {
+    By.NAME: "name",
+    By.SHORT: "short_name",
+    By.PATH: "path",
+}
+
+
+def limit(text: str) -> Limit:
+    """Return the limit that a text such as ``step_time>+5%`` sets.
+
+    Raises:
+        typer.BadParameter: it is no limit, or of nothing that is known.
+
+    Example:
+        >>> limit("step_time>+5%").percent, limit("communication > 2ms").us
+        (5.0, 2000.0)
+    """
+    found = _LIMIT.fullmatch(text.strip())
+    if not found or found["what"] not in (_STEP_TIME, *CATEGORIES):
+        msg = f"{text!r}: write 'step_time>+5%' or 'CATEGORY>+2ms', a category being one of {', '.join(CATEGORIES)}"
+        raise typer.BadParameter(msg, param_hint="--fail-on")
+    number, unit = float(found["number"]), found["unit"]
+    is_share = unit == "%"
+    return Limit(text, found["what"], None if is_share else number * _US[unit], number if is_share else None)
+
+
+def report(
+    found: Diff, names: pd.DataFrame, inputs: Sequence[str], *, limits: Sequence[Limit] = (), top: int = 10
+) -> Report:
+    """Return the report on a difference; `inputs` are the two jobs as they were named."""
+    import pandas as pd
+
+    from htagraph.report import Report, inputs_of, issues_of
+
+    graphs = [part.graph for part in found.parts]
+    sides = list(zip(("before", "after"), graphs, strict=True))
+    whole = found.summary()
+    exceeded = [each for each in limits if each.broken(*_times(found, whole, each.what))]
+    tables = {
+        "contributions": found.to_frame().head(top),
+        "work": found.causes(top),
+        "summary": whole.groupby("group", sort=False).head(top).reset_index(drop=True),
+        "names": names.head(top),
+        "added": found.added.head(top),
+        "removed": found.removed.head(top),
+        "renamed": found.renamed.head(top),
+        "paired_steps": found.step_times(),
+    }
+    figures = {
+        "before_us": found.before_us, "after_us": found.after_us, "change_us": found.change_us,
+        "change_percent": found.change_percent, "unit": found.unit, "exceeded": [each.text for each in exceeded],
+    }  # fmt: skip
+    sentences = [*_exceeded(found, whole, exceeded), *found.sentences(), *_next(found, inputs)]
+    inputs_table, issues = (
+        pd.concat([table(graph).assign(job=side) for side, graph in sides], ignore_index=True)
+        for table in (inputs_of, issues_of)
+    )
+    return Report("diff", inputs_table, issues, found.after.makespan_ns / 1000, tables, sentences, figures,
+                  _brief(tables))  # fmt: skip
+
+
+def _brief(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Return what a reader wants to see."""
+    table = tables["contributions"]
+    columns = ["path", "category", "before_us", "after_us", "change_us", "before_count", "after_count"]
+    shares = tables["summary"]
+    shown = {"work": tables["work"], "contributions": table.loc[table["change_us"] != 0, columns]}
+    for group in ("category", "operator"):
+        mine = shares[(shares["group"] == group) & (shares["change_us"] != 0)]
+        shown[f"change_{group}"] = mine.drop(columns="group").rename(columns={"key": group})
+    names = tables["names"][[
+        "name", "before_per_step_count", "after_per_step_count", "before_per_step_us", "after_per_step_us",
+        "change_per_step_us", "change",
+    ]]  # fmt: skip
+    shown["names"] = names[(names["change_per_step_us"] != 0) | (names["change"] != "same")]
+    columns = ["path", "count_per_step", "total_us", "critical_us"]
+    return (
+        shown | {name: tables[name][columns] for name in ("added", "removed")} | {"renamed": _short(tables["renamed"])}
+    )
+
+
+def _short(renamed: pd.DataFrame) -> pd.DataFrame:
+    """Return both names as short as they can be told apart."""
+    from htagraph.naming import short_name
+
+    pairs = [(short_name(old), short_name(new)) for old, new in zip(renamed["before"], renamed["after"], strict=True)]
+    told = [new if new != old else "the same with other template arguments or parameters" for old, new in pairs]
+    return renamed.assign(before=[old for old, _ in pairs], after=told)[["before", "after"]]
+
+
+def _times(found: Diff, whole: pd.DataFrame, what: str) -> tuple[float, float]:
+    """Return the time of what a limit is about, before and after, µs per step."""
+    if what == _STEP_TIME:
+        return found.before_us, found.after_us
+    mine = whole[(whole["group"] == "category") & (whole["key"] == what)]
+    return float(mine["before_us"].sum()), float(mine["after_us"].sum())
+
+
+def _exceeded(found: Diff, whole: pd.DataFrame, exceeded: Sequence[Limit]) -> list[str]:
+    said = []
+    for each in exceeded:
+        before, after = _times(found, whole, each.what)
+        said.append(f"Too long: {each.what} is {time_text(after)} instead of {time_text(before)}, beyond {each.text}.")
+    return said
+
+
+def _next(found: Diff, inputs: Sequence[str]) -> list[str]:
+    """Say what to look at next."""
+    if not found.after.makespan_ns:
+        return []
+    path = ["--steps", _steps(found)] if found.parts[1].steps else []
+    return [f"What the slower step waits for, segment by segment: {command_line('critical-path', [inputs[1]], *path)}"
+            if found.change_us > 0 else
+            f"What holds it up now: {command_line('critical-path', [inputs[1]], *path)}"]  # fmt: skip
+
+
+def _steps(found: Diff) -> str:
+    steps = found.parts[1].steps or (0,)
+    return str(steps[0]) if len(steps) == 1 else f"{steps[0]}-{steps[-1]}"

@@ -1,0 +1,163 @@
+"""``htagraph kernels``: device time by kernel, operator, input shape, module, annotation or rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.commands.words import command_line, glob_of, time_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.graph import DependencyGraph
+    from htagraph.report import Report
+
+__all__ = ["By", "kernels", "over_ranks", "report"]
+
+_UNEVEN = 1.1
+_OUTSIDE = "outside all of them"
+
+
+class By(str, Enum):
+    """What device time is summed up by."""
+
+    NAME = "name"
+    RANK = "rank"
+    OPERATOR = "operator"
+    SHAPE = "shape"
+    MODULE = "module"
+    ANNOTATION = "annotation"
+
+
+def kernels(  # noqa: PLR0913 - one argument per option
+    paths: Paths,
+    *,
+    by: Annotated[
+        By, typer.Option("--by", help="Sum up by kernel, by kernel and rank, or by what launched the kernels.")
+    ] = By.NAME,
+    ranks: Ranks = None,
+    steps: Steps = None,
+    top: Top = 20,
+    form: Form = Format.TABLE,
+    output: Output = None,
+) -> None:
+    """Where device time goes: by kernel, across ranks, or by the operator, shape, module or annotation behind it."""
+    graph = read(paths, ranks, steps)
+    show(report(graph, given(paths, ranks, steps), by=by, top=top), form, output)
+
+
+def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, top: int = 20) -> Report:
+    """Return the report on a job's device time; `inputs` are the words that choose what is read."""
+    from htagraph.naming import short_name
+    from htagraph.report import report_on
+
+    table = _table(graph, by)
+    if by == By.RANK:
+        found, sentences = _most(table, top), _uneven(graph, table, inputs)
+        brief = found.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
+    else:
+        brief = found = over_ranks(table).head(top)
+        sentences = _sentences(found, by, inputs)
+    brief = brief.assign(name=brief["name"].map(short_name).replace("", _OUTSIDE))
+    tables = {"device_time": found} | ({} if by == By.RANK else {"device_time_by_rank": table})
+    return report_on(graph, "kernels", tables, sentences, figures={"by": by.value}, brief={"device_time": brief})
+
+
+def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a breakdown by rank summed over ranks, most device time first.
+
+    Returns:
+        The columns that name a row, ``ranks`` (int64: how many have it), the counts and times summed, of kernels also
+        ``mean_us``, ``min_us``, ``max_us``, and ``share_percent`` (of the device time of all ranks).
+    """
+    times = [column for column in table.columns if column.endswith(("count", "total_us", "device_us"))]
+    times += [column for column in ("host_us", "host_self_us") if column in table]
+    sums = [column for column in table.columns if column in times]
+    keys = [column for column in ("kind", "name", "input_dims") if column in table]
+    ends = {each: (each, each[:3]) for each in ("min_us", "max_us") if each in table}
+    found = table.groupby(keys, as_index=False, sort=False).agg(
+        ranks=("rank", "nunique"), **{column: (column, "sum") for column in sums}, **ends
+    )
+    order = ["device_us", "host_self_us"] if "device_us" in table else ["total_us"]
+    if order == ["total_us"]:
+        found.insert(len(keys) + 3, "mean_us", found["total_us"] / found["count"])
+    found["share_percent"] = 100 * found[order[0]] / (found[order[0]].sum() or float("nan"))
+    return found.sort_values(order, ascending=False, kind="stable", ignore_index=True)
+
+
+def _table(graph: DependencyGraph, by: By) -> pd.DataFrame:
+    from htagraph import analyses
+
+    if by == By.NAME:
+        return analyses.kernel_breakdown(graph)
+    if by == By.RANK:
+        return analyses.kernel_distribution(graph)
+    if by == By.MODULE:
+        return analyses.module_breakdown(graph)
+    if by == By.ANNOTATION:
+        return _of_annotations(analyses.annotated_kernels(graph))
+    return analyses.operator_breakdown(graph, by_shape=by == By.SHAPE)
+
+
+def _of_annotations(work: pd.DataFrame) -> pd.DataFrame:
+    found = work.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
+        count=("duration_us", "size"), total_us=("duration_us", "sum"), min_us=("duration_us", "min"),
+        max_us=("duration_us", "max"),
+    )  # fmt: skip
+    return found.rename(columns={"annotation": "name"})
+
+
+def _most(table: pd.DataFrame, top: int) -> pd.DataFrame:
+    """Return the rows of the kernels with most time, of all ranks."""
+    names = table[["kind", "name"]].drop_duplicates().head(top)
+    return names.merge(table, on=["kind", "name"])
+
+
+def _uneven(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+    from htagraph.naming import short_name
+
+    work = table[table["kind"] != "communication"]
+    slow = work.groupby("rank")["excess_us"].sum().sort_values(ascending=False)
+    worst = work[work["rank"] == slow.index[0]].sort_values("excess_us", ascending=False) if len(slow) else work
+    if len(graph.ranks) < 2 or not len(worst) or not worst["relative"].iloc[0] >= _UNEVEN:
+        return ["No rank is slower than the others in its kernels (communication aside)."]
+    row = worst.iloc[0]
+    return [
+        f"Rank {row['rank']} is the slowest in its kernels: {time_text(float(slow.iloc[0]))} more than the median of "
+        f"the ranks, most in {short_name(row['name'])} ({row['relative']:.2f} times the median).",
+        f"Whether the others wait for it: {command_line('stragglers', inputs)}",
+    ]
+
+
+def _sentences(found: pd.DataFrame, by: By, inputs: Sequence[str]) -> list[str]:
+    from htagraph.naming import short_name
+
+    spent = "device_us" if "device_us" in found else "total_us"
+    if not len(found) or not found[spent].any():
+        return ["There is no device work to sum up."]
+    row = found.iloc[0]
+    what = short_name(row["name"]) or f"work {_OUTSIDE}"
+    said = (
+        f"Most device time goes to {what}: {time_text(float(row[spent]))} over all ranks, {row['share_percent']:.0f} %."
+    )
+    return [said, *_hints(found, by, inputs)]
+
+
+def _hints(found: pd.DataFrame, by: By, inputs: Sequence[str]) -> list[str]:
+    from htagraph.naming import short_name
+
+    if by == By.NAME:
+        half = f"name={glob_of(short_name(found['name'].iloc[0]))}:0.5"
+        return [f"What half of that would give: {command_line('what-if', inputs, '--scale', half)}"]
+    if by == By.OPERATOR:
+        return [f"By input shapes: {command_line('kernels', inputs, '--by', 'shape')}"]
+    if by == By.SHAPE and not (found["input_dims"] != "").any():
+        return ["The traces have no input shapes: record them with record_shapes=True."]
+    if by == By.MODULE and not (found["kind"] == "module").any():
+        return ["The traces have no frames of modules, annotations stand for them: record them with with_stack=True."]
+    return []

@@ -1,0 +1,103 @@
+"""``htagraph launches``: what launching work costs, and which operators, graphs and compiled regions do it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.commands.words import command_line, plural, time_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.graph import DependencyGraph
+    from htagraph.report import Report
+
+__all__ = ["launches", "report"]
+
+_MANY = 0.2
+_FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
+
+
+def launches(
+    paths: Paths,
+    ranks: Ranks = None,
+    steps: Steps = None,
+    top: Top = 10,
+    form: Form = Format.TABLE,
+    output: Output = None,
+) -> None:
+    """What launch calls cost, how long work waits for them, and which operators and graphs launch what."""
+    graph = read(paths, ranks, steps)
+    show(report(graph, given(paths, ranks, steps), top=top), form, output)
+
+
+def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
+    """Return the report on a graph's launches; `inputs` are the words that choose what is read."""
+    from htagraph.analyses.compiled_regions import compiled_regions
+    from htagraph.analyses.graph_launches import graph_launches
+    from htagraph.analyses.launch_stats import launch_stats
+    from htagraph.analyses.operator_kernels import operator_kernels
+    from htagraph.analyses.phases import phases
+    from htagraph.report import report_on
+
+    stats = launch_stats(graph)
+    operators = operator_kernels(graph).sort_values("device_us", ascending=False, kind="stable", ignore_index=True)
+    tables = {
+        "calls": by_call(stats), "operators": operators, "graph_launches": graph_launches(graph),
+        "compiled_regions": compiled_regions(graph), "phases": phases(graph),
+    }  # fmt: skip
+    brief = {name: table.head(top).drop(columns=_FOR_PROGRAMS, errors="ignore") for name, table in tables.items()}
+    brief = {name: table for name, table in brief.items() if len(table)}
+    return report_on(graph, "launches", tables, _sentences(stats, tables, inputs), brief=brief)
+
+
+def by_call(stats: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per rank and launching call of the result of `htagraph.launch_stats`, most time first.
+
+    Returns:
+        ``rank`` (int64), ``name`` (str), ``calls``, ``works`` (int64), ``total_us``, ``mean_us``, ``max_us`` (float64:
+        the calls' durations), ``excessive`` (int64: calls longer than the cutoff), ``median_delay_us`` (float64: from
+        the call's end to the work), ``short_percent`` (float64: calls that took longer than their works).
+    """
+    each = stats.groupby(["rank", "launch"], as_index=False).agg(
+        name=("launch_name", "first"), works=("work", "size"), took=("launch_us", "first"), short=("short", "first"),
+        excessive=("excessive_runtime", "first"), delay=("delay_us", "min"),
+    )  # fmt: skip
+    table = each.groupby(["rank", "name"], as_index=False).agg(
+        calls=("launch", "size"), works=("works", "sum"), total_us=("took", "sum"), mean_us=("took", "mean"),
+        max_us=("took", "max"), excessive=("excessive", "sum"), median_delay_us=("delay", "median"),
+        short_percent=("short", "mean"),
+    )  # fmt: skip
+    table["short_percent"] = 100 * table["short_percent"].astype(np.float64)
+    return table.sort_values(["rank", "total_us"], ascending=[True, False], kind="stable", ignore_index=True)
+
+
+def _sentences(stats: pd.DataFrame, tables: dict[str, pd.DataFrame], inputs: Sequence[str]) -> list[str]:
+    if not len(stats):
+        return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
+    calls = stats.drop_duplicates("launch")
+    took = time_text(calls["launch_us"].sum())
+    out = [f"{plural(len(calls), 'call')} launched {plural(len(stats), 'work')} in {took} of host time."]
+    short = float(calls["short"].mean())
+    if short >= _MANY:
+        out.append(
+            f"{100 * short:.0f} % of the calls took longer than what they launched. What fewer launches would save: "
+            + command_line("opportunities", inputs)
+        )
+    excessive = calls[calls["excessive_runtime"]]
+    if len(excessive):
+        slowest = excessive.loc[excessive["launch_us"].idxmax()]
+        out.append(
+            f"{plural(len(excessive), 'call')} took excessively long, {time_text(excessive['launch_us'].sum())} "
+            f"together, the longest {time_text(slowest['launch_us'])} ({slowest['launch_name']} on rank "
+            f"{slowest['rank']}). Whether a queue was full: " + command_line("counters", inputs)
+        )
+    graphs = tables["graph_launches"]
+    if graphs["span_us"].sum() > 0:
+        share = 100 * graphs["gap_us"].sum() / graphs["span_us"].sum()
+        out.append(f"The device waits {share:.1f} % of the time inside CUDA graphs ({len(graphs):,} launched).")
+    return out

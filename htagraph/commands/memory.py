@@ -1,0 +1,176 @@
+"""``htagraph memory``: how much memory was needed, when, and for what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, read, show
+from htagraph.commands.words import plural, time_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.graph import DependencyGraph
+    from htagraph.memory.snapshot import MemorySnapshot
+    from htagraph.report import Report
+
+__all__ = ["memory", "report", "report_on_snapshot", "report_on_timeline"]
+
+_GB, _MB = 1e9, 1e6
+_MUCH = 20.0  # percent held and not in use: worth a sentence
+_LEAK_SHARE = 0.01
+
+
+def memory(
+    paths: Paths,
+    *,
+    ranks: Ranks = None,
+    steps: Steps = None,
+    top: Top = 15,
+    form: Form = Format.TABLE,
+    output: Output = None,
+) -> None:
+    """How much memory was needed at most and whose it was.
+
+    PATHS are traces (recorded with profile_memory=True), or one memory timeline (export_memory_timeline) or memory
+    snapshot (torch.cuda.memory._dump_snapshot).
+    """
+    from htagraph.memory.files import kind_of
+
+    what = kind_of(paths[0])
+    if what != "trace":
+        if len(paths) > 1 or ranks or steps:
+            msg = f"{paths[0]} is a memory {what}: give it alone, without --ranks and --steps"
+            raise typer.BadParameter(msg, param_hint="PATHS")
+        show(_report_on_file(Path(paths[0]), what, top), form, output)
+        return
+    show(report(read(paths, ranks, steps), top=top), form, output)
+
+
+def _report_on_file(path: Path, what: str, top: int) -> Report:
+    if what == "timeline":
+        from htagraph.memory.categories import read_memory_timeline
+
+        return report_on_timeline(read_memory_timeline(path), path)
+    from htagraph.memory.snapshot import read_memory_snapshot
+
+    return report_on_snapshot(read_memory_snapshot(path), top=top)
+
+
+def report(graph: DependencyGraph, *, top: int = 15) -> Report:
+    """Return the report on the memory events of traces."""
+    from htagraph.analyses.memory_at_peak import memory_at_peak
+    from htagraph.analyses.memory_peaks import memory_peaks
+    from htagraph.report import report_on
+
+    peaks, whose = memory_peaks(graph), memory_at_peak(graph)
+    tables = {"memory_peaks": peaks, "memory_at_peak": whose.groupby(["rank", "device"], sort=False).head(top)}
+    brief = {
+        "memory_peaks": peaks.drop(columns=["activity"]),
+        "memory_at_peak": tables["memory_at_peak"].replace({"name": {"": "(before the recording)"}})
+        .drop(columns="known"),
+    }  # fmt: skip
+    return report_on(graph, "memory", tables, _on_peaks(peaks), brief=brief)
+
+
+def report_on_timeline(timeline: pd.DataFrame, path: Path) -> Report:
+    """Return the report on what `htagraph.read_memory_timeline` read."""
+    import pandas as pd
+
+    sizes = timeline.drop(columns=["time_ns", "time_us"])
+    names = [str(column).removesuffix("_bytes") for column in sizes.columns]
+    at = int(timeline["total_bytes"].to_numpy().argmax()) if len(timeline) else -1
+    table = pd.DataFrame(
+        {
+            "category": pd.array(names, dtype="str"),
+            "most_bytes": sizes.max().to_numpy(),
+            "at_peak_bytes": sizes.iloc[at].to_numpy() if at >= 0 else 0,
+            "first_bytes": sizes.iloc[0].to_numpy() if at >= 0 else 0,
+            "last_bytes": sizes.iloc[-1].to_numpy() if at >= 0 else 0,
+        }
+    )
+    said = ["The timeline is empty."]
+    if at >= 0:
+        row = table[table["category"] != "total"]
+        largest = row.iloc[int(row["at_peak_bytes"].to_numpy().argmax())]
+        when = time_text(float(timeline["time_us"].iloc[at]))
+        said = [
+            f"At most {_size(timeline['total_bytes'].iloc[at])} were in use, {when} after the start; "
+            f"{_size(largest['at_peak_bytes'])} of it {largest['category'].replace('_', ' ')}."
+        ]
+    window = float(timeline["time_us"].max()) if at >= 0 else 0.0
+    return _alone(path, window, {"memory_categories": table}, said)
+
+
+def report_on_snapshot(snapshot: MemorySnapshot, *, top: int = 15) -> Report:
+    """Return the report on a memory snapshot."""
+    devices = snapshot.to_frame()
+    tables = {
+        "memory_devices": devices,
+        "memory_at_peak": snapshot.at_peak().head(top),
+        "memory_now": snapshot.in_use().head(top),
+    }
+    known = {
+        name: table.assign(where=table["where"].where(table["stack"] >= 0, "(before the history began)"))
+        for name, table in tables.items()
+        if name != "memory_devices"
+    }
+    window = float(snapshot.events["time_us"].max()) if len(snapshot.events) else 0.0
+    said = [sentence for row in devices.to_dict("records") for sentence in _on_device(row)]
+    brief = {"memory_devices": devices} | {name: table.drop(columns="stack") for name, table in known.items()}
+    return _alone(snapshot.path, window, tables, said or ["The snapshot holds no memory."], brief)
+
+
+def _alone(
+    path: Path, window: float, tables: dict[str, pd.DataFrame], said: list[str],
+    brief: dict[str, pd.DataFrame] | None = None,
+) -> Report:  # fmt: skip
+    import pandas as pd
+
+    from htagraph.report import Report
+
+    inputs = pd.DataFrame({"rank": [-1], "file": [str(path)]})
+    issues = pd.DataFrame(columns=["rank", "file", "what", "detail", "count"])
+    return Report("memory", inputs, issues, window, tables, said, brief=brief)
+
+
+def _on_peaks(peaks: pd.DataFrame) -> list[str]:
+    if not len(peaks):
+        return ["No memory event was recorded: profile with profile_memory=True."]
+    device = peaks[peaks["device"] != "cpu"]
+    said = []
+    for row in (device if len(device) else peaks).to_dict("records"):
+        where = f", in {row['name']}" if row["name"] else ""
+        held = ""
+        idle = 100 * (1 - row["peak_bytes"] / row["reserved_bytes"]) if row["reserved_bytes"] else 0.0
+        if idle >= _MUCH:
+            held = f"; the allocator held {_size(row['reserved_bytes'])} then, {idle:.0f} % of it idle"
+        said.append(
+            f"Rank {row['rank']} used at most {_size(row['peak_bytes'])} of {row['device']}, "
+            f"{time_text(row['peak_us'])} after the start{where}{held}."
+        )
+        grown = row["last_bytes"] - row["first_bytes"]
+        if grown > _LEAK_SHARE * row["peak_bytes"]:
+            said.append(f"{_size(grown)} more are in use at the end than before the first event.")
+    return said
+
+
+def _on_device(row: dict[Any, Any]) -> list[str]:
+    said = [
+        f"Device {row['device']} holds {_size(row['reserved_bytes'])} in {plural(row['segments'], 'segment')}; "
+        f"{_size(row['allocated_bytes'])} are in use, and {_size(row['peak_bytes'])} were at most."
+    ]
+    idle = 100 * row["inactive_bytes"] / row["reserved_bytes"] if row["reserved_bytes"] else 0.0
+    if idle >= _MUCH:
+        said.append(
+            f"{_size(row['inactive_bytes'])} ({idle:.0f} %) are held and not in use, the largest free block has "
+            f"{_size(row['largest_free_bytes'])}."
+        )
+    return said
+
+
+def _size(count: float) -> str:
+    return f"{count / _GB:.2f} GB" if count >= _GB else f"{count / _MB:.1f} MB"

@@ -1,0 +1,71 @@
+"""Which kernel launch each range of CUPTI's counters belongs to, and the operators around that launch."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.arguments import event_arguments
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.naming import COUNTER_RANGE, is_kernel_launch
+
+__all__ = ["counter_ranges", "operators_around"]
+
+
+def counter_ranges(graph: DependencyGraph, rank: int) -> pd.DataFrame:
+    """Return a rank's counter ranges in the order of time, each with the launch of its kernel.
+
+    Under CUPTI's range profiler kernels run one after the other, so the n-th range is that of the n-th launch. Where
+    there are not as many launches as ranges, no range has a launch.
+
+    Args:
+        graph: the job.
+        rank: one of its ranks.
+
+    Returns:
+        ``range`` (int64: position in the file's events), ``kernel`` (str), ``launch`` (int64: activity, -1 for none),
+        then one column (object) per counter.
+    """
+    trace = graph.traces.get(rank)
+    table = pd.DataFrame({"range": pd.Series(dtype="int64"), "kernel": pd.Series(dtype="str"), "launch": ()})
+    codes = [] if trace is None else [i for i, word in enumerate(trace.categories) if word == COUNTER_RANGE]
+    if trace is None or not np.isin(trace.events.category, codes).any():
+        return table.astype({"launch": "int64"})
+    events = trace.events.take(np.isin(trace.events.category, codes))
+    order = np.argsort(events.start, kind="stable")
+    launches = _launches(graph, rank)
+    launch = launches if len(launches) == len(events) else np.full(len(events), -1, np.int64)
+    counters = event_arguments(trace.unchanged_path(), COUNTER_RANGE).reindex(events.index[order])
+    kernel = pd.Series([trace.names[name] for name in events.name[order]], dtype="str")
+    table = pd.DataFrame({"range": events.index[order].astype(np.int64), "kernel": kernel, "launch": launch})
+    return pd.concat([table, counters.reset_index(drop=True)], axis=1)
+
+
+def operators_around(graph: DependencyGraph, activities: npt.ArrayLike) -> list[list[int]]:
+    """Return the operators around each activity, the outermost first; none for -1."""
+    acts = graph.activities
+    found: list[list[int]] = []
+    known: dict[int, list[int]] = {-1: []}
+    for activity in np.asarray(activities, np.int64).tolist():
+        way = []
+        while activity not in known:
+            way.append(activity)
+            activity = int(acts.parent[activity])
+        for below in reversed(way):
+            known[below] = known[activity] + ([below] if acts.kind[below] == ActivityKind.OP else [])
+            activity = below
+        found.append(known[activity])
+    return found
+
+
+def _launches(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
+    """Return the launches of kernels in the order of time, without the driver's calls inside those of the runtime."""
+    acts = graph.activities
+    of_kernel = np.fromiter(map(is_kernel_launch, graph.names), np.bool_, len(graph.names))
+    wanted = of_kernel[acts.name] & (acts.kind == ActivityKind.LAUNCH)
+    mine = np.arange(len(acts))[acts.of_rank(rank)]
+    parent = acts.parent[mine]
+    mine = mine[wanted[mine] & ~((parent >= 0) & wanted[parent])]
+    return mine[np.argsort(acts.start[mine], kind="stable")]

@@ -1,0 +1,247 @@
+"""Two jobs in one tree of call paths: which activity of one is which of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.naming import is_module_frame, short_name, stable_name
+
+__all__ = ["Alignment", "align"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_REGIONS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
+_OPTIONAL = (ActivityKind.ANNOTATION, ActivityKind.PYTHON)
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """One tree of call paths for two jobs.
+
+    A call path is the chain of names around an activity: annotations, operators and modules, of device work those
+    around its launch. Steps, ranks and threads are not part of it: what is called alike there is one path. A place is
+    a path whose members are told apart by their order among equal siblings.
+    """
+
+    graphs: tuple[DependencyGraph, DependencyGraph]
+    path: tuple[Array, Array]
+    """The path of each activity of (before, after)."""
+    place: tuple[Array, Array]
+    """The place of each activity of (before, after)."""
+    parent: Array
+    """The path around each path; -1 at the top."""
+    example: Array
+    """An activity of each path: i of the job before, or -1 - i of the job after where only that has the path."""
+    renamed: dict[int, str]
+    """Paths of device work whose name differs in the job after, and that name."""
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The name of each path's last element; of device work the whole one, as the job before has it if it does."""
+        names = [graph.names[graph.activities.name[activity]] for graph, activity in self._examples()]
+        pairs = zip(names, self.on_device.tolist(), strict=True)
+        return [name if on_device else stable_name(name) for name, on_device in pairs]
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """The `ActivityKind` of each path."""
+        return [ActivityKind(graph.activities.kind[activity]).label for graph, activity in self._examples()]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Each path in words: names from the outermost inwards, of device work without signatures."""
+        made: list[str] = []
+        for name, on_device, parent in zip(self.names, self.on_device.tolist(), self.parent.tolist(), strict=True):
+            word = short_name(name) if on_device else name
+            made.append(f"{made[parent]} > {word}" if parent >= 0 else word)  # parents are numbered first
+        return made
+
+    @cached_property
+    def on_device(self) -> Array:
+        """Which paths are device work."""
+        return np.array([ActivityKind[kind.upper()].on_device for kind in self.kinds], np.bool_)
+
+    def _examples(self) -> list[tuple[DependencyGraph, int]]:
+        before, after = self.graphs
+        return [(before, i) if i >= 0 else (after, -1 - i) for i in self.example.tolist()]
+
+
+def align(before: DependencyGraph, after: DependencyGraph) -> Alignment:
+    """Return both jobs' activities in one tree of call paths.
+
+    Annotations and module frames that only one of the jobs has are no level of the tree, so that adding one moves
+    nothing, nor are frames of Python functions, whose names hold line numbers. Device work under the same path whose
+    name only one job has is paired, in the order of its first launch: it was renamed.
+
+    Args:
+        before: a job.
+        after: another.
+    """
+    rows = _Rows.of(before, after)
+    label = rows.label
+    path, place, parent = _numbered(rows, label)
+    renamed = _renamed(rows, path, parent)
+    if renamed:
+        changed = label.copy()
+        new = np.arange(len(parent))
+        new[[after for after, _ in renamed]] = [before for _, before in renamed]
+        first = _first(path, len(parent))
+        changed[rows.split :] = label[first[new[path[rows.split :]]]]
+        path, place, parent = _numbered(rows, changed)
+    first = _first(path, len(parent))
+    names = {}
+    if renamed:
+        was = np.flatnonzero(changed != label)
+        which, at = np.unique(path[was], return_index=True)
+        names = dict(zip(which.tolist(), (rows.names[i] for i in label[was[at]] >> 1), strict=True))
+    cut = rows.split
+    return Alignment(
+        (before, after), (path[:cut], path[cut:]), (place[:cut], place[cut:]), parent,
+        np.where(first < cut, first, cut - 1 - first), names,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The activities of both jobs, one job after the other."""
+
+    split: int
+    """How many the first job has."""
+    above: Array
+    """The next activity around each that is a level of the tree; -1 for none."""
+    label: Array
+    """A number for name and side (host or device)."""
+    names: list[str]
+    kind: Array
+    owner: Array
+    """Whose siblings are counted together: those under one activity, at the top of one step of one rank."""
+    begin: Array
+    """When it was called, ns: device work when its launch was."""
+    start: Array
+
+    @staticmethod
+    def of(before: DependencyGraph, after: DependencyGraph) -> _Rows:
+        codes: dict[str, int] = {}
+        tables = [np.array([codes.setdefault(stable_name(name), len(codes)) for name in g.names], np.int64)
+                  for g in (before, after)]  # fmt: skip
+        names = list(codes)
+        acts = (before.activities, after.activities)
+        split = len(acts[0])
+        kind = np.concatenate([each.kind for each in acts])
+        code = np.concatenate([table[each.name] for table, each in zip(tables, acts, strict=True)])
+        device = np.concatenate([each.on_device for each in acts])
+        parent, cause = (
+            np.concatenate([column[0], np.where(column[1] >= 0, column[1].astype(np.int64) + split, -1)])
+            for column in ([each.parent for each in acts], [each.cause for each in acts])
+        )
+        up = np.where(device, cause, parent)
+        above = _nearest(up, _levels(kind, code, names, split))
+        step = np.concatenate([each.step.astype(np.int64) for each in acts])
+        rank = np.concatenate([each.rank.astype(np.int64) for each in acts])
+        job = np.arange(len(kind)) >= split
+        top = (step + 1) * 2 * (rank.max(initial=0) + 2) + 2 * (rank + 1) + job
+        start = np.concatenate([each.start for each in acts])
+        begin = np.where(device & (cause >= 0), start[cause], start)
+        return _Rows(
+            split, above, 2 * code + device, names, kind, np.where(above >= 0, above, -1 - top), begin, start
+        )  # fmt: skip
+
+
+def _levels(kind: Array, code: Array, names: Sequence[str], split: int) -> npt.NDArray[np.bool_]:
+    """Return which activities are levels of the tree for what lies in them."""
+    module = np.fromiter((is_module_frame(name) for name in names), np.bool_, len(names))
+    maybe = np.isin(kind, _OPTIONAL) & ((kind == ActivityKind.ANNOTATION) | module[code])
+    count = len(names)
+    both = np.ones(count, np.bool_)
+    for part in (slice(None, split), slice(split, None)):
+        both &= np.bincount(code[part][maybe[part]], minlength=count) > 0
+    return np.isin(kind, _REGIONS) | (maybe & both[code])
+
+
+def _nearest(up: Array, wanted: Array) -> Array:
+    """Return the first wanted activity above each; -1 for none."""
+    found = up.copy()
+    asking = np.flatnonzero(found >= 0)
+    while len(asking):  # each round one level up
+        asking = asking[~wanted[found[asking]]]
+        found[asking] = up[found[asking]]
+        asking = asking[found[asking] >= 0]
+    return found
+
+
+def _numbered(rows: _Rows, label: Array) -> tuple[Array, Array, Array]:
+    """Return (path of each row, place of each row, parent of each path); levels are numbered from the top."""
+    size = len(label)
+    path, place, parents = np.full(size, -1, np.int64), np.full(size, -1, np.int64), [np.zeros(0, np.int64)]
+    nth = _occurrence(rows, label)
+    width, most = int(label.max(initial=0)) + 1, int(nth.max(initial=0)) + 1
+    paths = places = 0
+    for level in _by_depth(rows.above):
+        around = rows.above[level]
+        outer = np.where(around >= 0, path[around], -1)
+        found, path[level] = np.unique((outer + 1) * width + label[level], return_inverse=True)
+        path[level] += paths
+        parents.append(found // width - 1)
+        where = np.where(around >= 0, place[around], -1)
+        kin = np.unique((where + 1) * width + label[level], return_inverse=True)[1]
+        own, place[level] = np.unique(kin * most + nth[level], return_inverse=True)
+        place[level] += places
+        paths, places = paths + len(found), places + len(own)
+    return path, place, np.concatenate(parents)
+
+
+def _occurrence(rows: _Rows, label: Array) -> Array:
+    """Return for each row how many equal siblings were called before it."""
+    order = np.lexsort((rows.start, rows.begin, label, rows.owner))
+    owner, name = rows.owner[order], label[order]
+    new = np.concatenate(([True], (owner[1:] != owner[:-1]) | (name[1:] != name[:-1])))[: len(order)]
+    place = np.arange(len(order))
+    nth = np.empty(len(order), np.int64)
+    nth[order] = place - np.maximum.accumulate(np.where(new, place, 0))
+    return nth
+
+
+def _by_depth(above: Array) -> list[Array]:
+    """Return the rows of each level, the top first."""
+    depth = np.zeros(len(above), np.int64)
+    at, rows = above, np.arange(len(above))
+    while True:
+        known = at >= 0
+        rows, at = rows[known], above[at[known]]
+        if not len(rows):
+            break
+        depth[rows] += 1
+    order = np.argsort(depth, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(depth))[:-1]) if len(order) else []
+
+
+def _first(path: Array, count: int) -> Array:
+    """Return the first row of each path."""
+    first = np.full(count, len(path), np.int64)
+    np.minimum.at(first, path, np.arange(len(path)))
+    return first
+
+
+def _renamed(rows: _Rows, path: Array, parent: Array) -> list[tuple[int, int]]:
+    """Return pairs (path that only the job after has, the one that only the job before has) of device work."""
+    count = len(parent)
+    first = _first(path, count)
+    has = [np.bincount(path[part], minlength=count) > 0 for part in (slice(None, rows.split), slice(rows.split, None))]
+    kind = rows.kind[first].astype(np.int64)
+    device = kind >= min(each for each in ActivityKind if each.on_device)
+    some = np.flatnonzero(device & (has[0] != has[1]) & (parent >= 0))
+    some = some[np.lexsort((rows.begin[first[some]], kind[some], parent[some]))]
+    sides: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+    for each in some.tolist():
+        sides.setdefault((int(parent[each]), int(kind[each])), ([], []))[int(has[1][each])].append(each)
+    return [pair for gone, come in sides.values() for pair in zip(come, gone, strict=False)]

@@ -1,0 +1,77 @@
+"""Which part of each of two jobs is compared: steps, ranks, and how often they were recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+
+__all__ = ["Part", "parts_of"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Some: TypeAlias = int | Sequence[int] | None
+_ADDED = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The part of a job that is compared."""
+
+    graph: DependencyGraph
+    steps: tuple[int, ...] | None
+    """All steps from the first to the last chosen; None for the whole job, of which there is one."""
+    ranks: Some
+    activities: Array
+    """What was recorded in it."""
+    repeats: int
+    """How many pairs of rank and step it has; of a whole job ranks; at least 1."""
+
+    @property
+    def count(self) -> int:
+        """How many steps it has; 1 for a whole job."""
+        return len(self.steps) if self.steps else 1
+
+
+def parts_of(
+    before: DependencyGraph, after: DependencyGraph, steps: Some, steps_after: Some, ranks: Some
+) -> tuple[Part, Part]:
+    """Return what is compared of each job: the steps chosen, else all; whole jobs where one of them has no steps.
+
+    Args:
+        before: a job.
+        after: another.
+        steps: the steps of both, or of the job before.
+        steps_after: those of the job after, None for the same as before.
+        ranks: of both; None for all.
+
+    Raises:
+        SelectionError: a step or rank that the graph does not have.
+    """
+    if steps is None and steps_after is None and not (before.steps and after.steps):
+        return _part(before, None, ranks), _part(after, None, ranks)
+    later = steps if steps_after is None else steps_after
+    return (
+        _part(before, before.steps if steps is None else steps, ranks),
+        _part(after, after.steps if later is None else later, ranks),
+    )
+
+
+def _part(graph: DependencyGraph, steps: Some, ranks: Some) -> Part:
+    numbers: tuple[int, ...] | None = None
+    if steps is not None:
+        graph.select(step=steps)  # refuses what is not there
+        chosen = [steps] if isinstance(steps, int | np.integer) else list(steps)
+        numbers = tuple(step for step in graph.steps if min(chosen) <= step <= max(chosen)) if chosen else None
+    rows = graph.select(step=numbers, rank=ranks).activities
+    acts = graph.activities
+    pairs = acts.rank[rows].astype(np.int64) * (int(acts.step.max(initial=0)) + 2)
+    if numbers is not None:
+        pairs += acts.step[rows]
+    rows, pairs = (column[~np.isin(acts.kind[rows], _ADDED)] for column in (rows, pairs))
+    return Part(graph, numbers, ranks, rows, max(1, len(np.unique(pairs))))

@@ -1,0 +1,129 @@
+"""How often each name occurs in two jobs, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.differences.alignment import align
+from htagraph.differences.choice import Part, parts_of
+from htagraph.graph import DependencyGraph
+from htagraph.naming import short_name, stable_name, step_number
+
+__all__ = ["CHANGES", "change_words", "compare"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Some: TypeAlias = int | Sequence[int] | None
+CHANGES = ("same", "more", "fewer", "added", "removed")
+"""How often something occurs after, compared with before, per rank and step."""
+
+
+def compare(  # noqa: PLR0913 - one keyword per criterion
+    before: DependencyGraph,
+    after: DependencyGraph,
+    *,
+    by: Literal["name", "short_name", "path"] = "name",
+    device: Literal["all", "host", "device"] = "all",
+    steps: Some = None,
+    steps_after: Some = None,
+    ranks: Some = None,
+) -> pd.DataFrame:
+    """Return what occurs how often and how long in two jobs, name by name.
+
+    A duration is that of the whole activity, what lies in it included. Counts and times per step are divided by the
+    pairs of rank and step that each job recorded, so that jobs of different size can be compared. Steps go by
+    the name ``ProfilerStep``, whatever their number.
+
+    Args:
+        before: a job.
+        after: another.
+        by: ``"name"``; ``"short_name"``: without template arguments, parameters and return type; ``"path"``: by call
+            path, the names of operators, annotations and modules around it.
+        device: only activities on the ``"host"`` or the ``"device"``.
+        steps: the steps of both jobs, all from the first to the last given; None for all, and for the whole jobs where
+            one of them has no steps.
+        steps_after: the steps of `after`, where they are others.
+        ranks: the ranks of both jobs; None for all.
+
+    Returns:
+        One row per name and side, those first whose time per step changed most: ``name`` (str), ``on_device`` (bool),
+        ``before_count``, ``after_count`` (int64), ``before_us``, ``after_us`` (float64, total), ``change_count``
+        (int64), ``change_us`` (float64: after - before); per rank and step ``before_per_step_count``,
+        ``after_per_step_count``, ``change_per_step_count``, ``before_per_step_us``, ``after_per_step_us``,
+        ``change_per_step_us`` (float64); and ``change`` (str: ``added``, ``removed``, ``more``, ``fewer`` or ``same``,
+        by counts per rank and step).
+
+    Raises:
+        SelectionError: a step or rank that one of the jobs does not have.
+        ValueError: `by` or `device` is something else.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> hg.compare(graph, graph)["change"].unique().tolist()
+        ['same']
+    """
+    if by not in ("name", "short_name", "path") or device not in ("all", "host", "device"):
+        msg = f"by={by!r}, device={device!r}: choose name, short_name or path, and all, host or device"
+        raise ValueError(msg)
+    parts = parts_of(before, after, steps, steps_after, ranks)
+    key, names, on_device = _keys(parts, by)
+    chosen = np.ones(len(names), np.bool_) if device == "all" else on_device == (device == "device")
+    count, time = (np.stack(each) for each in zip(*map(_sums, parts, key, [len(names)] * 2), strict=True))
+    rows = np.flatnonzero(chosen & (count.sum(axis=0) > 0))
+    count, time, repeats = count[:, rows], time[:, rows], [part.repeats for part in parts]
+    columns: dict[str, Any] = {
+        "name": pd.array(np.array(names, object)[rows], dtype="str"),
+        "on_device": on_device[rows],
+    }
+    for word, values, scale in (("count", count, 1), ("us", time, 1000)):
+        shown = values / scale if scale > 1 else values
+        columns |= {f"before_{word}": shown[0], f"after_{word}": shown[1], f"change_{word}": shown[1] - shown[0]}
+    for word, values in (("count", count), ("us", time / 1000)):
+        old, new = (each / many for each, many in zip(values, repeats, strict=True))
+        columns |= {f"before_per_step_{word}": old, f"after_per_step_{word}": new}
+        columns[f"change_per_step_{word}"] = new - old
+    columns["change"] = change_words(count, repeats)
+    table = pd.DataFrame(columns)
+    order = np.lexsort((table["name"], -table["change_per_step_us"].abs().to_numpy()))
+    return table.iloc[order].reset_index(drop=True)
+
+
+def change_words(count: Array, repeats: Sequence[int]) -> pd.api.extensions.ExtensionArray:
+    """Return the word of `CHANGES` for each column of counts (before, after), which were recorded so many times."""
+    old, new = count[0] * repeats[1], count[1] * repeats[0]
+    code = np.select([old == new, old == 0, new == 0, new > old], [0, 3, 4, 1], 2)
+    return pd.array(np.array(CHANGES, object)[code], dtype="str")
+
+
+def _keys(parts: tuple[Part, Part], by: str) -> tuple[tuple[Array, Array], list[str], Array]:
+    """Return (the key of each activity of both jobs, the name of each key, whether it is on the device)."""
+    if by == "path":
+        tree = align(parts[0].graph, parts[1].graph)
+        return tree.path, tree.texts, tree.on_device
+    shown = short_name if by == "short_name" else str
+    codes: dict[str, int] = {}
+    keys = []
+    for part in parts:
+        names, acts = part.graph.names, part.graph.activities
+        used = np.unique(acts.name[part.activities])
+        table = np.full(len(names) + 1, -1, np.int64)
+        for i in used.tolist():
+            name = names[i]
+            table[i] = codes.setdefault(stable_name(name) if step_number(name) is not None else shown(name), len(codes))
+        code = table[acts.name]
+        keys.append(np.where(code < 0, -1, 2 * code + acts.on_device))
+    names_of = [name for name in codes for _ in range(2)]
+    return (keys[0], keys[1]), names_of, np.arange(len(names_of)) % 2 == 1
+
+
+def _sums(part: Part, key: Array, size: int) -> tuple[Array, Array]:
+    """Return (count, ns) of each key in a part of a job."""
+    mine = key[part.activities]
+    time = np.zeros(size, np.int64)
+    np.add.at(time, mine, part.graph.activities.duration[part.activities])
+    return np.bincount(mine, minlength=size), time

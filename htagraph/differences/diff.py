@@ -1,0 +1,318 @@
+"""Why one job's steps take longer than another's: the change of the critical path, call path by call path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.differences.alignment import Alignment, align
+from htagraph.differences.choice import Part, parts_of
+from htagraph.differences.compare import change_words
+from htagraph.differences.effects import Effects, effects
+from htagraph.differences.sentences import told
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.naming import stable_name
+from htagraph.paths import CATEGORIES, CriticalPath
+from htagraph.window import path_in_window
+
+__all__ = ["Diff", "diff"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Some: TypeAlias = int | Sequence[int] | None
+_ADDED = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
+_ENTRY = ("path", "place", "category", "before_ns", "after_ns")
+_ROOT_COLUMNS = {
+    "path": "str", "name": "str", "kind": "str", "count_per_step": "float64", "total_us": "float64",
+    "critical_us": "float64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Diff:
+    """How the critical paths of two jobs differ; made by `htagraph.diff`. Times are per step."""
+
+    before: CriticalPath
+    after: CriticalPath
+    parts: tuple[Part, Part]
+    alignment: Alignment
+
+    def __repr__(self) -> str:
+        return f"Diff({self.before_us / 1000:,.3f} → {self.after_us / 1000:,.3f} ms per {self.unit})"
+
+    @property
+    def unit(self) -> str:
+        """``step``, or ``job`` where whole jobs are compared."""
+        return "step" if self.parts[0].steps else "job"
+
+    @property
+    def before_us(self) -> float:
+        """The mean step time of the job before, µs: from the first begin to the last end, by the number of steps."""
+        return self.before.makespan_ns / self.parts[0].count / 1000
+
+    @property
+    def after_us(self) -> float:
+        """The mean step time of the job after, µs."""
+        return self.after.makespan_ns / self.parts[1].count / 1000
+
+    @property
+    def change_us(self) -> float:
+        """By how much the mean step time is longer after than before, µs."""
+        return self.after_us - self.before_us
+
+    @property
+    def change_percent(self) -> float:
+        """The same in percent of the time before; infinite where that is 0."""
+        if self.before_us:
+            return 100 * self.change_us / self.before_us
+        return 0.0 if not self.after_us else float("inf")
+
+    @cached_property
+    def entries(self) -> pd.DataFrame:
+        """The time of each place on both critical paths, exactly.
+
+        One row per ``path``, ``place`` (int64, see `htagraph.differences.alignment.Alignment`) and ``category``
+        (int64, index into `htagraph.paths.CATEGORIES`) with ``before_ns`` and ``after_ns`` (int64), whose sums are the
+        lengths of the two windows.
+        """
+        paths = zip((self.before, self.after), self.alignment.path, self.alignment.place, (1, 0), strict=True)
+        table = pd.concat([_timed(*each) for each in paths])
+        return table.groupby(["path", "place", "category"], as_index=False).sum()[[*_ENTRY]]
+
+    def to_frame(self, *, each: bool = False) -> pd.DataFrame:
+        """Return what the change of the step time is made of, the largest contribution first.
+
+        The time of a path is what its own activities have of the critical path, what lies in them excluded; waits,
+        pauses and latencies count for what they hold up. ``category`` is documented at `CriticalPath.to_frame`.
+
+        Args:
+            each: one row per place, which is a path and the how-manieth of equal siblings it is, instead of one per
+                path.
+
+        Returns:
+            One row per call path and category: ``path``, ``name``, ``kind``, ``category`` (str), ``before_us``,
+            ``after_us``, ``change_us`` (float64, on the critical path per step; the changes sum to that of the mean
+            step time), ``change_percent`` (float64: of the step time before), ``before_count``, ``after_count``
+            (float64: activities per rank and step, on the critical path or not), ``change`` (str: ``added``,
+            ``removed``, ``more``, ``fewer``, ``same``, by these counts), ``renamed`` (str: the name after, of device
+            work that has another; else empty), ``before_ns``, ``after_ns`` (int64: in all steps; they sum to the
+            windows).
+        """
+        by = "place" if each else "path"
+        rows = self.entries.groupby([by, "category"], as_index=False).agg(
+            path=("path", "first"), before_ns=("before_ns", "sum"), after_ns=("after_ns", "sum")
+        )
+        if by == "path":
+            rows = rows.loc[:, ~rows.columns.duplicated()]
+        path = rows["path"].to_numpy()
+        before, after = (rows[f"{word}_ns"] / part.count / 1000 for word, part in self._worded())
+        count, tree = self._counts(by)[:, rows[by].to_numpy()], self.alignment
+        table = pd.DataFrame({
+            "path": _texts(tree.texts, path),
+            "name": _texts(tree.names, path),
+            "kind": _texts(tree.kinds, path),
+            "category": _texts(CATEGORIES, rows["category"].to_numpy()),
+            "before_us": before,
+            "after_us": after,
+            "change_us": after - before,
+            "change_percent": 100 * (after - before) / (self.before_us or np.nan),
+            "before_count": count[0] / self.parts[0].repeats,
+            "after_count": count[1] / self.parts[1].repeats,
+            "change": change_words(count, [part.repeats for part in self.parts]),
+            "renamed": pd.array([tree.renamed.get(number, "") for number in path.tolist()], dtype="str"),
+            "before_ns": rows["before_ns"],
+            "after_ns": rows["after_ns"],
+        })  # fmt: skip
+        order = np.lexsort((-table["before_us"].to_numpy(), -table["change_us"].abs().to_numpy()))
+        return table.iloc[order].reset_index(drop=True)
+
+    def summary(self) -> pd.DataFrame:
+        """Return how the change divides by rank, category, cause, operator, kernel and module.
+
+        Returns:
+            One row per ``group`` and ``key`` (str; see `CriticalPath.summary`), of each group the largest change
+            first: ``before_us``, ``after_us``, ``change_us`` (float64, on the critical path per step; the changes of
+            each group sum to that of the mean step time), ``change_percent`` (float64: of the step time before).
+        """
+        sides = []
+        for (word, part), path in zip(self._worded(), (self.before, self.after), strict=True):
+            table = path.summary()
+            table["key"] = table["key"].map(stable_name)  # steps have one name
+            sides.append((table.groupby(["group", "key"])["time_us"].sum() / part.count).rename(f"{word}_us"))
+        table = pd.concat(sides, axis=1).fillna(0.0).astype("float64")
+        table["change_us"] = table["after_us"] - table["before_us"]
+        table["change_percent"] = 100 * table["change_us"] / (self.before_us or np.nan)
+        table = table.reset_index().astype({"group": "str", "key": "str"})
+        order = np.lexsort((-table["change_us"].abs().to_numpy(), table["group"].to_numpy()))
+        return table.iloc[order].reset_index(drop=True)
+
+    @property
+    def added(self) -> pd.DataFrame:
+        """What only the job after does.
+
+        One row per outermost call path of the kind, that with most critical time first: ``path``, ``name``, ``kind``
+        (str), ``count_per_step``, ``total_us`` (float64: its activities per rank and step, and their time),
+        ``critical_us`` (float64: of it and all that lies in it, on the critical path per step).
+        """
+        return self._one_sided(1)
+
+    @property
+    def removed(self) -> pd.DataFrame:
+        """What only the job before does; the columns of `added`."""
+        return self._one_sided(0)
+
+    @property
+    def renamed(self) -> pd.DataFrame:
+        """Device work under the same call path that has another name: ``path``, ``before``, ``after`` (str)."""
+        tree, numbers = self.alignment, np.array(sorted(self.alignment.renamed), np.int64)
+        counts = self._counts("path")[:, numbers] if len(numbers) else np.zeros((2, 0))
+        numbers = numbers[(counts > 0).all(axis=0)]
+        return pd.DataFrame({
+            "path": _texts(tree.texts, numbers),
+            "before": _texts(tree.names, numbers),
+            "after": pd.array([tree.renamed[number] for number in numbers.tolist()], dtype="str"),
+        })  # fmt: skip
+
+    def causes(self, count: int = 10) -> pd.DataFrame:
+        """Return which work made the difference: what its change alone did to the mean step time.
+
+        The critical path says where a step spends its time, not what it would take without: something else may be in
+        the way then. So a job is replayed with the own time of one operator, call or kernel at a time as in the other
+        job, call path by call path: work that takes longer after is undone in the job after, work that takes less is
+        changed in the job before. What one of the jobs does not have takes 0 there.
+
+        Args:
+            count: how many, of those whose own time changed most.
+
+        Returns:
+            One row per name, the largest effect first: ``name`` (str: short name), ``kind`` (str), ``before_us``,
+            ``after_us``, ``change_us`` (float64: own time per rank and step), ``effect_us`` (float64: by how much the
+            mean step time is longer because of that). Effects need not sum to the change: where two things hold up the
+            same moment, one alone may do nothing; and what waits for what may have changed.
+        """
+        return self.effects(count).to_frame()
+
+    def effects(self, count: int = 10) -> Effects:
+        """Return what `causes` shows, and what all changes of work together did."""
+        return effects(self.alignment, self.parts, count)
+
+    def step_times(self) -> pd.DataFrame:
+        """Return each step's time from the first rank's begin to the last one's end, the n-th beside the n-th.
+
+        Returns:
+            One row per pair: ``before_step``, ``after_step`` (int64), ``before_us``, ``after_us``, ``change_us``
+            (float64). Steps of a GPU job overlap: their mean is longer than the mean step time.
+        """
+        pairs = list(zip(*(part.steps or () for part in self.parts), strict=False))
+        times = [
+            [path_in_window(part.graph, step, part.ranks).makespan_ns / 1000 for step in steps]
+            for part, steps in zip(self.parts, zip(*pairs, strict=True), strict=False)
+        ] or [[], []]
+        table = pd.DataFrame({
+            "before_step": np.array([pair[0] for pair in pairs], np.int64),
+            "after_step": np.array([pair[1] for pair in pairs], np.int64),
+            "before_us": np.array(times[0], np.float64),
+            "after_us": np.array(times[1], np.float64),
+        })  # fmt: skip
+        return table.assign(change_us=table["after_us"] - table["before_us"])
+
+    def sentences(self) -> list[str]:
+        """Return in words by how much the step time changed and what it is made of, the most important first."""
+        return told(self)
+
+    def _worded(self) -> list[tuple[str, Part]]:
+        return [("before", self.parts[0]), ("after", self.parts[1])]
+
+    def _counts(self, by: str) -> Array:
+        """Return how many activities of each path or place both jobs have in what is compared."""
+        numbers = self.alignment.path if by == "path" else self.alignment.place
+        size = max((int(each.max(initial=-1)) for each in numbers), default=-1) + 1
+        pairs = zip(numbers, self.parts, strict=True)
+        return np.stack([np.bincount(each[part.activities], minlength=size) for each, part in pairs])
+
+    def _one_sided(self, side: int) -> pd.DataFrame:
+        tree, part = self.alignment, self.parts[side]
+        count = self._counts("path")
+        only = (count[side] > 0) & (count[1 - side] == 0)
+        outermost = np.arange(len(tree))
+        for level in np.flatnonzero(only & (tree.parent >= 0)).tolist():  # parents are numbered first
+            if only[tree.parent[level]]:
+                outermost[level] = outermost[tree.parent[level]]
+        mine = self.entries[only[self.entries["path"].to_numpy()]] if len(tree) else self.entries
+        critical = np.zeros(len(tree))
+        np.add.at(critical, outermost[mine["path"].to_numpy()], mine["after_ns" if side else "before_ns"].to_numpy())
+        rows = np.flatnonzero(only & (outermost == np.arange(len(tree))))
+        total = np.zeros(len(tree))
+        np.add.at(total, tree.path[side][part.activities], part.graph.activities.duration[part.activities])
+        table = pd.DataFrame({
+            "path": _texts(tree.texts, rows), "name": _texts(tree.names, rows), "kind": _texts(tree.kinds, rows),
+            "count_per_step": count[side][rows] / part.repeats, "total_us": total[rows] / part.repeats / 1000,
+            "critical_us": critical[rows] / part.count / 1000,
+        }).astype(_ROOT_COLUMNS)  # fmt: skip
+        order = np.lexsort((-table["total_us"].to_numpy(), -table["critical_us"].to_numpy()))
+        return table.iloc[order].reset_index(drop=True)
+
+
+def diff(
+    before: DependencyGraph,
+    after: DependencyGraph,
+    *,
+    steps: Some = None,
+    steps_after: Some = None,
+    ranks: Some = None,
+) -> Diff:
+    """Return why the steps of one job take longer than those of another.
+
+    The mean step time is the window from the first begin to the last end of the steps, by their number. The critical
+    path of each job tiles its window, so that its change is the sum of the changes of what lies on the path. Activities
+    are aligned by call path: the names of the annotations, operators and modules around them, of device work those
+    around its launch; among equal siblings by order. Steps, ranks and threads are taken together.
+
+    Args:
+        before: a job.
+        after: another, such as the same after a change.
+        steps: the steps of both jobs, all from the first to the last given; None for all, and for the whole jobs where
+            one of them has no steps.
+        steps_after: the steps of `after`, where they are others.
+        ranks: the ranks whose begin and end are the windows', None for all.
+
+    Returns:
+        The difference: `Diff.change_us`, `.to_frame()` (call path by call path; the changes sum to that of the step
+        time), `.summary()` (by rank, category, cause, operator, kernel, module), `.added`, `.removed`, `.renamed`,
+        `.causes()` (which changes of work made the difference, by replay), `.step_times()`, `.sentences()`.
+
+    Raises:
+        SelectionError: a step or rank that one of the jobs does not have.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> found = hg.diff(graph, graph, steps=6, steps_after=7)
+        >>> bool(abs(found.to_frame()["change_us"].sum() - found.change_us) < 1e-6)
+        True
+    """
+    parts = parts_of(before, after, steps, steps_after, ranks)
+    paths = [path_in_window(part.graph, part.steps, part.ranks) for part in parts]
+    return Diff(paths[0], paths[1], parts, align(before, after))
+
+
+def _timed(path: CriticalPath, number: Array, place: Array, first: int) -> pd.DataFrame:
+    """Return the time of each segment; with `first` that of the job before."""
+    segments = path.segments
+    kind = path.graph.activities.kind[segments.activity]
+    whose = np.where(np.isin(kind, _ADDED), segments.place, segments.activity)
+    length = segments.length.astype(np.int64)
+    return pd.DataFrame({
+        "path": number[whose], "place": place[whose], "category": segments.category.astype(np.int64),
+        "before_ns": length * first, "after_ns": length * (1 - first),
+    })  # fmt: skip
+
+
+def _texts(words: Sequence[str], which: Array) -> pd.api.extensions.ExtensionArray:
+    return pd.array([words[i] for i in which.tolist()], dtype="str")

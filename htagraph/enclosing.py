@@ -1,0 +1,88 @@
+"""What lies around an activity or its launch, and the pairs of launches and works: queries that several analyses share.
+
+Above an activity lies what encloses it on its thread, above device work its launch, and above what the autograd engine
+runs the region that called it; see `htagraph.hierarchy`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph import DependencyGraph
+from htagraph.hierarchy import tree_parents
+from htagraph.intervals import union
+from htagraph.kinds import EdgeKind
+
+__all__ = ["busy_in_groups", "enclosing", "launched", "regions"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+def launched(graph: DependencyGraph) -> tuple[Ints, Ints]:
+    """Return (launch, work) of all LAUNCH and GRAPH edges, in the order of rank, launch and work by start and file."""
+    acts, edges = graph.activities, graph.edges
+    pairs = np.flatnonzero(np.isin(edges.kind, (EdgeKind.LAUNCH, EdgeKind.GRAPH)))
+    call, work = edges.source[pairs].astype(np.int64) >> 1, edges.target[pairs].astype(np.int64) >> 1
+    order = np.lexsort((work, acts.start[work], call, acts.start[call], acts.rank[work]))
+    return call[order], work[order]
+
+
+def enclosing(graph: DependencyGraph, wanted: Array, activities: Array) -> Ints:
+    """Return the innermost wanted activity that each one is, or that lies around it or its launch; -1 for none.
+
+    Args:
+        graph: the job.
+        wanted: which activities are looked for (bool for every activity).
+        activities: numbers of activities; -1 gives -1.
+    """
+    above = tree_parents(graph.activities, graph.names)
+    return _nearest(above, wanted, np.array(activities, np.int64))
+
+
+def regions(graph: DependencyGraph, wanted: Array) -> tuple[Ints, Ints]:
+    """Return (the wanted activities, the innermost other wanted one around each, -1 of the outermost)."""
+    above = tree_parents(graph.activities, graph.names)
+    rows = np.flatnonzero(wanted)
+    return rows, _nearest(above, wanted, above[rows])
+
+
+def _nearest(above: Array, wanted: Array, found: Ints) -> Ints:
+    asking = np.flatnonzero(found >= 0)
+    while len(asking):  # each round one level up: as many rounds as the deepest stack has levels
+        asking = asking[~wanted[found[asking]]]
+        found[asking] = above[found[asking]]
+        asking = asking[found[asking] >= 0]
+    return found
+
+
+def busy_in_groups(start: Array, end: Array, group: Array, count: int) -> Ints:
+    """Return how much time the intervals of each group cover together.
+
+    Args:
+        start: of each interval, ns.
+        end: its end, ns.
+        group: its group, 0 to `count` - 1.
+        count: how many groups there are.
+
+    Example:
+        >>> import numpy as np
+        >>> busy_in_groups(np.array([0, 2, 0]), np.array([3, 5, 4]), np.array([0, 0, 1]), 3).tolist()
+        [5, 4, 0]
+    """
+    if not len(start):
+        return np.zeros(count, np.int64)
+    low = np.full(count, np.iinfo(np.int64).max)
+    high = np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(low, group, start)
+    np.maximum.at(high, group, end)
+    span = np.where(high >= low, high - low, 0) + 1
+    place = np.cumsum(span) - span  # each group gets a stretch of its own, so that one union does for all
+    shift = place[group] - low[group]
+    first, last = union(start + shift, end + shift)
+    busy = np.zeros(count, np.int64)
+    np.add.at(busy, np.searchsorted(place, first, side="right") - 1, last - first)
+    return busy

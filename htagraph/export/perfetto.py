@@ -1,0 +1,352 @@
+"""Critical paths and counters as tracks over the recorded events, for Perfetto's UI: one file over all ranks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.activities import BETWEEN
+from htagraph.export.originals import Original, PidOf, survey
+from htagraph.export.raw import RawEvent, TraceWriter, us
+from htagraph.export.tracks import nesting_tracks
+from htagraph.graph import DependencyGraph
+from htagraph.issues import Issue
+from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.naming import short_name
+from htagraph.paths import CATEGORIES, CriticalPath
+from htagraph.reading.growing import Interner
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Written", "counters_to_perfetto", "path_to_perfetto"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_PATH_PID = 1
+_CATEGORY = "critical_path"
+_WHOLE_TID = _PATH_PID  # its main thread, which the UI shows first
+_FIRST_TID = _WHOLE_TID + 1
+_FLOW_IDS = 2**60
+_LONGEST_NAME = 80
+_VISIBLE = 1000
+"""A stretch shorter than the path over this is drawn as part of the one before."""
+_NONE = np.iinfo(np.int8).min
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, and what of the recorded events could not be drawn as recorded."""
+
+    path: Path
+    slices: int
+    """Slices that were added."""
+    arrows: int
+    """Arrows that were added."""
+    counters: int
+    """Values of counters that were added."""
+    moved: int
+    """Recorded slices that overlap others of their track in part: they are on tracks of their own, times unchanged."""
+    arrows_left_out: int
+    """Ends of recorded arrows that meet nothing at one side, or point back in time."""
+    left_out: int
+    """Recorded events without a time, or of a clock that was hours off."""
+    issues: tuple[Issue, ...] = ()
+    """What was repaired or lost on reading the files again."""
+
+    def __str__(self) -> str:
+        added = ((self.slices, "slices"), (self.arrows, "arrows"), (self.counters, "counter values"))
+        parts = [f"{count:,} {what}" for count, what in added if count]
+        notes = [
+            (self.moved, "recorded slices overlap in part and are on tracks of their own, marked (2)"),
+            (self.arrows_left_out, "ends of recorded arrows have no partner and are left out"),
+            (self.left_out, "recorded events have no usable time and are left out"),
+        ]
+        said = "".join(f"; {count:,} {what}" for count, what in notes if count)
+        return f"{self.path}: {', '.join(parts) or 'nothing'} added{said}. Open it in https://ui.perfetto.dev"
+
+
+@dataclass
+class _Job:
+    """The files of a job while they are written into one."""
+
+    graph: DependencyGraph
+    originals: list[Original]
+    pid_of: PidOf
+    base_ns: int
+
+    @staticmethod
+    def of(graph: DependencyGraph) -> _Job:
+        originals = [survey(graph, rank) for rank in sorted(graph.traces)]
+        first = [original.first_ns for original in originals if original.first_ns is not None]
+        return _Job(
+            graph, originals, PidOf(), min([*first, graph.origin_ns]) // 1000 * 1000 if graph.vertex_count else 0
+        )
+
+    def ts(self, common_ns: int) -> Any:  # noqa: ANN401 - int or Decimal
+        """Return a moment on the common clock as the µs of the file."""
+        return us(int(common_ns) - self.base_ns)
+
+    def write(self, target: Path, added: Iterable[RawEvent], critical: Mapping[int, Mapping[int, int]]) -> Written:
+        count: Counter[str] = Counter()
+        with TraceWriter(target, sources=[original.path for original in self.originals]) as writer:
+            writer.begin(self._header())
+            for original in self.originals:
+                for block in original.events(self.base_ns, self.pid_of, critical.get(original.rank, {})):
+                    writer.add(block)
+            if recorded := [rank for rank in self.graph.ranks if rank not in self.graph.traces]:
+                writer.add(self._unrecorded(recorded))
+            writer.add(_counted(added, count))
+        return Written(
+            path=Path(target), slices=count["X"], arrows=count["s"], counters=count["C"],
+            moved=sum(original.moved for original in self.originals),
+            arrows_left_out=sum(original.ends_left_out for original in self.originals),
+            left_out=sum(original.left_out for original in self.originals),
+            issues=tuple(issue for original in self.originals for issue in original.issues),
+        )  # fmt: skip
+
+    def _header(self) -> dict[str, Any]:
+        """Return the root keys on which all files agree."""
+        headers = [original.header for original in self.originals]
+        first = headers[0].items() if headers else ()
+        agreed = {key: value for key, value in first if all(key in each and each[key] == value for each in headers)}
+        return agreed | {"baseTimeNanoseconds": self.base_ns}
+
+    def counter(self, pid: int | str, time_us: float, name: str, values: Mapping[str, float]) -> RawEvent:
+        """Return a value of a counter of a process; `time_us` is since the job's first activity."""
+        moment = self.graph.origin_ns + round(time_us * 1000)
+        return {"ph": "C", "pid": pid, "name": name, "ts": self.ts(moment), "args": dict(values)}
+
+    def device_pids(self) -> dict[tuple[int, int], int]:
+        """Return the process of each rank and device, of any device of a rank also under device -1."""
+        lanes = sorted((lane for lane in self.graph.lanes if lane.device >= 0), key=lambda lane: -lane.device)
+        found = {(lane.rank, lane.device): self.pid_of[lane.rank, lane.pid] for lane in lanes}
+        return {(lane.rank, -1): self.pid_of[lane.rank, lane.pid] for lane in lanes} | found
+
+    def _unrecorded(self, ranks: list[int]) -> Iterator[RawEvent]:
+        """Yield the activities of ranks that no file recorded."""
+        graph, acts = self.graph, self.graph.activities
+        for rank in ranks:
+            rows = np.arange(len(acts))[acts.of_rank(rank)]
+            start = graph.time[2 * rows]
+            duration = graph.time[2 * rows + 1] - start
+            level = nesting_tracks(acts.lane[rows], start, duration)
+            tids = Interner[tuple[int, int]]()
+            pid = self.pid_of[rank, ""]
+            for row, begin, lasted, track in zip(
+                *(each.tolist() for each in (rows, start, duration, level)), strict=True
+            ):
+                tid = 1 + tids[int(acts.lane[row]), track]
+                name, kind = graph.names[acts.name[row]], ActivityKind(acts.kind[row]).label
+                yield _slice(pid, tid, name, self.ts(begin), us(lasted), cat=kind, args={"activity": row})
+            yield _named("process_name", pid, 0, f"rank {rank}")
+            for (lane, track), tid in tids.items():
+                label = graph.lanes[lane].label
+                yield _named("thread_name", pid, 1 + tid, f"{label} ({track + 1})" if track else label)
+
+
+def path_to_perfetto(path: CriticalPath, target: str | Path) -> Written:
+    """Write the recorded events of every rank with the critical path over them, for Perfetto's UI.
+
+    The process ``critical path`` has a track that says on what the time went and on which rank, and one for each thread
+    and stream that the path runs on; arrows lead from one to the other. All ranks are on the common clock. Recorded
+    events on the path have the argument ``critical_us``. Nothing is dropped without a word, see `Written`. Perfetto's
+    UI orders processes by their number of slices; no file can tell it to show one first.
+
+    Args:
+        path: of one rank or of all.
+        target: the file to write, gzipped if it ends in ``.gz``.
+
+    Returns:
+        What was written. Slices of the path have the arguments ``category``, ``edge`` (`EdgeKind`), ``gap``
+        (`GapKind`), ``weight_us`` (the time on the path, µs), ``kind``, ``operator``, ``module``, ``before`` (what they
+        lead to), ``rank``, ``lane``, ``activity``; arrows have ``kind`` (`EdgeKind`), ``weight_us`` (the lag of the
+        edge, µs), ``what``, ``category``, ``operator``. Perfetto's UI shows the arguments of slices only.
+
+    Raises:
+        TraceError: a file was changed since it was loaded, or the target cannot be written.
+
+    Example:
+        >>> import tempfile, pathlib, htagraph as hg
+        >>> path = hg.critical_path(hg.load("data/demo"))
+        >>> written = path_to_perfetto(path, pathlib.Path(tempfile.mkdtemp()) / "o.json.gz")
+        >>> written.slices > len(path.segments)
+        True
+    """
+    job = _Job.of(path.graph)
+    return job.write(Path(target), _path_events(path, job), _critical(path))
+
+
+def counters_to_perfetto(
+    graph: DependencyGraph,
+    target: str | Path,
+    *,
+    queue_length: pd.DataFrame | None = None,
+    memory_bandwidth: pd.DataFrame | None = None,
+) -> Written:
+    """Write the recorded events of every rank with counters over them, for Perfetto's UI.
+
+    Args:
+        graph: the job.
+        target: the file to write, gzipped if it ends in ``.gz``.
+        queue_length: the result of `htagraph.queue_length`, or rows of it; by default all of it.
+        memory_bandwidth: the result of `htagraph.memory_bandwidth`, or rows of it; by default all of it.
+
+    Returns:
+        What was written: one counter per stream, of works queued, and one per kind of copy, in GB/s.
+
+    Raises:
+        TraceError: a file was changed since it was loaded, or the target cannot be written.
+
+    Example:
+        >>> import tempfile, pathlib, htagraph as hg
+        >>> target = pathlib.Path(tempfile.mkdtemp()) / "o.json.gz"
+        >>> counters_to_perfetto(hg.load("data/demo", ranks=[0]), target).counters > 0
+        True
+    """
+    from htagraph.analyses.memory_bandwidth import memory_bandwidth as bandwidths
+    from htagraph.analyses.queue_length import queue_length as lengths
+
+    job = _Job.of(graph)
+    queues = lengths(graph) if queue_length is None else queue_length
+    copies = bandwidths(graph) if memory_bandwidth is None else memory_bandwidth
+    return job.write(Path(target), chain(_queues(queues, job), _bandwidths(copies, job)), {})
+
+
+def _queues(table: pd.DataFrame, job: _Job) -> Iterator[RawEvent]:
+    columns = (table[name].tolist() for name in ("rank", "device", "stream", "time_us", "queue_length"))
+    pids = job.device_pids()
+    for rank, device, stream, moment, length in zip(*columns, strict=True):
+        yield job.counter(pids[rank, device], moment, "queue length", {f"stream {stream}": length})
+
+
+def _bandwidths(table: pd.DataFrame, job: _Job) -> Iterator[RawEvent]:
+    columns = (table[name].tolist() for name in ("rank", "copy", "time_us", "bandwidth_gb_s"))
+    pids = job.device_pids()
+    for rank, copy, moment, bandwidth in zip(*columns, strict=True):
+        yield job.counter(pids[rank, -1], moment, "GB/s", {copy: bandwidth})
+
+
+def _critical(path: CriticalPath) -> dict[int, dict[int, int]]:
+    """Return for each rank by place in the file for how many ns an event is on the path."""
+    acts, parts = path.graph.activities, path.segments
+    time = np.bincount(parts.activity, parts.length, len(acts)).astype(np.int64)
+    found: dict[int, dict[int, int]] = {}
+    for row in np.flatnonzero((time > 0) & (acts.event >= 0)).tolist():
+        found.setdefault(int(acts.rank[row]), {})[int(acts.event[row])] = int(time[row])
+    return found
+
+
+def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
+    yield _named("process_name", _PATH_PID, 0, "critical path")
+    if not len(path.segments):
+        return
+    parts, acts = path.segments, path.graph.activities
+    lanes = acts.lane[parts.place].tolist()
+    tids = _path_tracks(path, job)
+    rows = [{str(key): value for key, value in row.items()} for row in path.to_frame().to_dict("records")]
+    slices = [
+        _segment(row, tids[lane], job.ts(start), us(length))
+        for row, lane, start, length in zip(rows, lanes, parts.start.tolist(), parts.length.tolist(), strict=True)
+    ]
+    yield from slices
+    yield from _stretches(path, job)
+    yield from _path_arrows(path, slices, rows)
+    yield _named("thread_name", _PATH_PID, _WHOLE_TID, "where the time goes")
+    several = len(path.graph.ranks) > 1
+    for lane, tid in tids.items():
+        where = path.graph.lanes[lane] if lane >= 0 else BETWEEN
+        yield _named("thread_name", _PATH_PID, tid, f"rank {where.rank} {where.label}" if several else where.label)
+
+
+def _path_tracks(path: CriticalPath, job: _Job) -> dict[int, int]:
+    """Return the number of the track of each lane on the path: by rank, threads before streams."""
+    lanes = path.graph.lanes
+    found = np.unique(path.graph.activities.lane[path.segments.place]).tolist()
+    order = sorted(
+        found, key=lambda lane: (lanes[lane].rank, lanes[lane].stream, lane) if lane >= 0 else (-1, -1, lane)
+    )
+    return {lane: _FIRST_TID + number for number, lane in enumerate(order)}
+
+
+def _segment(row: dict[str, Any], tid: int, start: Any, length: Any) -> RawEvent:  # noqa: ANN401 - int or Decimal
+    why = row["gap"] or ("" if row["edge"] == EdgeKind.BODY.label else row["edge"])
+    name = f"{why.replace('_', ' ')} → {_short(row['before'])}" if why else _short(row["name"])
+    shown = ("category", "edge", "gap", "kind", "name", "operator", "module", "before", "rank", "lane", "activity")
+    args = {key: row[key] for key in shown if row[key] != ""}
+    return _slice(_PATH_PID, tid, name, start, length, cat=_CATEGORY, args={"weight_us": length, **args})
+
+
+def _stretches(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
+    """Yield the path on one track: stretches of a rank and category, what is too short to be seen joined in."""
+    parts, several = path.segments, len(path.graph.ranks) > 1
+    rank = path.graph.activities.rank[parts.place]
+    category = parts.category.copy()
+    first, behind = _runs(rank, category)
+    short = np.add.reduceat(parts.length, first) * _VISIBLE < path.makespan_ns
+    for at, end in zip(first[short].tolist(), behind[short].tolist(), strict=True):
+        if at and rank[at - 1] == rank[at]:
+            category[at:end] = category[at - 1]
+    for at, end in zip(*(each.tolist() for each in _runs(rank, category)), strict=True):
+        time = np.bincount(parts.category[at:end], parts.length[at:end], len(CATEGORIES)).astype(np.int64)
+        order = np.argsort(-time, kind="stable").tolist()
+        name = f"rank {rank[at]}: {CATEGORIES[order[0]]}" if several else CATEGORIES[order[0]]
+        shares = {f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}
+        args = {"rank": int(rank[at]), "segments": end - at, **shares}
+        where = job.ts(parts.start[at]), us(int(time.sum()))
+        yield _slice(_PATH_PID, _WHOLE_TID, name.replace("_", " "), *where, cat=f"{_CATEGORY}_stretch", args=args)
+
+
+def _runs(rank: Array, category: Array) -> tuple[Array, Array]:
+    """Return where stretches of one rank and category begin, and where each ends."""
+    new = (np.diff(category, prepend=_NONE) != 0) | (np.diff(rank, prepend=_NONE) != 0)
+    first = np.flatnonzero(new)
+    return first, np.append(first[1:], len(rank))
+
+
+def _path_arrows(path: CriticalPath, slices: list[RawEvent], rows: list[dict[str, Any]]) -> Iterator[RawEvent]:
+    """Yield an arrow wherever the path changes lane: from the end of one slice to the start of the next."""
+    graph, edges = path.graph, path.graph.edges
+    moments = graph.time[edges.source[path.edges]]
+    lane = graph.activities.lane
+    crosses = lane[edges.source[path.edges] >> 1] != lane[edges.target[path.edges] >> 1]
+    crossing = {int(moments[at]): int(path.edges[at]) for at in np.flatnonzero(crosses)[::-1].tolist()}
+    for at in range(1, len(slices)):
+        tail, head, row = slices[at - 1], slices[at], rows[at]
+        if tail["tid"] == head["tid"]:
+            continue
+        edge = crossing.get(int(path.segments.start[at]), -1)
+        kind = EdgeKind(edges.kind[edge]).label if edge >= 0 else row["edge"]
+        weight = us(int(edges.lag[edge])) if edge >= 0 else 0
+        args = {"kind": kind, "weight_us": weight, "what": row["name"], "category": row["category"]}
+        args |= {"operator": row["operator"]} if row["operator"] else {}
+        common = {"cat": _CATEGORY, "name": kind, "id": _FLOW_IDS + at, "pid": _PATH_PID, "args": args}
+        last = tail["ts"] + tail["dur"] - us(1)  # at its end, the next slice of its track may begin
+        yield {"ph": "s", **common, "tid": tail["tid"], "ts": max(tail["ts"], last)}
+        yield {"ph": "f", **common, "tid": head["tid"], "ts": head["ts"], "bp": "e"}
+
+
+def _short(name: str) -> str:
+    short = short_name(name)
+    return short if len(short) <= _LONGEST_NAME else short[: _LONGEST_NAME - 1] + "…"
+
+
+def _slice(pid: int, tid: int, name: str, ts: Any, dur: Any, **more: Any) -> RawEvent:  # noqa: ANN401 - int or Decimal
+    return {"ph": "X", "pid": pid, "tid": tid, "name": name, "ts": ts, "dur": dur, **more}
+
+
+def _named(what: str, pid: int, tid: int, name: str) -> RawEvent:
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _counted(events: Iterable[RawEvent], count: Counter[str]) -> Iterator[RawEvent]:
+    for event in events:
+        count[event["ph"]] += 1
+        yield event

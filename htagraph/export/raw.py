@@ -1,0 +1,247 @@
+"""Trace files → trace files: raw events as dicts, block by block, changed and added to on the way.
+
+What can be read is written: `reading` repairs and reports damage as it does for `htagraph.load`. Numbers with a
+fraction are exact decimals from file to file, so no timestamp moves by a nanosecond.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias, cast
+
+import msgspec
+
+from htagraph.errors import TraceError
+from htagraph.issues import Issue, IssueLog
+from htagraph.reading.decode import event_decoder, event_text_decoder
+from htagraph.reading.source import iter_bytes
+from htagraph.reading.split import split
+
+try:
+    _gzip_writer: Any = importlib.import_module("isal.igzip").IGzipFile
+except ImportError:  # no wheel for this machine: the standard library does the same, slower
+    _gzip_writer = gzip.GzipFile
+
+__all__ = ["Edit", "RawEvent", "TraceWriter", "edit_trace", "raw_blocks", "us"]
+
+RawEvent: TypeAlias = dict[str, Any]
+Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
+
+_LINE = b",\n"
+_AT_ONCE = 1 << 14  # events
+_GZIP_LEVEL = 2  # of isal's 0 to 3; of zlib's the fast ones
+
+
+def edit_trace(
+    source: str | Path,
+    target: str | Path,
+    edit: Edit | None = None,
+    extra: Iterable[RawEvent] = (),
+    header: dict[str, Any] | None = None,
+) -> tuple[Issue, ...]:
+    """Write a copy of a trace file with its events changed and others added; the root keys are kept.
+
+    The file is read in blocks and never held whole. `target` appears once it is complete.
+
+    Args:
+        source: a Kineto trace, JSON or gzipped JSON; a bare list of events becomes an object with ``traceEvents``.
+        target: where to write, gzipped if it ends in ``.gz``; its folder is made. Never the source itself.
+        edit: called with each event in the file's order, so that the n-th call gets the event that ``activities.event``
+            numbers n. Returns the event to write (it may change and return the one it got), or several, or None for
+            none. Numbers with a fraction are `decimal.Decimal`. Without it events are copied as text.
+        extra: events to write behind the others; times in µs, see `us`.
+        header: root keys to add to those of the source, or to write in their place.
+
+    Returns:
+        What was repaired or lost on reading, as in ``graph.issues``.
+
+    Raises:
+        TraceError: the source is no trace, or the target is the source or cannot be written.
+
+    Example:
+        >>> import tempfile, pathlib, htagraph as hg
+        >>> target = pathlib.Path(tempfile.mkdtemp()) / "out" / "copy.json.gz"
+        >>> mark = {"ph": "i", "name": "here", "pid": 0, "tid": 0, "ts": us(1_500), "s": "g"}
+        >>> edit_trace("data/demo/rank-0.json.gz", target, extra=[mark])
+        ()
+    """
+    source, log, found = Path(source), IssueLog(str(source)), dict[str, Any]()
+    blocks = _edited(raw_blocks(source, found, log), edit) if edit else _copied(source, found, log)
+    with TraceWriter(target, sources=[source]) as writer:
+        for block in blocks:
+            writer.begin(found | (header or {}))
+            writer.add_texts(block)
+        writer.add(extra)
+        writer.end(found | (header or {}))
+    return log.issues()
+
+
+def raw_blocks(source: Path, header: dict[str, Any], log: IssueLog) -> Iterator[list[RawEvent]]:
+    """Yield the events of a trace file as dicts, block by block; fill `header` with the root keys, see `split`."""
+    for _, events in split(iter_bytes(source, log), event_decoder(), header, log):
+        yield events
+        del events  # see split: before the next block
+
+
+def us(nanoseconds: int) -> int | Decimal:
+    """Return ns as the µs of a trace file, exactly.
+
+    Args:
+        nanoseconds: a time or duration.
+
+    Example:
+        >>> us(1_711_900_000_000_012_345_678), us(2_000), us(-1)
+        (Decimal('1711900000000012345.678'), 2, Decimal('-0.001'))
+    """
+    whole, rest = divmod(int(nanoseconds), 1000)
+    return Decimal(int(nanoseconds)).scaleb(-3) if rest else whole
+
+
+class TraceWriter:
+    """Writes a trace file event by event: a context manager; the file appears at its place when it is complete.
+
+    Example:
+        >>> import json, pathlib, tempfile
+        >>> target = pathlib.Path(tempfile.mkdtemp()) / "trace.json"
+        >>> with TraceWriter(target) as writer:
+        ...     writer.add([{"ph": "X", "name": "a", "pid": 0, "tid": 0, "ts": us(2_001), "dur": 1}])
+        >>> json.loads(target.read_text())["traceEvents"][0]["ts"]
+        2.001
+    """
+
+    def __init__(self, target: str | Path, *, sources: Iterable[Path] = ()) -> None:
+        """Open a file.
+
+        Args:
+            target: where to write, gzipped if it ends in ``.gz``; its folder is made.
+            sources: files that must not be written over.
+
+        Raises:
+            TraceError: the target is one of the sources, or cannot be written.
+        """
+        self.target = Path(target)
+        self.count = 0
+        """Events written so far."""
+        self._header: dict[str, Any] | None = None
+        self._rest: dict[str, Any] = {}
+        self._encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_plain).encode
+        self._stack = ExitStack()
+        _refuse_source(self.target, sources)
+        try:
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            if self.target.is_dir():
+                raise IsADirectoryError(0, "it is a folder")
+            handle, part = tempfile.mkstemp(prefix=f".{self.target.name}.", dir=self.target.parent)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._part = Path(part)
+        plain = self._stack.enter_context(os.fdopen(handle, "wb", buffering=1 << 20))
+        self._file = plain
+        if self.target.suffix == ".gz":  # no name and no time in it: the same events give the same bytes
+            zipped = _gzip_writer(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=plain, mtime=0)
+            self._file = cast("BinaryIO", self._stack.enter_context(zipped))
+
+    def __enter__(self) -> TraceWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._finish()
+            self._stack.close()
+            if kind is None:
+                self._part.chmod(0o666 & ~_umask())  # temporary files are for their owner only
+                self._part.replace(self.target)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        finally:
+            self._part.unlink(missing_ok=True)
+
+    def begin(self, header: dict[str, Any]) -> None:
+        """Write the root keys that stand before the events; only the first call counts."""
+        if self._header is None:
+            self._header = dict(header)
+            keys = [self._encode(key) + b": " + self._encode(value) for key, value in header.items()]
+            self._write(b"{\n" + b"".join(key + _LINE for key in keys) + b'"traceEvents": [\n')
+
+    def end(self, header: dict[str, Any]) -> None:
+        """Let root keys that are not in the header yet stand behind the events."""
+        self._rest = dict(header)
+
+    def add(self, events: Iterable[RawEvent]) -> None:
+        """Write events."""
+        self.add_texts(map(self._encode, events))
+
+    def add_texts(self, texts: Iterable[Any]) -> None:
+        """Write events given as JSON, or as dicts."""
+        self.begin({})
+        left = iter(texts)
+        while some := list(islice(left, _AT_ONCE)):
+            block = [text if isinstance(text, bytes | msgspec.Raw) else self._encode(text) for text in some]
+            self._write((_LINE if self.count else b"") + _LINE.join(block))
+            self.count += len(block)
+
+    def _finish(self) -> None:
+        self.begin(self._rest)
+        have = self._header or {}
+        keys = [(key, value) for key, value in self._rest.items() if key not in have]
+        texts = [_LINE + self._encode(key) + b": " + self._encode(value) for key, value in keys]
+        self._write(b"\n]" + b"".join(texts) + b"\n}\n")
+
+    def _write(self, data: bytes) -> None:
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> TraceError:
+        return TraceError(f"{self.target}: cannot be written ({error.strerror or error})")
+
+
+def _edited(blocks: Iterable[list[RawEvent]], edit: Edit) -> Iterator[Iterator[RawEvent]]:
+    for block in blocks:
+        yield _each(block, edit)
+
+
+def _each(block: list[RawEvent], edit: Edit) -> Iterator[RawEvent]:
+    for event in block:
+        changed = edit(event)
+        if isinstance(changed, dict):
+            yield changed
+        elif changed is not None:
+            yield from changed
+
+
+def _copied(source: Path, header: dict[str, Any], log: IssueLog) -> Iterator[list[msgspec.Raw]]:
+    for _, texts in split(iter_bytes(source, log), event_text_decoder(), header, log):
+        yield texts
+        del texts
+
+
+def _refuse_source(target: Path, sources: Iterable[Path]) -> None:
+    for source in sources:
+        if target.exists() and source.exists() and target.samefile(source):
+            msg = f"{target}: is the trace itself; write to another file"
+            raise TraceError(msg)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _plain(value: object) -> object:
+    """Return numpy's numbers as Python's."""
+    if hasattr(value, "item"):
+        return value.item()
+    msg = f"{type(value).__name__} cannot be written as JSON"
+    raise TypeError(msg)

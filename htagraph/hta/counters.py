@@ -1,0 +1,232 @@
+"""HTA's counters: queue lengths and memory bandwidths over time, their summaries, and traces with them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Flag, auto
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.counters import bandwidth_changes, queue_changes, statistics
+from htagraph.export.raw import edit_trace, us
+from htagraph.hta.frame import whole
+from htagraph.hta.job import HtaJob
+from htagraph.hta.window import is_analysed
+
+__all__ = [
+    "TimeSeriesTypes", "counter_events", "memory_bw_summary", "memory_bw_time_series", "queue_length_summary",
+    "queue_length_summary_from_time_series", "queue_length_time_series", "time_spent_blocked_on_full_queue",
+    "write_trace_with_counters",
+]  # fmt: skip
+
+Array: TypeAlias = npt.NDArray[Any]
+Series: TypeAlias = dict[int, pd.DataFrame]
+_BLOCKED = ["rank", "stream", "duration_at_max_queue_length", "relative_duration_at_max_queue_length"]
+_UNKNOWN_COPY = "Memcpy Unknown"
+
+
+class TimeSeriesTypes(Flag):
+    """Which counters to write into a trace."""
+
+    QUEUE_LENGTH = auto()
+    MEMCPY_BANDWIDTH = auto()
+
+
+_ALL = TimeSeriesTypes.QUEUE_LENGTH | TimeSeriesTypes.MEMCPY_BANDWIDTH
+
+
+def queue_length_time_series(job: HtaJob, ranks: Sequence[int] | None = None) -> Series:
+    """Return how many works each stream has queued, at each change.
+
+    Returns:
+        By rank, ranks without launched work left out: indexed by the position of the event in the file, ``ts`` (µs
+        since the job's first event), ``pid``, ``tid`` (of the device, as in the file), ``stream``, ``queue_length``.
+    """
+    changes, acts = queue_changes(job.graph), job.graph.activities
+    out = {}
+    for rank in job.ranks(ranks):
+        mine = changes[changes["rank"] == rank].sort_values(["stream"], kind="stable")
+        if not len(mine):
+            continue
+        activity = mine["activity"].to_numpy()
+        pid, tid = _device_lanes(job, rank, mine)
+        stream = job.of_rank(rank).events.arg("stream")
+        out[rank] = pd.DataFrame({
+            "ts": whole((acts.start[activity] - job.first_ns) / 1000),
+            "pid": pid, "tid": tid,
+            "stream": _downcast(mine["stream"].to_numpy(), stream), "queue_length": mine["queue_length"].to_numpy(),
+        }).set_axis(pd.Index(_downcast(acts.event[activity], acts.event[activity]), name="index"))  # fmt: skip
+    return out
+
+
+def queue_length_summary(job: HtaJob, ranks: Sequence[int] | None = None) -> pd.DataFrame | None:
+    """Return statistics of each stream's queue length, None if there is no launched work."""
+    return queue_length_summary_from_time_series(queue_length_time_series(job, ranks))
+
+
+def queue_length_summary_from_time_series(queue_length_dict: Mapping[int, pd.DataFrame]) -> pd.DataFrame | None:
+    """Return statistics of what `queue_length_time_series` gave: indexed by rank and stream; None of nothing."""
+    return _described(queue_length_dict, "stream", "queue_length", "no launch with its device work is in the trace")
+
+
+def time_spent_blocked_on_full_queue(
+    job: HtaJob, queue_length_dict: Mapping[int, pd.DataFrame], max_queue_length: int = 1024
+) -> pd.DataFrame:
+    """Return how long each stream's queue held `max_queue_length` works or more.
+
+    Returns:
+        One row per rank and stream that ever did: ``rank``, ``stream``, ``duration_at_max_queue_length`` (float64, µs)
+        and ``relative_duration_at_max_queue_length`` (float64: of the time from the first to the last start of the
+        rank's events).
+    """
+    parts = []
+    for rank, series in queue_length_dict.items():
+        full = series["queue_length"].to_numpy() >= max_queue_length
+        lasts = -series.groupby("stream")["ts"].diff(-1).to_numpy().astype(np.float64)
+        blocked = pd.Series(np.nan_to_num(lasts[full])).groupby(series["stream"].to_numpy()[full], sort=False).sum()
+        figures = (rank, blocked.index, blocked.to_numpy(), blocked.to_numpy() / (_duration_us(job, rank) or np.nan))
+        parts.append(pd.DataFrame(dict(zip(_BLOCKED, figures, strict=True))))
+    if not any(len(part) for part in parts):
+        kinds = dict(zip(_BLOCKED, ("int64", "int64", "float64", "float64"), strict=True))
+        return pd.DataFrame(columns=_BLOCKED).astype(kinds)
+    return pd.concat([part for part in parts if len(part)], ignore_index=True)
+
+
+def memory_bw_time_series(job: HtaJob, ranks: Sequence[int] | None = None) -> Series:
+    """Return the bandwidth of each kind of copy, at each change.
+
+    Returns:
+        By rank, ranks without copies left out: indexed by the place of the copy (its start or, behind those, its end)
+        among them, ``ts`` (float64, µs since the job's first event), ``pid`` (of the device, as in the file), ``name``
+        (str: ``Memcpy HtoD``, …) and ``memory_bw_gbps`` (float64, GB/s).
+    """
+    changes, out = bandwidth_changes(job.graph), {}
+    acts, shift = job.graph.activities, job.graph.origin_ns
+    for rank in job.ranks(ranks):
+        mine = changes[changes["rank"] == rank]
+        if not len(mine):
+            continue
+        activity = mine["activity"].to_numpy()
+        ends = mine.duplicated("activity").to_numpy()
+        event = acts.event[activity]
+        place = np.searchsorted(np.sort(event[~ends]), event) + ends * (len(mine) // 2)
+        moved = acts.start[activity] - job.graph.time[2 * activity] + shift - job.first_ns
+        pids = np.array([pid for pid, _ in _lanes(job, rank, event)] + [""], object)[:-1]
+        out[rank] = pd.DataFrame({
+            "ts": np.rint(mine["time_us"].to_numpy() * 1000 + moved) / 1000, "pid": pids,
+            "name": mine["copy"].replace("other", _UNKNOWN_COPY).to_numpy(),
+            "memory_bw_gbps": mine["bandwidth_gb_s"].to_numpy(),
+        }, index=place).astype({"name": "str"})  # fmt: skip
+    return out
+
+
+def memory_bw_summary(job: HtaJob, ranks: Sequence[int] | None = None) -> pd.DataFrame | None:
+    """Return statistics of each kind of copy's bandwidth while it was above 0, by rank and name; None of nothing."""
+    found = {rank: each[each["memory_bw_gbps"] > 0] for rank, each in memory_bw_time_series(job, ranks).items()}
+    return _described(found, "name", "memory_bw_gbps", "no copy or set of memory is in the trace")
+
+
+def counter_events(job: HtaJob, rank: int, time_series: TimeSeriesTypes | None = None) -> list[dict[str, Any]]:
+    """Return the counters of a rank as events of a trace file (``"ph": "C"``), times as in its file.
+
+    A stream's number is the ``id`` of its queue's counter, as text: Perfetto makes one counter of all numeric ids.
+    """
+    wanted = _ALL if time_series is None else time_series
+    shift = job.first_ns - (job.of_rank(rank).header.base_time_nanoseconds or 0)
+    out: list[dict[str, Any]] = []
+    if TimeSeriesTypes.QUEUE_LENGTH in wanted:
+        for each in queue_length_time_series(job, [rank]).values():
+            name = "Queue Length"
+            ids = each["stream"].astype("str").tolist()
+            events = _events(each["pid"], _file_times(each["ts"], shift), name, each["queue_length"], [name] * len(ids))
+            out += [event | {"id": stream} for event, stream in zip(events, ids, strict=True)]
+    if TimeSeriesTypes.MEMCPY_BANDWIDTH in wanted:
+        for each in memory_bw_time_series(job, [rank]).values():
+            times = _file_times(each["ts"], shift)
+            out += _events(each["pid"], times, "Memcpy BW", each["memory_bw_gbps"], each["name"])
+    return out
+
+
+def _events(
+    pids: Iterable[Any], times: list[Any], counter: str, values: pd.Series[Any], names: Iterable[str]
+) -> list[dict[str, Any]]:
+    rows = zip(pids, times, values.tolist(), names, strict=True)
+    return [{"pid": pid, "ts": ts, "args": {counter: value}, "ph": "C", "name": name} for pid, ts, value, name in rows]
+
+
+def write_trace_with_counters(
+    job: HtaJob,
+    ranks: Sequence[int] | None = None,
+    time_series: TimeSeriesTypes | None = None,
+    output_suffix: str = "_with_counters",
+) -> list[Path]:
+    """Write each rank's trace with its counters beside the file; ranks without counters get none.
+
+    Returns:
+        The files written: of ``rank-0.json.gz`` it is ``rank-0_with_counters.json.gz``, compressed if the source is.
+    """
+    written = []
+    for rank in job.ranks(ranks):
+        extra = counter_events(job, rank, time_series)
+        if not extra:
+            warnings.warn(f"rank {rank}: has neither launched work nor copies, so no counters to write", stacklevel=3)
+            continue
+        source = job.of_rank(rank).unchanged_path()
+        stem, dot, ending = source.name.rpartition(".json")
+        target = source.with_name(
+            f"{stem or source.name}{output_suffix or '_with_counters'}{dot}{ending if dot else ''}"
+        )
+        edit_trace(source, target, extra=extra)
+        written.append(target)
+    return written
+
+
+def _described(found: Mapping[int, pd.DataFrame], by: str, value: str, why: str) -> pd.DataFrame | None:
+    if not found:
+        warnings.warn(why, stacklevel=4)
+        return None
+    every = pd.concat([each[[by, value]].assign(rank=rank) for rank, each in found.items()], ignore_index=True)
+    table = statistics(every[value], [every["rank"], every[by]]).astype("float64")
+    table = table.rename(columns={"p25": "25%", "median": "50%", "p75": "75%"})
+    order = np.argsort([list(found).index(rank) for rank in table.index.get_level_values("rank")], kind="stable")
+    return pd.concat({value: table.iloc[order]}, axis=1)
+
+
+def _file_times(since_us: pd.Series[Any], first_ns: int) -> list[Any]:
+    return [us(moment) for moment in (np.rint(since_us.to_numpy() * 1000).astype(np.int64) + first_ns).tolist()]
+
+
+def _lanes(job: HtaJob, rank: int, event: Array) -> list[tuple[int | str, int | str]]:
+    """Return (pid, tid) in the file of events at some positions."""
+    trace = job.of_rank(rank)
+    order = np.argsort(trace.events.index, kind="stable")
+    at = order[np.searchsorted(trace.events.index[order], event)]
+    return [trace.lanes[lane] for lane in trace.events.lane[at].tolist()]
+
+
+def _device_lanes(job: HtaJob, rank: int, changes: pd.DataFrame) -> tuple[Array, Array]:
+    """Return (pid, tid) in the file of the stream of each change."""
+    acts = job.graph.activities
+    stream = changes.groupby(["device", "stream"], sort=False).ngroup().to_numpy()
+    activity = changes["activity"].to_numpy()
+    works = np.flatnonzero(acts.on_device[activity])
+    _, first = np.unique(stream[works], return_index=True)  # each stream has a work
+    found = _lanes(job, rank, acts.event[activity[works[first]]])
+    pids, tids = (np.array([*column, ""], object)[:-1] for column in zip(*found, strict=True))
+    return pids[stream], tids[stream]
+
+
+def _downcast(values: Array, among: Array) -> Array:
+    """Return values as the smallest integer type that holds those among which they are, as in HTA's frames."""
+    return values.astype(pd.to_numeric(pd.Series(among), downcast="integer").dtype)
+
+
+def _duration_us(job: HtaJob, rank: int) -> float:
+    trace = job.of_rank(rank)
+    start = trace.events.start[is_analysed(trace)]
+    return float(start.max() - start.min()) / 1000 if len(start) else 0.0

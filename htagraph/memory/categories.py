@@ -1,0 +1,85 @@
+"""The memory timeline that torch.profiler exports: bytes by what they are used for, over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.errors import NotATraceError
+from htagraph.memory.files import content
+
+__all__ = ["CATEGORIES", "read_memory_timeline"]
+
+Array: TypeAlias = npt.NDArray[Any]
+CATEGORIES: Final = (
+    "parameter", "optimizer_state", "input", "temporary", "activation", "gradient", "autograd", "unknown",
+)  # fmt: skip
+"""In the order of the numbers that torch.profiler writes."""
+_FIELDS = 4
+
+
+def read_memory_timeline(path: str | Path) -> pd.DataFrame:
+    """Return what a device's memory was used for over time, from what ``prof.export_memory_timeline`` wrote.
+
+    Args:
+        path: a file ``….raw.json.gz`` (one entry per event) or ``….json`` (times and sizes), gzipped or not.
+
+    Returns:
+        One row per moment at which something changed: ``time_ns`` (int64, as in the file; what existed before the
+        recording has its first moment), ``time_us`` (float64, since that moment), and the bytes in use afterwards
+        (int64): ``parameter_bytes``, ``optimizer_state_bytes``, ``input_bytes``, ``temporary_bytes``,
+        ``activation_bytes``, ``gradient_bytes``, ``autograd_bytes``, ``unknown_bytes``, ``total_bytes``.
+
+    Raises:
+        TraceError: the file cannot be read.
+        NotATraceError: it holds something else.
+
+    Example:
+        >>> import gzip, json, pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "memory.raw.json.gz"
+        >>> events = [[-1, 1, 100, 0], [5000, 2, 40, 4], [9000, 4, -40, 4]]
+        >>> _ = path.write_bytes(gzip.compress(json.dumps(events).encode()))
+        >>> read_memory_timeline(path)[["time_us", "parameter_bytes", "activation_bytes", "total_bytes"]]
+           time_us  parameter_bytes  activation_bytes  total_bytes
+        0      0.0              100                 0          100
+        1      0.0              100                40          140
+        2      4.0              100                 0          100
+
+    Source: HTA's memory analysis.
+    """
+    times, sizes = _times_and_sizes(path)
+    began = times[times >= 0]
+    times = np.where(times < 0, began.min() if len(began) else 0, times)
+    frame = pd.DataFrame({"time_ns": times, "time_us": (times - times.min(initial=_last(times))) / 1000})
+    for number, category in enumerate(CATEGORIES):
+        frame[f"{category}_bytes"] = sizes[:, number]
+    return frame.assign(total_bytes=sizes.sum(axis=1))
+
+
+def _last(times: Array) -> int:
+    return int(times[-1]) if len(times) else 0
+
+
+def _times_and_sizes(path: str | Path) -> tuple[Array, Array]:
+    try:
+        root = msgspec.json.decode(content(path))
+        if len(root) == 2 and len(root[0]) == len(root[1]) and (not root[1] or isinstance(root[1][0], list)):
+            sizes = np.array(root[1], np.int64).reshape(len(root[0]), -1)[:, -len(CATEGORIES) :]
+            return np.array(root[0], np.int64), sizes
+        events = np.array(root, np.int64).reshape(-1, _FIELDS)
+        known = bool(np.isin(events[:, 3], range(len(CATEGORIES))).all())
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError):  # msgspec's errors are ValueErrors
+        known = False
+    if not known:
+        msg = f"{path}: no memory timeline: its entries are not [time, action, bytes, category]"
+        raise NotATraceError(msg) from None
+    last = np.ones(len(events), np.bool_)
+    last[:-1] = events[1:, 0] != events[:-1, 0]
+    change = np.zeros((len(events), len(CATEGORIES)), np.int64)
+    change[np.arange(len(events)), events[:, 3]] = events[:, 2]
+    return events[last, 0], np.cumsum(change, axis=0)[last]

@@ -1,0 +1,126 @@
+"""Time by what it was spent for: own and enclosed time of operators, modules, annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+from htagraph.work import self_time
+
+__all__ = ["OWNED", "OwnerOf", "kind_words", "time_by_owner"]
+
+Array: TypeAlias = npt.NDArray[Any]
+OwnerOf: TypeAlias = Callable[[DependencyGraph, npt.ArrayLike], npt.NDArray[np.int64]]
+"""Says which activity owns each of some activities, -1 for none: `operator_of`, `module_of`."""
+
+OWNED = {
+    "count": "int64", "host_us": "float64", "host_self_us": "float64", "device_count": "int64",
+    "device_us": "float64", "device_total_us": "float64", "share_percent": "float64",
+}  # fmt: skip
+"""The figures of a group of owners, and their types."""
+
+
+def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, group: Array) -> pd.DataFrame:
+    """Return the time of all groups of owners: each moment of work has one owner, or none.
+
+    Args:
+        graph: the job.
+        owner_of: which activity owns each activity; of an owner's parent it gives the owner around that owner.
+        members: which activities are owners even if they own no time (bool for every activity).
+        group: the group of each activity as an owner (int for every activity).
+
+    Returns:
+        One row per rank and group, and one per rank for what has no owner: ``rank`` (int64), ``owner`` (int64: an
+        activity of the group, -1 for none) and the columns of `OWNED`. Rows come by rank, most device time first,
+        then most self time, then by owner.
+    """
+    acts = graph.activities
+    ranks = np.array(graph.ranks, np.int64)
+    nobody = len(acts) + np.searchsorted(ranks, acts.rank)  # a place for each rank behind those of the activities
+    size = len(acts) + len(ranks)
+    self_ns = np.where(acts.on_device, 0, self_time(graph))
+    device, host = np.flatnonzero(acts.on_device), np.flatnonzero(self_ns > 0)
+    of_device, of_host = (_places(owner_of(graph, rows), nobody[rows]) for rows in (device, host))
+    own = np.bincount(of_device, acts.duration[device], size).astype(np.int64)
+    self_of = np.bincount(of_host, self_ns[host], size).astype(np.int64)
+    works = np.bincount(of_device, minlength=size)
+    owners, above = _owners(graph, owner_of, np.union1d(np.flatnonzero(members), _below(len(acts), of_device, of_host)))
+    outermost, total = _rolled_up(owners, above, group, own)
+    table = pd.DataFrame({
+        "rank": acts.rank[owners].astype(np.int64), "group": group[owners], "owner": owners, "count": 1,
+        "host_us": np.where(outermost, acts.duration[owners], 0), "host_self_us": self_of[owners],
+        "device_count": works[owners], "device_us": own[owners], "device_total_us": np.where(outermost, total, 0),
+    })  # fmt: skip
+    rest = slice(len(acts), size)
+    nobodys = pd.DataFrame({
+        "rank": ranks, "group": -1, "owner": -1, "count": 0, "host_us": 0, "host_self_us": self_of[rest],
+        "device_count": works[rest], "device_us": own[rest], "device_total_us": own[rest],
+    })  # fmt: skip
+    nobodys = nobodys[(nobodys["host_self_us"] > 0) | (nobodys["device_count"] > 0)]
+    return _grouped(pd.concat((table, nobodys), ignore_index=True))
+
+
+def kind_words(graph: DependencyGraph, owners: Array) -> Array:
+    """Return the word for the kind of each owner, empty for -1."""
+    words = np.array([*(kind.label for kind in ActivityKind), ""], object)
+    kinds = np.append(graph.activities.kind.astype(np.int64), len(ActivityKind))
+    return words[kinds[owners]]
+
+
+def _places(owner: Array, nobody: Array) -> Array:
+    return np.where(owner >= 0, owner, nobody)
+
+
+def _below(count: int, *places: Array) -> Array:
+    return np.concatenate([each[each < count] for each in places])
+
+
+def _owners(graph: DependencyGraph, owner_of: OwnerOf, some: Array) -> tuple[Array, Array]:
+    """Return (these owners and all around them, the next owner around every activity that is one, else -1)."""
+    parent = graph.activities.parent
+    above = np.full(len(parent), -1, np.int64)
+    known = np.zeros(len(parent), np.bool_)
+    while len(some):
+        above[some] = owner_of(graph, parent[some])
+        known[some] = True
+        around = np.unique(above[some])
+        some = around[(around >= 0) & ~known[around]]
+    return np.flatnonzero(known), above
+
+
+def _rolled_up(owners: Array, above: Array, group: Array, own: Array) -> tuple[Array, Array]:
+    """Return (which owners lie in none of their own group, each one's time with that of all owners in it)."""
+    depth, outermost = np.zeros(len(owners), np.int64), np.ones(len(owners), np.bool_)
+    up, asking = above[owners], np.arange(len(owners))
+    while True:  # each round one level up
+        asking, up = asking[up >= 0], up[up >= 0]
+        if not len(asking):
+            break
+        depth[asking] += 1
+        outermost[asking[group[up] == group[owners[asking]]]] = False
+        up = above[up]
+    total = own[: len(above)].copy()
+    for level in range(int(depth.max(initial=0)), 0, -1):
+        inner = owners[depth == level]
+        np.add.at(total, above[inner], total[inner])
+    return outermost, total[owners]
+
+
+def _grouped(rows: pd.DataFrame) -> pd.DataFrame:
+    keys = ["rank", "group"]
+    table = rows.groupby(keys, as_index=False, sort=False).agg(
+        {"owner": "first"} | dict.fromkeys([column for column in rows.columns if column in OWNED], "sum")
+    )
+    order = ["device_us", "host_self_us"]
+    table = table.sort_values(["rank", *order, "owner"], ascending=[True, False, False, True], ignore_index=True)
+    busy = table.groupby("rank")["device_us"].transform("sum")
+    table["share_percent"] = 100 * table["device_us"] / busy.where(busy > 0)
+    of_time = [column for column in OWNED if column.endswith("_us")]
+    table[of_time] = table[of_time].astype("float64") / 1000
+    return table.drop(columns="group").astype({"rank": "int64", "owner": "int64", **OWNED})

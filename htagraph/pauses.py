@@ -1,0 +1,39 @@
+"""Between works of a stream: what started before each, when the stream was free for it, and what enqueued it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+
+__all__ = ["stream_pauses"]
+
+
+def stream_pauses(graph: DependencyGraph) -> pd.DataFrame:
+    """Return every device work that follows another on its stream, by rank, device, stream and time.
+
+    Returns:
+        ``rank``, ``device``, ``stream``, ``before`` and ``after`` (the work that started before, and this one),
+        ``launch`` (what enqueued it, -1 if unknown), ``free_ns`` (when all earlier work of the stream had ended, ns on
+        the rank's own clock), ``pause_ns`` (from then to its start, 0 where they overlap); all int64.
+    """
+    acts = graph.activities
+    streams = [rows for rows in acts.by_stream() if len(rows) > 1]
+    before, after = (_joined([rows[part] for rows in streams]) for part in (slice(-1), slice(1, None)))
+    free = _joined([np.maximum.accumulate(acts.end[rows])[:-1] for rows in streams])
+    lane = acts.lane[after]
+    devices, numbers = (np.array([getattr(lane, word) for lane in graph.lanes], np.int64) for word in _PLACE)
+    table = pd.DataFrame({
+        "rank": acts.rank[after].astype(np.int64), "device": devices[lane], "stream": numbers[lane], "before": before,
+        "after": after, "launch": acts.cause[after].astype(np.int64), "free_ns": free,
+        "pause_ns": np.maximum(0, acts.start[after] - free),
+    })  # fmt: skip
+    return table.sort_values(["rank", *_PLACE], kind="stable", ignore_index=True)
+
+
+_PLACE = ("device", "stream")
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)

@@ -1,0 +1,122 @@
+"""The device work beneath activities as sequences of kernel names, and which of these sequences are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.graph import DependencyGraph
+from htagraph.kinds import ActivityKind
+
+__all__ = ["Sequences", "named", "nearest", "outermost", "sequences_below"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_REGIONS = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON)
+_COLUMNS = {
+    "rank": "int64", "operator": "str", "pattern": "str", "kernels": "int64", "count": "int64",
+    "kernel_us": "float64", "operator_us": "float64", "example": "int64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Occurrences of operators with the sequence of device work beneath each."""
+
+    graph: DependencyGraph
+    root: Array
+    """The activity of each occurrence, ascending."""
+    pattern: Array
+    """The number of its pattern: of one rank, one name, one sequence of names."""
+    work: Array
+    """The device work of all occurrences, one occurrence after the other, each in the order of starts."""
+    occurrence: Array
+    """Which occurrence each piece of work belongs to."""
+    above: Array
+    """The activity above each one, as it was given; -1 for none."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per pattern, as documented at `htagraph.kernel_patterns`, numbered as in `pattern`."""
+        acts, names = self.graph.activities, self.graph.names
+        count = int(self.pattern.max()) + 1 if len(self.pattern) else 0
+        _, first = np.unique(self.pattern, return_index=True)
+        offsets = np.searchsorted(self.occurrence, [first, first + 1]) if count else np.zeros((2, 0), np.int64)
+        texts = [[names[i] for i in acts.name[self.work[slice(*each)]].tolist()] for each in offsets.T.tolist()]
+        operator = [names[i] for i in acts.name[self.root[first]].tolist()]
+        table = {
+            "rank": acts.rank[self.root[first]],
+            "operator": operator,
+            "pattern": ["|".join((name, *text)) for name, text in zip(operator, texts, strict=True)],
+            "kernels": offsets[1] - offsets[0],
+            "count": np.bincount(self.pattern, minlength=count),
+            "kernel_us": np.bincount(self.pattern[self.occurrence], acts.duration[self.work] / 1000, count),
+            "operator_us": np.bincount(self.pattern, acts.duration[self.root] / 1000, count),
+            "example": self.root[first],
+        }
+        return pd.DataFrame(table, columns=list(_COLUMNS)).astype(_COLUMNS)
+
+    def members(self) -> Array:
+        """Return the pattern of each activity that is, lies in, or was launched in an occurrence; -1 of others."""
+        number = np.full(len(self.graph.activities), -1, np.int64)
+        number[self.root] = self.pattern
+        is_root = number >= 0
+        root = nearest(self.above, is_root, np.arange(len(number)))
+        return np.where(root >= 0, number[root], -1)
+
+
+def nearest(above: Array, wanted: Array, activities: Array) -> Array:
+    """Return the first wanted activity of each chain upwards, the activity itself included; -1 for none."""
+    found = np.array(activities, np.int64)
+    asking = np.flatnonzero(found >= 0)
+    while len(asking):  # each round one level up: as many rounds as the deepest stack has levels
+        asking = asking[~wanted[found[asking]]]
+        found[asking] = above[found[asking]]
+        asking = asking[found[asking] >= 0]
+    return found
+
+
+def named(graph: DependencyGraph, matches: Callable[[str], bool]) -> Array:
+    """Return which activities are operators, annotations or Python frames with a name that matches."""
+    fits = np.fromiter(map(matches, graph.names), np.bool_, len(graph.names))
+    return fits[graph.activities.name] & np.isin(graph.activities.kind, _REGIONS)
+
+
+def outermost(above: Array, wanted: Array) -> Array:
+    """Return the wanted activities that lie in no other."""
+    found = np.flatnonzero(wanted)
+    return found[nearest(above, wanted, above[found]) < 0]
+
+
+def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_length: int) -> Sequences:
+    """Return the sequences of device work beneath activities, those that have at least `min_length` pieces of it.
+
+    Args:
+        graph: the job.
+        root: activities none of which lies in another, ascending.
+        above: the activity above each one, -1 for none.
+        min_length: of work.
+    """
+    acts = graph.activities
+    wanted = np.zeros(len(acts), np.bool_)
+    wanted[root] = True
+    work = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
+    owner = nearest(above, wanted, work)
+    work, owner = work[owner >= 0], np.searchsorted(root, owner[owner >= 0])
+    enough = np.bincount(owner, minlength=len(root)) >= max(1, min_length)
+    work, owner = work[enough[owner]], (np.cumsum(enough) - 1)[owner[enough[owner]]]
+    order = np.lexsort((acts.start[work], owner))
+    work, owner, root = work[order], owner[order], root[enough]
+    return Sequences(graph, root, _numbered(graph, root, work, owner), work, owner, above)
+
+
+def _numbered(graph: DependencyGraph, root: Array, work: Array, owner: Array) -> Array:
+    """Return a number for each occurrence: the same for the same rank, name and sequence of names."""
+    acts, known = graph.activities, dict[tuple[int, int, bytes], int]()
+    names, ends = acts.name[work], np.searchsorted(owner, np.arange(len(root) + 1)).tolist()
+    heads = zip(acts.rank[root].tolist(), acts.name[root].tolist(), strict=True)
+    keys = [(*head, names[ends[i] : ends[i + 1]].tobytes()) for i, head in enumerate(heads)]
+    return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+import htagraph as hg
+from htagraph import ActivityKind
+from tests.strategies import COMPUTE, Json, annotation, complete, jobs, kernel, launch, load, step
+
+
+def on_device(name: str, start: int, duration: int, stream: int = 7) -> Json:
+    return complete("gpu_user_annotation", name, start, duration, stream) | {"pid": 0}
+
+
+def test_a_kernel_belongs_to_the_innermost_annotation_around_its_launch_and_the_shortest_over_it() -> None:
+    events = [
+        step(1, 0, 50), annotation("forward", 1, 30), annotation("layer", 2, 10),
+        launch(3, 1, 1), kernel(COMPUTE, 60, 5, 1), launch(20, 1, 2), kernel(COMPUTE, 70, 5, 2),
+        launch(40, 1, 3), kernel(COMPUTE, 80, 5, 3), kernel(COMPUTE, 90, 5, 9, stream=20),
+        on_device("forward", 60, 15), on_device("layer", 60, 5), on_device("ProfilerStep#1", 60, 25),
+    ]  # fmt: skip
+    table = hg.annotated_kernels(load(events))
+    assert table["stream"].tolist() == [7, 7, 7, 20]
+    assert table["annotation"].tolist() == ["layer", "forward", "ProfilerStep#1", ""]
+    assert table["device_annotation"].tolist() == ["layer", "forward", "ProfilerStep#1", ""]
+
+
+def test_annotations_are_of_their_own_rank_and_stream() -> None:
+    job = {
+        0: [kernel(COMPUTE, 0, 5), kernel(COMPUTE, 0, 5, stream=20), on_device("a", 0, 5)],
+        1: [kernel(COMPUTE, 0, 5)],
+    }
+    assert hg.annotated_kernels(load(job))["device_annotation"].tolist() == ["a", "", ""]
+
+
+@given(jobs())
+@settings(deadline=None, max_examples=40)
+def test_every_work_has_one_row_with_the_first_annotation_above_its_launch(job: dict[int, list[Json]]) -> None:
+    graph = load(job)
+    acts = graph.activities
+    table = hg.annotated_kernels(graph)
+    assert sorted(table["work"]) == list(graph.select(kind="device"))
+    for work, ours in zip(table["work"], table["annotation"], strict=True):
+        at = int(acts.cause[work])
+        while at >= 0 and acts.kind[at] not in (ActivityKind.ANNOTATION, ActivityKind.STEP):
+            at = int(acts.parent[at])
+        assert ours == (graph.names[acts.name[at]] if at >= 0 else "")

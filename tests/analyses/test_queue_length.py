@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+import htagraph as hg
+from tests.strategies import COMPUTE, Job, Json, jobs, kernel, launch, load, runtime
+
+
+def changes(events: list[Json]) -> list[list[int]]:
+    table = hg.queue_length(load(events))
+    return table[["stream", "time_us", "queue_length"]].astype(int).to_numpy().tolist()
+
+
+def test_a_launch_enqueues_and_its_work_leaves_when_it_starts() -> None:
+    events = [launch(0, 1, 1), kernel(COMPUTE, 5, 9, 1), launch(2, 1, 2), kernel(COMPUTE, 14, 1, 2)]
+    assert changes(events) == [[7, 0, 1], [7, 2, 2], [7, 5, 1], [7, 14, 0]]
+    assert hg.queue_length(load(events))["activity"].tolist() == [0, 2, 1, 3]
+
+
+def test_a_graph_launch_enqueues_all_works_of_a_stream_at_once() -> None:
+    works = [*(kernel(COMPUTE, 5 + 5 * i, 4, 1) for i in range(3)), kernel(COMPUTE, 6, 4, 1, stream=20)]
+    events = [runtime("cudaGraphLaunch", 0, 3, 1), *works]
+    assert changes(events) == [[7, 0, 3], [7, 5, 2], [7, 10, 1], [7, 15, 0], [20, 0, 1], [20, 6, 0]]
+
+
+def test_at_one_moment_enqueuing_comes_first() -> None:
+    events = [launch(0, 1, 1), kernel(COMPUTE, 4, 1, 1), launch(4, 1, 2), kernel(COMPUTE, 9, 1, 2)]
+    assert changes(events) == [[7, 0, 1], [7, 4, 2], [7, 4, 1], [7, 9, 0]]
+
+
+def test_work_recorded_before_its_launch_was_enqueued_when_it_started() -> None:
+    assert changes([launch(9, 1, 1), kernel(COMPUTE, 8, 1, 1)]) == [[7, 0, 1], [7, 0, 0]]
+
+
+def test_work_without_a_launch_does_not_count() -> None:
+    assert changes([kernel(COMPUTE, 0, 5)]) == []
+
+
+@given(jobs())
+@settings(deadline=None, max_examples=40)
+def test_the_length_is_the_number_of_works_enqueued_and_not_started(job: Job) -> None:
+    graph = load(job)
+    table = hg.queue_length(graph)
+    acts = graph.activities
+    called = [w for w in range(len(acts)) if acts.on_device[w] and acts.cause[w] >= 0]
+    for (rank, stream, moment), rows in table.groupby(["rank", "stream", "time_us"]):
+        ns = round(moment * 1000) + graph.origin_ns
+        queued = [
+            work
+            for work in called
+            if (acts.rank[work], graph.lane_of(work).stream) == (rank, stream)
+            and min(graph.time[2 * acts.cause[work]], graph.time[2 * work]) <= ns < graph.time[2 * work]
+        ]
+        assert rows["queue_length"].iloc[-1] == len(queued)
+    assert (table["queue_length"] >= 0).all()
+    assert (table["activity"].isin(called)).sum() == len(called)

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import htagraph as hg
+from htagraph.naming import LINEAR
+from tests.reach import DATA, SHARED, graph_of
+from tests.strategies import COMPUTE, MAIN, Json, complete, kernel, launch, load, op
+
+FMA, ADD = (f"smsp__sass_thread_inst_executed_op_{each}_pred_on.sum" for each in ("ffma", "fadd"))
+HALF = "c10::Half"
+
+
+def shaped(name: str, start: int, duration: int, dims: list[list[int]], kind: str = HALF) -> Json:
+    return op(name, start, duration, MAIN, **{"Input Dims": dims, "Input type": [kind] * len(dims)})  # type: ignore[arg-type]
+
+
+def product(start: int, correlation: int, dims: list[list[int]], kind: str = HALF, duration: int = 8) -> list[Json]:
+    """Return a product of matrices inside a linear layer, and its kernel."""
+    return [
+        shaped(LINEAR, start, 10, [dims[0], dims[1][::-1]], kind), shaped("aten::mm", start + 1, 8, dims, kind),
+        launch(start + 2, 2, correlation), kernel(COMPUTE, start + 20, duration, correlation),
+    ]  # fmt: skip
+
+
+def test_an_operator_is_counted_once_the_innermost_that_can_be(tmp_path: Path) -> None:
+    graph = load([*product(0, 1, [[64, 32], [32, 16]]), *product(50, 2, [[64, 32], [32, 16]])], tmp_path)
+    (row,) = hg.roofline(graph, peak_tflop_s=1.0, peak_gb_s=100.0).to_dict("records")
+    flop, moved = 2 * 2 * 64 * 32 * 16, 2 * 2 * (64 * 32 + 32 * 16 + 64 * 16)
+    assert (row["operator"], row["shapes"], row["source"]) == ("aten::mm", "64x32, 32x16", "shapes")
+    assert (row["count"], row["flop"], row["bytes"], row["time_us"]) == (2, flop, moved, 16.0)
+    assert row["share_percent"] == 100
+    assert row["intensity"] == flop / moved
+    assert row["tflop_s"] == pytest.approx(flop / 16e-6 / 1e12)
+    assert row["gb_s"] == pytest.approx(moved / 16e-6 / 1e9)
+    assert row["bound"] == "compute" if flop / moved > 10 else "memory"
+    assert row["roof_percent"] == pytest.approx(100 * row["tflop_s"] / min(1.0, row["intensity"] * 0.1))
+
+
+def test_an_outer_operator_counts_where_the_inner_one_has_no_shapes(tmp_path: Path) -> None:
+    events = product(0, 1, [[4, 3], [3, 2]])
+    events[1]["args"] = {}
+    assert hg.roofline(load(events, tmp_path))["operator"].tolist() == [LINEAR]
+
+
+def test_shapes_and_ranks_have_rows_of_their_own_most_time_first(tmp_path: Path) -> None:
+    events = [*product(0, 1, [[4, 3], [3, 2]], duration=2), *product(50, 2, [[8, 3], [3, 2]])]
+    table = hg.roofline(load({0: events, 5: events}, tmp_path))
+    assert table["shapes"].tolist() == ["8x3, 3x2", "4x3, 3x2"] * 2
+    assert table["rank"].tolist() == [0, 0, 5, 5]
+
+
+def test_unknown_types_have_operations_but_no_bytes(tmp_path: Path) -> None:
+    (row,) = hg.roofline(load(product(0, 1, [[4, 3], [3, 2]], "mystery"), tmp_path)).to_dict("records")
+    assert row["flop"] == 48
+    assert row["element_bytes"] == 0
+    assert math.isnan(row["bytes"])
+    assert math.isnan(row["intensity"])
+    assert row["bound"] == ""
+
+
+def test_the_devices_name_gives_its_peaks(tmp_path: Path) -> None:
+    graph = load(product(0, 1, [[4, 3], [3, 2]]), tmp_path)
+    header = graph.traces[0].header.model_copy(update={"device_properties": [_Device(0, "NVIDIA A100-SXM4-80GB")]})
+    trace = _replaced(graph.traces[0], header)
+    (row,) = hg.roofline(graph.replace(traces={0: trace})).to_dict("records")
+    assert (row["peak_tflop_s"], row["peak_gb_s"], row["bound"]) == (312.0, 2039.0, "memory")
+
+
+def ranged(*counters: dict[str, float]) -> list[Json]:
+    launches = [event for i in range(len(counters)) for event in (op("x", 10 * i, 9), launch(10 * i + 1, 1, i + 1))]
+    ranges = [complete("cuda_profiler_range", "k", 500 + i, 1, 0, **each) for i, each in enumerate(counters)]
+    return [*launches, *ranges]
+
+
+def test_counters_count_whatever_the_operator_is(tmp_path: Path) -> None:
+    events = ranged({FMA: 10, ADD: 5, "dram__bytes.sum": 50}, {FMA: 1, ADD: 0, "dram__bytes.sum": 2})
+    work = [kernel(COMPUTE, 30, 4, 1), kernel(COMPUTE, 40, 6, 2)]
+    (row,) = hg.roofline(load([*events, *work], tmp_path)).to_dict("records")
+    assert (row["operator"], row["source"], row["count"], row["time_us"]) == ("x", "counters", 2, 10.0)
+    assert (row["flop"], row["bytes"], row["intensity"]) == (27.0, 52.0, 27 / 52)
+
+
+def test_bytes_read_and_written_add_up_where_both_were_counted(tmp_path: Path) -> None:
+    both = {FMA: 1, "dram__bytes_read.sum": 5, "dram__bytes_write.sum": 7}
+    assert hg.roofline(load(ranged(both), tmp_path))["bytes"].tolist() == [12.0]
+    half = {FMA: 1, "dram__bytes_read.sum": 5}
+    assert hg.roofline(load(ranged(half), tmp_path))["bytes"].isna().all()
+
+
+def test_work_that_was_not_recorded_took_an_unknown_time(tmp_path: Path) -> None:
+    assert hg.roofline(load(ranged({FMA: 1}), tmp_path))["time_us"].isna().all()
+
+
+def test_on_a_rank_without_device_an_operator_takes_its_own_time() -> None:
+    graph = hg.load(DATA / "gloo_ddp", ranks=[0])
+    table = hg.roofline(graph)
+    acts = graph.activities
+    for row in table[table["operator"] == "aten::addmm"].to_dict("records"):
+        assert row["time_us"] > 0
+    named = [i for i in range(len(acts)) if graph.names[acts.name[i]] == "aten::addmm"]
+    total = table.loc[table["operator"] == "aten::addmm", "time_us"].sum()
+    assert total == pytest.approx(float(np.sum(acts.duration[named])) / 1000)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
+@pytest.mark.parametrize("name", ["torch_compile_triton", "h100_qwen", "b200_eager", "mi300_resnet_act_checkpoint"])
+def test_no_real_operator_is_beyond_its_devices_roof(name: str) -> None:
+    table = hg.roofline(graph_of(SHARED / "tracelens" / f"{name}.json.gz"))
+    assert len(table) > 3
+    assert table["roof_percent"].between(0, 100, inclusive="right").all()
+    assert table["share_percent"].sum() <= 100
+
+
+def _replaced(trace: Any, header: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(trace, header=header)
+
+
+class _Device:
+    def __init__(self, number: int, name: str) -> None:
+        self.id, self.name = number, name

@@ -1,0 +1,271 @@
+"""The difference of two jobs' critical paths: it is whole, it is antisymmetric, and it says what was changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+import htagraph as hg
+from htagraph import DependencyGraph
+from htagraph.naming import stable_name
+from htagraph.simulate import (
+    Change,
+    Job,
+    RemoveKernels,
+    ScaleHost,
+    ScaleKernels,
+    ScaleLoader,
+    ScaleNetwork,
+    SlowRank,
+)
+from tests.changes.simulated import recorded
+from tests.reach import DATASETS, SHARED, graph_of, label
+from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step, traces
+
+SMALL = Job(ranks=2, steps=3, layers=3)
+GEMM = "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_nn"
+
+
+def changed(*changes: Change, **parts: Any) -> DependencyGraph:
+    return recorded(SMALL.model_copy(update={"changes": changes, **parts}))[0]
+
+
+def whole(found: hg.Diff) -> None:
+    """Assert that contributions sum to both windows to the ns, on every level."""
+    for table in (found.entries, found.to_frame(), found.to_frame(each=True)):
+        assert table["before_ns"].sum() == found.before.makespan_ns
+        assert table["after_ns"].sum() == found.after.makespan_ns
+    assert found.to_frame()["change_us"].sum() == pytest.approx(found.change_us, abs=1e-6)
+    summary = found.summary()
+    for _, group in summary.groupby("group"):
+        assert group["change_us"].sum() == pytest.approx(found.change_us, abs=1e-6)
+
+
+def top(table: pd.DataFrame, column: str = "change_us") -> pd.Series[Any]:
+    return table.loc[table[column].abs().idxmax()]
+
+
+# laws
+
+
+@settings(max_examples=60, deadline=None)
+@given(traces(), traces())
+def test_contributions_sum_to_the_windows_and_turn_around(first: Any, second: Any) -> None:
+    before, after = load(first), load(second)
+    found, back = hg.diff(before, after), hg.diff(after, before)
+    whole(found)
+    keys = ["path", "category"]
+    there = found.to_frame().groupby(keys)[["before_ns", "after_ns"]].sum()
+    again = back.to_frame().groupby(keys)[["after_ns", "before_ns"]].sum()
+    if not found.alignment.renamed:  # the name before is shown, which is another one the other way round
+        assert there.to_numpy().tolist() == again.reindex(there.index).to_numpy().tolist()
+    assert found.change_us == -back.change_us
+    assert found.effects(3).explained_us == pytest.approx(-back.effects(3).explained_us, abs=0.01)
+    assert sorted(found.added["path"]) == sorted(back.removed["path"])
+
+
+@settings(max_examples=30, deadline=None)
+@given(traces())
+def test_a_job_does_not_differ_from_itself(events: Any) -> None:
+    graph = load(events)
+    found = hg.diff(graph, graph)
+    table = found.to_frame(each=True)
+    assert not table["change_us"].any()
+    assert set(table["change"]) <= {"same"}
+    assert not len(found.added) + len(found.removed) + len(found.renamed) + len(found.causes())
+    assert set(hg.compare(graph, graph)["change"]) <= {"same"}
+
+
+@settings(max_examples=40, deadline=None)
+@given(traces(), traces())
+def test_the_tree_is_that_of_names(first: Any, second: Any) -> None:
+    """The slow version: the chain of names around each activity, and how many equal siblings were called before."""
+    found = hg.diff(load(first), load(second))
+    tree = found.alignment
+    for graph, path in zip(tree.graphs, tree.path, strict=True):
+        for i in range(len(graph.activities)):
+            chain, at = [], int(path[i])
+            while at >= 0:
+                chain.append(tree.names[at])
+                at = int(tree.parent[at])
+            name = graph.names[graph.activities.name[i]]
+            assert chain[0] == stable_name(name) or tree.renamed[int(path[i])] == name
+            assert chain[1:] == levels(graph, i, tree.graphs)
+
+
+def levels(graph: DependencyGraph, activity: int, graphs: tuple[DependencyGraph, DependencyGraph]) -> list[str]:
+    acts = graph.activities
+    both = set.intersection(
+        *({g.names[g.activities.name[i]] for i in g.select(kind="annotation").activities} for g in graphs)
+    )
+    above = acts.cause if acts.on_device[activity] else acts.parent
+    at, found = int(above[activity]), []
+    while at >= 0:
+        word, name = hg.ActivityKind(acts.kind[at]).label, graph.names[acts.name[at]]
+        if word in ("op", "host_communication") or (word == "annotation" and name in both):
+            found.append(name)
+        at = int(acts.parent[at])
+    return found
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=label)
+def test_the_steps_of_a_real_job_are_compared(path: Any) -> None:
+    graph = graph_of(path)
+    steps = graph.steps
+    whole(hg.diff(graph, graph, steps=steps[0], steps_after=steps[-1]) if steps else hg.diff(graph, graph))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not here")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("hta/trace_diff/control", "hta/trace_diff/test"), ("hta/compare/base", "hta/compare/test"),
+     ("torchrec_v100_equal", "torchrec_v100_leading_missing"), ("gloo4_cpu", "megatron_tp8_a100")],
+)  # fmt: skip
+def test_real_pairs(before: str, after: str) -> None:
+    found = hg.diff(graph_of(SHARED / before), graph_of(SHARED / after))
+    whole(found)
+    assert found.sentences()
+
+
+# what was changed is what is found
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "category"),
+    [
+        (ScaleKernels(name=GEMM, factor=1.4), GEMM, "computation"),
+        (ScaleNetwork(factor=3.0), "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "communication"),
+        (ScaleLoader(factor=5.0), "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "data_loading"),
+        (RemoveKernels(name="*flash_bwd*"), "pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel",
+         "computation"),
+    ],
+    ids=["slower kernel", "slower network", "slower loader", "kernel of no time"],
+)  # fmt: skip
+def test_the_change_is_put_where_it_was_made(change: Change, name: str, category: str) -> None:
+    before, after = changed(), changed(change)
+    truth = (recorded(SMALL.model_copy(update={"changes": (change,)}))[1] - recorded(SMALL)[1]) / 1000
+    found = hg.diff(before, after)
+    whole(found)
+    assert found.change_us == pytest.approx(truth, rel=0.01)
+    causes = found.causes()
+    assert causes.iloc[0]["name"] == name
+    assert causes.iloc[0]["effect_us"] == pytest.approx(truth, rel=0.05)
+    table = found.to_frame()
+    assert top(table)["category"] == category
+    assert table.loc[table["name"].str.contains(name, regex=False), "change_us"].sum() == pytest.approx(truth, rel=0.1)
+    assert any(name in line for line in found.sentences()[1:])
+
+
+def test_work_that_is_hidden_is_no_cause() -> None:
+    """The host is ahead of the device: what it does longer changes nothing, and nothing on the path."""
+    found = hg.diff(changed(), changed(ScaleHost(op="aten::addmm", factor=3.0)))
+    assert found.change_us == pytest.approx(0, abs=1)
+    causes = found.causes()
+    assert causes["name"].tolist() == ["aten::addmm"]
+    assert causes.iloc[0]["change_us"] > 100
+    assert causes.iloc[0]["effect_us"] == pytest.approx(0, abs=1)
+    assert "as long as before" in found.sentences()[0]
+
+
+def test_a_rank_that_became_slow_is_named_by_rank() -> None:
+    slow = changed(slow_ranks=(SlowRank(rank=1, what="kernels", factor=1.5),))
+    found = hg.diff(changed(), slow)
+    ranks = found.summary().query("group == 'rank'").set_index("key")["change_us"]
+    assert ranks["1"] > 0.9 * found.change_us
+    assert found.effects(0).explained_us == pytest.approx(found.change_us, rel=0.05)
+
+
+def test_another_optimizer_is_added_and_removed_paths() -> None:
+    found = hg.diff(changed(), changed(optimizer="fused"))
+    assert found.added["path"].tolist() == ["Optimizer.step#AdamW.step > aten::_fused_adamw_"]
+    assert (found.removed["path"].str.startswith("Optimizer.step#AdamW.step > aten::_foreach")).all()
+    assert found.causes().iloc[0]["effect_us"] == pytest.approx(found.change_us, rel=0.15)
+
+
+def test_a_kernel_of_another_name_is_aligned() -> None:
+    found = hg.diff(changed(), changed(triton=True))
+    renamed = found.renamed
+    assert renamed["after"].tolist() == ["triton_poi_fused_gelu_2"]
+    row = found.to_frame().query("renamed != ''").iloc[0]
+    assert row["path"].endswith("aten::gelu > at::native::vectorized_elementwise_kernel")
+    assert (row["change"], row["before_ns"] > 0, row["after_ns"] > 0) == ("same", True, True)
+
+
+def test_the_other_way_round_all_signs_are_turned() -> None:
+    fast, slow = changed(), changed(ScaleKernels(name=GEMM, factor=1.4))
+    there, back = hg.diff(fast, slow), hg.diff(slow, fast)
+    assert there.change_us == -back.change_us
+    keys = ["name", "kind"]
+    ways = [each.causes().set_index(keys)["effect_us"].sort_index() for each in (there, back)]
+    assert np.allclose(ways[0], -ways[1], atol=0.01)
+
+
+# alignment by hand
+
+
+def two_ops(*names: str, gap: int = 1) -> list[Any]:
+    """Return a step with one operator per name, one after the other, each launching a kernel."""
+    events = [step(1, 0, 100)]
+    for i, name in enumerate(names):
+        at = 5 + i * (10 + gap)
+        events += [op(name, at, 8), launch(at + 1, 2, i + 1), kernel(COMPUTE, at + 4, 3, i + 1)]
+    return events
+
+
+def test_annotations_that_only_one_job_has_move_nothing() -> None:
+    plain = two_ops("a", "b")
+    found = hg.diff(load(plain), load([*plain, annotation("## forward ##", 4, 30)]))
+    assert found.added["path"].tolist() == ["## forward ##"]
+    assert not len(found.removed)
+    assert "a > ampere_sgemm_128x64_nn" in found.alignment.texts
+
+
+def test_annotations_of_both_are_levels() -> None:
+    events = [*two_ops("a", "b"), annotation("## forward ##", 4, 30)]
+    assert any(path.startswith("## forward ## > a") for path in hg.diff(load(events), load(events)).alignment.texts)
+
+
+def test_equal_siblings_are_told_apart_by_order() -> None:
+    found = hg.diff(load(two_ops("a", "a")), load(two_ops("a", "a", "a")))
+    tree = found.alignment
+    places = [set(each[part.activities].tolist()) for each, part in zip(tree.place, found.parts, strict=True)]
+    assert places[0] < places[1]
+    assert found.to_frame().query("name == 'a'")["change"].tolist()[:1] == ["more"]
+
+
+def test_steps_that_are_asked_for_are_compared_whatever_their_number() -> None:
+    graph = graph_of(DATASETS[0])
+    found = hg.diff(graph, graph, steps=graph.steps[0], steps_after=graph.steps[1])
+    assert found.parts[0].steps != found.parts[1].steps
+    assert set(found.to_frame()["change"]) == {"same"}
+    assert len(found.step_times()) == 1
+    assert not found.summary()["key"].str.contains("ProfilerStep#").any()
+
+
+def test_what_is_not_there_is_refused() -> None:
+    graph = graph_of(DATASETS[0])
+    with pytest.raises(hg.SelectionError, match="step 99"):
+        hg.diff(graph, graph, steps_after=99)
+
+
+@pytest.mark.parametrize("events", [[], [kernel(COMPUTE, 0, 0)], [op("a", 2, 20)], two_ops("a")])
+def test_any_job_can_be_compared_with_any(events: list[Any]) -> None:
+    full = hg.diff(load(two_ops("a", "b")), load(two_ops("b", "c")))
+    for found in (hg.diff(load(events), load(two_ops("a", "b"))), hg.diff(load(two_ops("a", "b")), load(events))):
+        whole(found)
+        assert found.sentences()
+        for name in ("added", "removed", "renamed"):
+            assert getattr(found, name).dtypes.to_dict() == getattr(full, name).dtypes.to_dict()
+        for name in ("to_frame", "summary", "causes", "step_times"):
+            assert getattr(found, name)().dtypes.to_dict() == getattr(full, name)().dtypes.to_dict(), name
+
+
+def test_nothing_is_compared_with_nothing() -> None:
+    found = hg.diff(load({0: []}), load({0: []}))
+    assert (found.change_us, found.change_percent) == (0, 0)
+    assert found.sentences() == ["Nothing was recorded: there is nothing to compare."]
+    whole(found)

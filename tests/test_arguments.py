@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import htagraph as hg
+from htagraph.arguments import arguments, event_arguments
+from tests.reach import JOBS, SHARED, graph_of, label, raw_events
+from tests.strategies import COMPUTE, MAIN, complete, kernel, launch, load, op, write
+
+NAMES = ("Input Dims", "External id", "correlation", "grid", "no such argument")
+EVENTS = [op("aten::mm", 0, 9, MAIN, **{"Input Dims": [[2, 3], [3, 4], []]}), launch(1, 1, 5), kernel(COMPUTE, 4, 2, 5)]
+
+
+def test_a_column_per_argument_and_a_row_per_activity_asked_for(tmp_path: Path) -> None:
+    graph = load(EVENTS, tmp_path)
+    table = arguments(graph, ["Input Dims", "correlation"], [2, 0])
+    assert table.index.tolist() == [2, 0]
+    assert table["Input Dims"].tolist() == [None, [[2, 3], [3, 4], []]]
+    assert table["correlation"].tolist() == [5, None]
+    assert table.index.name == "activity"
+    assert set(table.dtypes) == {np.dtype(object)}
+
+
+def test_an_activity_asked_for_twice_has_two_rows(tmp_path: Path) -> None:
+    assert arguments(load(EVENTS, tmp_path), ["stream"], [2, 1, 2])["stream"].tolist() == [7, None, 7]
+
+
+def test_each_rank_has_the_arguments_of_its_own_file(tmp_path: Path) -> None:
+    graph = load({rank: [op("x", 0, 9, number=rank)] for rank in (0, 3)}, tmp_path)
+    assert arguments(graph, ["number"])["number"].tolist() == [0, 3]
+
+
+def test_what_no_file_recorded_has_no_arguments() -> None:
+    graph = hg.DependencyGraph.from_frames(
+        pd.DataFrame({"duration_ns": [5]}), pd.DataFrame({"source": [], "target": []}, dtype="int64")
+    )
+    assert arguments(graph, ["stream"])["stream"].tolist() == [None]
+
+
+def test_asking_for_nothing_reads_nothing() -> None:
+    graph = load(EVENTS)  # whose file is gone
+    assert arguments(graph, []).shape == (len(graph.activities), 0)
+    assert arguments(graph, ["stream"], []).shape == (0, 1)
+
+
+def test_an_unknown_activity_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(hg.SelectionError, match="has activities 0 to 2"):
+        arguments(load(EVENTS, tmp_path), ["stream"], [3])
+
+
+def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
+    graph = load(EVENTS, tmp_path)
+    write(EVENTS[:1], tmp_path / "rank-0.json")
+    with pytest.raises(hg.TraceError, match="was changed"):
+        arguments(graph, ["stream"])
+
+
+def test_all_arguments_of_a_category(tmp_path: Path) -> None:
+    counters = [complete("cuda_profiler_range", "k", t, 1, counter=float(t), **{"sm__x.sum": t}) for t in (1, 2)]
+    path = write([op("x", 0, 9), *counters, op("y", 10, 1), complete("cuda_profiler_range", "k", 3, 1)], tmp_path / "t")
+    table = event_arguments(path, "cuda_profiler_range")
+    assert table.index.tolist() == [1, 2, 4]
+    assert table.columns.tolist() == ["counter", "sm__x.sum"]
+    assert table.loc[1:2, "counter"].tolist() == [1.0, 2.0]
+    assert table.loc[4].isna().all()
+    assert event_arguments(path, "kernel").shape == (0, 0)
+
+
+def test_a_category_of_old_is_known_by_the_name_of_today(tmp_path: Path) -> None:
+    path = write([complete("Memcpy", "Memcpy DtoD", 0, 1, bytes=4)], tmp_path / "t")
+    assert event_arguments(path, "gpu_memcpy")["bytes"].tolist() == [4]
+
+
+def _in_file(path: Path, graph: hg.DependencyGraph, rank: int) -> list[tuple[Any, ...]]:
+    events, acts = raw_events(path), graph.activities
+    mine = np.arange(len(acts))[acts.of_rank(rank)]
+    args = [(events[i].get("args") or {}) if i >= 0 else {} for i in acts.event[mine].tolist()]
+    return [tuple(each.get(name) for name in NAMES) for each in args]
+
+
+@pytest.mark.parametrize("job", JOBS, ids=label)
+def test_arguments_are_those_that_json_reads(job: Path) -> None:
+    graph = graph_of(job)
+    if any(issue.what in ("truncated", "event_unreadable") for issue in graph.issues):
+        pytest.skip("json does not read damaged files")
+    table = arguments(graph, NAMES)
+    for rank in graph.ranks:
+        mine = table.iloc[graph.activities.of_rank(rank)]
+        assert list(mine.itertuples(index=False, name=None)) == _in_file(graph.traces[rank].path, graph, rank)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
+def test_a_hundred_thousand_events_take_about_a_second() -> None:
+    graph = graph_of(next((SHARED / "hta/trace_diff/test").glob("*.json.gz")))
+    began = time.perf_counter()
+    arguments(graph, ["Input Dims", "Input type"])
+    assert time.perf_counter() - began < 10  # 50 times what it takes, for busy machines
