@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,11 +62,11 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True) -> pd.DataFrame:
         "index": events.index, "cat": categories[events.category], "name": names[events.name],
         "pid": pd.Series([lanes[lane][0] for lane in events.lane], dtype=object),
         "tid": pd.Series([lanes[lane][1] for lane in events.lane], dtype=object),
-        "ts": whole((events.start - job.first_ns) / 1000), "dur": events.duration / 1000,
+        "ts": _in_us(events.start - job.first_ns), "dur": events.duration / 1000,
         **_known_arguments(trace), **_file_arguments(job, trace, from_file=from_file),
         "index_correlation": partner, "iteration": step_of_events(trace, partner),
-        "end": _since_epoch(events.end),
-    })[list(_COLUMNS)]  # fmt: skip
+        "end": _in_us(events.end).astype(np.float64),
+    })[list(_order(events.start))]  # fmt: skip
     frame.index = pd.Index(_smallest(events.index))
     for column in frame.columns:
         if frame[column].dtype.kind == "i" and column not in ("cat", "name", "ts"):
@@ -82,9 +83,17 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def _since_epoch(ns: Array) -> Array:
-    """Return moments as µs in floats; divided as integers where they can be, as floats of such size are not exact."""
-    return (ns / 1000 if (ns % 1000).any() else ns // 1000).astype(np.float64)
+def _order(ns: Array) -> Sequence[str]:
+    """Return the columns in HTA's order: of times with fractions it computes the ends first."""
+    if not (ns % 1000).any():
+        return _COLUMNS
+    first = _COLUMNS.index("dur") + 1
+    return *_COLUMNS[:first], "end", *_COLUMNS[first:-1]
+
+
+def _in_us(ns: Array) -> Array:
+    """Return moments as µs; as integers where all are whole, since floats of the size of an epoch are not exact."""
+    return ns / 1000 if (ns % 1000).any() else ns // 1000
 
 
 def _smallest(values: Array) -> Array:
