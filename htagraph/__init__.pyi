@@ -36,6 +36,7 @@ from .analyses.stragglers import stragglers as stragglers
 from .analyses.temporal_breakdown import temporal_breakdown as temporal_breakdown
 from .analyses.what_if import what_if as what_if
 from .arguments import arguments as arguments
+from .argument_checks import check_arguments as check_arguments
 from .clocks import Clock as Clock
 from .differences.compare import compare as compare
 from .differences.diff import Diff as Diff
@@ -49,6 +50,7 @@ from .errors import SelectionError as SelectionError
 from .errors import TraceError as TraceError
 from .execution_trace import link_execution_trace as link_execution_trace
 from .execution_trace import read_execution_trace as read_execution_trace
+from .export.graphviz import to_graphviz as to_graphviz
 from .graph import DependencyGraph as DependencyGraph
 from .kinds import ActivityKind as ActivityKind
 from .kinds import EdgeKind as EdgeKind

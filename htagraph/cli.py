@@ -21,6 +21,8 @@ from htagraph.commands.kernels import kernels
 from htagraph.commands.launches import launches
 from htagraph.commands.memory import memory
 from htagraph.commands.opportunities import opportunities
+from htagraph.commands.patterns import patterns
+from htagraph.commands.roofline import roofline
 from htagraph.commands.simulate import simulate
 from htagraph.commands.stragglers import stragglers
 from htagraph.commands.summary import summary
@@ -62,6 +64,8 @@ app.command()(idle)
 app.command()(memory)
 app.command()(launches)
 app.command()(counters)
+app.command()(patterns)
+app.command()(roofline)
 app.command()(validate)
 app.command()(simulate)
 

@@ -206,7 +206,8 @@ class DependencyGraph:
         Args:
             **criteria: ``kind`` (a word of `ActivityKind`, or ``device``, ``host``, ``kernel``), ``name`` and ``op``
                 (globs: of the activity, of an operator or annotation around it or its launch), ``rank``, ``stream``,
-                ``step`` (a number or several).
+                ``step``, ``step_index`` (a number or several), ``regex``, ``category``, ``time``, ``min_us``,
+                ``max_us``, ``depth``, ``activity``: see `Selection.of`.
 
         Raises:
             SelectionError: a kind, rank or step that the graph does not have.

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from htagraph.memory.categories import CATEGORIES, read_memory_timeline
+from htagraph.memory.categories import read_memory_timeline, times_and_sizes
 from htagraph.plot.memory import memory_categories
 from htagraph.plot.show import show
 
@@ -51,9 +51,8 @@ class MemoryAnalysis:
 
     def _process_raw_events(self) -> tuple[list[int], list[list[int]]]:
         """Return the moments of changes, and the bytes in use by category after each, in HTA's order."""
-        timeline = self._timeline
-        sizes = timeline[[f"{category}_bytes" for category in CATEGORIES]].to_numpy()
-        return timeline["time_ns"].tolist(), sizes.tolist()
+        times, sizes = times_and_sizes(self.path)
+        return times.tolist(), sizes.tolist()
 
     @cached_property
     def _timeline(self) -> pd.DataFrame:

@@ -43,6 +43,7 @@ __all__ = [
     "is_graph_launch",
     "is_kernel_launch",
     "is_module_frame",
+    "is_tf32_kernel",
     "is_triton_kernel",
     "names_like",
     "operator_of_frame",
@@ -492,3 +493,13 @@ def element_bytes(type_name: str) -> int:
         (2, 4, 1)
     """
     return 1 if type_name.startswith("c10::Float8") else _ELEMENT_BYTES.get(type_name.lower(), 0)
+
+
+def is_tf32_kernel(name: str) -> bool:
+    """Return whether a kernel multiplies 32-bit elements as TF32, on matrix units; only asked where they are 32-bit.
+
+    Example:
+        >>> is_tf32_kernel("cutlass_80_tensorop_s1688gemm_256x128"), is_tf32_kernel("ampere_sgemm_128x64_tn")
+        (True, False)
+    """
+    return _matches(r"tf32|xf32|s1688|s16816gemm_f32", name)

@@ -17,8 +17,12 @@ from htagraph.selection import Selection
 from htagraph.ways import Way, ways_beside
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
     from pandas.api.extensions import ExtensionArray
+
+    from htagraph.export.perfetto import Written
 
 __all__ = ["CATEGORIES", "CATEGORY_WORDS", "CriticalPath", "Segments", "path_to", "segments_of"]
 
@@ -271,6 +275,22 @@ class CriticalPath:
 
         ways = ways_beside(self, count, int(self.makespan_ns * least_percent / 100))
         return pd.DataFrame([_way_row(self, way) for way in ways], columns=[*_NEAR]).astype(_NEAR)
+
+    def to_perfetto(self, target: str | Path) -> Written:
+        """Write the recorded events of every rank with this path over them, for Perfetto's UI (ui.perfetto.dev).
+
+        Args:
+            target: the file to write, gzipped if it ends in ``.gz``; never one of the traces.
+
+        Returns:
+            What was written and what could not be drawn as recorded; see `htagraph.export.perfetto.path_to_perfetto`.
+
+        Raises:
+            TraceError: a trace was changed since it was loaded, or the target cannot be written.
+        """
+        from htagraph.export.perfetto import path_to_perfetto
+
+        return path_to_perfetto(self, target)
 
 
 def path_to(graph: DependencyGraph, ends: Array, start: int) -> CriticalPath:

@@ -17,35 +17,39 @@ class Peak:
     half: float
     """16-bit floating point on matrix units, 10¹² operations/s."""
     single: float
-    """32-bit floating point, 10¹² operations/s; TF32 is faster, so shares above 100 % are possible with it."""
+    """32-bit floating point on vector units, 10¹² operations/s."""
     double: float = 0.0
     """64-bit floating point on vector units, 10¹² operations/s."""
     eighth: float = 0.0
     """8-bit floating point on matrix units, 10¹² operations/s."""
+    tf32: float = 0.0
+    """32-bit floating point on matrix units, rounded to 19 bits, 10¹² operations/s."""
 
-    def tflop_s(self, element_bytes: int) -> float:
+    def tflop_s(self, element_bytes: int, *, tf32: bool = False) -> float:
         """Return the limit for elements of a size in bytes, 0 if unknown."""
+        if tf32:
+            return self.tf32
         return {1: self.eighth, 2: self.half, 4: self.single, 8: self.double}.get(element_bytes, 0.0)
 
 
 PEAKS: dict[str, Peak] = {
     "V100": Peak(900, 125, 15.7, 7.8),
     "T4": Peak(320, 65, 8.1),
-    "A100.*80GB": Peak(2039, 312, 19.5, 9.7),
-    "A100": Peak(1555, 312, 19.5, 9.7),
-    "A10G?": Peak(600, 125, 31.2),
-    "A30": Peak(933, 165, 10.3, 5.2),
-    "L4": Peak(300, 121, 30.3, 0, 242),
-    "L40S": Peak(864, 362, 91.6, 0, 733),
-    "H100 PCIe": Peak(2000, 756, 51, 26, 1513),
-    "H100 NVL": Peak(3900, 835, 60, 30, 1671),
-    "H100": Peak(3350, 989, 67, 34, 1979),
-    "H200": Peak(4800, 989, 67, 34, 1979),
-    "B200": Peak(8000, 2250, 80, 40, 4500),
+    "A100.*80GB": Peak(2039, 312, 19.5, 9.7, 0, 156),
+    "A100": Peak(1555, 312, 19.5, 9.7, 0, 156),
+    "A10G?": Peak(600, 125, 31.2, 0, 0, 62.5),
+    "A30": Peak(933, 165, 10.3, 5.2, 0, 82),
+    "L4": Peak(300, 121, 30.3, 0, 242, 60),
+    "L40S": Peak(864, 362, 91.6, 0, 733, 183),
+    "H100 PCIe": Peak(2000, 756, 51, 26, 1513, 378),
+    "H100 NVL": Peak(3900, 835, 60, 30, 1671, 418),
+    "H100": Peak(3350, 989, 67, 34, 1979, 495),
+    "H200": Peak(4800, 989, 67, 34, 1979, 495),
+    "B200": Peak(8000, 2250, 80, 40, 4500, 1100),
     "MI250X": Peak(1638, 191.5, 47.9, 47.9),  # of one of its two dies, which is a device of its own
     "MI250": Peak(1638, 181, 45.3, 45.3),
-    "MI300X": Peak(5300, 1307, 163.4, 163.4, 2615),
-    "MI325X": Peak(6000, 1307, 163.4, 163.4, 2615),
+    "MI300X": Peak(5300, 1307, 163.4, 163.4, 2615, 654),
+    "MI325X": Peak(6000, 1307, 163.4, 163.4, 2615, 654),
 }
 """By words in the product name; the first that is found counts."""
 

@@ -36,6 +36,7 @@ _TITLES = {
     "clocks": "Clocks, as the ends of collectives show them",
     "issues": "Repaired, dropped or unmatched",
     "support": "What these traces can answer",
+    "arguments": "Arguments of events, and values of another type than theirs",
     "path_category": "The critical path by what its time was spent on",
     "path_rank": "The critical path by rank",
     "path_operator": "The critical path by operator",
@@ -73,6 +74,9 @@ _TITLES = {
     "removed": "Only in the job before, per rank and step",
     "renamed": "Device work with another name",
     "paired_steps": "Steps, from the first rank's begin to the last one's end",
+    "patterns": "Sequences of kernels, the most frequent first",
+    "roofline": "What operators compute and move, most time first",
+    "counters": "What the device counted in each kernel",
     "calls": "Launching calls",
     "operators": "What operators launch, most device time first",
     "graph_launches": "Launches of CUDA graphs",
@@ -151,6 +155,8 @@ def render_summary(summary: Summary, form: str, *, width: int = 120, color: bool
 def render_validation(validation: Validation, form: str, *, width: int = 120, color: bool = False) -> str:
     """Return a validation report as text in one of `FORMATS`."""
     frames = {"issues": validation.files, "support": validation.support}
+    if validation.arguments is not None:
+        frames["arguments"] = validation.arguments
     if form == "json":
         rows = {name: frame.to_dict("records") for name, frame in frames.items()}
         return _json(

@@ -15,6 +15,7 @@ from htagraph.hta.counters import TimeSeriesTypes
 from htagraph.hta.job import TraceFiles, open_job
 from htagraph.hta.trace import HtaTrace
 from htagraph.plot import breakdowns as breakdown_figures
+from htagraph.plot.patterns import patterns_figure
 from htagraph.plot.show import show
 
 if TYPE_CHECKING:
@@ -268,9 +269,7 @@ class TraceAnalysis:
             compress_other_kernels=compress_other_kernels,
         )  # fmt: skip
         if visualize and len(table):
-            from htagraph.plot import patterns as pattern_figures
-
-            show(*pattern_figures.kernel_patterns(table.head(top_k)))
+            show(patterns_figure(table, f"{operator_name} on rank {rank}", top_k))
         return table
 
     def get_queue_length_time_series(self, ranks: Ranks = None) -> dict[int, pd.DataFrame]:

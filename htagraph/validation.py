@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
+from htagraph.argument_checks import check_arguments
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind, EdgeKind
 from htagraph.loading import Progress, load
@@ -30,13 +31,16 @@ class Validation:
     """One row per issue: ``rank`` (-1 for a file that could not be read), ``file``, ``what``, ``detail``, ``count``."""
     support: pd.DataFrame
     """One row per analysis: ``analysis``, ``supported`` (``yes``, ``partly``, ``no``), ``why``."""
+    arguments: pd.DataFrame | None = None
+    """Where asked for: ``rank``, and the columns of `htagraph.check_arguments`."""
 
 
-def validate(paths: TracePaths, *, progress: Progress | None = None) -> Validation:
+def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None) -> Validation:
     """Return what was repaired or lost in reading files, and what can be asked of them.
 
     Args:
         paths: what `load` takes.
+        arguments: also check every argument of every event, as `htagraph.check_arguments` does; takes far longer.
         progress: called with the share done, 0 to 1.
 
     Returns:
@@ -55,7 +59,14 @@ def validate(paths: TracePaths, *, progress: Progress | None = None) -> Validati
     graph.check()
     rows = [(issue.rank, issue.file, issue.what, issue.detail, issue.count) for issue in graph.issues]
     files = pd.DataFrame(rows, columns=["rank", "file", "what", "detail", "count"])
-    return Validation(not (files["what"] == "file_skipped").any(), files, _support(graph))
+    checked = _checked(graph) if arguments else None
+    return Validation(not (files["what"] == "file_skipped").any(), files, _support(graph), checked)
+
+
+def _checked(graph: DependencyGraph) -> pd.DataFrame:
+    parts = [check_arguments(trace.path).assign(rank=rank) for rank, trace in sorted(graph.traces.items())]
+    whole = pd.concat(parts, ignore_index=True)
+    return whole[["rank", *whole.columns.drop("rank")]]
 
 
 _Check: TypeAlias = tuple[str, bool, str, bool, str]

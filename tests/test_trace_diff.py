@@ -16,7 +16,7 @@ from tests.strategies import COMPUTE, complete, kernel, launch, op, step, write
 
 DEMO = str(DATA / "demo")
 with_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not here")
-PAIRS = {
+PAIRS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "compare": ("hta/compare/base", "hta/compare/test", {"control_iteration": 1010, "test_iteration": 1010}),
     "tdiff": ("hta/trace_diff/control", "hta/trace_diff/test", {}),
     "torchrec": ("torchrec_v100_equal", "torchrec_v100_leading_missing",
@@ -122,12 +122,12 @@ def test_ranks_that_are_some_of_many_are_compared() -> None:
 
 def test_equal_labels_are_told_apart(caplog: pytest.LogCaptureFixture) -> None:
     """HTA makes `a` and `a_control_test` of them, and keeps that in the caller's object."""
-    pair = [LabeledTrace("same", t=HtaTrace(open_job(trace_dir=DEMO))) for _ in range(2)]
+    first, second = (LabeledTrace("same", t=HtaTrace(open_job(trace_dir=DEMO))) for _ in range(2))
     with caplog.at_level(logging.WARNING):
-        table = TraceDiff.compare_traces(*pair)
+        table = TraceDiff.compare_traces(first, second)
     assert (table.columns[0], table.columns[2]) == ("same_control_counts", "same_test_counts")
-    assert [job.label for job in pair] == ["same", "same"]
-    assert TraceDiff.ops_diff(*pair)["unchanged"] == table.index.tolist()
+    assert [first.label, second.label] == ["same", "same"]
+    assert TraceDiff.ops_diff(first, second)["unchanged"] == table.index.tolist()
     assert "same_control" in caplog.text
 
 
@@ -162,12 +162,13 @@ def test_events_keep_the_time_of_their_clock_and_the_last_step_is_kept(tmp_path:
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     demo = LabeledTrace(trace_dir=DEMO)
     assert demo.label.startswith("t")
+    wrong: dict[str, Any]
     for wrong in ({"rank": "bad"}, {"rank": 999}, {"iteration": "bad"}, {"iteration": 999999}, {"rank": []}):
         with pytest.raises(ValueError, match="choose one or a list of"):
-            demo.extract_ops(**wrong)  # type: ignore[arg-type]
-    for wrong in ({}, {"trace_dir": "/nonexistent/path"}):
+            demo.extract_ops(**wrong)
+    for folder in (None, "/nonexistent/path"):
         with pytest.raises(ValueError, match="is no folder"):
-            LabeledTrace("x", **wrong)  # type: ignore[arg-type]
+            LabeledTrace("x", trace_dir=folder)
     with pytest.raises(ValueError, match="neither a folder"):
         TraceDiff.compare_traces(42, DEMO)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="has no iteration"):
@@ -184,7 +185,7 @@ def test_figures_are_made_and_shown_only_when_asked(tmp_path: Path, monkeypatch:
         assert visualize(table, show_image=False) is None
         assert not shown
         page = tmp_path / "page.html"
-        visualize(table, True, str(page))
+        visualize(table, export_image_path=str(page))
         assert page.stat().st_size > 1000
         bars = shown.pop().data
         assert [bar.name for bar in bars] == ["Control", "Test", "Difference"]

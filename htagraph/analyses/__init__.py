@@ -6,8 +6,8 @@ from htagraph.analyses.call_tree import call_tree
 from htagraph.analyses.collectives import collectives
 from htagraph.analyses.compiled_regions import compiled_regions
 from htagraph.analyses.critical_path import critical_path
-from htagraph.analyses.graph_launches import graph_launches
 from htagraph.analyses.cupti_counters import cupti_counters
+from htagraph.analyses.graph_launches import graph_launches
 from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.analyses.idle_intervals import idle_intervals
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
@@ -44,8 +44,8 @@ __all__ = [
     "collectives",
     "compiled_regions",
     "critical_path",
-    "graph_launches",
     "cupti_counters",
+    "graph_launches",
     "idle_breakdown",
     "idle_intervals",
     "kernel_breakdown",

@@ -68,7 +68,7 @@ def late_starts(
         "normalized_start": (time[2 * some] - first) / max(mean_step, 1),
     }).drop_duplicates(["rank", "stream", "step", "name"], keep="last")  # fmt: skip
     spread = kernels.groupby([*_PLACE, "step"])["duration_us"].std().groupby(_PLACE).mean().dropna()
-    stream, name = spread.idxmax() if len(spread) else (-1, -1)
-    table = kernels[(kernels["stream"] == stream) & (kernels["name"] == name)].sort_values(["rank", "step"])
+    most = spread.reset_index().iloc[spread.argmax() : spread.argmax() + 1] if len(spread) else kernels.head(0)
+    table = kernels.merge(most[_PLACE], on=_PLACE).sort_values(["rank", "step"])
     table["late_us"] = table["start_us"] - table.groupby("step")["start_us"].transform("min")
     return table[list(_COLUMNS)].astype(_COLUMNS).reset_index(drop=True)

@@ -29,15 +29,15 @@ _COLUMNS = {
 def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataFrame:
     """Return the time on host and device of regions by the name of their annotation.
 
-    A region lasts on the host from its start to its end; its wall time ends with the last work launched in it if that
-    is later. Annotations of inference engines that name a batch are grouped by phase: ``prefill``, ``decode``, ``mixed``;
-    numbers behind ``=`` or ``:`` in names do not tell phases apart.
+    A region lasts on the host from its start to its end; its wall time ends with the last work launched in it if
+    that is later. Annotations of inference engines that name a batch are grouped by phase: ``prefill``, ``decode``,
+    ``mixed``; numbers behind ``=`` or ``:`` in names do not tell phases apart.
 
     Args:
         graph: the job.
         annotation: glob of the names of annotations, steps, operators or Python frames; of those that lie in one
-            another the outermost counts. If not given, the outermost user annotations, collectives aside; on a rank that has
-            none, its steps.
+            another the outermost counts. If not given, the outermost user annotations, collectives aside; on a rank
+            that has none, its steps.
 
     Returns:
         One row per rank and phase, by rank, the most wall time first: ``rank`` (int64), ``phase`` (str), ``example``

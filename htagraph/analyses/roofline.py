@@ -15,17 +15,25 @@ from htagraph.flops import cost_of
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import ancestors, tree_parents
 from htagraph.kinds import ActivityKind
-from htagraph.naming import element_bytes, flop_formula, flop_per_count, is_dram_bytes, is_dram_part
+from htagraph.naming import element_bytes, flop_formula, flop_per_count, is_dram_bytes, is_dram_part, is_tf32_kernel
 from htagraph.peaks import peak_of
 from htagraph.sequences import nearest
 
 __all__ = ["roofline"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_GROUP = {"rank": "int64", "operator": "str", "shapes": "str", "element_bytes": "int64", "source": "str"}
+_GROUP = {
+    "rank": "int64",
+    "operator": "str",
+    "shapes": "str",
+    "element_bytes": "int64",
+    "tf32": "bool",
+    "source": "str",
+}
 _SUMS = {"count": "int64", "flop": "float64", "bytes": "float64", "time_us": "float64"}
 _RATES = ("share_percent", "intensity", "tflop_s", "gb_s", "peak_tflop_s", "peak_gb_s", "roof_percent")
 _COLUMNS = _GROUP | _SUMS | dict.fromkeys(_RATES, "float64") | {"bound": "str"}
+_SINGLE = 4
 _DIMS, _OLD_DIMS, _TYPES, _VALUES = "Input Dims", "Input dims", "Input type", "Concrete Inputs"
 
 
@@ -47,13 +55,13 @@ def roofline(
 
     Returns:
         One row per rank, operator and shapes, most time first: ``rank`` (int64), ``operator``, ``shapes`` (str: of the
-        inputs that it reads), ``element_bytes`` (int64: of an element of the first input, 0 if unknown), ``source``
-        (str), ``count`` (int64), ``flop``, ``bytes`` (float64: of all of them; NaN if unknown), ``time_us`` (float64:
-        durations of their device work; on a rank without any, of the operators), ``share_percent`` (of the rank's
-        device work), ``intensity`` (flop / bytes), ``tflop_s`` and ``gb_s`` (reached), ``peak_tflop_s`` and
-        ``peak_gb_s`` (at most), ``roof_percent`` (100 · reached / what the lower of the two roofs allows at this
-        intensity), all float64 and NaN if unknown, and ``bound`` (str: the lower roof, ``compute`` or ``memory``;
-        empty if unknown).
+        inputs that it reads), ``element_bytes`` (int64: of an element of the first input, 0 if unknown), ``tf32``
+        (bool: a kernel multiplies 32-bit elements as TF32), ``source`` (str), ``count`` (int64), ``flop``, ``bytes``
+        (float64: of all of them; NaN if unknown), ``time_us`` (float64: durations of their device work; on a rank
+        without any, of the operators), ``share_percent`` (of the rank's device work), ``intensity`` (flop / bytes),
+        ``tflop_s`` and ``gb_s`` (reached), ``peak_tflop_s`` and ``peak_gb_s`` (at most), ``roof_percent`` (100 ·
+        reached / what the lower of the two roofs allows at this intensity; above 100 where inputs lie in a cache), all
+        float64 and NaN if unknown, and ``bound`` (str: the lower roof, ``compute`` or ``memory``; empty if unknown).
 
     Raises:
         TraceError: a file is gone or was changed since it was loaded.
@@ -76,7 +84,10 @@ def roofline(
     if not parts:
         return pd.DataFrame(columns=list(_COLUMNS)).astype(_COLUMNS)
     each = pd.concat(parts, ignore_index=True)
-    each["time_us"] = _time_us(graph, above, each["activity"].to_numpy(np.int64))
+    operators = each["activity"].to_numpy(np.int64)
+    work, owner = _beneath(graph, above, operators)
+    each["time_us"] = _time_us(graph, operators, work, owner)
+    each["tf32"] = (each["element_bytes"] == _SINGLE) & _with_tf32(graph, operators, work, owner)
     table = each.assign(count=1).groupby(list(_GROUP), as_index=False, sort=False)[list(_SUMS)].sum(min_count=1)
     table = _rates(table, graph, peak_tflop_s, peak_gb_s)
     return table.sort_values(["rank", "time_us"], ascending=[True, False], kind="stable", ignore_index=True)[
@@ -138,7 +149,7 @@ def _by_counters(graph: DependencyGraph) -> pd.DataFrame:
         return pd.DataFrame()
     table = pd.concat(parts, ignore_index=True)
     operator = names_of(graph, table["activity"])
-    return table.assign(operator=operator, shapes="", element_bytes=4, source="counters")
+    return table.assign(operator=operator, shapes="", element_bytes=0, source="counters")
 
 
 def _moved(value: pd.DataFrame) -> pd.Series[float]:
@@ -150,21 +161,31 @@ def _moved(value: pd.DataFrame) -> pd.Series[float]:
     return pd.Series(np.nan, index=value.index)
 
 
-def _time_us(graph: DependencyGraph, above: Array, operators: Array) -> Array:
-    """Return the durations of the device work beneath operators; on ranks without device work, their own, µs."""
+def _beneath(graph: DependencyGraph, above: Array, operators: Array) -> tuple[Array, Array]:
+    """Return (device work beneath operators, the operator of each)."""
     acts = graph.activities
     wanted = np.zeros(len(acts), np.bool_)
     wanted[operators] = True
     work = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
     owner = nearest(above, wanted, work)
-    time = np.bincount(owner[owner >= 0], acts.duration[work[owner >= 0]] / 1000, len(acts))[operators].astype(
-        np.float64
-    )
-    host = ~np.isin(acts.rank[operators], acts.rank[work])
+    return work[owner >= 0], owner[owner >= 0]
+
+
+def _time_us(graph: DependencyGraph, operators: Array, work: Array, owner: Array) -> Array:
+    """Return the durations of the work of operators; on ranks without a device, their own, µs."""
+    acts = graph.activities
+    time = np.bincount(owner, acts.duration[work] / 1000, len(acts))[operators].astype(np.float64)
+    without = ~np.isin(acts.rank[operators], acts.rank[acts.on_device])
     launched = np.isin(acts.rank[operators], acts.rank[acts.kind == ActivityKind.LAUNCH])
-    time[host & ~launched] = acts.duration[operators[host & ~launched]] / 1000
-    time[host & launched] = np.nan  # there was device work, which the profiler did not record
+    time[without & ~launched] = acts.duration[operators[without & ~launched]] / 1000
+    time[without & launched] = np.nan  # there was device work, which the profiler did not record
     return time
+
+
+def _with_tf32(graph: DependencyGraph, operators: Array, work: Array, owner: Array) -> Array:
+    """Return which operators run a kernel on matrix units that work with TF32."""
+    by_name = np.array([is_tf32_kernel(name) for name in graph.names], np.bool_)
+    return np.isin(operators, owner[by_name[graph.activities.name[work]]])
 
 
 def _rates(
@@ -179,10 +200,11 @@ def _rates(
     table["intensity"] = table["flop"] / some
     table["tflop_s"], table["gb_s"] = table["flop"] / seconds / 1e12, some / seconds / 1e9
     peaks = {rank: peak_of(_device(graph, rank)) for rank in table["rank"].unique()}
-    limits = [(peaks[rank], size) for rank, size in zip(table["rank"], table["element_bytes"], strict=True)]
-    own = [peak.tflop_s(size) if peak else 0.0 for peak, size in limits]
+    limits = [peaks[rank] for rank in table["rank"]]
+    sizes = zip(limits, table["element_bytes"].tolist(), table["tf32"].tolist(), strict=True)
+    own = [peak.tflop_s(size, tf32=tf32) if peak else 0.0 for peak, size, tf32 in sizes]
     table["peak_tflop_s"] = _known(own if peak_tflop_s is None else [peak_tflop_s] * len(table))
-    moved = [peak.gb_s if peak else 0.0 for peak, _ in limits]
+    moved = [peak.gb_s if peak else 0.0 for peak in limits]
     table["peak_gb_s"] = _known(moved if peak_gb_s is None else [peak_gb_s] * len(table))
     by_memory = table["intensity"] * table["peak_gb_s"] / 1000
     roof = by_memory.clip(upper=table["peak_tflop_s"]).where(table["peak_tflop_s"].notna())
@@ -196,10 +218,11 @@ def _known(values: list[float]) -> Array:
 
 
 def _device(graph: DependencyGraph, rank: int) -> str:
-    """Return the name of the device that a rank used most; of all it could see the first if the trace does not say."""
+    """Return the name of the device that a rank used, of those listed if its own is not; empty if unknown or unused."""
     trace, acts = graph.traces.get(rank), graph.activities
-    properties = trace.header.device_properties if trace is not None else []
-    lanes = acts.lane[acts.of_rank(rank)][acts.on_device[acts.of_rank(rank)]]
-    used = {graph.lanes[lane].device for lane in np.unique(lanes).tolist()}
-    names = [each.name for each in properties if each.id in used] or [each.name for each in properties]
-    return next((name for name in names if name), "")
+    mine = acts.of_rank(rank)
+    used = {graph.lanes[lane].device for lane in np.unique(acts.lane[mine][acts.on_device[mine]]).tolist()}
+    if trace is None or not used:
+        return ""
+    named = [(each.id, each.name) for each in trace.header.device_properties if each.name]
+    return next((name for number, name in named if number in used), named[0][1] if named else "")

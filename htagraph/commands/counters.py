@@ -65,7 +65,7 @@ def _sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Se
     if not len(queues):
         return ["No launch with its device work is in the traces, so there are no queues to count."]
     out = []
-    worst = queues.loc[queues["full_us"].idxmax()]
+    worst = queues.iloc[int(queues["full_us"].argmax())]
     if worst["full_us"] > 0:
         out.append(
             f"Rank {worst['rank']:.0f}, stream {worst['stream']:.0f}: {full} works or more were queued for "
@@ -73,14 +73,14 @@ def _sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Se
         )
     else:
         out.append(f"No queue held {full} works: the longest had {queues['max'].max():.0f}.")
-    mean = queues.loc[queues["mean_over_time"].idxmax()]
+    mean = queues.iloc[int(queues["mean_over_time"].argmax())]
     if mean["mean_over_time"] < 1:
         out.append(
             "Queues are empty most of the time: the device waits for the host. What that costs: "
             + command_line("opportunities", inputs)
         )
     if len(copies):
-        most = copies.loc[copies["busy_us"].idxmax()]
+        most = copies.iloc[int(copies["busy_us"].argmax())]
         out.append(
             f"Of copies, {most['copy']} on rank {most['rank']} takes most time: {most['gb']:.3g} GB in "
             f"{time_text(most['busy_us'])}, {most['mean_over_time_gb_s']:.3g} GB/s."

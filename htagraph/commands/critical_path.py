@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,6 +39,16 @@ def critical_path(  # noqa: PLR0913 - one argument per option
     ] = None,
     top: Top = 10,
     segments: Annotated[bool, typer.Option("--segments", help="Print every segment of the path.")] = False,
+    perfetto: Annotated[
+        Path | None,
+        typer.Option(
+            "--perfetto", help="Write the traces with the path over them for ui.perfetto.dev (.json or .json.gz)."
+        ),
+    ] = None,
+    graphviz: Annotated[
+        Path | None,
+        typer.Option("--graphviz", help="Draw the path (.svg, .pdf, .png, or its source as .dot)."),
+    ] = None,
     form: Form = Format.TABLE,
     output: Output = None,
 ) -> None:
@@ -47,7 +58,22 @@ def critical_path(  # noqa: PLR0913 - one argument per option
     from htagraph.analyses.critical_path import critical_path as path_of
 
     path = path_of(graph, steps=numbers)
+    files = _written(path, perfetto, graphviz)
     show(report(path, given(paths, ranks), top=top, segments=segments), form, output)
+    for line in files:
+        typer.echo(line, err=True)
+
+
+def _written(path: CriticalPath, perfetto: Path | None, graphviz: Path | None) -> list[str]:
+    """Write the files asked for and return what to say of each."""
+    said = []
+    if perfetto is not None:
+        said.append(str(path.to_perfetto(perfetto)))
+    if graphviz is not None:
+        from htagraph.export.graphviz import draw
+
+        said.append(f"{draw(path, graphviz)}: a picture of the path")
+    return said
 
 
 def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:

@@ -90,7 +90,7 @@ def _sentences(stats: pd.DataFrame, tables: dict[str, pd.DataFrame], inputs: Seq
         )
     excessive = calls[calls["excessive_runtime"]]
     if len(excessive):
-        slowest = excessive.loc[excessive["launch_us"].idxmax()]
+        slowest = excessive.iloc[int(excessive["launch_us"].argmax())]
         out.append(
             f"{plural(len(excessive), 'call')} took excessively long, {time_text(excessive['launch_us'].sum())} "
             f"together, the longest {time_text(slowest['launch_us'])} ({slowest['launch_name']} on rank "

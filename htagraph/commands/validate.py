@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from htagraph.commands.options import Form, Format, Output, Paths, emit, progress, wants_color, width_of
@@ -9,12 +11,18 @@ from htagraph.commands.options import Form, Format, Output, Paths, emit, progres
 __all__ = ["validate"]
 
 
-def validate(paths: Paths, form: Form = Format.TABLE, output: Output = None) -> None:
+def validate(
+    paths: Paths,
+    *,
+    arguments: Annotated[bool, typer.Option("--arguments", help="Also check every argument of every event.")] = False,
+    form: Form = Format.TABLE,
+    output: Output = None,
+) -> None:
     """What is wrong with these traces, and what can they answer? Exit code 1 if a file cannot be used."""
     with progress("reading") as advance:
         from htagraph.validation import validate as validated
 
-        report = validated(paths, progress=advance)
+        report = validated(paths, arguments=arguments, progress=advance)
     from htagraph.render import render_validation
 
     emit(render_validation(report, form.value, width=width_of(output), color=wants_color(output)), output)

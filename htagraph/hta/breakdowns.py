@@ -71,10 +71,12 @@ def idle_time_breakdown(
     parts = []
     for rank in chosen:
         mine = pauses[pauses["rank"] == rank]
-        if streams is None or not len(streams):
+        wanted = [] if streams is None else list(streams)
+        if not wanted:
+            wanted = mine["stream"].unique().tolist()
             numbers = pd.to_numeric(job.of_rank(rank).events.arg("stream"), downcast="integer")
             mine = mine.astype({"stream": numbers.dtype})  # as HTA keeps them
-        parts += [mine[mine["stream"] == stream] for stream in streams or mine["stream"].unique()]
+        parts += [mine[mine["stream"] == stream] for stream in wanted]
     parts = [part for part in parts if len(part)]
     if not parts:
         _say(f"no device work on rank {', '.join(map(str, chosen))}: there is no idle time to break down")
@@ -112,15 +114,34 @@ def _idle_times(pauses: pd.DataFrame) -> pd.DataFrame:
     rows = _idle_keys(pauses, codes, first)
     rows["idle_time"] = total.round(2)
     rows["idle_time_ratio"] = (total / np.where(of_stream != 0, of_stream, np.nan)).round(2)
-    rows.index = pd.Index(rows.groupby("rank").cumcount().to_numpy())  # HTA counts each rank's rows from 0
-    return rows
+    begins = np.flatnonzero(np.diff(rows["rank"], prepend=-1))
+    rows.index = pd.Index(np.arange(len(rows)) - np.repeat(begins, np.diff(begins, append=len(rows))))
+    return rows  # HTA counts each rank's rows from 0
 
 
 def _idle_statistics(pauses: pd.DataFrame) -> pd.DataFrame:
     codes, first = np.unique(pauses["code"].to_numpy(np.int64), return_index=True)
     keys = _idle_keys(pauses, codes, first).set_index("idle_category")
-    statistics = pauses.groupby("code")["pause"].describe().round(2)
-    return keys.assign(**{str(column): statistics[column].to_numpy() for column in statistics.columns})
+    described = [_described(us[~np.isnan(us)]) for us in _groups(pauses["pause"].to_numpy(), pauses["code"].to_numpy())]
+    figures = np.array(described, np.float64).reshape(-1, len(_DESCRIBED)).round(2)
+    return keys.assign(**dict(zip(_DESCRIBED, figures.T, strict=True)))
+
+
+_DESCRIBED = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
+
+
+def _described(us: Array) -> tuple[float, ...]:
+    """Return what pandas' `describe` says of one column, in a tenth of its time."""
+    if not len(us):
+        return 0.0, *[float("nan")] * (len(_DESCRIBED) - 1)
+    deviation = us.std(ddof=1) if len(us) > 1 else float("nan")
+    return len(us), us.mean(), deviation, *np.percentile(us, (0, 25, 50, 75, 100))
+
+
+def _groups(values: Array, codes: Array) -> list[Array]:
+    """Return the values of each code, by code."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(values[order], np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
 
 
 def _idle_keys(pauses: pd.DataFrame, codes: Array, first: Array) -> pd.DataFrame:
@@ -250,8 +271,8 @@ def gpu_kernels_with_user_annotations(
         rows, around = np.flatnonzero(work & here), np.flatnonzero(marks & here)
         found = narrowest(events.start[rows], events.end[rows], events.start[around], events.end[around])
         over[rows] = numbers[np.append(events.name[around], -1)[found]]
-    frame = frame_of(job, rank, from_file=False)  # device work has no arguments that are left in the file
-    frame = frame[frame["index"].isin(events.index[work])].reset_index(drop=True)
+    # device work has no arguments that are left in the file
+    frame = frame_of(job, rank, from_file=False, only=work).reset_index(drop=True)
     frame["end"] = frame["ts"] + frame["dur"]
     frame["user_annotation"] = pd.Series(over, events.index).reindex(frame["index"]).to_numpy()
     return _with_names(job, frame, shorten_names=shorten_names) if expand_names else frame

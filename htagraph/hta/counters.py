@@ -86,10 +86,14 @@ def time_spent_blocked_on_full_queue(
     """
     parts = []
     for rank, series in queue_length_dict.items():
-        full = series["queue_length"].to_numpy() >= max_queue_length
-        lasts = -series.groupby("stream")["ts"].diff(-1).to_numpy().astype(np.float64)
-        blocked = pd.Series(np.nan_to_num(lasts[full])).groupby(series["stream"].to_numpy()[full], sort=False).sum()
-        figures = (rank, blocked.index, blocked.to_numpy(), blocked.to_numpy() / (_duration_us(job, rank) or np.nan))
+        stream, ts = series["stream"].to_numpy(), series["ts"].to_numpy()
+        order = np.argsort(stream, kind="stable")
+        again = np.append(stream[order[1:]] == stream[order[:-1]], np.zeros(min(1, len(order)), np.bool_))
+        lasts = np.where(again, np.roll(ts[order], -1) - ts[order], 0)  # behind a stream's last row: none
+        full = series["queue_length"].to_numpy()[order] >= max_queue_length
+        streams, which = np.unique(stream[order][full], return_inverse=True)
+        blocked = np.bincount(which, lasts[full], len(streams)).astype(np.float64)
+        figures = (rank, streams, blocked, blocked / (_duration_us(job, rank) or np.nan))
         parts.append(pd.DataFrame(dict(zip(_BLOCKED, figures, strict=True))))
     if not any(len(part) for part in parts):
         kinds = dict(zip(_BLOCKED, ("int64", "int64", "float64", "float64"), strict=True))
@@ -223,7 +227,7 @@ def _device_lanes(job: HtaJob, rank: int, changes: pd.DataFrame) -> tuple[Array,
 
 def _downcast(values: Array, among: Array) -> Array:
     """Return values as the smallest integer type that holds those among which they are, as in HTA's frames."""
-    return values.astype(pd.to_numeric(pd.Series(among), downcast="integer").dtype)
+    return values.astype(pd.to_numeric(pd.Series(among), downcast="integer").to_numpy().dtype)
 
 
 def _duration_us(job: HtaJob, rank: int) -> float:

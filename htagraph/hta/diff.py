@@ -93,16 +93,18 @@ def ops_summary(ops: pd.DataFrame, symbols: SymbolTable) -> pd.DataFrame:
         ``counts`` (int64), ``total_duration`` (µs, int64 where all are whole), ``cat_id``, ``name_id``.
     """
     words = symbols.get_sym_table()
-    sums = ops.groupby(["cat", "name"], as_index=False).agg(counts=("dur", "size"), total_duration=("dur", "sum"))
-    names = [words[i] for i in sums["name"]]
+    category, name = ops["cat"].to_numpy(np.int64), ops["name"].to_numpy(np.int64)
+    found, row = np.unique(category * len(words) + name, return_inverse=True)
+    categories, numbers = np.divmod(found, max(len(words), 1))
+    names = [words[i] for i in numbers]
     return pd.DataFrame({
-        "cat": pd.array([words[i] for i in sums["cat"]], dtype="str"),
+        "cat": pd.array([words[i] for i in categories], dtype="str"),
         "name": pd.array(names, dtype="str"),
         "short_name": pd.array([shorten(name) for name in names], dtype="str"),
-        "counts": sums["counts"].to_numpy(),
-        "total_duration": whole(sums["total_duration"].to_numpy()),
-        "cat_id": sums["cat"],
-        "name_id": sums["name"],
+        "counts": np.bincount(row, minlength=len(found)),
+        "total_duration": whole(np.bincount(row, ops["dur"].to_numpy(np.float64), len(found))),
+        "cat_id": categories,
+        "name_id": numbers,
     })  # fmt: skip
 
 
@@ -114,15 +116,17 @@ def compared(summaries: Sequence[pd.DataFrame], labels: Sequence[str], by: str) 
         labels: what their columns begin with.
         by: the column to compare by.
     """
-    sums = [each.groupby(by)[["counts", "total_duration"]].sum() for each in summaries]
-    names = sums[0].index.append(sums[1].index[~sums[1].index.isin(sums[0].index)])
-    sides = [each.reindex(names).fillna(0) for each in sums]
-    table = pd.concat([each.add_prefix(f"{label}_") for each, label in zip(sides, labels, strict=True)], axis=1)
-    for column, of in (("diff_counts", "counts"), ("diff_duration", "total_duration")):
-        table[column] = sides[1][of] - sides[0][of]
-    signs = np.sign(table["diff_counts"].to_numpy()).astype(np.int64)
-    table["counts_change_categories"] = pd.array(np.array(["=", "+", "-"], object)[signs], dtype="str")
-    return table
+    sides = [each.groupby(by)[["counts", "total_duration"]].sum() for each in summaries]
+    names = sides[0].index.append(sides[1].index.difference(sides[0].index, sort=False))
+    sides = [each if each.index.equals(names) else each.reindex(names).fillna(0) for each in sides]
+    columns: dict[str, Any] = {}
+    for label, side in zip(labels, sides, strict=True):
+        columns |= {f"{label}_counts": side["counts"], f"{label}_total_duration": side["total_duration"]}
+    columns["diff_counts"] = sides[1]["counts"] - sides[0]["counts"]
+    columns["diff_duration"] = sides[1]["total_duration"] - sides[0]["total_duration"]
+    signs = np.sign(columns["diff_counts"].to_numpy()).astype(np.int64)
+    columns["counts_change_categories"] = pd.array(np.array(["=", "+", "-"], object)[signs], dtype="str")
+    return pd.DataFrame(columns, index=names)
 
 
 def groups_of(table: pd.DataFrame, labels: Sequence[str]) -> dict[str, list[str]]:

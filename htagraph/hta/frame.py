@@ -21,6 +21,7 @@ __all__ = ["frame_of", "partners", "step_of_events", "whole"]
 
 Array = npt.NDArray[Any]
 
+_TEXTS = frozenset({"collective_name", "msg_dtype"})
 _FROM_FILE = {
     "input_dims": ("Input Dims", "-1"), "input_type": ("Input type", "-1"), "input_strides": ("Input Strides", "-1"),
     "python_id": ("Python id", -1), "python_parent_id": ("Python parent id", -1), "process_rank": ("Rank", -1),
@@ -34,7 +35,7 @@ def whole(us: Array) -> Array:
     return rounded.astype(np.int64) if np.array_equal(us, rounded) else us
 
 
-def frame_of(job: HtaJob, rank: int, *, from_file: bool = True) -> pd.DataFrame:
+def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | None = None) -> pd.DataFrame:
     """Return HTA's frame of a rank.
 
     Args:
@@ -42,6 +43,7 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True) -> pd.DataFrame:
         rank: one of its ranks.
         from_file: read the file again for the arguments of operators, Python frames and split collectives; without
             it, which is faster, they have HTA's defaults. No device event has any.
+        only: which events to return, a mask in the order of the file; all if not given.
 
     Returns:
         DataFrame indexed by each event's position in the file, the device's first where events were left out:
@@ -53,26 +55,41 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True) -> pd.DataFrame:
     """
     trace = job.of_rank(rank)
     events, device = trace.events, device_side(trace)
+    order = np.argsort(~device, kind="stable") if job.windowed else np.arange(len(events))
+    order = order if only is None else order[only[order]]
+    columns = _columns(job, trace, from_file=from_file)
+    frame = pd.DataFrame({
+        name: pd.Series(values[order], dtype="str" if name in _TEXTS else None, copy=False)
+        for name, values in ((name, columns[name]) for name in _order(events.start))
+    })  # fmt: skip
+    frame.index = pd.Index(_smallest(events.index)[order])
+    return frame
+
+
+def _columns(job: HtaJob, trace: Trace, *, from_file: bool) -> dict[str, Array]:
+    """Return the columns of a frame; integers in the smallest type that holds all of them, as HTA keeps them."""
+    events = trace.events
     symbols = job.symbols.sym_index
     names = np.array([symbols[name] for name in trace.names], np.int64)
     categories = np.array([symbols[category] for category in trace.categories], np.int64)
-    lanes = trace.lanes
-    partner = partners(trace, device)
-    frame = pd.DataFrame({
-        "index": events.index, "cat": categories[events.category], "name": names[events.name],
-        "pid": pd.Series([lanes[lane][0] for lane in events.lane], dtype=object),
-        "tid": pd.Series([lanes[lane][1] for lane in events.lane], dtype=object),
-        "ts": _in_us(events.start - job.first_ns), "dur": events.duration / 1000,
-        **_known_arguments(trace), **_file_arguments(job, trace, from_file=from_file),
+    pids, tids = (_objects(ids) for ids in (zip(*trace.lanes, strict=True) if trace.lanes else ((), ())))
+    partner = partners(trace, device_side(trace))
+    columns = {
+        "index": events.index, **_known_arguments(trace), **_file_arguments(job, trace, from_file=from_file),
         "index_correlation": partner, "iteration": step_of_events(trace, partner),
+    }  # fmt: skip
+    columns = {name: _smallest(values) if values.dtype.kind == "i" else values for name, values in columns.items()}
+    return columns | {
+        "cat": categories[events.category], "name": names[events.name], "pid": pids[events.lane],
+        "tid": tids[events.lane], "ts": _in_us(events.start - job.first_ns), "dur": events.duration / 1000,
         "end": _in_us(events.end).astype(np.float64),
-    })[list(_order(events.start))]  # fmt: skip
-    frame.index = pd.Index(_smallest(events.index))
-    for column in frame.columns:
-        if frame[column].dtype.kind == "i" and column not in ("cat", "name", "ts"):
-            frame[column] = _smallest(frame[column].to_numpy())
-    order = np.concatenate((np.flatnonzero(device), np.flatnonzero(~device))) if job.windowed else slice(None)
-    return frame.iloc[order]
+    }  # fmt: skip
+
+
+def _objects(values: Sequence[object]) -> Array:
+    out: Array = np.empty(len(values), object)
+    out[:] = values
+    return out
 
 
 _COLUMNS = (
@@ -97,8 +114,10 @@ def _in_us(ns: Array) -> Array:
 
 
 def _smallest(values: Array) -> Array:
-    """Return integers in the smallest type that holds them, as HTA keeps them."""
-    return pd.to_numeric(pd.Series(values), downcast="integer").to_numpy()
+    """Return integers in the smallest signed type that holds them."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    fits = (kind for kind in (np.int8, np.int16, np.int32) if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+    return values.astype(next(fits, np.int64))
 
 
 def _known_arguments(trace: Trace) -> dict[str, Any]:
@@ -116,7 +135,7 @@ def _known_arguments(trace: Trace) -> dict[str, Any]:
     for column, ours in (("collective_name", "collective_name"), ("msg_dtype", "dtype")):
         sparse = events.args.get(ours)
         code = np.full(len(events), len(trace.names)) if sparse is None else sparse.dense(len(events))
-        out[column] = pd.Series(words[code], dtype="str")
+        out[column] = words[code]
     return out
 
 
@@ -132,7 +151,7 @@ def _file_arguments(job: HtaJob, trace: Trace, *, from_file: bool) -> dict[str, 
         values: Array = np.full(len(events), default, dtype=object)
         has = found[key].notna().to_numpy()
         values[rows[has]] = found[key].to_numpy()[has]
-        out[column] = pd.Series(values, dtype=object) if isinstance(default, str) else values.astype(np.int64)
+        out[column] = values if isinstance(default, str) else values.astype(np.int64)
     return out
 
 

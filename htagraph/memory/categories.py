@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -13,7 +14,7 @@ import pandas as pd
 from htagraph.errors import NotATraceError
 from htagraph.memory.files import content
 
-__all__ = ["CATEGORIES", "read_memory_timeline"]
+__all__ = ["CATEGORIES", "read_memory_timeline", "times_and_sizes"]
 
 Array: TypeAlias = npt.NDArray[Any]
 CATEGORIES: Final = (
@@ -52,27 +53,29 @@ def read_memory_timeline(path: str | Path) -> pd.DataFrame:
 
     Source: HTA's memory analysis.
     """
-    times, sizes = _times_and_sizes(path)
-    began = times[times >= 0]
-    times = np.where(times < 0, began.min() if len(began) else 0, times)
+    times, sizes = times_and_sizes(path)
     frame = pd.DataFrame({"time_ns": times, "time_us": (times - times.min(initial=_last(times))) / 1000})
     for number, category in enumerate(CATEGORIES):
         frame[f"{category}_bytes"] = sizes[:, number]
     return frame.assign(total_bytes=sizes.sum(axis=1))
 
 
-def _last(times: Array) -> int:
-    return int(times[-1]) if len(times) else 0
+def times_and_sizes(path: str | Path) -> tuple[Array, Array]:
+    """Return the moments of changes, ns, and the bytes in use after each by category; see `read_memory_timeline`."""
+    times, sizes = _recorded(path)
+    began = times[times >= 0]
+    return np.where(times < 0, began.min() if len(began) else 0, times), sizes
 
 
-def _times_and_sizes(path: str | Path) -> tuple[Array, Array]:
+def _recorded(path: str | Path) -> tuple[Array, Array]:
     try:
         root = msgspec.json.decode(content(path))
         if len(root) == 2 and len(root[0]) == len(root[1]) and (not root[1] or isinstance(root[1][0], list)):
             sizes = np.array(root[1], np.int64).reshape(len(root[0]), -1)[:, -len(CATEGORIES) :]
             return np.array(root[0], np.int64), sizes
-        events = np.array(root, np.int64).reshape(-1, _FIELDS)
-        known = bool(np.isin(events[:, 3], range(len(CATEGORIES))).all())
+        whole = isinstance(root, list) and set(map(len, root)) <= {_FIELDS}
+        events = np.fromiter(chain.from_iterable(root), np.int64).reshape(-1, _FIELDS)
+        known = whole and bool(((events[:, 3] >= 0) & (events[:, 3] < len(CATEGORIES))).all())
     except (ValueError, TypeError, KeyError, IndexError, OverflowError):  # msgspec's errors are ValueErrors
         known = False
     if not known:
@@ -83,3 +86,7 @@ def _times_and_sizes(path: str | Path) -> tuple[Array, Array]:
     change = np.zeros((len(events), len(CATEGORIES)), np.int64)
     change[np.arange(len(events)), events[:, 3]] = events[:, 2]
     return events[last, 0], np.cumsum(change, axis=0)[last]
+
+
+def _last(times: Array) -> int:
+    return int(times[-1]) if len(times) else 0

@@ -43,9 +43,12 @@ def kind_of(path: str | Path) -> Literal["snapshot", "timeline", "trace"]:
         with Path(path).open("rb") as file:
             head = file.read(_HEAD)
     except OSError:
-        return "trace"  # reading it as one says what is wrong
+        return "trace"  # reading it as one says what is wrong, here and below
     if head.startswith(_GZIP):
-        head = zlib.decompressobj(_GZIP_WINDOW).decompress(head, _HEAD)
+        try:
+            head = zlib.decompressobj(_GZIP_WINDOW).decompress(head, _HEAD)
+        except zlib.error:
+            return "trace"
     if head.startswith(_PICKLE):
         return "snapshot"
     return "timeline" if b"".join(head.split()).startswith(b"[[") else "trace"

@@ -18,7 +18,7 @@ def queue_length(table: pd.DataFrame) -> Figure:
         table: result of `htagraph.queue_length`, or rows of it.
     """
     lines = {
-        f"rank {rank}, stream {stream}" if device <= 0 else f"rank {rank}, device {device}, stream {stream}": rows
+        f"rank {rank}, device {device}, stream {stream}": rows
         for (rank, device, stream), rows in table.groupby(["rank", "device", "stream"])
     }
     return _steps(lines, "queue_length").update_layout(title_text="Queue Length", yaxis_title="works queued")

@@ -46,8 +46,8 @@ _regions = st.tuples(st.sampled_from("abc"), st.integers(0, 40), st.integers(0, 
 def test_the_statistics_are_those_of_the_durations_in_the_file(regions: list[tuple[str, int, int, bool]]) -> None:
     events = [(on_device if device else annotation)(name, start, took) for name, start, took, device in regions]
     took: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for name, _, each, device in regions:
-        took["device" if device else "host", name].append(each)
+    for name, _, us, device in regions:
+        took["device" if device else "host", name].append(us)
     table = hg.annotation_breakdown(load([*events, kernel(COMPUTE, -1, 60)]))
     assert len(table) == len(took)
     for row in table.to_dict("records"):

@@ -38,12 +38,16 @@ def test_an_operator_inside_one_of_its_own_name_is_not_counted_twice() -> None:
     assert (row["count"], row["host_us"], row["host_self_us"], row["device_total_us"]) == (2, 20, 20, 5)
 
 
+def shaped(start: int, dims: list[list[int]], key: str = "Input Dims") -> Json:
+    return op("aten::mm", start, 10) | {"args": {key: dims}}
+
+
 def test_calls_with_other_shapes_are_told_apart(tmp_path: Path) -> None:
     events = [
-        op("aten::mm", 0, 10, **{"Input Dims": [[2, 3], [3, 4]]}), launch(1, 1, 1), kernel(COMPUTE, 5, 5, 1),
-        op("aten::mm", 20, 10, **{"Input Dims": [[9, 9], [9, 9]]}), launch(21, 1, 2), kernel(COMPUTE, 25, 7, 2),
-        op("aten::mm", 40, 10, **{"Input Dims": [[2, 3], [3, 4]]}), launch(41, 1, 3), kernel(COMPUTE, 45, 5, 3),
-        op("aten::mm", 60, 10), op("aten::mm", 80, 10, **{"Input dims": [[1]]}),
+        shaped(0, [[2, 3], [3, 4]]), launch(1, 1, 1), kernel(COMPUTE, 5, 5, 1),
+        shaped(20, [[9, 9], [9, 9]]), launch(21, 1, 2), kernel(COMPUTE, 25, 7, 2),
+        shaped(40, [[2, 3], [3, 4]]), launch(41, 1, 3), kernel(COMPUTE, 45, 5, 3),
+        op("aten::mm", 60, 10), shaped(80, [[1]], "Input dims"),
     ]  # fmt: skip
     table = hg.operator_breakdown(load(events, tmp_path), by_shape=True)
     assert table[["input_dims", "count", "device_us"]].to_numpy().tolist() == [

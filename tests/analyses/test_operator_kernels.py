@@ -65,10 +65,11 @@ def test_it_is_what_a_walk_up_from_each_launch_finds(job: Job) -> None:
         names = " -> ".join(graph.names[acts.name[work]] for *_, work in found)
         key = (int(acts.rank[operator]), graph.names[acts.name[operator]], names)
         expected[key].append((start - acts.start[operator], acts.start[first] - start))
-    table = hg.operator_kernels(graph).set_index(["rank", "operator", "kernel_sequence"])
-    assert set(table.index) == set(expected)
+    rows = hg.operator_kernels(graph).to_dict("records")
+    found_rows = {(row["rank"], row["operator"], row["kernel_sequence"]): row for row in rows}
+    assert set(found_rows) == set(expected)
     for key, delays in expected.items():
-        row = table.loc[key]
+        row = found_rows[key]
         assert row["count"] == len(delays)
         assert row["launch_delay_us"] == pytest.approx(sum(each for each, _ in delays) / len(delays) / 1000)
         assert row["kernel_delay_us"] == pytest.approx(sum(each for _, each in delays) / len(delays) / 1000)

@@ -43,14 +43,14 @@ def test_the_length_is_the_number_of_works_enqueued_and_not_started(job: Job) ->
     table = hg.queue_length(graph)
     acts = graph.activities
     called = [w for w in range(len(acts)) if acts.on_device[w] and acts.cause[w] >= 0]
-    for (rank, stream, moment), rows in table.groupby(["rank", "stream", "time_us"]):
-        ns = round(moment * 1000) + graph.origin_ns
+    for row in table.drop_duplicates(["rank", "stream", "time_us"], keep="last").to_dict("records"):
+        ns = round(row["time_us"] * 1000) + graph.origin_ns
         queued = [
             work
             for work in called
-            if (acts.rank[work], graph.lane_of(work).stream) == (rank, stream)
+            if (acts.rank[work], graph.lane_of(work).stream) == (row["rank"], row["stream"])
             and min(graph.time[2 * acts.cause[work]], graph.time[2 * work]) <= ns < graph.time[2 * work]
         ]
-        assert rows["queue_length"].iloc[-1] == len(queued)
+        assert row["queue_length"] == len(queued)
     assert (table["queue_length"] >= 0).all()
     assert (table["activity"].isin(called)).sum() == len(called)

@@ -73,7 +73,7 @@ def test_what_a_trace_lacks_is_said() -> None:
 def test_shapes_and_modules_of_a_trace_that_has_them(tmp_path: Path, run: Any) -> None:
     events = [
         complete("python_function", "nn.Module: Net_0", 0, 50),
-        op("aten::mm", 1, 5, **{"Input Dims": [[2, 3], [3, 4]]}), launch(2, 1, 1), kernel(COMPUTE, 5, 5, 1),
+        op("aten::mm", 1, 5) | {"args": {"Input Dims": [[2, 3], [3, 4]]}}, launch(2, 1, 1), kernel(COMPUTE, 5, 5, 1),
     ]  # fmt: skip
     path = str(write(events, tmp_path / "a.json"))
     row, _ = results(run, path, "--by", "shape")["device_time"]  # the frame is of no operator

@@ -46,7 +46,7 @@ def whole(found: hg.Diff) -> None:
 
 
 def top(table: pd.DataFrame, column: str = "change_us") -> pd.Series[Any]:
-    return table.loc[table[column].abs().idxmax()]
+    return table.iloc[int(table[column].abs().to_numpy().argmax())]
 
 
 # laws

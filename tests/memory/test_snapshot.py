@@ -190,4 +190,6 @@ def test_kinds_of_files_are_told_by_their_content(tmp_path: Path) -> None:
         assert kind_of(path) == kind
         path.write_bytes(gzip.compress(data))
         assert kind_of(path) == kind
+    path.write_bytes(b"\x1f\x8b" + bytes(range(40)))
+    assert kind_of(path) == "trace"
     assert kind_of(tmp_path) == kind_of(tmp_path / "absent") == "trace"

@@ -23,7 +23,7 @@ def job() -> HtaJob:
 def test_the_temporal_parts_of_a_rank_stack_up_to_one(job: HtaJob) -> None:
     figure = figures.temporal_breakdown(breakdowns.temporal_breakdown(job))
     assert [bar.name for bar in figure.data] == ["idle_time", "compute_time", "non_compute_time"]
-    assert sum(pd.Series(bar.y) for bar in figure.data).tolist() == pytest.approx([1] * 4)
+    assert pd.DataFrame([bar.y for bar in figure.data]).sum().tolist() == pytest.approx([1] * 4)
     assert figure.layout.barmode == "stack"
 
 

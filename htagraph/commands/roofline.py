@@ -1,0 +1,87 @@
+"""``htagraph roofline``: how close operators come to what the device can compute and move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.commands.words import command_line, plural, time_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.graph import DependencyGraph
+    from htagraph.report import Report
+
+__all__ = ["report", "roofline"]
+
+_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "peak_gb_s", "tf32"]
+_LITTLE = 50.0
+"""Percent of the device's time."""
+
+
+def roofline(  # noqa: PLR0913 - one argument per option
+    paths: Paths,
+    *,
+    peak_tflops: Annotated[float | None, typer.Option(min=0, help="What the device computes at most, TFLOP/s.")] = None,
+    peak_gbs: Annotated[float | None, typer.Option(min=0, help="What its memory moves at most, GB/s.")] = None,
+    ranks: Ranks = None,
+    steps: Steps = None,
+    top: Top = 15,
+    form: Form = Format.TABLE,
+    output: Output = None,
+) -> None:
+    """What operators compute and move per second, and how much the device would allow."""
+    graph = read(paths, ranks, steps)
+    from htagraph.analyses.roofline import roofline as table_of
+
+    table = table_of(graph, peak_tflop_s=peak_tflops, peak_gb_s=peak_gbs)
+    show(report(graph, table, given(paths, ranks, steps), top=top), form, output)
+
+
+def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], *, top: int = 15) -> Report:
+    """Return the report on the result of `htagraph.roofline`; `inputs` are the words that choose what is read."""
+    from htagraph.analyses.cupti_counters import cupti_counters
+    from htagraph.report import report_on
+
+    counters = cupti_counters(graph)
+    tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
+    brief = table.head(top).drop(columns=_FOR_PROGRAMS).dropna(axis="columns", how="all")
+    return report_on(graph, "roofline", tables, _sentences(table, inputs), brief={"roofline": brief})
+
+
+def _sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+    if not len(table):
+        return [
+            "No operator's work can be counted: record with record_shapes=True, or with CUPTI's range profiler. What "
+            f"takes the time all the same: {command_line('summary', inputs)}"
+        ]
+    time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
+    said = f"{plural(int(table['count'].sum()), 'operator')} computed {flop / 1e12:.3g} TFLOP in {time_text(time)}."
+    return [said, *_roof(table), *_share(table, inputs)]
+
+
+def _roof(table: pd.DataFrame) -> list[str]:
+    known = table[table["roof_percent"].notna()]
+    if not len(known):
+        return ["What the device could do is not known by its name: give --peak-tflops and --peak-gbs."]
+    lost = known["time_us"] * (1 - known["roof_percent"].clip(upper=100) / 100)
+    worst = known.iloc[int(lost.argmax())]
+    return [
+        f"Most time below the roof goes to {worst['operator']} ({worst['shapes']}): it reaches "
+        f"{worst['roof_percent']:.0f} % of what {worst['bound']} allows; at the roof it would take "
+        f"{time_text(float(lost.max()))} less."
+    ]
+
+
+def _share(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+    share = table.groupby("rank")["share_percent"].sum(min_count=1).mean()
+    if not share < _LITTLE:  # also where it is unknown
+        return []
+    return [
+        f"They are {share:.0f} % of the device's time; for the rest, whose work cannot be counted, see "
+        + command_line("summary", inputs)
+    ]

