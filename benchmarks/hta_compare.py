@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,7 +13,7 @@ import pandas as pd
 
 Value: TypeAlias = Any
 RELATIVE = 1e-6
-ABSOLUTE = 1e-9
+_absolute = ContextVar("absolute", default=1e-9)
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,26 @@ class Difference:
         return f"{self.place or 'result'}: {self.kind}: HTA {self.hta}, ours {self.ours}"
 
 
-def differences(hta: Value, ours: Value, place: str = "") -> list[Difference]:
-    """Return where two results differ: nothing, where they are equal."""
-    return list(_differences(hta, ours, place))
+def differences(hta: Value, ours: Value, absolute: float = 1e-9) -> list[Difference]:
+    """Return where two results differ, by more than 1e-6 of a number and `absolute`: nothing, where they are equal.
+
+    How many bits an integer has is no difference, nor what columns HTA's empty frames happen to have, nor the numbers
+    that stand for names where the names are there as well.
+    """
+    token = _absolute.set(absolute)
+    try:
+        return list(_differences(hta, ours, ""))
+    finally:
+        _absolute.reset(token)
 
 
-def equal(hta: Value, ours: Value) -> bool:
+def equal(hta: Value, ours: Value, absolute: float = 1e-9) -> bool:
     """Return whether two results differ in nothing but dtypes."""
-    return all(each.kind == "dtype" for each in _differences(hta, ours, ""))
+    return all(each.kind == "dtype" for each in differences(hta, ours, absolute))
+
+
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.drop(columns=[name for name in ("cat", "name", "user_annotation") if f"s_{name}" in frame.columns])
 
 
 def _differences(hta: Value, ours: Value, place: str) -> Iterator[Difference]:
@@ -72,6 +85,7 @@ def _of_sequences(hta: Value, ours: Value, place: str) -> Iterator[Difference]:
 
 
 def _of_frames(hta: pd.DataFrame, ours: pd.DataFrame, place: str) -> Iterator[Difference]:
+    hta, ours = _named(hta), _named(ours)
     if not len(hta) and not len(ours) and (not hta.shape[1] or list(hta.columns) == list(ours.columns)):
         return  # HTA's empty frames have what columns and dtypes come about
     if list(hta.columns) != list(ours.columns):
@@ -125,7 +139,7 @@ def _unequal(hta: pd.Series[Any], ours: pd.Series[Any]) -> np.ndarray[Any, np.dt
     numbers = pd.api.types.is_numeric_dtype(hta.dtype) and pd.api.types.is_numeric_dtype(ours.dtype)
     if numbers:
         a, b = hta.to_numpy(dtype=np.float64), ours.to_numpy(dtype=np.float64)
-        return ~np.isclose(a, b, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
+        return ~np.isclose(a, b, rtol=RELATIVE, atol=_absolute.get(), equal_nan=True)
     return np.array([not _same(a, b) for a, b in zip(hta, ours, strict=True)], dtype=np.bool_)
 
 
@@ -135,7 +149,7 @@ def _same(hta: Value, ours: Value) -> bool:
     if _absent(hta) or _absent(ours):
         return _absent(hta) and _absent(ours)
     if _number(hta) and _number(ours):
-        return math.isclose(float(hta), float(ours), rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+        return math.isclose(float(hta), float(ours), rel_tol=RELATIVE, abs_tol=_absolute.get())
     return bool(hta == ours)
 
 

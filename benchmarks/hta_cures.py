@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
+import re
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
 Event: TypeAlias = dict[str, Any]
 Frame: TypeAlias = Any
+Value: TypeAlias = Any
 Theirs: TypeAlias = Any
 """An object of HTA's, which has no types."""
 
@@ -62,7 +64,16 @@ def no_stream_is_zero(events: list[Event]) -> None:
             event["args"]["stream"] = NO_STREAM
 
 
+def times_are_whole_ns(events: list[Event]) -> None:
+    """D2: HTA rounds fractions of µs away; with times in whole ns it does not. `scaled` undoes that in results."""
+    for event in events:
+        for key in ("ts", "dur"):
+            if key in event:
+                event[key] = round(Decimal(event[key]) * 1000)
+
+
 EDITS: Mapping[str, Callable[[list[Event]], None]] = {
+    "D2": times_are_whole_ns,
     "D5": only_device_work_has_streams,
     "D8": launches_have_known_names,
     "D9": no_stream_is_zero,
@@ -76,14 +87,73 @@ def copy_cured(source: Path, target: Path, cures: Sequence[str]) -> None:
         target.symlink_to(source)
         return
     data = source.read_bytes()
-    root = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+    root = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data, parse_float=Decimal)
     for edit in edits:
         edit(root["traceEvents"] if isinstance(root, dict) else root)
-    text = json.dumps(root).encode()
+    text = json.dumps(root, default=float).encode()
     target.write_bytes(gzip.compress(text, 1) if target.suffix == ".gz" else text)
 
 
+_TIMES = re.compile(
+    r"(ts|dur|end|idle_time|sum|max|min|mean|std|stddev|25%|50%|75%|launch_delay|avg_\w+_delay|weight|critical_weight)"
+    r"|.*\(us\)|.*duration(_at_max_queue_length)?"
+)
+"""Columns and keys that are times where they are strings; a series' `describe` has columns of two levels."""
+
+
+def scaled(value: Value) -> Value:
+    """Return a result of a trace in ns with its times in µs."""
+    if isinstance(value, dict):
+        return {k: v / 1000 if _is_time(k, v) else scaled(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(scaled(each) for each in value)
+    if hasattr(value, "columns"):
+        return value.assign(**{name: value[name] / 1000 for name in value.columns if _is_time(name, 0)})
+    return value
+
+
+def _is_time(name: object, value: Value) -> bool:
+    return isinstance(name, str) and isinstance(value, int | float) and bool(_TIMES.fullmatch(name))
+
+
 # patches of HTA
+
+
+def waits_are_in_ns() -> None:
+    """D2: the thresholds that HTA compares times with."""
+    analysis = import_module("hta.trace_analysis").TraceAnalysis
+    original = analysis.get_idle_time_breakdown
+    analysis.get_idle_time_breakdown = lambda *a, **k: original(*a, **{"consecutive_kernel_delay": 30_000, **k})
+    import_module("hta.analyzers.critical_path_analysis").KERNEL_KERNEL_DELAY_THRESHOLD_US = 1_500_000
+
+
+def ties_are_stable_and_gaps_positive() -> None:
+    """D19: HTA sorts ties as they come, and counts the overlap of a stream's kernels as negative idle time."""
+    pandas = import_module("pandas")
+    original = pandas.DataFrame.sort_values
+    pandas.DataFrame.sort_values = lambda *a, **k: original(*a, **{**k, "kind": "stable"})
+    shift = pandas.Series.shift
+
+    def latest(series: Frame, *arguments: object, **options: object) -> Frame:
+        return shift(series.cummax() if series.name == "end_ts" else series, *arguments, **options)
+
+    pandas.Series.shift = latest
+    analysis = import_module("hta.analyzers.breakdown_analysis").BreakdownAnalysis
+    inner = analysis._analyze_idle_time_for_stream
+    subtract = pandas.Series.__sub__
+
+    def no_less_than_zero(one: Frame, other: Frame) -> Frame:
+        found = subtract(one, other)
+        return found.clip(lower=0) if getattr(other, "name", "") == "prev_end_ts" else found
+
+    def analyze(*arguments: object, **options: object) -> Frame:
+        pandas.Series.__sub__ = no_less_than_zero
+        try:
+            return inner(*arguments, **options)
+        finally:
+            pandas.Series.__sub__ = subtract
+
+    analysis._analyze_idle_time_for_stream = analyze
 
 
 def empty_kernels_overlap() -> None:
@@ -164,16 +234,16 @@ def kernels_are_of_their_category(types: Mapping[str, str]) -> None:
 
 PATCHES: Mapping[str, Callable[[], None]] = {
     "D1": empty_kernels_overlap,
+    "D2": waits_are_in_ns,
     "D4": statistics_are_over_kernels,
     "D6": every_stream_is_blocked,
     "D7": ranks_are_apart,
+    "D19": ties_are_stable_and_gaps_positive,
 }
 
 
 def patch(cures: Sequence[str], types: Mapping[str, str]) -> None:
     """Patch HTA in this process."""
-    if "D2" in cures:
-        os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"  # read once, at HTA's first use
     if "D10" in cures:
         kernels_are_of_their_category(types)
     for cure in cures:

@@ -40,6 +40,8 @@ class Facts:
     stream_zero: int = 0
     unlisted_launches: int = 0
     """Calls that launched something and that HTA's launch statistics do not know (D8)."""
+    unlisted: set[int] = field(default_factory=set)
+    """Their correlations."""
     kernel_launches: int = 0
     """Calls that HTA takes for launches of kernels."""
     launches_without_work: int = 0
@@ -92,7 +94,9 @@ def _of_events(facts: Facts, events: list[Mapping[str, Any]]) -> None:
         category, name = str(event.get("cat", "")), str(event.get("name", ""))
         if category in ("cuda_runtime", "cuda_driver", "Runtime", "mtia_runtime"):
             many = launched.get(own.get("correlation"), 0)
-            facts.unlisted_launches += bool(many) and not name.startswith(LISTED)
+            if many and not name.startswith(LISTED):
+                facts.unlisted_launches += 1
+                facts.unlisted.add(own.get("correlation"))
             facts.kernel_launches += bool(LAUNCHES.match(name))
             facts.launches_without_work += not many and bool(LAUNCHES.match(name))
             facts.launches_of_many += many > 1

@@ -313,14 +313,15 @@ def keep(path: Path, result: Mapping[str, Any]) -> None:
     part.replace(path)
 
 
-def run_apart(method: Method, subject: Subject, path: Path, limit_s: int) -> None:
+def run_apart(method: Method, subject: Subject, path: Path, limit_s: int, *, in_ns: bool) -> None:
     """Run a method in a child process, at most so many seconds, and keep what it returned."""
     child = os.fork()
     if child == 0:
         signal.alarm(limit_s)  # its default action ends the process
         code = 1
         with contextlib.suppress(BaseException):
-            keep(path, run(method, subject))
+            result = run(method, subject)
+            keep(path, {**result, "value": hta_cures.scaled(result["value"])} if in_ns else result)
             code = 0
         os._exit(code)
     start = time.perf_counter()
@@ -369,7 +370,7 @@ def run_job(options: argparse.Namespace, job: Mapping[str, Any], window: str) ->
             if name == "load":
                 keep(path, {**times, "error": None, "value": None})
             else:
-                run_apart(methods_of(job)[name], subject, path, options.limit)
+                run_apart(methods_of(job)[name], subject, path, options.limit, in_ns="D2" in options.cure)
 
 
 def main() -> None:

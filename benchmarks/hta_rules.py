@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from hta_compare import equal
 from hta_facts import Facts
 
 Value: TypeAlias = Any
@@ -45,11 +46,11 @@ CURES: Mapping[str, Sequence[str]] = {
     "gpu_user_annotation_breakdown": ("D2", "D4"),
     "gpu_kernels_with_user_annotations": ("D1", "D2"),
     "comm_comp_overlap": ("D2", "D5", "D10"),
-    "cuda_kernel_launch_stats": ("D2", "D5", "D8"),
-    "queue_length": ("D2", "D5", "D8"),
-    "time_spent_blocked": ("D2", "D5", "D6", "D8"),
-    "memory_bw": ("D2", "D5", "D10"),
-    "trace_with_counters": ("D2", "D5", "D8", "D10"),
+    "cuda_kernel_launch_stats": ("D2", "D5", "D8", "D9"),
+    "queue_length": ("D2", "D5", "D8", "D19"),
+    "time_spent_blocked": ("D2", "D5", "D6", "D8", "D19"),
+    "memory_bw": ("D2", "D5", "D10", "D19"),
+    "trace_with_counters": ("D2", "D5", "D8", "D10", "D19"),
     "potential_stragglers": ("D2", "D9"),
     "cupti": ("D2",),
     "critical_path": ("D2", "D9"),
@@ -76,7 +77,36 @@ def cures(method: str, facts: Facts) -> list[str]:
     return [cure for cure in mine if cure in facts.can_show()]
 
 
-RULES: Mapping[str, Sequence[Rule]] = {}
+def only_unlisted_launches_are_new(hta: Value, ours: Value, facts: Facts) -> str | None:
+    """D8: the rows of the launches that HTA knows are HTA's, and the others are of launches that it does not know."""
+    for rank, mine in ours.items():
+        unlisted = mine["correlation"].isin(facts.unlisted)
+        theirs = hta[rank][~hta[rank]["correlation"].isin(facts.unlisted)]
+        if not equal(theirs.reset_index(drop=True), mine[~unlisted].reset_index(drop=True), 0.0051):
+            return None
+    return "D8: the launches that it knows are equal"
+
+
+def only_columns_of_the_call_graph(hta: Value, ours: Value, _facts: Facts) -> str | None:
+    """D22: HTA's call graph writes its columns into the trace's frame, and from there they come into results."""
+    if len(hta) != len(ours) or not hta:
+        return None
+    for theirs, mine in zip(hta, ours, strict=True):
+        more = [name for name in theirs.columns if name not in mine.columns]
+        if not set(more) <= set(_OF_CALL_GRAPH) or not equal(theirs.drop(columns=more), mine):
+            return None
+    return f"D22: without the call graph's columns ({', '.join(_OF_CALL_GRAPH)})"
+
+
+_OF_CALL_GRAPH = (
+    "depth", "height", "parent", "num_kernels", "kernel_dur_sum", "kernel_span", "first_kernel_start",
+    "last_kernel_end",
+)  # fmt: skip
+
+RULES: Mapping[str, Sequence[Rule]] = {
+    "cuda_kernel_launch_stats": [only_unlisted_launches_are_new],
+    "cupti_counter_data": [only_columns_of_the_call_graph],
+}
 """Further tests, by the beginning of the method's name."""
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph, Selection, SelectionError
+from htagraph.hierarchy import tree_parents
 from tests.reach import JOBS, SHARED, graph_of, label
 from tests.strategies import COMPUTE, OTHER, Json, annotation, jobs, kernel, launch, load, op, step
 
@@ -285,3 +286,17 @@ def test_filters_leave_what_htas_leave(chosen: str, trace: str) -> None:
     rows = [row for row in OURS[chosen](graph) if acts.event[row] >= 0]
     counts = Counter(graph.names[acts.category[row]] for row in rows)
     assert tuple(counts[category] for category in CATEGORIES) == HTAS[chosen][trace == "test"]
+
+
+@pytest.mark.parametrize("path", JOBS, ids=label)
+def test_what_the_engine_ran_lies_in_the_innermost_region_of_its_caller(path: Any) -> None:
+    graph = graph_of(path)
+    acts, parents = graph.activities, tree_parents(graph.activities, graph.names)
+    adopted = np.flatnonzero((parents >= 0) & (acts.parent < 0) & ~acts.on_device)
+    region = np.isin(acts.kind, [hg.ActivityKind[word] for word in ("OP", "ANNOTATION", "STEP", "PYTHON")])
+    for row in adopted[:: max(1, len(adopted) // 50)].tolist():
+        caller = acts.lane[parents[row]]
+        inside = (acts.start <= acts.start[row]) & (acts.end >= acts.end[row]) & (acts.lane == caller) & region
+        around = np.flatnonzero(inside)
+        assert caller != acts.lane[row]
+        assert parents[row] == around[np.lexsort((acts.duration[around], -acts.start[around]))[0]]

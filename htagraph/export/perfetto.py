@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.activities import BETWEEN
+from htagraph.counters import bandwidth_changes, queue_changes
 from htagraph.export.originals import Original, PidOf, survey
 from htagraph.export.raw import RawEvent, TraceWriter, us
 from htagraph.export.tracks import nesting_tracks
@@ -119,7 +121,7 @@ class _Job:
         agreed = {key: value for key, value in first if all(key in each and each[key] == value for each in headers)}
         return agreed | {"baseTimeNanoseconds": self.base_ns}
 
-    def counter(self, pid: int | str, time_us: float, name: str, values: Mapping[str, float]) -> RawEvent:
+    def counter(self, pid: int | str, time_us: float, name: str, values: Mapping[str, int | Decimal]) -> RawEvent:
         """Return a value of a counter of a process; `time_us` is since the job's first activity."""
         moment = self.graph.origin_ns + round(time_us * 1000)
         return {"ph": "C", "pid": pid, "name": name, "ts": self.ts(moment), "args": dict(values)}
@@ -211,12 +213,9 @@ def counters_to_perfetto(
         >>> counters_to_perfetto(hg.load("data/demo", ranks=[0]), target).counters > 0
         True
     """
-    from htagraph.analyses.memory_bandwidth import memory_bandwidth as bandwidths
-    from htagraph.analyses.queue_length import queue_length as lengths
-
     job = _Job.of(graph)
-    queues = lengths(graph) if queue_length is None else queue_length
-    copies = bandwidths(graph) if memory_bandwidth is None else memory_bandwidth
+    queues = queue_changes(graph) if queue_length is None else queue_length
+    copies = bandwidth_changes(graph) if memory_bandwidth is None else memory_bandwidth
     return job.write(Path(target), chain(_queues(queues, job), _bandwidths(copies, job)), {})
 
 
@@ -231,7 +230,7 @@ def _bandwidths(table: pd.DataFrame, job: _Job) -> Iterator[RawEvent]:
     columns = (table[name].tolist() for name in ("rank", "copy", "time_us", "bandwidth_gb_s"))
     pids = job.device_pids()
     for rank, copy, moment, bandwidth in zip(*columns, strict=True):
-        yield job.counter(pids[rank, -1], moment, "GB/s", {copy: bandwidth})
+        yield job.counter(pids[rank, -1], moment, "GB/s", {copy: Decimal(f"{bandwidth:.6f}")})
 
 
 def _critical(path: CriticalPath) -> dict[int, dict[int, int]]:

@@ -9,6 +9,7 @@ Perfetto's rules, as observed of its trace processor (v52):
 - An arrow is turned around if the slice at its head began before the slice at its tail.
 - A second ``s`` of an id before its ``f``, and an end where no slice ever began, are import errors; an ``f`` without an
   ``s`` is ignored.
+- A number with more than 18 decimals is misread (0.00043402777777777775 as 0.0056): counters need fewer.
 - Times below 0 are dropped without a word, and times beyond 2^53 ns lose nanoseconds: times must be relative.
 """
 

