@@ -189,7 +189,7 @@ def ratio_of(hta: Result, ours: Result) -> float | None:
     """Return the processor time of HTA's answer over ours (at least 5 ms each), None where one did not answer."""
     if hta["error"] or ours["error"]:
         return None
-    theirs, mine = (float(each.get("cpu", each["seconds"])) for each in (hta, ours))
+    theirs, mine = (float(each["cpu"] if "cpu" in each else each["seconds"]) for each in (hta, ours))
     return max(theirs, 0.005) / max(mine, 0.005)
 
 

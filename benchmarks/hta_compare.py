@@ -51,7 +51,8 @@ def equal(hta: Value, ours: Value, absolute: float = 1e-9) -> bool:
 
 
 def _named(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.drop(columns=[name for name in ("cat", "name", "user_annotation") if f"s_{name}" in frame.columns])
+    numbers = [name for name in ("cat", "name", "user_annotation") if {name, f"s_{name}"} <= set(frame.columns)]
+    return frame.drop(columns=numbers) if numbers else frame
 
 
 def _differences(hta: Value, ours: Value, place: str) -> Iterator[Difference]:

@@ -124,7 +124,8 @@ def waits_are_in_ns() -> None:
     analysis = import_module("hta.trace_analysis").TraceAnalysis
     original = analysis.get_idle_time_breakdown
     analysis.get_idle_time_breakdown = lambda *a, **k: original(*a, **{"consecutive_kernel_delay": 30_000, **k})
-    import_module("hta.analyzers.critical_path_analysis").KERNEL_KERNEL_DELAY_THRESHOLD_US = 1_500_000
+    path: Theirs = import_module("hta.analyzers.critical_path_analysis")
+    path.KERNEL_KERNEL_DELAY_THRESHOLD_US = 1_500_000
 
 
 def ties_are_stable_and_gaps_positive() -> None:

@@ -96,7 +96,7 @@ def _of_events(facts: Facts, events: list[Mapping[str, Any]]) -> None:
             many = launched.get(own.get("correlation"), 0)
             if many and not name.startswith(LISTED):
                 facts.unlisted_launches += 1
-                facts.unlisted.add(own.get("correlation"))
+                facts.unlisted.add(int(own["correlation"]))
             facts.kernel_launches += bool(LAUNCHES.match(name))
             facts.launches_without_work += not many and bool(LAUNCHES.match(name))
             facts.launches_of_many += many > 1

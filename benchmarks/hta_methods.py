@@ -37,7 +37,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 sys.path.insert(0, str(Path(__file__).parent))
-
 import hta_cures
 
 Analysis: TypeAlias = Any

@@ -134,7 +134,8 @@ def device_edges(drawn: Drawn, *, zero_launches: bool) -> Columns:
     """Return the edges of device work: the work, why it started when it did, and who waited for it.
 
     Work started when the last of three came: its launch, the end of the work before it on its stream, and the end of
-    what its stream waited for. The first two are edges that last until the work started.
+    what its stream waited for. The first two are edges that last until the work started; where that took too long to
+    be a launch or a pause, or it waited for work of before the window, they last as long as such edges usually do.
     """
     graph, nodes, node_of, device = drawn.graph, drawn.nodes, drawn.node_of, drawn.device
     edges, acts = graph.edges, graph.activities
@@ -156,7 +157,7 @@ def device_edges(drawn: Drawn, *, zero_launches: bool) -> Columns:
     seen = seen[moment[seen] > latest[target[seen]]]
     on_stream = kind[seen] == EdgeKind.STREAM
     pause = nodes.time[target[seen]] - nodes.time[source[seen]]
-    unexplained = (on_stream & (pause >= _LONGEST_PAUSE_NS)) | before[target[seen]]
+    unexplained = (pause >= _LONGEST_PAUSE_NS) | before[target[seen]]
     weight = np.maximum(0, np.where(unexplained, edges.lag[near[seen]], pause))
     owner = np.where(on_stream, nodes.event[source[seen]], NOBODY)
     others = np.setdiff1d(onto[launch & (source[onto] >= 0)], seen) if zero_launches else onto[:0]
