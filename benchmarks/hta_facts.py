@@ -48,6 +48,8 @@ class Facts:
     launches_of_many: int = 0
     """Calls that launched several events: graph launches (D13)."""
     steps: set[str] = field(default_factory=set)
+    after_last_step: bool = False
+    """Something begins after the last step has ended (D23)."""
     bare_list: bool = False
     many_kernels: bool = False
     types: dict[str, str] = field(default_factory=dict)
@@ -59,6 +61,7 @@ class Facts:
             "D1": self.empty_kernels, "D2": self.fractions, "D4": self.many_kernels,
             "D5": self.synchronizations or self.operators_with_stream, "D6": self.device_events, "D7": self.ranks > 1,
             "D8": self.unlisted_launches, "D9": self.stream_zero, "D10": self.types, "D19": self.device_events,
+            "D23": self.after_last_step,
         }  # fmt: skip
         return [defect for defect, there in found.items() if there]
 
@@ -77,6 +80,10 @@ def facts_of(files: Iterable[str]) -> Facts:
 
 def _of_events(facts: Facts, events: list[Mapping[str, Any]]) -> None:
     arguments = [event.get("args") or {} for event in events]
+    whole = [event for event in events if "dur" in event and event.get("cat")]
+    steps = [event for event in whole if str(event.get("name")).startswith("ProfilerStep")]
+    last = max((event["ts"] + event["dur"] for event in steps), default=float("inf"))
+    facts.after_last_step |= len(steps) > 1 and any(event["ts"] > last for event in whole)
     device = {
         id(event)
         for event in events
@@ -84,7 +91,7 @@ def _of_events(facts: Facts, events: list[Mapping[str, Any]]) -> None:
     }
     launched: dict[Any, int] = {}
     for event, own in zip(events, arguments, strict=True):
-        if id(event) in device:
+        if id(event) in device and "correlation" in own:
             launched[own.get("correlation")] = launched.get(own.get("correlation"), 0) + 1
     names = {event.get("name", "") for event in events if id(event) in device}
     facts.many_kernels |= len(names) > 10

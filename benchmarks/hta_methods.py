@@ -19,28 +19,24 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import gzip
 import json
 import os
 import pickle
-import resource
 import signal
 import sys
 import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
 sys.path.insert(0, str(Path(__file__).parent))
 import hta_cures
+from hta_paths import Method, Subject, cpu_seconds, critical_path, events_of
 
-Analysis: TypeAlias = Any
-"""A `TraceAnalysis`, HTA's or ours."""
 Frame: TypeAlias = Any
 
 WINDOWS = {"last step dropped": False, "last step included": True}
@@ -49,32 +45,12 @@ DIFF_WINDOW = "all steps"
 OPERATORS = ("aten::linear", "aten::conv", "aten::mm", "## forward ##")
 
 
-@dataclass(frozen=True)
-class Subject:
-    """One loaded job: what the methods are called on."""
-
-    analysis: Analysis
-    ranks: list[int]
-    folder: Path
-    """Where the links to the traces are, and where methods may write."""
-
-
-Method: TypeAlias = Callable[[Subject], Any]
-
-
 def counters(subject: Subject) -> Frame:
     """Return the counter events that `generate_trace_with_counters` appends, per rank and file."""
     before = set(subject.folder.iterdir())
     subject.analysis.generate_trace_with_counters(ranks=subject.ranks)
     made = sorted(set(subject.folder.iterdir()) - before)
     return {path.name: [event for event in events_of(path) if event.get("ph") == "C"] for path in made}
-
-
-def events_of(path: Path) -> list[dict[str, Any]]:
-    """Return a trace's events; HTA gzips what it calls `.json` (D16)."""
-    data = path.read_bytes()
-    root = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
-    return list(root["traceEvents"] if isinstance(root, dict) else root)
 
 
 def queue_summary_of_series(subject: Subject) -> Frame:
@@ -108,69 +84,6 @@ def patterns(operator: str) -> Method:
         return {"table": table, "overlaid": overlaid}
 
     return method
-
-
-def critical_path(annotation: str, instance: int | tuple[int, int] | None) -> Method:
-    """Return the question for one window's critical path: what is in `path_facts`."""
-
-    def method(subject: Subject) -> dict[str, Any] | None:
-        rank = subject.ranks[0]
-        start, busy = time.perf_counter(), cpu_seconds()
-        answer = subject.analysis.critical_path_analysis(rank, annotation, instance)
-        if answer is None:
-            return None
-        times = {"seconds": time.perf_counter() - start, "cpu": cpu_seconds() - busy}
-        graph, success = answer
-        return {"times": times, "success": success, **path_facts(subject, graph)}
-
-    return method
-
-
-def path_facts(subject: Subject, graph: Analysis) -> dict[str, Any]:
-    """Return nodes, edges, the path, its breakdown and summary, and the flow events of the overlay."""
-    import pandas as pd
-
-    nodes = pd.DataFrame(
-        [(n.idx, n.ev_idx, n.ts, n.is_start, n.is_blocking) for n in graph.node_list],
-        columns=["idx", "ev_idx", "ts", "is_start", "is_blocking"],
-    )
-    columns = ["begin", "end", "type", "weight", "event"]
-    edges = [graph.edges[u, v]["object"] for u, v in graph.edges]
-    rows = [(e.begin, e.end, e.type.name, e.weight, graph.get_event_attribution_for_edge(e)) for e in edges]
-    rows.sort(key=lambda row: row[:3])
-    chosen = sorted((e.begin, e.end, e.type.name, e.weight) for e in graph.critical_path_edges_set)
-    breakdown = graph.get_critical_path_breakdown()
-    by = [c for c in ("event_idx", "type", "duration") if c in breakdown]
-    return {
-        "nodes": nodes,
-        "edges": pd.DataFrame(rows, columns=columns),
-        "critical_nodes": list(graph.critical_path_nodes),
-        "critical_events": sorted(graph.critical_path_events_set),
-        "critical_edges": pd.DataFrame(chosen, columns=columns[:-1]),
-        "critical_weight": float(sum(edge[-1] for edge in chosen)),
-        "breakdown": breakdown.sort_values(by, kind="stable").reset_index(drop=True),
-        "summary": graph.summary(),
-        "overlay": overlay(subject, graph),
-    }
-
-
-def overlay(subject: Subject, graph: Analysis) -> dict[str, Any]:
-    """Return what the three ways of overlaying a path mark: number of critical events, flow events."""
-    found: dict[str, Any] = {}
-    for flags in ((True, False), (False, False), (False, True)):
-        output = Path(tempfile.mkdtemp(dir=subject.folder))
-        path = subject.analysis.overlay_critical_path_analysis(subject.ranks[0], graph, str(output), *flags)
-        events = events_of(Path(path))
-        flows = [event for event in events if event.get("cat") == "critical_path"]
-        found[str(flags)] = {
-            "file": Path(path).name,
-            "events": len(events) - len(flows),
-            "critical": sum(bool((event.get("args") or {}).get("critical")) for event in events) - len(flows),
-            "flows": sorted(
-                (e["ts"], e["ph"], str(e["pid"]), str(e["tid"]), e["args"]["type"], e["args"]["weight"]) for e in flows
-            ),
-        }
-    return found
 
 
 METHODS: Mapping[str, Method] = {
@@ -298,12 +211,6 @@ def run(method: Method, subject: Subject) -> dict[str, Any]:
     return {**times, "error": error, "value": value}
 
 
-def cpu_seconds() -> float:
-    """Return the processor time of this process and of those that it started and that have ended."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
-
-
 def keep(path: Path, result: Mapping[str, Any]) -> None:
     """Write a result, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -316,7 +223,7 @@ def run_apart(method: Method, subject: Subject, path: Path, limit_s: int, *, in_
     """Run a method in a child process, at most so many seconds, and keep what it returned."""
     child = os.fork()
     if child == 0:
-        signal.alarm(limit_s)  # its default action ends the process
+        signal.alarm(limit_s)  # whose default action ends the process
         code = 1
         with contextlib.suppress(BaseException):
             result = run(method, subject)

@@ -74,7 +74,7 @@ def crash(method: str, error: str, facts: Facts) -> str | None:
 def cures(method: str, facts: Facts) -> list[str]:
     """Return the cures that can change a method's result on such traces."""
     mine = next((cures for start, cures in CURES.items() if method.startswith(start)), ())
-    return [cure for cure in mine if cure in facts.can_show()]
+    return [cure for cure in (*mine, "D23") if cure in facts.can_show()]
 
 
 def only_unlisted_launches_are_new(hta: Value, ours: Value, facts: Facts) -> str | None:
@@ -98,6 +98,26 @@ def only_columns_of_the_call_graph(hta: Value, ours: Value, _facts: Facts) -> st
     return f"D22: without the call graph's columns ({', '.join(_OF_CALL_GRAPH)})"
 
 
+def same_nodes_other_dependencies(hta: Value, ours: Value, _facts: Facts) -> str | None:
+    """D11, D12, L1: HTA's graph lacks dependencies, and its path is the longest in that graph.
+
+    The nodes are the same and so are the weights of the edges that both have, but for calls that block; the path is
+    the heaviest in either's graph.
+    """
+    if not hta or not ours or not equal(hta["nodes"], ours["nodes"], 0.0051):
+        return None
+    both = hta["edges"].merge(ours["edges"], on=["begin", "end"], suffixes=("_hta", "_ours"))
+    blocking = set(hta["nodes"].loc[hta["nodes"]["is_blocking"], "idx"])
+    free = ~both["end"].isin(blocking) & (both["type_hta"] == both["type_ours"])
+    if not ((both["weight_hta"] - both["weight_ours"]).abs()[free] < 0.0051).all():
+        return None
+    mine, theirs = (len(each["edges"]) - len(both) for each in (ours, hta))
+    weights = f"a path of {ours['critical_weight']:.0f} µs for one of {hta['critical_weight']:.0f} µs"
+    return f"D11, D12, L1: equal nodes, {len(both)} common edges of equal weight, {mine} more of ours, " + (
+        f"{theirs} of HTA's; {weights}"
+    )
+
+
 _OF_CALL_GRAPH = (
     "depth", "height", "parent", "num_kernels", "kernel_dur_sum", "kernel_span", "first_kernel_start",
     "last_kernel_end",
@@ -106,6 +126,7 @@ _OF_CALL_GRAPH = (
 RULES: Mapping[str, Sequence[Rule]] = {
     "cuda_kernel_launch_stats": [only_unlisted_launches_are_new],
     "cupti_counter_data": [only_columns_of_the_call_graph],
+    "critical_path": [same_nodes_other_dependencies],
 }
 """Further tests, by the beginning of the method's name."""
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.naming import is_device_annotation
+from htagraph.naming import DEVICE_ANNOTATION
 
 __all__ = ["device_annotations", "narrowest"]
 
@@ -33,9 +33,8 @@ def device_annotations(graph: DependencyGraph, rank: int) -> pd.DataFrame:
     if trace is None or not len(device):
         return pd.DataFrame(columns=list(kinds)).astype(kinds)
     events = trace.events
-    codes = [code for code, category in enumerate(trace.categories) if is_device_annotation(category)]
     begin, over = acts.start[device].min(), acts.end[device].max()
-    rows = np.flatnonzero(np.isin(events.category, codes) & (events.start < over) & (events.end > begin))
+    rows = np.flatnonzero(trace.in_categories(DEVICE_ANNOTATION) & (events.start < over) & (events.end > begin))
     lanes = {
         (str(lane.device), str(lane.stream)): number for number, lane in enumerate(graph.lanes) if lane.rank == rank
     }

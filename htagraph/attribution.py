@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.chains import nearest
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind, EdgeKind
-from htagraph.naming import is_module_frame, short_name
+from htagraph.naming import is_module_frame, names_that, short_name
 
 if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
@@ -32,8 +33,8 @@ def operator_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArra
         activities: numbers of activities; -1 gives -1.
     """
     kind, above = graph.activities.kind, _above(graph)
-    found = _nearest(above, np.isin(kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)), activities)
-    region = _nearest(above, np.isin(kind, (ActivityKind.ANNOTATION, ActivityKind.STEP)), activities)
+    found = nearest(above, np.isin(kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)), activities)
+    region = nearest(above, np.isin(kind, (ActivityKind.ANNOTATION, ActivityKind.STEP)), activities)
     return np.where(found >= 0, found, region)
 
 
@@ -45,7 +46,7 @@ def annotation_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDAr
         activities: numbers of activities; -1 gives -1.
     """
     regions = np.isin(graph.activities.kind, (ActivityKind.ANNOTATION, ActivityKind.STEP))
-    return _nearest(_above(graph), regions, activities)
+    return nearest(_above(graph), regions, activities)
 
 
 def module_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -58,13 +59,13 @@ def module_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[
         activities: numbers of activities; -1 gives -1.
     """
     kind, above = graph.activities.kind, _above(graph)
-    is_module = np.fromiter((is_module_frame(name) for name in graph.names), np.bool_, len(graph.names))
-    region = _nearest(above, kind == ActivityKind.ANNOTATION, activities)
+    is_module = names_that(is_module_frame, graph.names)
+    region = nearest(above, kind == ActivityKind.ANNOTATION, activities)
     if not is_module.any():
         return region
     backward = graph.edges.kind == EdgeKind.AUTOGRAD
     above[graph.edges.target[backward] >> 1] = graph.edges.source[backward] >> 1
-    found = _nearest(above, (kind == ActivityKind.PYTHON) & is_module[graph.activities.name], activities)
+    found = nearest(above, (kind == ActivityKind.PYTHON) & is_module[graph.activities.name], activities)
     return np.where(found >= 0, found, region)
 
 
@@ -89,14 +90,3 @@ def _above(graph: DependencyGraph) -> npt.NDArray[np.int32]:
     """Return what each activity lies directly in: its parent; for device work its cause; -1 for none."""
     acts = graph.activities
     return np.where(acts.on_device, acts.cause, acts.parent)
-
-
-def _nearest(above: Array, wanted: Array, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the first wanted activity of each chain upwards, the activity itself included; -1 for none."""
-    found = np.array(activities, np.int64)
-    asking = np.flatnonzero(found >= 0)
-    while len(asking):  # each round one level up: as many rounds as the deepest stack has levels
-        asking = asking[~wanted[found[asking]]]
-        found[asking] = above[found[asking]]
-        asking = asking[found[asking] >= 0]
-    return found

@@ -9,7 +9,7 @@ import pandas as pd
 from htagraph.arguments import event_arguments
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
-from htagraph.naming import COUNTER_RANGE, is_kernel_launch
+from htagraph.naming import COUNTER_RANGE, is_kernel_launch, names_that
 
 __all__ = ["counter_ranges", "operators_around"]
 
@@ -30,10 +30,9 @@ def counter_ranges(graph: DependencyGraph, rank: int) -> pd.DataFrame:
     """
     trace = graph.traces.get(rank)
     table = pd.DataFrame({"range": pd.Series(dtype="int64"), "kernel": pd.Series(dtype="str"), "launch": ()})
-    codes = [] if trace is None else [i for i, word in enumerate(trace.categories) if word == COUNTER_RANGE]
-    if trace is None or not np.isin(trace.events.category, codes).any():
+    if trace is None or not trace.in_categories(COUNTER_RANGE).any():
         return table.astype({"launch": "int64"})
-    events = trace.events.take(np.isin(trace.events.category, codes))
+    events = trace.events.take(trace.in_categories(COUNTER_RANGE))
     order = np.argsort(events.start, kind="stable")
     launches = _launches(graph, rank)
     launch = launches if len(launches) == len(events) else np.full(len(events), -1, np.int64)
@@ -63,7 +62,7 @@ def operators_around(graph: DependencyGraph, activities: npt.ArrayLike) -> list[
 def _launches(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
     """Return the launches of kernels in the order of time, without the driver's calls inside those of the runtime."""
     acts = graph.activities
-    of_kernel = np.fromiter(map(is_kernel_launch, graph.names), np.bool_, len(graph.names))
+    of_kernel = names_that(is_kernel_launch, graph.names)
     wanted = of_kernel[acts.name] & (acts.kind == ActivityKind.LAUNCH)
     mine = np.arange(len(acts))[acts.of_rank(rank)]
     parent = acts.parent[mine]

@@ -13,12 +13,12 @@ from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
 from htagraph.naming import copy_kind
 
-__all__ = ["STATISTICS", "bandwidth_changes", "queue_changes", "statistics"]
+__all__ = ["DISTRIBUTION", "bandwidth_changes", "distribution", "lasting_us", "queue_changes"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-STATISTICS = ("count", "mean", "std", "min", "p25", "median", "p75", "max")
-"""Names of what `statistics` returns: all float64 but the count."""
+DISTRIBUTION = ("count", "mean", "std", "min", "p25", "median", "p75", "max")
+"""Names of what `distribution` returns: all float64 but the count."""
 
 _QUEUE = {
     "rank": "int64", "device": "int64", "stream": "int64", "time_us": "float64", "queue_length": "int64",
@@ -27,24 +27,19 @@ _QUEUE = {
 _BANDWIDTH = {
     "rank": "int64", "copy": "str", "time_us": "float64", "bandwidth_gb_s": "float64", "activity": "int64"
 }  # fmt: skip
-_MICROSECOND = 1000
+_LEAST_NS = 1000
+"""How long a copy counts that was recorded with no duration."""
 
 
 def queue_changes(graph: DependencyGraph) -> pd.DataFrame:
     """Return the queue length of each stream; documented at `htagraph.queue_length`."""
     acts = graph.activities
     call, work = launched(graph)
-    start, lane = graph.time[2 * work], acts.lane[work].astype(np.int64)
+    start, stream_of = graph.time[2 * work], acts.lane[work].astype(np.int64)
     queued = np.minimum(graph.time[2 * call], start)
-    order = np.lexsort((queued, lane, call))
-    again = (np.diff(call[order]) == 0) & (np.diff(lane[order]) == 0) & (np.diff(queued[order]) == 0)
-    first = np.append(
-        np.ones(min(1, len(order)), np.bool_), ~again
-    )  # works enqueued at once on a stream are one change
-    calls = order[first]
-    change = np.concatenate((np.diff(np.append(np.flatnonzero(first), len(order))), np.full(len(work), -1)))
-    lane, time = np.concatenate((lane[calls], lane)), np.concatenate((queued[calls], start))
-    activity = np.concatenate((call[calls], work))
+    pairs, works = _enqueued_at_once(call, stream_of, queued)
+    lane, time = np.concatenate((stream_of[pairs], stream_of)), np.concatenate((queued[pairs], start))
+    activity, change = np.concatenate((call[pairs], work)), np.concatenate((works, np.full(len(work), -1)))
     places = np.array([(each.rank, each.device, each.stream) for each in graph.lanes], np.int64).reshape(-1, 3)
     rank, device, stream = places[lane].T
     order = np.lexsort((activity, -change, time, lane, stream, device, rank))
@@ -63,9 +58,7 @@ def bandwidth_changes(graph: DependencyGraph) -> pd.DataFrame:
     words = {name: copy_kind(graph.names[name]) for name in np.unique(acts.name[work]).tolist()}
     kinds = sorted(set(words.values()))
     kind = np.array([kinds.index(words[name]) for name in acts.name[work].tolist()], np.int64)
-    duration = np.where(acts.duration[work] > 0, acts.duration[work], _MICROSECOND)
-    recorded, size = acts.arg("bandwidth_gb_s")[work].astype(np.float64), acts.arg("bytes")[work]
-    bandwidth = np.where(recorded >= 0, recorded, np.maximum(size, 0) / duration)
+    duration, bandwidth = _moved(graph, work)
     start = graph.time[2 * work]
     time, change = np.concatenate((start, start + duration)), np.concatenate((bandwidth, -bandwidth))
     begins = np.repeat([1, -1], len(work))
@@ -83,15 +76,41 @@ def bandwidth_changes(graph: DependencyGraph) -> pd.DataFrame:
     }).astype(_BANDWIDTH)  # fmt: skip
 
 
-def statistics(values: pd.Series[Any], keys: list[pd.Series[Any]]) -> pd.DataFrame:
-    """Return the `STATISTICS` of each group of values, by the keys in ascending order.
+def lasting_us(changes: pd.DataFrame, keys: list[str]) -> pd.Series[float]:
+    """Return how long what each row says lasted, µs: to the next row of the same counter; 0 for its last, which is 0.
+
+    Args:
+        changes: what `queue_changes` or `bandwidth_changes` gave.
+        keys: columns that tell counters apart.
+    """
+    return (-changes.groupby(keys)["time_us"].diff(-1)).fillna(0.0)
+
+
+def distribution(values: pd.Series[Any], keys: list[pd.Series[Any]]) -> pd.DataFrame:
+    """Return the `DISTRIBUTION` of each group of values, by the keys in ascending order.
 
     Example:
-        >>> statistics(pd.Series([1.0, 3.0]), [pd.Series([7, 7], name="stream")]).iloc[0].tolist()
+        >>> distribution(pd.Series([1.0, 3.0]), [pd.Series([7, 7], name="stream")]).iloc[0].tolist()
         [2.0, 2.0, 1.4142135623730951, 1.0, 1.5, 2.0, 2.5, 3.0]
     """
     groups = values.groupby(keys)
     quarters = (groups.quantile(share) for share in (0.25, 0.5, 0.75))
     columns = (groups.count(), groups.mean(), groups.std(), groups.min(), *quarters, groups.max())
-    table = pd.concat(columns, axis=1, keys=STATISTICS)
-    return table.astype({"count": "int64"} | dict.fromkeys(STATISTICS[1:], "float64"))
+    table = pd.concat(columns, axis=1, keys=DISTRIBUTION)
+    return table.astype({"count": "int64"} | dict.fromkeys(DISTRIBUTION[1:], "float64"))
+
+
+def _enqueued_at_once(call: Array, lane: Array, queued: Array) -> tuple[Array, Array]:
+    """Return (of the works that a call enqueues on a lane at one moment, the place of the first; their number)."""
+    order = np.lexsort((queued, lane, call))
+    same = (np.diff(call[order]) == 0) & (np.diff(lane[order]) == 0) & (np.diff(queued[order]) == 0)
+    first = np.flatnonzero(np.concatenate((np.ones(min(1, len(order)), np.bool_), ~same)))
+    return order[first], np.diff(np.append(first, len(order)))
+
+
+def _moved(graph: DependencyGraph, work: Array) -> tuple[Array, Array]:
+    """Return (how long copies and sets of memory count, ns; their bandwidths, GB/s, which are bytes per ns)."""
+    acts = graph.activities
+    duration = np.where(acts.duration[work] > 0, acts.duration[work], _LEAST_NS)
+    recorded, size = acts.arg("bandwidth_gb_s")[work].astype(np.float64), acts.arg("bytes")[work]
+    return duration, np.where(recorded >= 0, recorded, np.maximum(size, 0) / duration)

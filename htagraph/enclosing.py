@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.chains import nearest
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
 from htagraph.intervals import union
@@ -40,23 +41,14 @@ def enclosing(graph: DependencyGraph, wanted: Array, activities: Array) -> Ints:
         activities: numbers of activities; -1 gives -1.
     """
     above = tree_parents(graph.activities, graph.names)
-    return _nearest(above, wanted, np.array(activities, np.int64))
+    return nearest(above, wanted, activities)
 
 
 def regions(graph: DependencyGraph, wanted: Array) -> tuple[Ints, Ints]:
     """Return (the wanted activities, the innermost other wanted one around each, -1 of the outermost)."""
     above = tree_parents(graph.activities, graph.names)
     rows = np.flatnonzero(wanted)
-    return rows, _nearest(above, wanted, above[rows])
-
-
-def _nearest(above: Array, wanted: Array, found: Ints) -> Ints:
-    asking = np.flatnonzero(found >= 0)
-    while len(asking):  # each round one level up: as many rounds as the deepest stack has levels
-        asking = asking[~wanted[found[asking]]]
-        found[asking] = above[found[asking]]
-        asking = asking[found[asking] >= 0]
-    return found
+    return rows, nearest(above, wanted, above[rows])
 
 
 def busy_in_groups(start: Array, end: Array, group: Array, count: int) -> Ints:

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.chains import nearest
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
+from htagraph.naming import names_that
 
-__all__ = ["Sequences", "named", "nearest", "outermost", "sequences_below"]
+__all__ = ["Sequences", "named", "numbered", "sequences_below", "work_below"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _REGIONS = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON)
@@ -68,27 +70,10 @@ class Sequences:
         return np.where(root >= 0, number[root], -1)
 
 
-def nearest(above: Array, wanted: Array, activities: Array) -> Array:
-    """Return the first wanted activity of each chain upwards, the activity itself included; -1 for none."""
-    found = np.array(activities, np.int64)
-    asking = np.flatnonzero(found >= 0)
-    while len(asking):  # each round one level up: as many rounds as the deepest stack has levels
-        asking = asking[~wanted[found[asking]]]
-        found[asking] = above[found[asking]]
-        asking = asking[found[asking] >= 0]
-    return found
-
-
 def named(graph: DependencyGraph, matches: Callable[[str], bool]) -> Array:
     """Return which activities are operators, annotations or Python frames with a name that matches."""
-    fits = np.fromiter(map(matches, graph.names), np.bool_, len(graph.names))
+    fits = names_that(matches, graph.names)
     return fits[graph.activities.name] & np.isin(graph.activities.kind, _REGIONS)
-
-
-def outermost(above: Array, wanted: Array) -> Array:
-    """Return the wanted activities that lie in no other."""
-    found = np.flatnonzero(wanted)
-    return found[nearest(above, wanted, above[found]) < 0]
 
 
 def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_length: int) -> Sequences:
@@ -96,27 +81,47 @@ def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_lengt
 
     Args:
         graph: the job.
-        root: activities none of which lies in another, ascending.
+        root: activities, ascending, none of which lies in another.
         above: the activity above each one, -1 for none.
         min_length: of work.
     """
     acts = graph.activities
-    wanted = np.zeros(len(acts), np.bool_)
-    wanted[root] = True
-    work = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
-    owner = nearest(above, wanted, work)
-    work, owner = work[owner >= 0], np.searchsorted(root, owner[owner >= 0])
+    work, owner = work_below(graph, above, root)
+    owner = np.searchsorted(root, owner)
     enough = np.bincount(owner, minlength=len(root)) >= max(1, min_length)
     work, owner = work[enough[owner]], (np.cumsum(enough) - 1)[owner[enough[owner]]]
     order = np.lexsort((acts.start[work], owner))
     work, owner, root = work[order], owner[order], root[enough]
-    return Sequences(graph, root, _numbered(graph, root, work, owner), work, owner, above)
+    return Sequences(graph, root, numbered(graph, root, work, owner), work, owner, above)
 
 
-def _numbered(graph: DependencyGraph, root: Array, work: Array, owner: Array) -> Array:
-    """Return a number for each occurrence: the same for the same rank, name and sequence of names."""
+def work_below(graph: DependencyGraph, above: Array, roots: Array) -> tuple[Array, Array]:
+    """Return (device work below some activities, the innermost of them above each); work below none is left out.
+
+    Args:
+        graph: the job.
+        above: the activity above each one, -1 for none.
+        roots: numbers of activities.
+    """
+    acts = graph.activities
+    wanted = np.zeros(len(acts), np.bool_)
+    wanted[roots] = True
+    work = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
+    owner = nearest(above, wanted, work)
+    return work[owner >= 0], owner[owner >= 0]
+
+
+def numbered(graph: DependencyGraph, root: Array, work: Array, occurrence: Array) -> Array:
+    """Return a number for each occurrence: the same for the same rank, name and sequence of names.
+
+    Args:
+        graph: the job.
+        root: the activity of each occurrence.
+        work: of all occurrences, one occurrence after the other.
+        occurrence: which occurrence each piece of work belongs to, ascending.
+    """
     acts, known = graph.activities, dict[tuple[int, int, bytes], int]()
-    names, ends = acts.name[work], np.searchsorted(owner, np.arange(len(root) + 1)).tolist()
+    names, ends = acts.name[work], np.searchsorted(occurrence, np.arange(len(root) + 1)).tolist()
     heads = zip(acts.rank[root].tolist(), acts.name[root].tolist(), strict=True)
     keys = [(*head, names[ends[i] : ends[i + 1]].tobytes()) for i, head in enumerate(heads)]
     return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)

@@ -120,6 +120,10 @@ class Trace:
     unpadded: bool = False
     """Whether the file's fractions of µs lack the zeros at their start; the columns are right all the same."""
 
+    def in_categories(self, *wanted: str) -> npt.NDArray[np.bool_]:
+        """Return which complete events are of one of some categories."""
+        return np.isin(self.events.category, [code for code, name in enumerate(self.categories) if name in wanted])
+
     def unchanged_path(self) -> Path:
         """Return the file's path.
 

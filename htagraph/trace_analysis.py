@@ -428,7 +428,9 @@ class TraceAnalysis:
         """
         from htagraph.hta import critical_path  # brings networkx, which nothing else here needs
 
-        return critical_path.critical_path_analysis(self.job, rank, annotation, instance_id, data_load_events)
+        return critical_path.critical_path_analysis(
+            self.job, rank, annotation, instance_id, data_load_events, stacklevel=3
+        )
 
     def overlay_critical_path_analysis(
         self,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.attribution import names_of
 from htagraph.enclosing import enclosing, launched, regions
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
-from htagraph.naming import is_compiled_region, is_triton_kernel
+from htagraph.naming import is_compiled_region, is_triton_kernel, names_that
 
 __all__ = ["compiled_regions"]
 
@@ -42,8 +43,8 @@ def compiled_regions(graph: DependencyGraph) -> pd.DataFrame:
         0
     """
     acts = graph.activities
-    compiled = np.fromiter(map(is_compiled_region, graph.names), np.bool_, len(graph.names))
-    triton = np.fromiter(map(is_triton_kernel, graph.names), np.bool_, len(graph.names))
+    compiled = names_that(is_compiled_region, graph.names)
+    triton = names_that(is_triton_kernel, graph.names)
     wanted = compiled[acts.name] & np.isin(acts.kind, (ActivityKind.OP, ActivityKind.ANNOTATION))
     around = np.full(len(acts), -1, np.int64)
     region, around_each = regions(graph, wanted)
@@ -78,9 +79,8 @@ def _rows(
     graph: DependencyGraph, region: np.ndarray, around: np.ndarray, figures: dict[str, object],
     rank: np.ndarray | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    acts, words = graph.activities, np.array([*graph.names, ""], object)
     keys = {
-        "rank": acts.rank[region] if rank is None else rank,
-        "region": words[_at(acts.name, region)], "inside": words[_at(acts.name, around)],
+        "rank": graph.activities.rank[region] if rank is None else rank,
+        "region": names_of(graph, region), "inside": names_of(graph, around),
     }  # fmt: skip
     return pd.DataFrame(keys | dict.fromkeys(_FIGURES, 0) | figures)

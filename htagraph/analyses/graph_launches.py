@@ -8,7 +8,7 @@ import pandas as pd
 from htagraph.enclosing import busy_in_groups
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind, EdgeKind
-from htagraph.naming import is_graph_launch
+from htagraph.naming import is_graph_launch, names_that
 
 __all__ = ["graph_launches"]
 
@@ -41,7 +41,7 @@ def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
         0
     """
     acts, edges = graph.activities, graph.edges
-    by_name = np.fromiter(map(is_graph_launch, graph.names), np.bool_, len(graph.names))
+    by_name = names_that(is_graph_launch, graph.names)
     pairs = np.flatnonzero(edges.kind == EdgeKind.GRAPH)
     call, work = edges.source[pairs] >> 1, edges.target[pairs] >> 1
     calls = np.union1d(call, np.flatnonzero((acts.kind == ActivityKind.LAUNCH) & by_name[acts.name]))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
+from htagraph.chains import outermost
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
 from htagraph.naming import LINEAR
-from htagraph.sequences import named, outermost, sequences_below
+from htagraph.sequences import named, sequences_below
 
 __all__ = ["kernel_patterns"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.counters import bandwidth_changes, statistics
+from htagraph.counters import bandwidth_changes, distribution, lasting_us
 from htagraph.graph import DependencyGraph
 
 __all__ = ["memory_bandwidth_summary"]
@@ -33,11 +33,11 @@ def memory_bandwidth_summary(graph: DependencyGraph) -> pd.DataFrame:
     Source: HTA's memory bandwidth summary.
     """
     changes = bandwidth_changes(graph)
-    lasts = (-changes.groupby(_KEYS)["time_us"].diff(-1)).fillna(0.0)
+    lasts = lasting_us(changes, _KEYS)
     level = changes["bandwidth_gb_s"]
     some = changes[level > 0].assign(lasts=lasts, gb=level * lasts / 1e6)
     sums = some.groupby(_KEYS)[["lasts", "gb"]].sum()
-    table = statistics(some["bandwidth_gb_s"], [some[key] for key in _KEYS])
+    table = distribution(some["bandwidth_gb_s"], [some[key] for key in _KEYS])
     table["busy_us"], table["gb"] = sums["lasts"], sums["gb"]
     table = table.reset_index()
     kinds = dict.fromkeys(table.columns, "float64") | {"rank": "int64", "copy": "str", "count": "int64"}

@@ -8,7 +8,7 @@ import pandas as pd
 from htagraph.attribution import module_of, names_of
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
-from htagraph.naming import is_module_frame
+from htagraph.naming import is_module_frame, names_that
 from htagraph.owners import OWNED, kind_words, time_by_owner
 
 __all__ = ["module_breakdown"]
@@ -42,7 +42,7 @@ def module_breakdown(graph: DependencyGraph) -> pd.DataFrame:
         True
     """
     acts = graph.activities
-    is_module = np.fromiter((is_module_frame(name) for name in graph.names), np.bool_, len(graph.names))
+    is_module = names_that(is_module_frame, graph.names)
     frames = (acts.kind == ActivityKind.PYTHON) & is_module[acts.name]
     members = frames if frames.any() else acts.kind == ActivityKind.ANNOTATION
     group = acts.name.astype(np.int64) * 2 + frames

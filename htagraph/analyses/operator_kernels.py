@@ -12,6 +12,7 @@ from htagraph.criteria import named
 from htagraph.enclosing import enclosing, launched
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
+from htagraph.sequences import numbered
 
 __all__ = ["operator_kernels"]
 
@@ -55,14 +56,15 @@ def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = Tr
     keep = (owner >= 0) & (memory | (acts.kind[work] != ActivityKind.MEMORY))
     order = np.flatnonzero(keep)[np.argsort(owner[keep], kind="stable")]
     call, work, owner = call[order], work[order], owner[order]
-    root, first, kernels = np.unique(owner, return_index=True, return_counts=True)
-    number, example = _numbered(acts.rank[root], acts.name[root], acts.name[work], first, kernels)
+    root, first, occurrence, kernels = np.unique(owner, return_index=True, return_inverse=True, return_counts=True)
+    number = numbered(graph, root, work, occurrence)
+    example = np.unique(number, return_index=True)[1]
     sequences = [
         " -> ".join([graph.names[name] for name in acts.name[work[start : start + count]].tolist()])
         for start, count in zip(first[example].tolist(), kernels[example].tolist(), strict=True)
     ]
     count = np.bincount(number, minlength=len(example))
-    begun, device_us = acts.start[call[first]], np.bincount(np.repeat(number, kernels), acts.duration[work])
+    begun, device_us = acts.start[call[first]], np.bincount(number[occurrence], acts.duration[work])
     table = pd.DataFrame({
         "rank": acts.rank[root[example]], "operator": [graph.names[name] for name in acts.name[root[example]].tolist()],
         "kernel_sequence": sequences, "kernels": kernels[example], "count": count,
@@ -72,12 +74,3 @@ def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = Tr
     }).astype(_COLUMNS)  # fmt: skip
     by = ["rank", "count", "operator", "kernel_sequence"]
     return table.sort_values(by, ascending=[True, False, True, True], ignore_index=True)
-
-
-def _numbered(rank: Array, name: Array, names: Array, first: Array, count: Array) -> tuple[Array, Array]:
-    """Return (a number for each call, the same for equal rank, name and sequence; the first call of each number)."""
-    known = dict[tuple[int, int, bytes], int]()
-    spans = zip(rank.tolist(), name.tolist(), first.tolist(), (first + count).tolist(), strict=True)
-    keys = [(each, own, names[start:end].tobytes()) for each, own, start, end in spans]
-    number = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
-    return number, np.unique(number, return_index=True)[1]

@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.chains import outermost
 from htagraph.criteria import named
-from htagraph.enclosing import busy_in_groups, enclosing, launched, regions
+from htagraph.enclosing import busy_in_groups, enclosing, launched
 from htagraph.graph import DependencyGraph
+from htagraph.hierarchy import tree_parents
 from htagraph.kinds import ActivityKind
-from htagraph.naming import collective_op, inference_phase
+from htagraph.naming import collective_op, inference_phase, names_that
 
 __all__ = ["phases"]
 
@@ -98,15 +100,10 @@ def _grouped(table: pd.DataFrame) -> pd.DataFrame:
 
 def _regions(graph: DependencyGraph, annotation: str | None) -> Array:
     """Return the activities that are regions, in ascending order, none in another."""
-    acts = graph.activities
+    acts, above = graph.activities, tree_parents(graph.activities, graph.names)
     if annotation is not None:
-        return _outermost(graph, named(graph.names, annotation)[acts.name] & np.isin(acts.kind, _REGIONS))
-    collective = np.array([collective_op(name, host=True) != "" for name in graph.names], np.bool_)
-    rows = _outermost(graph, (acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name])
+        return outermost(above, named(graph.names, annotation)[acts.name] & np.isin(acts.kind, _REGIONS))
+    collective = names_that(lambda name: collective_op(name, host=True) != "", graph.names)
+    rows = outermost(above, (acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name])
     bare = ~np.isin(acts.rank, np.unique(acts.rank[rows]))
-    return np.union1d(rows, _outermost(graph, (acts.kind == ActivityKind.STEP) & bare))
-
-
-def _outermost(graph: DependencyGraph, wanted: Array) -> Array:
-    rows, around = regions(graph, wanted)
-    return rows[around < 0]
+    return np.union1d(rows, outermost(above, (acts.kind == ActivityKind.STEP) & bare))

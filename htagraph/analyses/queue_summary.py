@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.counters import queue_changes, statistics
+from htagraph.counters import distribution, lasting_us, queue_changes
 from htagraph.graph import DependencyGraph
 
 __all__ = ["queue_summary"]
@@ -38,11 +38,11 @@ def queue_summary(graph: DependencyGraph, *, full: int = _FULL) -> pd.DataFrame:
     Source: HTA's queue length summary and time blocked on a full queue, of which it keeps one stream per rank.
     """
     changes = queue_changes(graph)
-    lasts = (-changes.groupby(_KEYS)["time_us"].diff(-1)).fillna(0.0)  # behind its last row a queue is empty
+    lasts = lasting_us(changes, _KEYS)
     length = changes["queue_length"]
     parts = changes[_KEYS].assign(lasts=lasts, weighted=lasts * length, full_us=np.where(length >= full, lasts, 0.0))
     sums = parts.groupby(_KEYS)[["lasts", "weighted", "full_us"]].sum()
-    table = statistics(length, [changes[key] for key in _KEYS])
+    table = distribution(length, [changes[key] for key in _KEYS])
     table["mean_over_time"] = (sums["weighted"] / sums["lasts"].where(sums["lasts"] > 0)).fillna(0.0)
     table["full_us"] = sums["full_us"]
     table = table.reset_index()

@@ -15,9 +15,17 @@ from htagraph.flops import cost_of
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import ancestors, tree_parents
 from htagraph.kinds import ActivityKind
-from htagraph.naming import element_bytes, flop_formula, flop_per_count, is_dram_bytes, is_dram_part, is_tf32_kernel
+from htagraph.naming import (
+    element_bytes,
+    flop_formula,
+    flop_per_count,
+    is_dram_bytes,
+    is_dram_part,
+    is_tf32_kernel,
+    names_that,
+)
 from htagraph.peaks import peak_of
-from htagraph.sequences import nearest
+from htagraph.sequences import work_below
 
 __all__ = ["roofline"]
 
@@ -85,7 +93,7 @@ def roofline(
         return pd.DataFrame(columns=list(_COLUMNS)).astype(_COLUMNS)
     each = pd.concat(parts, ignore_index=True)
     operators = each["activity"].to_numpy(np.int64)
-    work, owner = _beneath(graph, above, operators)
+    work, owner = work_below(graph, above, operators)
     each["time_us"] = _time_us(graph, operators, work, owner)
     each["tf32"] = (each["element_bytes"] == _SINGLE) & _with_tf32(graph, operators, work, owner)
     table = each.assign(count=1).groupby(list(_GROUP), as_index=False, sort=False)[list(_SUMS)].sum(min_count=1)
@@ -161,16 +169,6 @@ def _moved(value: pd.DataFrame) -> pd.Series[float]:
     return pd.Series(np.nan, index=value.index)
 
 
-def _beneath(graph: DependencyGraph, above: Array, operators: Array) -> tuple[Array, Array]:
-    """Return (device work beneath operators, the operator of each)."""
-    acts = graph.activities
-    wanted = np.zeros(len(acts), np.bool_)
-    wanted[operators] = True
-    work = np.flatnonzero(acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER))
-    owner = nearest(above, wanted, work)
-    return work[owner >= 0], owner[owner >= 0]
-
-
 def _time_us(graph: DependencyGraph, operators: Array, work: Array, owner: Array) -> Array:
     """Return the durations of the work of operators; on ranks without a device, their own, µs."""
     acts = graph.activities
@@ -184,7 +182,7 @@ def _time_us(graph: DependencyGraph, operators: Array, work: Array, owner: Array
 
 def _with_tf32(graph: DependencyGraph, operators: Array, work: Array, owner: Array) -> Array:
     """Return which operators run a kernel on matrix units that work with TF32."""
-    by_name = np.array([is_tf32_kernel(name) for name in graph.names], np.bool_)
+    by_name = names_that(is_tf32_kernel, graph.names)
     return np.isin(operators, owner[by_name[graph.activities.name[work]]])
 
 

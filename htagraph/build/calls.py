@@ -329,10 +329,7 @@ def await_rows(calls: Calls) -> AwaitRows:
 
 
 def _await_rows(calls: Calls, rank: int, trace: Trace) -> tuple[Array, ...]:
-    codes = [code for code, category in enumerate(trace.categories) if category == "cuda_sync"]
-    table = trace.events
-    mask = np.isin(table.category, codes)
-    table = table.take(mask)
+    table = trace.events.take(trace.in_categories("cuda_sync"))
     streams = {(lane.device, lane.stream): i for i, lane in enumerate(calls.job.lanes) if lane.rank == rank}
     device = table.arg("device")
 

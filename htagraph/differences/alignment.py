@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.chains import nearest
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
-from htagraph.naming import is_module_frame, short_name, stable_name
+from htagraph.naming import is_module_frame, names_that, short_name, stable_name
 
 __all__ = ["Alignment", "align"]
 
@@ -145,7 +146,7 @@ class _Rows:
             for column in ([each.parent for each in acts], [each.cause for each in acts])
         )
         up = np.where(device, cause, parent)
-        above = _nearest(up, _levels(kind, code, names, split))
+        above = nearest(up, _levels(kind, code, names, split), up)
         step = np.concatenate([each.step.astype(np.int64) for each in acts])
         rank = np.concatenate([each.rank.astype(np.int64) for each in acts])
         job = np.arange(len(kind)) >= split
@@ -159,24 +160,13 @@ class _Rows:
 
 def _levels(kind: Array, code: Array, names: Sequence[str], split: int) -> npt.NDArray[np.bool_]:
     """Return which activities are levels of the tree for what lies in them."""
-    module = np.fromiter((is_module_frame(name) for name in names), np.bool_, len(names))
+    module = names_that(is_module_frame, names)
     maybe = np.isin(kind, _OPTIONAL) & ((kind == ActivityKind.ANNOTATION) | module[code])
     count = len(names)
     both = np.ones(count, np.bool_)
     for part in (slice(None, split), slice(split, None)):
         both &= np.bincount(code[part][maybe[part]], minlength=count) > 0
     return np.isin(kind, _REGIONS) | (maybe & both[code])
-
-
-def _nearest(up: Array, wanted: Array) -> Array:
-    """Return the first wanted activity above each; -1 for none."""
-    found = up.copy()
-    asking = np.flatnonzero(found >= 0)
-    while len(asking):  # each round one level up
-        asking = asking[~wanted[found[asking]]]
-        found[asking] = up[found[asking]]
-        asking = asking[found[asking] >= 0]
-    return found
 
 
 def _numbered(rows: _Rows, label: Array) -> tuple[Array, Array, Array]:

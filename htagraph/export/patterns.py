@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.chains import outermost
 from htagraph.export.raw import RawEvent, TraceWriter
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
@@ -18,7 +19,7 @@ from htagraph.naming import LINEAR
 from htagraph.reading.decode import event_decoder
 from htagraph.reading.source import iter_bytes
 from htagraph.reading.split import split
-from htagraph.sequences import Sequences, named, outermost, sequences_below
+from htagraph.sequences import Sequences, named, sequences_below
 
 __all__ = ["export_patterns", "overlay_patterns"]
 

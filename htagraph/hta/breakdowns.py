@@ -205,7 +205,7 @@ def user_annotation_breakdown(
     parts = []
     for rank, trace in job.traces.items():
         events = trace.events
-        rows = np.isin(events.category, [i for i, each in enumerate(trace.categories) if each == category])
+        rows = trace.in_categories(category)
         us, kept = events.duration[rows] / 1000, tuple(allowlist_patterns or ())
         table = _aggregated(trace.names, events.name[rows], us, duration_ratio, num_kernels, kept)
         parts.append(table.assign(rank=rank))
@@ -257,7 +257,7 @@ def gpu_kernels_with_user_annotations(
     """
     trace = job.of_rank(rank)
     events = trace.events
-    marks = np.isin(events.category, [i for i, each in enumerate(trace.categories) if each == "gpu_user_annotation"])
+    marks = trace.in_categories("gpu_user_annotation")
     if "gpu_user_annotation" not in job.symbols.sym_index:
         _say(f"the trace of rank {rank} contains no annotation on a device")
         return None

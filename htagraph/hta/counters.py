@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.counters import bandwidth_changes, queue_changes, statistics
+from htagraph.counters import bandwidth_changes, distribution, queue_changes
 from htagraph.export.raw import edit_trace, us
 from htagraph.hta.frame import whole
 from htagraph.hta.job import HtaJob
@@ -195,7 +195,7 @@ def _described(found: Mapping[int, pd.DataFrame], by: str, value: str, why: str)
         warnings.warn(why, stacklevel=4)
         return None
     every = pd.concat([each[[by, value]].assign(rank=rank) for rank, each in found.items()], ignore_index=True)
-    table = statistics(every[value], [every["rank"], every[by]]).astype("float64")
+    table = distribution(every[value], [every["rank"], every[by]]).astype("float64")
     table = table.rename(columns={"p25": "25%", "median": "50%", "p75": "75%"})
     order = np.argsort([list(found).index(rank) for rank in table.index.get_level_values("rank")], kind="stable")
     return pd.concat({value: table.iloc[order]}, axis=1)

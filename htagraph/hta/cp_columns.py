@@ -34,14 +34,17 @@ class Columns:
 
     @staticmethod
     def of(source: Array, target: Array, kind: Array | int, weight: Array | int, owner: Array | int) -> Columns:
+        """Return edges; a number stands for a column of it."""
         many = len(source)
         return Columns(source, target, *(np.broadcast_to(np.asarray(each), many) for each in (kind, weight, owner)))
 
     def take(self, rows: Array) -> Columns:
+        """Return some of the edges."""
         return Columns(*(getattr(self, name)[rows] for name in Columns.__dataclass_fields__))
 
     @staticmethod
     def concatenate(parts: Sequence[Columns]) -> Columns:
+        """Return the edges of all parts, one part after the other."""
         names = Columns.__dataclass_fields__
         return Columns(*(np.concatenate([getattr(part, name) for part in parts]).astype(np.int64) for name in names))
 

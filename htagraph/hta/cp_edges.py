@@ -112,7 +112,7 @@ def _between_threads(drawn: Drawn, vertices: Array) -> Columns:
 
 
 def _nearest(drawn: Drawn, vertices: Array, wanted: Array, *, before: bool) -> Array:
-    """Return the node of each vertex, else the last one before it on its thread, or the first behind it; -1 for none."""
+    """Return the node of each vertex, else the last before it on its thread, or the first behind it; -1 for none."""
     acts = drawn.graph.activities
     out = drawn.node_of[wanted].copy()
     if not len(vertices):

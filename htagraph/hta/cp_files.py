@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from htagraph.errors import TraceError
 from htagraph.hta.cp_columns import NOBODY, Columns, View
-from htagraph.hta.cp_graph import CPGraph
+from htagraph.hta.cp_graph import CPGraph, Place
 from htagraph.hta.cp_types import TYPES
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def restore_cpgraph(zip_filename: str, t_full: Any, rank: int) -> CPGraph:  # no
     try:
         with zipfile.ZipFile(zip_filename) as archive:
             if set(archive.namelist()) != {_ABOUT, _COLUMNS, _FRAME}:
-                raise ValueError("it has other parts")  # noqa: TRY301, TRY003, EM101 - one message for all that is wrong
+                raise ValueError("it has other parts")  # noqa: EM101 - one message for all that is wrong
             graph = _read(archive, job)
     except (OSError, ValueError, KeyError, IndexError, TypeError, zipfile.BadZipFile) as error:
         hint = "HTA's own files hold pickled objects, which may run any code: save the graph again with htagraph"
@@ -92,17 +92,15 @@ def _read(archive: zipfile.ZipFile, job: HtaJob | None) -> CPGraph:
 
     about = json.loads(archive.read(_ABOUT))
     if about["format"] != _FORMAT:
-        raise ValueError(f"its format is {about['format']!r}")  # noqa: TRY003, EM102
+        raise ValueError(f"its format is {about['format']!r}")  # noqa: EM102
     with np.load(io.BytesIO(archive.read(_COLUMNS)), allow_pickle=False) as columns:
         edges = Columns(*(columns[f"edge_{name}"] for name in _EDGES))
-        view = View(*(columns[f"node_{name}"] for name in _NODES), edges=edges)
+        view = View(**{name: columns[f"node_{name}"] for name in _NODES}, edges=edges)
         path, weight = columns[_PATH], columns[_CHANGED]
     _check(view, path, weight)
     first, last = about["window_ns"]
-    graph = CPGraph.of(
-        view, rank=int(about["rank"]), window=(int(first), int(last)), first_ns=int(about["first_ns"]),
-        data_load_events=about["data_load_events"], job=job, weight=None if np.array_equal(weight, edges.weight) else weight,
-    )  # fmt: skip
+    place = Place(int(about["rank"]), (int(first), int(last)), int(about["first_ns"]), job)
+    graph = CPGraph.of(view, place, about["data_load_events"], None if np.array_equal(weight, edges.weight) else weight)
     graph.critical_path_nodes = path.tolist()
     frame = pd.read_csv(io.BytesIO(archive.read(_FRAME)), dtype={"pid": object, "tid": object}, low_memory=False)
     graph.saved_frame = frame.set_index("_index_")
@@ -116,7 +114,7 @@ def _check(view: View, path: Array, weight: Array) -> None:
     alike &= {len(weight), *(len(getattr(edges, name)) for name in _EDGES)} == {len(edges.source)}
     inside = all(((each >= 0) & (each < nodes)).all() for each in (edges.source, edges.target, path))
     if not alike or not inside or ((edges.kind < 0) | (edges.kind >= len(TYPES))).any():
-        raise ValueError("its columns do not fit one another")  # noqa: TRY003, EM101
+        raise ValueError("its columns do not fit one another")  # noqa: EM101
 
 
 def _now(graph: CPGraph) -> tuple[View, Array]:

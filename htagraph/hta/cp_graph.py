@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from htagraph.hta.job import HtaJob
     from htagraph.hta.symbols import SymbolTable
 
-__all__ = ["CPGraph"]
+__all__ = ["CPGraph", "Place"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -44,6 +46,18 @@ class _Later:
 
     def __set__(self, graph: CPGraph, value: object) -> None:
         self.inherited.__set__(graph, value)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a graph comes from."""
+
+    rank: int
+    window: tuple[int, int]
+    """ns on the rank's clock."""
+    first_ns: int
+    """0 of the nodes' times."""
+    job: HtaJob | None
 
 
 class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
@@ -79,24 +93,20 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
 
     @classmethod
     def of(
-        cls, view: View, *, rank: int, window: tuple[int, int], first_ns: int,
-        data_load_events: Sequence[str] | None = None, job: HtaJob | None = None, weight: Array | None = None,
-    ) -> CPGraph:  # fmt: skip
+        cls, view: View, place: Place, data_load_events: Sequence[str] | None = None, weight: Array | None = None
+    ) -> CPGraph:
         """Return the graph of a view.
 
         Args:
             view: nodes and edges.
-            rank: whose they are.
-            window: ns on the rank's clock.
-            first_ns: 0 of the nodes' times.
+            place: where they come from.
             data_load_events: regular expressions of the names of events that load data.
-            job: where the events' frame comes from.
-            weight: µs of each edge where they were changed.
+            weight: ns of each edge where they were changed.
         """
         graph = cls()
-        graph.rank, graph.window, graph._view, graph._job = rank, window, view, job
+        graph.rank, graph.window, graph.first_ns, graph._job = place.rank, place.window, place.first_ns, place.job
         graph.data_load_events = list(data_load_events) if data_load_events is not None else None
-        graph.first_ns, graph._weight = first_ns, weight
+        graph._view, graph._weight = view, weight
         for name in ("_node", "_adj", "_succ", "_pred"):
             del graph.__dict__[name]
         return graph
@@ -182,7 +192,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         """The path's edges in its order."""
         nodes = self.critical_path_nodes
         if self.is_filled:
-            return [self.adj[u][v]["object"] for u, v in zip(nodes, nodes[1:], strict=False)]
+            return [self.adj[u][v]["object"] for u, v in pairwise(nodes)]
         edges, many = self.parts.edges, len(self.parts.event)
         keys = edges.source * np.int64(many) + edges.target
         order = np.argsort(keys)
@@ -205,14 +215,15 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         if table is None:
             msg = "there is no critical path: call critical_path() first"
             raise ValueError(msg)
-        print("Critical Path broken down by boundedness = (in % of duration)")
+        print("Critical Path broken down by boundedness = (in % of duration)")  # noqa: T201 - as HTA does
         return table.groupby("bound_by")["duration"].sum() / max(table["duration"].sum(), 1e-9) * 100
 
     def show_critical_path(self) -> None:
         """Print the path's nodes."""
         for number in self.critical_path_nodes:
             node = self.node_list[number]
-            print(f"Critical {node}, ev_id = {node.ev_idx} ev_name = {self._get_node_name(node.ev_idx)}")
+            name = self._get_node_name(node.ev_idx)
+            print(f"Critical {node}, ev_id = {node.ev_idx} ev_name = {name}")  # noqa: T201 - as its name says
 
     def waited_for(self) -> Any:  # noqa: ANN401 - CriticalPath
         """Return the `htagraph.paths.CriticalPath` of the window: what each moment waited for, summing to the window.
@@ -285,7 +296,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         self.edge_to_event_map[e.begin, e.end] = int(event)
 
     def _add_edge_helper(
-        self, src: CPNode, dest: CPNode, type: CPEdgeType, zero_weight: bool = False  # noqa: A002, FBT001, FBT002 - HTA's
+        self, src: CPNode, dest: CPNode, type: CPEdgeType, zero_weight: bool = False  # noqa: FBT001, FBT002 - HTA's
     ) -> CPEdge:  # fmt: skip
         """Add an edge of a type between two nodes."""
         free = zero_weight or type in (CPEdgeType.DEPENDENCY, CPEdgeType.SYNC_DEPENDENCY)

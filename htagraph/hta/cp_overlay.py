@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,9 @@ _SHOWN = (CPEdgeType.DEPENDENCY, CPEdgeType.KERNEL_LAUNCH_DELAY, CPEdgeType.SYNC
 _ALWAYS_KEPT = ("user_annotation", "python_function")
 _FLOWS = ("s", "t", "f")
 _NAME = "critical_path"
+_LAST_TID = 2**31
+_EXACT_NS = 2**53
+"""Perfetto reads times as floating-point ns: later ones lose digits."""
 
 
 def overlay_critical_path_analysis(
@@ -39,7 +44,8 @@ def overlay_critical_path_analysis(
 
     Events on the path get ``args.critical`` 1. Edges are arrows, category ``critical_path``, with ``weight`` (µs),
     ``critical`` and ``type``. So that Perfetto draws all of it, recorded slices that overlap others of their track in
-    part go to a track of their own, and recorded arrows without a slice at one end are left out.
+    part, and threads with a negative number, go to a track of their own, recorded arrows without a slice at one end are
+    left out, and times since 1970 are written as times since the first event, with that in ``baseTimeNanoseconds``.
 
     Args:
         job: the job.
@@ -62,10 +68,11 @@ def overlay_critical_path_analysis(
         warnings.warn(f"{output_dir} is not a directory: nothing is written", stacklevel=2)
         return ""
     source = job.of_rank(rank).unchanged_path()
-    overlay = _Overlay(graph, survey(job.graph, rank), only_critical=only_show_critical_events)
+    own_clock = replace(job.graph, clocks=())
+    overlay = _Overlay(graph, survey(own_clock, rank), only_critical=only_show_critical_events)
     target = folder / f"overlaid_critical_path_{source.name}"
     shown = _shown(graph, all_edges=show_all_edges and not only_show_critical_events)
-    edit_trace(source, target, overlay.edit, overlay.added(shown))
+    edit_trace(source, target, overlay.edit, overlay.added(shown), overlay.header)
     return str(target)
 
 
@@ -83,6 +90,11 @@ def _shown(graph: CPGraph, *, all_edges: bool) -> list[CPEdge]:
     return [edge for edge in edges if not is_zero_weight_launch_edge(edge)]
 
 
+def _is_misread(tid: object) -> bool:
+    """Return whether Perfetto would take a thread's number for another's."""
+    return isinstance(tid, int) and not 0 <= tid < _LAST_TID
+
+
 class _Overlay:
     """Edits the events of a file one after the other, and then adds the arrows."""
 
@@ -92,6 +104,14 @@ class _Overlay:
         self.kept = np.zeros(len(recorded.index), np.bool_)  # of the slices
         self.position = self.row = 0
         self.names: dict[tuple[Any, Any], str] = {}
+        first = (recorded.first_ns or 0) - recorded.base_ns
+        self.shift = first // 1000 * 1000 if first > _EXACT_NS else 0
+        """By how many ns the times written are earlier than those in the file."""
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The root keys that are not as in the file."""
+        return {"baseTimeNanoseconds": self.recorded.base_ns + self.shift} if self.shift else {}
 
     def edit(self, event: RawEvent) -> RawEvent | None:
         """Return the next event as it is to be written, None for none."""
@@ -105,7 +125,7 @@ class _Overlay:
         if phase == "M" and event.get("name") == "thread_name" and isinstance(event.get("args"), dict):
             self.names[event.get("pid"), event.get("tid")] = str(event["args"].get("name", ""))
         if phase != "X":
-            return event
+            return self._moved(event)
         critical = position in self.critical
         if self.only_critical and not critical and event.get("cat") not in _ALWAYS_KEPT:
             return None
@@ -115,11 +135,24 @@ class _Overlay:
         if is_slice:
             self.kept[row] = True
             event["tid"] = self._tid(row, event["tid"])
+            event["ts"] = self._ts(int(self.recorded.start[row]))
         return event
+
+    def _moved(self, event: RawEvent) -> RawEvent | None:
+        """Return an event that is no slice at its time; None where that lies before all others."""
+        if not self.shift or not isinstance(event.get("ts"), int | float | Decimal) or event.get("ph") == "M":
+            return event
+        event["ts"] = Decimal(str(event["ts"])) - self.shift // 1000
+        return event if event["ts"] >= 0 else None
+
+    def _ts(self, moment: int) -> Any:  # noqa: ANN401 - int or Decimal
+        """Return a moment on the rank's clock as the µs of the file."""
+        return us(moment - self.recorded.base_ns - self.shift)
 
     def _tid(self, row: int, tid: Any) -> Any:  # noqa: ANN401 - as in the file
         level = int(self.recorded.level[row])
-        return self.recorded.tid(self.recorded.lanes[self.recorded.lane[row]], level) if level else tid
+        moved = level or _is_misread(tid)
+        return self.recorded.tid(self.recorded.lanes[self.recorded.lane[row]], level) if moved else tid
 
     def added(self, edges: list[CPEdge]) -> Iterator[RawEvent]:
         """Yield the recorded arrows, those of the graph and the names of added tracks, once all events were edited."""
@@ -141,7 +174,7 @@ class _Overlay:
         yield from self._track_names()
 
     def _start(self, row: int) -> RawEvent:
-        return {**self._where(row), "ts": us(int(self.recorded.start[row]) - self.recorded.base_ns)}
+        return {**self._where(row), "ts": self._ts(int(self.recorded.start[row]))}
 
     def _where(self, row: int) -> RawEvent:
         pid, tid = self.recorded.lanes[self.recorded.lane[row]]
@@ -156,14 +189,14 @@ class _Overlay:
         moment = int(view.time[node])
         if not view.is_start[node] and view.kind[node] >= ActivityKind.COMPUTATION:
             moment -= min(1000, int(self.recorded.duration[row]))  # else the arrow would meet the next slice
-        return {**self._where(row), "ts": us(moment - self.recorded.base_ns)}
+        return {**self._where(row), "ts": self._ts(moment)}
 
     def _track_names(self) -> Iterator[RawEvent]:
         used = np.unique(np.stack((self.recorded.lane, self.recorded.level))[:, self.kept], axis=1).T.tolist()
         for lane, level in used:
-            if level:
-                pid, tid = self.recorded.lanes[lane]
+            pid, tid = self.recorded.lanes[lane]
+            if level or _is_misread(tid):
                 name = self.names.get((pid, tid)) or f"thread {tid}"
                 track = self.recorded.tid((pid, tid), level)
-                args = {"name": f"{name} ({level + 1})"}
+                args = {"name": f"{name} ({level + 1})" if level else name}
                 yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": track, "args": args}

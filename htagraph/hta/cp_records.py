@@ -33,7 +33,9 @@ def record_frame(graph: CPGraph) -> pd.DataFrame | None:
     calls = calls.merge(waits, on="correlation").astype({"stream": "int64", "correlation": "int64"})
     launches = _launches(frame).rename(columns={"launch": "index_previous_launch"})
     launches["correlation_launch_event"] = launches["correlation"]
-    found = _beside(calls, launches, ["gpu", "stream"], ["index_previous_launch", "correlation_launch_event"], "backward")
+    found = _beside(
+        calls, launches, ["gpu", "stream"], ["index_previous_launch", "correlation_launch_event"], "backward"
+    )
     return found.fillna({"index_previous_launch": -1})
 
 

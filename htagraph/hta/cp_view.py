@@ -75,7 +75,7 @@ def _begun(graph: DependencyGraph, rank: int, window: tuple[int, int]) -> Array:
 
 def _is_drawn(graph: DependencyGraph, data_load_events: Sequence[str]) -> Array:
     acts = graph.activities
-    found = np.flatnonzero(np.bincount(acts.category, minlength=1)) if len(acts) else []
+    found = np.flatnonzero(np.bincount(acts.category, minlength=1)).tolist()
     out = np.isin(acts.category, [code for code in found if graph.names[code] in _HOST_CATEGORIES])
     if data_load_events:
         loads = [code for code, name in enumerate(graph.names) if any(each in name for each in data_load_events)]
@@ -96,9 +96,7 @@ def _sync_rows(job: HtaJob, rank: int, begun: Array) -> tuple[Array, Array, Arra
     return events.index[rows], events.start[rows], events.start[rows] + events.duration[rows]
 
 
-def _nodes(
-    graph: DependencyGraph, chosen: Array, rows: tuple[Array, Array, Array], codes: Mapping[str, int]
-) -> View:
+def _nodes(graph: DependencyGraph, chosen: Array, rows: tuple[Array, Array, Array], codes: Mapping[str, int]) -> View:
     acts, none = graph.activities, np.zeros(0, np.int64)
     position, start, end = rows
     event = np.concatenate((acts.event[chosen], position)).astype(np.int64)

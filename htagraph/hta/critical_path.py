@@ -1,8 +1,8 @@
 """The critical path of one rank's window in HTA's shape: a view of the dependency graph.
 
-HTA takes the path of most weight. Its weights leave out what threads do between operators, so where its graph lacks
-dependencies that path is not what the window waited for. Over the dependencies that we know the two nearly agree (on
-the traces in reach, 44,000 of 44,100 nodes); `CPGraph.waited_for` is exact and sums to the window.
+HTA takes the path of most weight, and its weights leave out what threads do between operators. Over the dependencies
+that we know that path spans the window, and mostly is the one that the window waited for; where long work on a stream
+stands against a busy host it need not be. `CPGraph.waited_for` is exact and sums to the window.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from htagraph.hta.cp_files import restore_cpgraph
-from htagraph.hta.cp_graph import CPGraph
+from htagraph.hta.cp_graph import CPGraph, Place
 from htagraph.hta.cp_overlay import overlay_critical_path_analysis
 from htagraph.hta.cp_types import BoundType, CPEdge, CPEdgeType, CPNode, flag
 from htagraph.hta.cp_view import view_of
@@ -73,9 +73,7 @@ def critical_path_analysis(
         return None
     loads = list(data_load_events or ())
     view = view_of(job, rank, window, loads, zero_launches=flag(ZERO_LAUNCHES))
-    graph = CPGraph.of(
-        view, rank=rank, window=window, first_ns=job.first_ns, data_load_events=data_load_events, job=job
-    )
+    graph = CPGraph.of(view, Place(rank, window, job.first_ns, job), data_load_events)
     found = graph.critical_path()
     if not found:
         warnings.warn(f"rank {rank}: nothing with a dependency lies in {annotation!r}", stacklevel=stacklevel)

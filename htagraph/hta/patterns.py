@@ -15,6 +15,7 @@ from htagraph.export.patterns import overlay_patterns
 from htagraph.hierarchy import depths
 from htagraph.hta.names import is_step
 from htagraph.kinds import ActivityKind
+from htagraph.naming import names_that
 from htagraph.sequences import sequences_below
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _nothing(why: str) -> pd.DataFrame:
 def _roots(graph: DependencyGraph, rank: int, above: Array, text: str) -> Array:
     """Return the host activities of a rank with a text in their name that lie at the least depth of any such."""
     acts = graph.activities
-    fits = np.fromiter((text in name for name in graph.names), np.bool_, len(graph.names))
+    fits = names_that(lambda name: text in name, graph.names)
     out = acts.on_device | np.isin(acts.kind, (ActivityKind.BOUNDARY, ActivityKind.JOIN))
     wanted = fits[acts.name] & ~out & (acts.rank == rank)
     depth = depths(above)
@@ -97,14 +98,14 @@ def _hta_parents(graph: DependencyGraph, rank: int) -> Array:
     """
     acts = graph.activities
     above = np.where(acts.on_device, acts.cause, acts.parent).astype(np.int64)
-    steps = np.fromiter(map(is_step, graph.names), np.bool_, len(graph.names))
-    autograd = np.fromiter(("autograd::" in name for name in graph.names), np.bool_, len(graph.names))
+    steps = names_that(is_step, graph.names)
+    autograd = names_that(lambda name: "autograd::" in name, graph.names)
     host = (acts.rank == rank) & ~acts.on_device & (acts.kind != ActivityKind.BOUNDARY)
     main = np.unique(acts.lane[host & steps[acts.name]])
     engine = np.setdiff1d(acts.lane[host & autograd[acts.name]], main)
     if len(main) != 1 or len(engine) != 1:
         return above
-    backward = np.fromiter((name.startswith("## backward ##") for name in graph.names), np.bool_, len(graph.names))
+    backward = names_that(lambda name: name.startswith("## backward ##"), graph.names)
     on_main = host & (acts.lane == main[0])
     regions = np.flatnonzero(on_main & backward[acts.name])
     if not len(regions):

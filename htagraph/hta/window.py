@@ -24,8 +24,7 @@ def step_names(trace: Trace) -> set[str]:
 
 def is_analysed(trace: Trace) -> Mask:
     """Return which events HTA reads at all: those with a category, but not the profiler's own spans."""
-    out = [code for code, category in enumerate(trace.categories) if category in ("", "Trace")]
-    return ~np.isin(trace.events.category, out)
+    return ~trace.in_categories("", "Trace")
 
 
 def is_mtia(trace: Trace) -> bool:
@@ -67,12 +66,12 @@ def in_window(trace: Trace, *, include_last: bool) -> Mask:
 
 def _mtia_window(trace: Trace, marks: Mask) -> Mask:
     events = trace.events
-    host = np.isin(events.category, [i for i, word in enumerate(trace.categories) if word in _HOST_CATEGORIES])
+    host = trace.in_categories(*_HOST_CATEGORIES)
     steps = marks & host
     first = events.start[steps].min(initial=np.iinfo(np.int64).max)
     last = events.end[steps].max(initial=np.iinfo(np.int64).min)
     host &= (events.start >= first) & (events.end <= last)
     correlation = events.arg("correlation")
     mine = correlation[host & (correlation >= 0)]
-    device = np.isin(events.category, [i for i, word in enumerate(trace.categories) if word in _DEVICE_CATEGORIES])
+    device = trace.in_categories(*_DEVICE_CATEGORIES)
     return host | (device & np.isin(correlation, mine))

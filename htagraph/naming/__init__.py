@@ -1,0 +1,73 @@
+r"""Raw names → kinds. The only place with name literals and patterns of events.
+
+`Naming` holds the patterns; extend them for in-house kernels with `Naming.extend`:
+
+    graph = hg.load("traces/", naming=DEFAULT_NAMING.extend(communication=r"acme_ring_\w+"))
+"""
+
+from htagraph.naming.categories import (
+    COUNTER_RANGE,
+    DEVICE_ANNOTATION,
+    DEVICE_CATEGORIES,
+    HOST_CATEGORIES,
+    RUNTIME_CATEGORIES,
+)
+from htagraph.naming.collectives import collective_op, is_collective_call, transfer_direction
+from htagraph.naming.costs import (
+    element_bytes,
+    flop_formula,
+    flop_per_count,
+    is_dram_bytes,
+    is_dram_part,
+    is_tf32_kernel,
+)
+from htagraph.naming.display import short_name, stable_name
+from htagraph.naming.patterns import names_like, names_that
+from htagraph.naming.regions import (
+    LINEAR,
+    inference_phase,
+    is_backward,
+    is_compiled_region,
+    is_data_loader,
+    is_module_frame,
+    operator_of_frame,
+    step_number,
+)
+from htagraph.naming.rules import DEFAULT_NAMING, Naming, activity_kind
+from htagraph.naming.work import copy_kind, is_graph_launch, is_kernel_launch, is_triton_kernel
+
+__all__ = [
+    "COUNTER_RANGE",
+    "DEFAULT_NAMING",
+    "DEVICE_ANNOTATION",
+    "DEVICE_CATEGORIES",
+    "HOST_CATEGORIES",
+    "LINEAR",
+    "RUNTIME_CATEGORIES",
+    "Naming",
+    "activity_kind",
+    "collective_op",
+    "copy_kind",
+    "element_bytes",
+    "flop_formula",
+    "flop_per_count",
+    "inference_phase",
+    "is_backward",
+    "is_collective_call",
+    "is_compiled_region",
+    "is_data_loader",
+    "is_dram_bytes",
+    "is_dram_part",
+    "is_graph_launch",
+    "is_kernel_launch",
+    "is_module_frame",
+    "is_tf32_kernel",
+    "is_triton_kernel",
+    "names_like",
+    "names_that",
+    "operator_of_frame",
+    "short_name",
+    "stable_name",
+    "step_number",
+    "transfer_direction",
+]

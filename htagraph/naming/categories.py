@@ -1,0 +1,26 @@
+"""Categories of events, as files call them: which of them are work, calls, host events, annotations."""
+
+from __future__ import annotations
+
+__all__ = ["COUNTER_RANGE", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "HOST_CATEGORIES", "RUNTIME_CATEGORIES"]
+
+DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events"})
+"""Categories whose events are work on a device stream."""
+
+
+RUNTIME_CATEGORIES = frozenset({
+    "cuda_runtime", "cuda_driver", "mtia_runtime", "xpu_runtime", "xpu_driver",
+    "privateuse1_runtime", "privateuse1_driver", "glow_runtime",
+})  # fmt: skip
+"""Categories whose events are runtime or driver calls on a host thread."""
+
+
+HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "user_annotation", "python_function", "hpu_op"}
+"""Categories whose events lie on host threads and nest."""
+
+
+COUNTER_RANGE = "cuda_profiler_range"
+"""The category of CUPTI's ranges: one per kernel, with the counters of it as arguments."""
+
+DEVICE_ANNOTATION = "gpu_user_annotation"
+"""The category of user annotations as devices saw them: over the work launched in a region."""

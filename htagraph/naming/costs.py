@@ -1,0 +1,92 @@
+"""Names that tell what work computes and moves: operators with a formula, types of elements, device counters."""
+
+from __future__ import annotations
+
+import re
+
+from htagraph.naming.patterns import matches
+from htagraph.naming.regions import LINEAR
+
+__all__ = ["element_bytes", "flop_formula", "flop_per_count", "is_dram_bytes", "is_dram_part", "is_tf32_kernel"]
+
+_FLOP_FORMULAS = (
+    (re.compile(r"aten::(mm|_scaled_mm|_int_mm)"), "mm"),
+    (re.compile(r"aten::(addmm|_addmm_activation)"), "addmm"),
+    (re.compile(r"aten::bmm"), "bmm"),
+    (re.compile(r"aten::baddbmm_?"), "baddbmm"),
+    (re.compile(LINEAR), "linear"),
+    (re.compile(r"aten::_?convolution"), "convolution"),
+    (re.compile(r"aten::convolution_backward"), "convolution_backward"),
+    (re.compile(r"aten::_scaled_dot_product_\w*attention\w*_backward"), "attention_backward"),
+    (re.compile(r"aten::(_scaled_dot_product_\w*attention\w*|scaled_dot_product_attention)"), "attention"),
+)
+
+
+def flop_formula(name: str) -> str:
+    """Return which formula gives an operator's floating-point operations from its shapes, empty if none does.
+
+    Example:
+        >>> flop_formula("aten::addmm"), flop_formula("aten::relu")
+        ('addmm', '')
+    """
+    return next((formula for pattern, formula in _FLOP_FORMULAS if pattern.fullmatch(name)), "")
+
+
+_ELEMENT_BYTES = {
+    "double": 8, "float": 4, "c10::half": 2, "c10::bfloat16": 2, "long int": 8, "long": 8, "int": 4, "short int": 2,
+    "signed char": 1, "unsigned char": 1, "bool": 1, "c10::complex<float>": 8, "c10::complex<double>": 16,
+}  # fmt: skip
+
+
+def element_bytes(type_name: str) -> int:
+    """Return the bytes of one element of a tensor whose type the trace names so, 0 if it is unknown.
+
+    Example:
+        >>> element_bytes("c10::BFloat16"), element_bytes("float"), element_bytes("c10::Float8_e4m3fn")
+        (2, 4, 1)
+    """
+    return 1 if type_name.startswith("c10::Float8") else _ELEMENT_BYTES.get(type_name.lower(), 0)
+
+
+def is_tf32_kernel(name: str) -> bool:
+    """Return whether a kernel multiplies 32-bit elements as TF32, on matrix units; only asked where they are 32-bit.
+
+    Example:
+        >>> is_tf32_kernel("cutlass_80_tensorop_s1688gemm_256x128"), is_tf32_kernel("ampere_sgemm_128x64_tn")
+        (True, False)
+    """
+    return matches(r"tf32|xf32|s1688|s16816gemm_f32", name)
+
+
+_FLOP_COUNTER = re.compile(r"smsp__sass_thread_inst_executed_op_([hfd])(fma|mul|add)_pred_on\.sum")
+
+
+def flop_per_count(counter: str) -> int:
+    """Return how many floating-point operations one count of a device counter is, 0 of other counters.
+
+    Example:
+        >>> flop_per_count("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"), flop_per_count("dram__bytes.sum")
+        (2, 0)
+    """
+    found = _FLOP_COUNTER.fullmatch(counter)
+    return 0 if found is None else 2 if found[2] == "fma" else 1
+
+
+def is_dram_bytes(counter: str) -> bool:
+    """Return whether a device counter counts the bytes that a kernel moved to or from the device's memory.
+
+    Example:
+        >>> is_dram_bytes("dram__bytes.sum"), is_dram_bytes("dram__bytes_read.sum"), is_dram_bytes("dram__cycles.sum")
+        (True, False, False)
+    """
+    return counter == "dram__bytes.sum"
+
+
+def is_dram_part(counter: str) -> bool:
+    """Return whether a device counter counts the bytes that a kernel read from the device's memory, or those written.
+
+    Example:
+        >>> is_dram_part("dram__bytes_read.sum"), is_dram_part("dram__bytes.sum")
+        (True, False)
+    """
+    return counter in ("dram__bytes_read.sum", "dram__bytes_write.sum")

@@ -1,0 +1,57 @@
+"""Names as they are shown and compared: without signatures, and without what changes between runs."""
+
+from __future__ import annotations
+
+import re
+
+from htagraph.naming.regions import is_data_loader, step_number
+
+__all__ = ["short_name", "stable_name"]
+
+_SIGNATURE = re.compile(r"^void |[(<]")
+
+
+_CALL, _CALL_KEPT = "operator()", "operator\0"  # parentheses of the name, not of parameters
+
+
+def short_name(name: str) -> str:
+    """Return a kernel's name without template arguments, parameters and return type, for tables.
+
+    Names that are no C++ signature are returned whole.
+
+    Example:
+        >>> short_name("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>>(int, int)")
+        'at::native::vectorized_elementwise_kernel'
+        >>> short_name("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+        'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__'
+    """
+    if name.startswith(("Memcpy", "Memset")) or not _SIGNATURE.search(name) or is_data_loader(name):
+        return name
+    plain, depth = [], 0
+    signature = name.replace("(anonymous namespace)::", "").replace("->", "").removesuffix(" const")
+    for letter in signature.replace(_CALL, _CALL_KEPT):
+        if letter in "<(":
+            depth += 1
+        if not depth:
+            plain.append(letter)
+        if letter in ">)":
+            depth = max(0, depth - 1)
+    words = "".join(plain).replace(_CALL_KEPT, _CALL).split()
+    return words[-1] if words else name
+
+
+_UNSTABLE = re.compile(r"(?<=\.py)\(\d+\)| at 0x[0-9a-f]+")
+
+
+def stable_name(name: str) -> str:
+    """Return a name without what changes between runs: the number of a step, line numbers, addresses.
+
+    Example:
+        >>> stable_name("ProfilerStep#12"), stable_name("model.py(37): forward")
+        ('ProfilerStep', 'model.py: forward')
+        >>> stable_name("<built-in method mm of Tensor object at 0x7f2a>")
+        '<built-in method mm of Tensor object>'
+    """
+    if step_number(name) is not None:
+        return name.partition("#")[0]
+    return _UNSTABLE.sub("", name) if "(" in name or " at 0x" in name else name

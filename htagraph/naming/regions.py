@@ -1,0 +1,120 @@
+"""Names of operators, annotations and frames: steps, backward, modules, data loaders, compiled code, inference."""
+
+from __future__ import annotations
+
+import re
+
+from htagraph.naming.patterns import matches
+
+__all__ = [
+    "LINEAR",
+    "inference_phase",
+    "is_backward",
+    "is_compiled_region",
+    "is_data_loader",
+    "is_module_frame",
+    "operator_of_frame",
+    "step_number",
+]
+
+LINEAR = "aten::linear"
+"""The operator of linear layers: the most frequent one that launches several kernels."""
+
+
+_STEP = re.compile(r"^ProfilerStep#(\d{1,9})(?!\d)")  # a step is an int32
+
+
+def step_number(name: str) -> int | None:
+    """Return N of ``ProfilerStep#N``, else None.
+
+    Example:
+        >>> step_number("ProfilerStep#12")
+        12
+    """
+    found = _STEP.match(name)
+    return int(found[1]) if found else None
+
+
+def is_data_loader(name: str) -> bool:
+    """Return whether an annotation or operator is the wait for a batch of a data loader.
+
+    Example:
+        >>> is_data_loader("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
+        True
+    """
+    return matches(r"^enumerate\(DataLoader\)|DataLoaderIter\.__next__", name)
+
+
+def is_backward(name: str) -> bool:
+    """Return whether an operator is the autograd engine's frame around a backward operator.
+
+    Example:
+        >>> is_backward("autograd::engine::evaluate_function: MmBackward0")
+        True
+    """
+    return name.startswith("autograd::engine::")
+
+
+def is_module_frame(name: str) -> bool:
+    """Return whether a Python frame is the forward of a module.
+
+    Example:
+        >>> is_module_frame("nn.Module: Linear_0")
+        True
+    """
+    return name.startswith("nn.Module: ")
+
+
+def is_compiled_region(name: str) -> bool:
+    """Return whether an operator or annotation runs code that torch.compile made.
+
+    Example:
+        >>> is_compiled_region("Torch-Compiled Region: 0/0"), is_compiled_region("CompiledFunctionBackward")
+        (True, True)
+    """
+    return matches(r"^Torch-Compiled Region|^CompiledFunction|\bCompiledFxGraph\b", name)
+
+
+_BATCH = re.compile(r"^execute_(?:\d+_)?context_(\d+)\((?:sq)?(\d*)[^)]*\)_generation_(\d+)\((?:sq)?(\d*)[^)]*\)")
+
+
+_TOKENS = re.compile(r"\b(?:num_)?tok(?:en)?s?[=:] ?(\d{1,15})", re.IGNORECASE)
+
+
+def inference_phase(name: str) -> tuple[str, int]:
+    """Return (the phase of inference that an annotation names, the tokens that it says were processed or -1).
+
+    vLLM's batches are ``prefill``, ``decode`` or ``mixed``; of other names numbers behind ``=`` or ``:`` are left out,
+    so that the same phase with other sizes is one.
+
+    Example:
+        >>> inference_phase("execute_context_1(512)_generation_31(31)")
+        ('mixed', 543)
+        >>> inference_phase("execute_32_context_0(sq0sk0)_generation_32(sq32sk55086)")
+        ('decode', 32)
+        >>> inference_phase("step[EXTEND bs=2 toks=96]"), inference_phase("forward")
+        (('step[EXTEND bs=* toks=*]', 96), ('forward', -1))
+    """
+    batch = _BATCH.match(name)
+    if batch:
+        prefills, decodes = int(batch[1]) > 0, int(batch[3]) > 0
+        word = "mixed" if prefills and decodes else "prefill" if prefills else "decode"
+        return word, int(batch[2] or 0) + int(batch[4] or 0)
+    tokens = _TOKENS.search(name)
+    return re.sub(r"([=:] ?)\d+", r"\1*", name), int(tokens[1]) if tokens else -1
+
+
+_OPERATOR_FRAME = re.compile(r"^at::_ops::(\w+)::(?:call|redispatch)\b")
+
+
+def operator_of_frame(name: str) -> str:
+    """Return the operator and overload whose dispatch a C++ frame is, ``""`` for any other frame.
+
+    Example:
+        >>> operator_of_frame("at::_ops::mul_Tensor::call(at::Tensor const&, at::Tensor const&)")
+        'mul_Tensor'
+        >>> operator_of_frame("torch::unwind::unwind()")
+        ''
+    """
+    found = _OPERATOR_FRAME.match(name)
+    return found[1] if found else ""

@@ -1,0 +1,98 @@
+"""The rules that decide an event's kind, which users may extend, and what kinds follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from htagraph.kinds import ActivityKind
+from htagraph.naming.categories import DEVICE_CATEGORIES, RUNTIME_CATEGORIES
+from htagraph.naming.patterns import matches
+from htagraph.naming.regions import step_number
+
+__all__ = ["DEFAULT_NAMING", "Naming", "activity_kind"]
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Patterns (regular expressions, searched anywhere in the name, case-insensitive) that decide an event's kind."""
+
+    communication: str = (
+        r"nccl|rccl|hccl|xccl|oneccl|msccl|nvshmem|rocshmem|deep_?ep::|cross_device_reduce"
+        r"|all_?reduce|all_?gather|reduce_?scatter_?(kernel|tensor|v\b|base)|all_?to_?all|all2all"
+    )
+    memory: str = r"^(hip|cuda)?mem(cpy|set)|^__amd_rocclr_(copy|fill)Buffer|^dma"
+    host_communication: str = r"^(gloo|mpi|ucc):"
+    launch: str = r"launch|mem(cpy|set)|^runFunction|enqueue(Command|Kernel|Mem|Usm)|^ur_?enqueue"
+    sync: str = r"synchronize"
+    record: str = r"EventRecord|recordEvent"
+    wait: str = r"StreamWaitEvent|waitOnEvent"
+    device_sync: str = r"(device|ctx|context)Synchronize|^synchronize$"
+    event_sync: str = r"event_?Synchronize|^(event sync|stream wait event)$"
+    # copies whose call returns when the copy is over, through whatever memory
+    blocking_copy: str = r"^(cuda|hip)Memcpy(2D|3D|(To|From)(Array|Symbol))?(_ptds)?$|^(cuda|hip)MemcpyWithStream$"
+    pageable: str = r"^memcpy.*pageable"
+    to_host: str = r"DtoH|DeviceToHost"
+    # device events of MTIA that frame work or wait for it, and metric copies of XPU kernels
+    not_work: str = r"^event_(record|wait)$|^(job_exe|packet|pe_exe|cpum_exe_subgraph)|^metrics: "
+
+    def __repr__(self) -> str:
+        own = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default}
+        return f"Naming({', '.join(f'{name}={pattern!r}' for name, pattern in own.items())})"
+
+    def extend(self, **patterns: str) -> Naming:
+        r"""Return rules where each given pattern is matched in addition to the one of the same name.
+
+        Example:
+            >>> rules = DEFAULT_NAMING.extend(communication=r"acme_ring_\w+")
+            >>> activity_kind("kernel", "acme_ring_push", rules).label
+            'communication'
+        """
+        return replace(self, **{name: f"{getattr(self, name)}|{more}" for name, more in patterns.items()})
+
+
+DEFAULT_NAMING = Naming()
+
+
+_FIXED = {"cpu_op": ActivityKind.OP, "hpu_op": ActivityKind.OP, "python_function": ActivityKind.PYTHON}
+
+
+def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> ActivityKind:
+    """Return what an event of a canonical category is.
+
+    Example:
+        >>> activity_kind("kernel", "ncclDevKernel_AllReduce_Sum_f16_RING_LL").label
+        'communication'
+        >>> activity_kind("cuda_runtime", "cudaLaunchKernel").label
+        'launch'
+    """
+    if category in ("gpu_memcpy", "gpu_memset"):
+        return ActivityKind.MEMORY
+    if category in DEVICE_CATEGORIES:
+        return _device_kind(name, naming)
+    if category in RUNTIME_CATEGORIES:
+        return _runtime_kind(name, naming)
+    if matches(naming.host_communication, name):
+        return ActivityKind.HOST_COMMUNICATION
+    if category in ("user_annotation", "cpu_op") and step_number(name) is not None:
+        return ActivityKind.STEP  # profilers of 2020 wrote steps as cpu_op
+    return _FIXED.get(category, ActivityKind.ANNOTATION)
+
+
+def _device_kind(name: str, naming: Naming) -> ActivityKind:
+    if matches(naming.not_work, name):
+        return ActivityKind.DEVICE_OTHER
+    if matches(naming.communication, name):
+        return ActivityKind.COMMUNICATION
+    return ActivityKind.MEMORY if matches(naming.memory, name) else ActivityKind.COMPUTATION
+
+
+def _runtime_kind(name: str, naming: Naming) -> ActivityKind:
+    for pattern, kind in (
+        (naming.wait, ActivityKind.WAIT),
+        (naming.record, ActivityKind.RECORD),
+        (naming.sync, ActivityKind.SYNC),
+        (naming.launch, ActivityKind.LAUNCH),
+    ):
+        if matches(pattern, name):
+            return kind
+    return ActivityKind.RUNTIME
