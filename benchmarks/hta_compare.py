@@ -77,6 +77,8 @@ def _of_sequences(hta: Value, ours: Value, place: str) -> Iterator[Difference]:
     if len(hta) != len(ours):
         yield Difference(place, "rows", f"{len(hta)} {brief(hta)}", f"{len(ours)} {brief(ours)}")
         return
+    if all(isinstance(each, str | int | float | dict | tuple) for each in hta) and hta == ours:
+        return  # the usual case, fast
     found = [d for i, pair in enumerate(zip(hta, ours, strict=True)) for d in _differences(*pair, f"{place}[{i}]")]
     plain = not any(isinstance(each, pd.DataFrame | dict) for each in hta)
     if found and plain and sorted(map(repr, hta)) == sorted(map(repr, ours)):
@@ -141,6 +143,8 @@ def _unequal(hta: pd.Series[Any], ours: pd.Series[Any]) -> np.ndarray[Any, np.dt
     if numbers:
         a, b = hta.to_numpy(dtype=np.float64), ours.to_numpy(dtype=np.float64)
         return ~np.isclose(a, b, rtol=RELATIVE, atol=_absolute.get(), equal_nan=True)
+    if hta.dtype == ours.dtype and hta.reset_index(drop=True).equals(ours.reset_index(drop=True)):
+        return np.zeros(len(hta), dtype=np.bool_)
     return np.array([not _same(a, b) for a, b in zip(hta, ours, strict=True)], dtype=np.bool_)
 
 

@@ -35,7 +35,7 @@ CRASHES: Sequence[tuple[str, str, str, Callable[[Facts], bool]]] = (
     ("frequent", "ValueError: Unexpected case", "C1: negative durations", lambda facts: facts.fractions),
     ("gpu_kernels_with", "ValueError: left side", "C1: negative durations", lambda facts: facts.fractions),
     ("", "AttributeError: 'list' object", "C10: the file is a list of events", lambda facts: facts.bare_list),
-    ("", "TypeError: Invalid value", "C11: more than 127 events where its columns are of int8", lambda facts: True),
+    ("", "TypeError: Invalid value", "C11: positions do not fit the correlations' int8", lambda facts: True),
 )  # fmt: skip
 """Method's beginning, error's beginning, what it is, and what the traces must have."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -57,21 +58,27 @@ def narrowest(start: Array, end: Array, over_start: Array, over_end: Array) -> n
     """
     found = np.full(len(start), -1, np.int64)
     end = np.maximum(end, start + 1)
+    over = np.flatnonzero(over_end > over_start)
+    over = over[np.argsort((over_start - over_end)[over], kind="stable")]  # the shortest last: it overwrites the others
     order = np.argsort(start, kind="stable")
-    reach = np.maximum.accumulate(end[order])
-    wide = np.flatnonzero(over_end > over_start)
-    wide = wide[np.argsort((over_start - over_end)[wide], kind="stable")]  # the shortest last: it overwrites the others
-    low = np.searchsorted(reach, over_start[wide], side="right")
-    count = np.maximum(0, np.searchsorted(start[order], over_end[wide], side="left") - low)
-    behind = np.cumsum(count)
-    first = 0
-    while first < len(wide):
-        last = max(first + 1, int(np.searchsorted(behind, behind[first] - count[first] + _PAIRS, side="right")))
-        some = count[first:last]
-        shift = low[first:last] - (np.cumsum(some) - some)
-        where = order[np.arange(some.sum()) + np.repeat(shift, some)]
-        which = np.repeat(wide[first:last], some)
-        meets = end[where] > over_start[which]
-        found[where[meets]] = which[meets]
-        first = last
+    reach = np.maximum.accumulate(end[order])  # all before the first that reaches far enough are too early
+    first = np.searchsorted(reach, over_start[over], side="right")
+    count = np.maximum(0, np.searchsorted(start[order], over_end[over], side="left") - first)
+    for some in _batches(count):
+        before = np.cumsum(count[some]) - count[some]
+        inner = order[np.arange(count[some].sum()) + np.repeat(first[some] - before, count[some])]
+        outer = np.repeat(over[some], count[some])
+        meets = end[inner] > over_start[outer]
+        found[inner[meets]] = outer[meets]
     return found
+
+
+def _batches(count: Array) -> Iterator[slice]:
+    """Return stretches of rows that have `_PAIRS` pairs together at the most, or are one row."""
+    total = np.cumsum(count)
+    first = 0
+    while first < len(count):
+        most = total[first] - count[first] + _PAIRS
+        last = max(first + 1, int(np.searchsorted(total, most, side="right")))
+        yield slice(first, last)
+        first = last

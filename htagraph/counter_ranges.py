@@ -43,19 +43,20 @@ def counter_ranges(graph: DependencyGraph, rank: int) -> pd.DataFrame:
 
 
 def operators_around(graph: DependencyGraph, activities: npt.ArrayLike) -> list[list[int]]:
-    """Return the operators around each activity, the outermost first; none for -1."""
+    """Return the operators around each activity on its thread, itself included, the outermost first; none for -1."""
     acts = graph.activities
     found: list[list[int]] = []
-    known: dict[int, list[int]] = {-1: []}
+    known: dict[int, list[int]] = {-1: []}  # activities share what lies around them: each is walked through once
     for activity in np.asarray(activities, np.int64).tolist():
-        way = []
-        while activity not in known:
-            way.append(activity)
-            activity = int(acts.parent[activity])
-        for below in reversed(way):
-            known[below] = known[activity] + ([below] if acts.kind[below] == ActivityKind.OP else [])
-            activity = below
-        found.append(known[activity])
+        unknown, at = [], activity
+        while at not in known:
+            unknown.append(at)
+            at = int(acts.parent[at])
+        around = known[at]
+        for inner in reversed(unknown):
+            around = [*around, inner] if acts.kind[inner] == ActivityKind.OP else around
+            known[inner] = around
+        found.append(around)
     return found
 
 

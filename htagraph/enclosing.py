@@ -14,10 +14,9 @@ import numpy.typing as npt
 from htagraph.chains import nearest
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
-from htagraph.intervals import union
 from htagraph.kinds import EdgeKind
 
-__all__ = ["busy_in_groups", "enclosing", "launched", "regions"]
+__all__ = ["enclosing", "launched", "regions"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -49,32 +48,3 @@ def regions(graph: DependencyGraph, wanted: Array) -> tuple[Ints, Ints]:
     above = tree_parents(graph.activities, graph.names)
     rows = np.flatnonzero(wanted)
     return rows, nearest(above, wanted, above[rows])
-
-
-def busy_in_groups(start: Array, end: Array, group: Array, count: int) -> Ints:
-    """Return how much time the intervals of each group cover together.
-
-    Args:
-        start: of each interval, ns.
-        end: its end, ns.
-        group: its group, 0 to `count` - 1.
-        count: how many groups there are.
-
-    Example:
-        >>> import numpy as np
-        >>> busy_in_groups(np.array([0, 2, 0]), np.array([3, 5, 4]), np.array([0, 0, 1]), 3).tolist()
-        [5, 4, 0]
-    """
-    if not len(start):
-        return np.zeros(count, np.int64)
-    low = np.full(count, np.iinfo(np.int64).max)
-    high = np.full(count, np.iinfo(np.int64).min)
-    np.minimum.at(low, group, start)
-    np.maximum.at(high, group, end)
-    span = np.where(high >= low, high - low, 0) + 1
-    place = np.cumsum(span) - span  # each group gets a stretch of its own, so that one union does for all
-    shift = place[group] - low[group]
-    first, last = union(start + shift, end + shift)
-    busy = np.zeros(count, np.int64)
-    np.add.at(busy, np.searchsorted(place, first, side="right") - 1, last - first)
-    return busy

@@ -21,6 +21,7 @@ class Cost:
     """What an operator computes and moves."""
 
     flop: int
+    """Floating-point operations."""
     read: tuple[int, ...]
     """Positions of the inputs that it reads."""
     written: int
@@ -73,6 +74,7 @@ def _linear(shapes: list[list[int]], _: Sequence[str]) -> Cost:
 
 
 def _convolution(shapes: list[list[int]], values: Sequence[str]) -> Cost:
+    """Of input, weight, bias, stride, padding, dilation, transposed, output padding, groups."""
     (batch, _, *inside), (c_first, c_second, *kernel) = shapes[0], shapes[1]
     stride, padding, dilation, beyond = (_spread(values[i], len(kernel)) for i in (3, 4, 5, 7))
     transposed, groups = values[6] == "True", int(values[8])
@@ -91,6 +93,7 @@ def _convolution(shapes: list[list[int]], values: Sequence[str]) -> Cost:
 
 
 def _convolution_backward(shapes: list[list[int]], values: Sequence[str]) -> Cost:
+    """Of the gradient, input, weight, bias sizes, stride, padding, dilation, transposed, …, which gradients to make."""
     (batch, _, *outside), (_, _, *inside), weight = shapes[0], shapes[1], shapes[2]
     to_input, to_weight, *_ = json.loads(values[10].lower())
     once = 2 * batch * prod(inside if values[7] == "True" else outside) * prod(weight)
@@ -99,12 +102,14 @@ def _convolution_backward(shapes: list[list[int]], values: Sequence[str]) -> Cos
 
 
 def _attention(shapes: list[list[int]], _: Sequence[str]) -> Cost:
+    """Of query, key, value, each (batch, heads, length, width)."""
     (batch, heads, queries, width), keys, out = shapes[0], shapes[1][2], shapes[2][-1]
     pairs = batch * heads * queries * keys
     return Cost(2 * pairs * (width + out), (0, 1, 2), batch * heads * queries * out)
 
 
 def _attention_backward(shapes: list[list[int]], _: Sequence[str]) -> Cost:
+    """Of the gradient, query, key, value."""
     (batch, heads, queries, width), keys, out = shapes[1], shapes[2][2], shapes[3][-1]
     pairs = batch * heads * queries * keys
     return Cost(2 * pairs * (3 * width + 2 * out), (0, 1, 2, 3), sum(map(prod, shapes[1:4])))

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Intervals", "clip", "difference", "intersection", "length", "union"]
+__all__ = ["Intervals", "clip", "difference", "group_lengths", "intersection", "length", "union"]
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Intervals: TypeAlias = tuple[Ints, Ints]
@@ -105,3 +105,32 @@ def _where_depth(a: Intervals, b: Intervals, need: int) -> Intervals:
     time = time[order]
     inside = np.flatnonzero(depth[:-1] >= need) if len(time) else np.zeros(0, dtype=np.int64)
     return union(time[inside], time[inside + 1])
+
+
+def group_lengths(start: Ints, end: Ints, group: Ints, count: int) -> Ints:
+    """Return the length that the intervals of each group cover together.
+
+    Args:
+        start: where each interval begins.
+        end: where it ends.
+        group: its group, 0 to `count` - 1.
+        count: how many groups there are.
+
+    Example:
+        >>> import numpy as np
+        >>> group_lengths(np.array([0, 2, 0]), np.array([3, 5, 4]), np.array([0, 0, 1]), 3).tolist()
+        [5, 4, 0]
+    """
+    if not len(start):
+        return np.zeros(count, np.int64)
+    low = np.full(count, np.iinfo(np.int64).max)
+    high = np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(low, group, start)
+    np.maximum.at(high, group, end)
+    span = np.where(high >= low, high - low, 0) + 1
+    place = np.cumsum(span) - span  # each group gets a stretch of its own, so that one union does for all
+    shift = place[group] - low[group]
+    first, last = union(start + shift, end + shift)
+    total = np.zeros(count, np.int64)
+    np.add.at(total, np.searchsorted(place, first, side="right") - 1, last - first)
+    return total

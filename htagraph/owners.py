@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
+from htagraph.hierarchy import deepest_first
 from htagraph.kinds import ActivityKind
 from htagraph.work import self_time
 
@@ -51,7 +52,7 @@ def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, gro
     self_of = np.bincount(of_host, self_ns[host], size).astype(np.int64)
     works = np.bincount(of_device, minlength=size)
     owners, above = _owners(graph, owner_of, np.union1d(np.flatnonzero(members), _below(len(acts), of_device, of_host)))
-    outermost, total = _rolled_up(owners, above, group, own)
+    outermost, total = _outermost(owners, above, group), _with_inner(above, own)[owners]
     table = pd.DataFrame({
         "rank": acts.rank[owners].astype(np.int64), "group": group[owners], "owner": owners, "count": 1,
         "host_us": np.where(outermost, acts.duration[owners], 0), "host_self_us": self_of[owners],
@@ -94,22 +95,23 @@ def _owners(graph: DependencyGraph, owner_of: OwnerOf, some: Array) -> tuple[Arr
     return np.flatnonzero(known), above
 
 
-def _rolled_up(owners: Array, above: Array, group: Array, own: Array) -> tuple[Array, Array]:
-    """Return (which owners lie in none of their own group, each one's time with that of all owners in it)."""
-    depth, outermost = np.zeros(len(owners), np.int64), np.ones(len(owners), np.bool_)
-    up, asking = above[owners], np.arange(len(owners))
-    while True:  # each round one level up
+def _with_inner(above: Array, own: Array) -> Array:
+    """Return each one's time with that of all owners in it."""
+    total = own[: len(above)].copy()
+    for level in deepest_first(above):
+        np.add.at(total, above[level], total[level])
+    return total
+
+
+def _outermost(owners: Array, above: Array, group: Array) -> Array:
+    """Return which owners lie in none of their own group."""
+    outermost = np.ones(len(owners), np.bool_)
+    asking, up = np.arange(len(owners)), above[owners]
+    while (up >= 0).any():  # each round one level up
         asking, up = asking[up >= 0], up[up >= 0]
-        if not len(asking):
-            break
-        depth[asking] += 1
         outermost[asking[group[up] == group[owners[asking]]]] = False
         up = above[up]
-    total = own[: len(above)].copy()
-    for level in range(int(depth.max(initial=0)), 0, -1):
-        inner = owners[depth == level]
-        np.add.at(total, above[inner], total[inner])
-    return outermost, total[owners]
+    return outermost
 
 
 def _grouped(rows: pd.DataFrame) -> pd.DataFrame:

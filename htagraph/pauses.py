@@ -9,6 +9,8 @@ from htagraph.graph import DependencyGraph
 
 __all__ = ["stream_pauses"]
 
+_PLACE = ("device", "stream")
+
 
 def stream_pauses(graph: DependencyGraph) -> pd.DataFrame:
     """Return every device work that follows another on its stream, by rank, device, stream and time.
@@ -23,16 +25,13 @@ def stream_pauses(graph: DependencyGraph) -> pd.DataFrame:
     before, after = (_joined([rows[part] for rows in streams]) for part in (slice(-1), slice(1, None)))
     free = _joined([np.maximum.accumulate(acts.end[rows])[:-1] for rows in streams])
     lane = acts.lane[after]
-    devices, numbers = (np.array([getattr(lane, word) for lane in graph.lanes], np.int64) for word in _PLACE)
+    devices, numbers = (np.array([getattr(each, word) for each in graph.lanes], np.int64) for word in _PLACE)
     table = pd.DataFrame({
         "rank": acts.rank[after].astype(np.int64), "device": devices[lane], "stream": numbers[lane], "before": before,
         "after": after, "launch": acts.cause[after].astype(np.int64), "free_ns": free,
         "pause_ns": np.maximum(0, acts.start[after] - free),
     })  # fmt: skip
     return table.sort_values(["rank", *_PLACE], kind="stable", ignore_index=True)
-
-
-_PLACE = ("device", "stream")
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

@@ -14,22 +14,22 @@ class Peak:
 
     gb_s: float
     """Memory bandwidth, 10⁹ B/s."""
-    half: float
+    bits_16: float
     """16-bit floating point on matrix units, 10¹² operations/s."""
-    single: float
+    bits_32: float
     """32-bit floating point on vector units, 10¹² operations/s."""
-    double: float = 0.0
+    bits_64: float = 0.0
     """64-bit floating point on vector units, 10¹² operations/s."""
-    eighth: float = 0.0
+    bits_8: float = 0.0
     """8-bit floating point on matrix units, 10¹² operations/s."""
     tf32: float = 0.0
     """32-bit floating point on matrix units, rounded to 19 bits, 10¹² operations/s."""
 
     def tflop_s(self, element_bytes: int, *, tf32: bool = False) -> float:
-        """Return the limit for elements of a size in bytes, 0 if unknown."""
+        """Return the limit for elements of a size in bytes, 10¹² operations/s, 0 if unknown."""
         if tf32:
             return self.tf32
-        return {1: self.eighth, 2: self.half, 4: self.single, 8: self.double}.get(element_bytes, 0.0)
+        return {1: self.bits_8, 2: self.bits_16, 4: self.bits_32, 8: self.bits_64}.get(element_bytes, 0.0)
 
 
 PEAKS: dict[str, Peak] = {
@@ -51,7 +51,7 @@ PEAKS: dict[str, Peak] = {
     "MI300X": Peak(5300, 1307, 163.4, 163.4, 2615, 654),
     "MI325X": Peak(6000, 1307, 163.4, 163.4, 2615, 654),
 }
-"""By words in the product name; the first that is found counts."""
+"""By a pattern of words in the product name; the first that is found counts."""
 
 
 def peak_of(device_name: str) -> Peak | None:

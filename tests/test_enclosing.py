@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.enclosing import busy_in_groups, enclosing, launched, regions
+from htagraph.enclosing import enclosing, launched, regions
+from htagraph.intervals import group_lengths
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op
 
 _INTERVALS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 9)), max_size=12)
@@ -17,7 +18,7 @@ def test_a_moment_of_a_group_counts_once(intervals: list[tuple[int, int, int]]) 
         len({moment for each, begin, last in intervals if each == number for moment in range(begin, begin + last)})
         for number in range(4)
     ]
-    assert busy_in_groups(start, start + took, group, 4).tolist() == expected
+    assert group_lengths(start, start + took, group, 4).tolist() == expected
 
 
 def test_what_lies_around_a_launch_lies_around_its_work() -> None:

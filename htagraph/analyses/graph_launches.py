@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.enclosing import busy_in_groups
 from htagraph.graph import DependencyGraph
+from htagraph.intervals import group_lengths
 from htagraph.kinds import ActivityKind, EdgeKind
 from htagraph.naming import is_graph_launch, names_that
 
@@ -55,7 +55,7 @@ def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
     np.maximum.at(high, group, acts.end[work])
     some = works > 0
     low, high = np.where(some, low, acts.end[calls]), np.where(some, high, acts.end[calls])
-    busy = busy_in_groups(acts.start[work], acts.end[work], group, count)
+    busy = group_lengths(acts.start[work], acts.end[work], group, count)
     span, graph_id = high - low, np.full(count, -1)
     np.maximum.at(graph_id, group, acts.arg("graph_id")[work])
     talk = np.where(acts.kind[work] == ActivityKind.COMMUNICATION, acts.duration[work], 0)

@@ -10,9 +10,10 @@ import pandas as pd
 
 from htagraph.chains import outermost
 from htagraph.criteria import named
-from htagraph.enclosing import busy_in_groups, enclosing, launched
+from htagraph.enclosing import enclosing, launched
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
+from htagraph.intervals import group_lengths
 from htagraph.kinds import ActivityKind
 from htagraph.naming import collective_op, inference_phase, names_that
 
@@ -66,7 +67,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     count = len(region)
     end = acts.end[region].copy()
     np.maximum.at(end, group, acts.end[work])
-    busy = busy_in_groups(np.maximum(acts.start[work], acts.start[region][group]), acts.end[work], group, count)
+    busy = group_lengths(np.maximum(acts.start[work], acts.start[region][group]), acts.end[work], group, count)
     found = {name: inference_phase(graph.names[name]) for name in np.unique(acts.name[region]).tolist()}
     of_name = [found[name] for name in acts.name[region].tolist()]
     table = pd.DataFrame({

@@ -43,9 +43,9 @@ def device_side(trace: Trace) -> Mask:
 def in_window(trace: Trace, *, include_last: bool) -> Mask:
     """Return which events of a trace with several steps HTA keeps.
 
-    The host's that begin before the last step does (with `include_last`, before it ends), and the device's that are
-    correlated to one of those. On MTIA, the host's between the first step's start and the last one's end.
-    A rank without steps of its own keeps all.
+    The host's that begin before the last step does (with `include_last` all: HTA means to stop at the step's end, but
+    compares times of which only one is relative), and the device's that are correlated to one of those. On MTIA, the
+    host's between the first step's start and the last one's end. A rank without steps of its own keeps all.
     """
     events = trace.events
     marks = np.isin(events.name, [code for code, name in enumerate(trace.names) if is_step(name)])
@@ -56,10 +56,9 @@ def in_window(trace: Trace, *, include_last: bool) -> Mask:
         return _mtia_window(trace, marks) & analysed
     device = device_side(trace)
     steps = marks & ~device
-    if include_last:
-        host = ~device & (events.start <= events.end[steps].max(initial=np.iinfo(np.int64).min))
-    else:
-        host = ~device & (events.start < events.start[steps].max(initial=np.iinfo(np.int64).min))
+    host = ~device
+    if not include_last:
+        host &= events.start < events.start[steps].max(initial=np.iinfo(np.int64).min)
     correlation = events.arg("correlation")
     return (host | (device & np.isin(correlation, correlation[host]))) & analysed
 

@@ -66,6 +66,12 @@ def test_the_last_step_stays_if_asked_for(tmp_path: Path) -> None:
     assert kept(job_of(tmp_path, TWO_STEPS, include_last_profiler_step=True)) == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
+def test_with_the_last_step_what_the_host_does_behind_it_stays_too(tmp_path: Path) -> None:
+    # HTA asks whether the relative start lies before the absolute end of the last step, which is always so
+    events = [*TWO_STEPS, event("cudaDeviceSynchronize", "cuda_runtime", 130, 2)]
+    assert kept(job_of(tmp_path, events, include_last_profiler_step=True))[-1] == len(events) - 1
+
+
 def test_with_one_step_or_none_every_event_stays_but_for_the_profilers_own(tmp_path: Path) -> None:
     one = [each for each in TWO_STEPS if each["name"] != "ProfilerStep#2"]
     assert kept(job_of(tmp_path, one)) == list(range(1, len(one)))
