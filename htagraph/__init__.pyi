@@ -4,8 +4,8 @@ from .analyses.call_tree import call_tree as call_tree
 from .analyses.collectives import collectives as collectives
 from .analyses.compiled_regions import compiled_regions as compiled_regions
 from .analyses.critical_path import critical_path as critical_path
-from .analyses.graph_launches import graph_launches as graph_launches
 from .analyses.cupti_counters import cupti_counters as cupti_counters
+from .analyses.graph_launches import graph_launches as graph_launches
 from .analyses.idle_breakdown import idle_breakdown as idle_breakdown
 from .analyses.idle_intervals import idle_intervals as idle_intervals
 from .analyses.kernel_breakdown import kernel_breakdown as kernel_breakdown
@@ -14,14 +14,14 @@ from .analyses.kernel_patterns import kernel_patterns as kernel_patterns
 from .analyses.kernel_types import kernel_types as kernel_types
 from .analyses.late_starts import late_starts as late_starts
 from .analyses.launch_stats import launch_stats as launch_stats
+from .analyses.memory_at_peak import memory_at_peak as memory_at_peak
 from .analyses.memory_bandwidth import memory_bandwidth as memory_bandwidth
 from .analyses.memory_bandwidth_summary import memory_bandwidth_summary as memory_bandwidth_summary
+from .analyses.memory_peaks import memory_peaks as memory_peaks
+from .analyses.memory_timeline import memory_timeline as memory_timeline
 from .analyses.module_breakdown import module_breakdown as module_breakdown
 from .analyses.operator_breakdown import operator_breakdown as operator_breakdown
 from .analyses.operator_kernels import operator_kernels as operator_kernels
-from .analyses.memory_at_peak import memory_at_peak as memory_at_peak
-from .analyses.memory_peaks import memory_peaks as memory_peaks
-from .analyses.memory_timeline import memory_timeline as memory_timeline
 from .analyses.opportunities import opportunities as opportunities
 from .analyses.overlap import overlap as overlap
 from .analyses.phases import phases as phases
@@ -35,8 +35,8 @@ from .analyses.stragglers import Stragglers as Stragglers
 from .analyses.stragglers import stragglers as stragglers
 from .analyses.temporal_breakdown import temporal_breakdown as temporal_breakdown
 from .analyses.what_if import what_if as what_if
-from .arguments import arguments as arguments
 from .argument_checks import check_arguments as check_arguments
+from .arguments import arguments as arguments
 from .clocks import Clock as Clock
 from .differences.compare import compare as compare
 from .differences.diff import Diff as Diff

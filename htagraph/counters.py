@@ -10,15 +10,13 @@ import pandas as pd
 
 from htagraph.enclosing import launched
 from htagraph.graph import DependencyGraph
+from htagraph.grouped import described
 from htagraph.kinds import ActivityKind
 from htagraph.naming import copy_kind
 
-__all__ = ["DISTRIBUTION", "bandwidth_changes", "distribution", "lasting_us", "queue_changes"]
+__all__ = ["bandwidth_changes", "distribution", "lasting_us", "queue_changes"]
 
 Array: TypeAlias = npt.NDArray[Any]
-
-DISTRIBUTION = ("count", "mean", "std", "min", "p25", "median", "p75", "max")
-"""Names of what `distribution` returns: all float64 but the count."""
 
 _QUEUE = {
     "rank": "int64", "device": "int64", "stream": "int64", "time_us": "float64", "queue_length": "int64",
@@ -29,6 +27,7 @@ _BANDWIDTH = {
 }  # fmt: skip
 _LEAST_NS = 1000
 """How long a copy counts that was recorded with no duration."""
+_NO_BANDWIDTH = 1e9  # GB/s: beyond any memory; sums of what is below are exact enough to be taken away again
 
 
 def queue_changes(graph: DependencyGraph) -> pd.DataFrame:
@@ -87,17 +86,14 @@ def lasting_us(changes: pd.DataFrame, keys: list[str]) -> pd.Series[float]:
 
 
 def distribution(values: pd.Series[Any], keys: list[pd.Series[Any]]) -> pd.DataFrame:
-    """Return the `DISTRIBUTION` of each group of values, by the keys in ascending order.
+    """Return the `htagraph.grouped.DISTRIBUTION` of each group of values, by the keys in ascending order.
 
     Example:
         >>> distribution(pd.Series([1.0, 3.0]), [pd.Series([7, 7], name="stream")]).iloc[0].tolist()
         [2.0, 2.0, 1.4142135623730951, 1.0, 1.5, 2.0, 2.5, 3.0]
     """
     groups = values.groupby(keys)
-    quarters = (groups.quantile(share) for share in (0.25, 0.5, 0.75))
-    columns = (groups.count(), groups.mean(), groups.std(), groups.min(), *quarters, groups.max())
-    table = pd.concat(columns, axis=1, keys=DISTRIBUTION)
-    return table.astype({"count": "int64"} | dict.fromkeys(DISTRIBUTION[1:], "float64"))
+    return pd.DataFrame(described(values.to_numpy(), groups.ngroup().to_numpy(), groups.ngroups), groups.size().index)
 
 
 def _enqueued_at_once(call: Array, lane: Array, queued: Array) -> tuple[Array, Array]:
@@ -113,4 +109,5 @@ def _moved(graph: DependencyGraph, work: Array) -> tuple[Array, Array]:
     acts = graph.activities
     duration = np.where(acts.duration[work] > 0, acts.duration[work], _LEAST_NS)
     recorded, size = acts.arg("bandwidth_gb_s")[work].astype(np.float64), acts.arg("bytes")[work]
-    return duration, np.where(recorded >= 0, recorded, np.maximum(size, 0) / duration)
+    told = (recorded >= 0) & (recorded < _NO_BANDWIDTH)
+    return duration, np.where(told, recorded, np.maximum(size, 0) / duration)

@@ -57,7 +57,14 @@ def read_execution_trace(path: str | Path) -> pd.DataFrame:
         index = pd.Index([each["id"] for each in found], dtype="int64", name="et_node")
         kinds: dict[str, Any] = _KINDS | dict.fromkeys(_LISTS, "object")
         frame = pd.DataFrame({name: pd.Series(columns[name], index, dtype=kind) for name, kind in kinds.items()})
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # msgspec's errors are ValueErrors
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ):  # msgspec's errors are ValueErrors
         msg = f"{path}: no execution trace: JSON with 'nodes', each with id and name, is expected"
         raise NotATraceError(msg) from None
     return frame

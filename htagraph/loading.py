@@ -74,7 +74,10 @@ def load(
     def skip(path: Path, error: HtagraphError) -> None:
         skipped.append(Issue(str(path), "file_skipped", str(error), 1))
 
-    files = rank_files(path, skip if on_error == "skip" else None)
+    def leave_out(path: Path, why: HtagraphError) -> None:
+        skipped.append(Issue(str(path), "made_by_htagraph", str(why), 1))
+
+    files = rank_files(path, skip if on_error == "skip" else None, leave_out)
     files = _chosen(files, ranks)
     by_rank: dict[int, RankPart] = {}
     for file, part in in_parallel(files, partial(_part, naming=naming, steps=steps), progress or _silent):

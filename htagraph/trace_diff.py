@@ -51,7 +51,6 @@ class LabeledTrace:
         self.label: str = label
         self._brief: dict[int, pd.DataFrame] = {}
         self.t: HtaTrace = t if t is not None else _read(str(trace_dir))
-        self._origin = 0 if t is not None else self.t.min_ts  # HTA's starts of a folder that it reads are not relative
         self.s_map: pd.Series[int] = pd.Series(self.t.symbol_table.get_sym_id_map())
         self.s_tab: pd.Series[str] = pd.Series(self.t.symbol_table.get_sym_table())
         self.iteration_df: pd.DataFrame = steps_of(self.t.symbol_table)
@@ -79,7 +78,7 @@ class LabeledTrace:
         """
         frames = {each: self.t.get_trace(each) for each in self._ranks(rank)}
         ops = events_of(frames, self._iterations(iteration), device_type, self.t.symbol_table)
-        return ops.assign(ts=ops["ts"] + self._origin)
+        return ops
 
     def get_ops_summary(self, ops: pd.DataFrame) -> pd.DataFrame:
         """Return ``counts`` and ``total_duration`` (µs) of events by ``cat`` and ``name``.

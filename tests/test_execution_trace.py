@@ -102,3 +102,10 @@ def test_an_empty_one_links_nothing(tmp_path: Path) -> None:
     none, one = (hg.link_execution_trace(graph, each) for each in (nodes, some))
     assert none.dtypes.to_dict() == one.dtypes.to_dict()
     assert (len(none), len(one)) == (0, 1)
+
+
+def test_what_is_nested_beyond_measure_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(hg.NotATraceError, match="no execution trace"):
+        hg.read_execution_trace(path)

@@ -155,8 +155,7 @@ def test_events_keep_the_time_of_their_clock_and_the_last_step_is_kept(tmp_path:
     assert job.iterations() == [1, 2]
     ops = job.extract_ops(iteration=[1, 2])
     assert len(ops) == 4
-    assert (ops["ts"] - job.t.get_trace(0)["ts"]).nunique() == 1
-    assert ops["ts"].min() % 1_000_000 == 1000
+    assert ops["ts"].tolist() == job.t.get_trace(0)["ts"].tolist() == [1000, 1010, 1060, 1070]
 
 
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -16,14 +16,14 @@ from htagraph.analyses.kernel_patterns import kernel_patterns
 from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.late_starts import late_starts
 from htagraph.analyses.launch_stats import launch_stats
+from htagraph.analyses.memory_at_peak import memory_at_peak
 from htagraph.analyses.memory_bandwidth import memory_bandwidth
 from htagraph.analyses.memory_bandwidth_summary import memory_bandwidth_summary
+from htagraph.analyses.memory_peaks import memory_peaks
+from htagraph.analyses.memory_timeline import memory_timeline
 from htagraph.analyses.module_breakdown import module_breakdown
 from htagraph.analyses.operator_breakdown import operator_breakdown
 from htagraph.analyses.operator_kernels import operator_kernels
-from htagraph.analyses.memory_at_peak import memory_at_peak
-from htagraph.analyses.memory_peaks import memory_peaks
-from htagraph.analyses.memory_timeline import memory_timeline
 from htagraph.analyses.opportunities import opportunities
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.phases import phases
@@ -54,14 +54,14 @@ __all__ = [
     "kernel_types",
     "late_starts",
     "launch_stats",
+    "memory_at_peak",
     "memory_bandwidth",
     "memory_bandwidth_summary",
+    "memory_peaks",
+    "memory_timeline",
     "module_breakdown",
     "operator_breakdown",
     "operator_kernels",
-    "memory_at_peak",
-    "memory_peaks",
-    "memory_timeline",
     "opportunities",
     "overlap",
     "phases",

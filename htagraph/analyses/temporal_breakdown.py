@@ -40,18 +40,21 @@ def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
     Source: HTA's temporal breakdown, with its non-compute time split by what was exposed.
     """
     rows = [_row(graph, rank) for rank in graph.ranks]
-    kinds = {"rank": "int64", "executor": "str", "window_us": "float64"} | {f"{part}_us": "float64" for part in _PARTS}
-    table = pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
-    for part in _PARTS:
-        table[f"{part}_percent"] = 100 * table[f"{part}_us"] / table["window_us"].where(table["window_us"] > 0)
-    return table
+    executors = [executor for executor, *_ in rows]
+    window, *parts = np.array([times for _, *times in rows], np.int64).reshape(-1, 1 + len(_PARTS)).T / 1000
+    some = np.where(window > 0, window, np.nan)
+    return pd.DataFrame({
+        "rank": np.array(graph.ranks, np.int64), "executor": pd.array(executors, dtype="str"), "window_us": window,
+        **{f"{part}_us": us for part, us in zip(_PARTS, parts, strict=True)},
+        **{f"{part}_percent": 100 * us / some for part, us in zip(_PARTS, parts, strict=True)},
+    })  # fmt: skip
 
 
 _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
 _ORDER = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY, ActivityKind.DEVICE_OTHER)
 
 
-def _row(graph: DependencyGraph, rank: int) -> tuple[object, ...]:
+def _row(graph: DependencyGraph, rank: int) -> tuple[str | int, ...]:
     work = work_of(graph, rank)
     covered = work.by_kind[_ORDER[0]]
     parts = [length(covered)]
@@ -61,4 +64,4 @@ def _row(graph: DependencyGraph, rank: int) -> tuple[object, ...]:
         covered = union(np.concatenate((covered[0], own[0])), np.concatenate((covered[1], own[1])))
     window = work.end - work.start
     parts.append(window - length(covered))
-    return (rank, work.executor, window / 1000, *(part / 1000 for part in parts))
+    return (work.executor, window, *parts)

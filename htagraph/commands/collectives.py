@@ -35,7 +35,7 @@ def collectives(  # noqa: PLR0913 - one argument per option
     graph = read(paths, ranks, steps)
     from htagraph.analyses.collectives import collectives as parts_of
 
-    show(report(graph, parts_of(graph), given(paths, ranks, steps), top=top, each=each), form, output)
+    show(report(graph, parts_of(graph), given(paths, ranks, steps), top=top, each=each), form, output, paths)
 
 
 def report(

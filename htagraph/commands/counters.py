@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, given, read, show
+from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, given, read, refuse_input, show
 from htagraph.commands.words import command_line, time_text
 
 if TYPE_CHECKING:
@@ -37,13 +37,14 @@ def counters(  # noqa: PLR0913 - one argument per option
     output: Output = None,
 ) -> None:
     """How many works streams have queued, for how long a queue is full, and at which bandwidth memory is copied."""
+    refuse_input(perfetto, paths, "--perfetto")
     graph = read(paths, ranks, steps)
     found = report(graph, given(paths, ranks, steps), full=full, series=series)
     if perfetto is not None:
         from htagraph.export.perfetto import counters_to_perfetto
 
         found.sentences.append(f"{counters_to_perfetto(graph, perfetto)}.")
-    show(found, form, output)
+    show(found, form, output, paths)
 
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, full: int = _FULL, series: bool = False) -> Report:

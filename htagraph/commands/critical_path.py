@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Top, chosen, given, read, show
+from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Top, chosen, given, read, refuse_input, show
 from htagraph.commands.words import and_list, category_words, command_line, glob_of, plural, time_text
 from htagraph.scenario_text import CHANGES, criteria_text
 
@@ -54,12 +54,13 @@ def critical_path(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """What determined when the job, or a step, ended: the chain to which every wait leads back."""
     numbers = chosen(steps, "--steps")
+    refuse_input(perfetto, paths, "--perfetto")
     graph = read(paths, ranks, None)  # what came before a step may reach into it
     from htagraph.analyses.critical_path import critical_path as path_of
 
     path = path_of(graph, steps=numbers)
     files = _written(path, perfetto, graphviz)
-    show(report(path, given(paths, ranks), top=top, segments=segments), form, output)
+    show(report(path, given(paths, ranks), top=top, segments=segments), form, output, paths)
     for line in files:
         typer.echo(line, err=True)
 

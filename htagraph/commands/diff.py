@@ -97,7 +97,7 @@ def diff(  # noqa: PLR0913 - one argument per option
         graphs[0], graphs[1], by=_BY[by], steps=numbers, steps_after=later, ranks=some
     )  # fmt: skip
     made = report(found, names, (before, after), limits=limits, top=top)
-    show(made, form, output)
+    show(made, form, output, [before, after])
     if made.figures["exceeded"]:
         raise typer.Exit(FAILED)
 

@@ -33,7 +33,7 @@ def idle(
 ) -> None:
     """Why streams stand still: idle time by cause, and the longest pauses with the work before and behind."""
     graph = read(paths, ranks, steps)
-    show(report(graph, given(paths, ranks, steps), top=top), form, output)
+    show(report(graph, given(paths, ranks, steps), top=top), form, output, paths)
 
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:

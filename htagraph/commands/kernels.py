@@ -48,7 +48,7 @@ def kernels(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Where device time goes: by kernel, across ranks, or by the operator, shape, module or annotation behind it."""
     graph = read(paths, ranks, steps)
-    show(report(graph, given(paths, ranks, steps), by=by, top=top), form, output)
+    show(report(graph, given(paths, ranks, steps), by=by, top=top), form, output, paths)
 
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, top: int = 20) -> Report:

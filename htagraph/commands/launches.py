@@ -32,7 +32,7 @@ def launches(
 ) -> None:
     """What launch calls cost, how long work waits for them, and which operators and graphs launch what."""
     graph = read(paths, ranks, steps)
-    show(report(graph, given(paths, ranks, steps), top=top), form, output)
+    show(report(graph, given(paths, ranks, steps), top=top), form, output, paths)
 
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:

@@ -45,9 +45,9 @@ def memory(
         if len(paths) > 1 or ranks or steps:
             msg = f"{paths[0]} is a memory {what}: give it alone, without --ranks and --steps"
             raise typer.BadParameter(msg, param_hint="PATHS")
-        show(_report_on_file(Path(paths[0]), what, top), form, output)
+        show(_report_on_file(Path(paths[0]), what, top), form, output, paths)
         return
-    show(report(read(paths, ranks, steps), top=top), form, output)
+    show(report(read(paths, ranks, steps), top=top), form, output, paths)
 
 
 def _report_on_file(path: Path, what: str, top: int) -> Report:

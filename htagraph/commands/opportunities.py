@@ -31,7 +31,7 @@ def opportunities(
     graph = read(paths, ranks, steps)
     from htagraph.analyses.opportunities import opportunities as ranked
 
-    show(report(graph, ranked(graph, top=top), given(paths, ranks, steps)), form, output)
+    show(report(graph, ranked(graph, top=top), given(paths, ranks, steps)), form, output, paths)
 
 
 def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -> Report:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from htagraph.report import Report
 
 __all__ = [
-    "Form", "Format", "Output", "Paths", "Ranks", "Steps", "Top", "chosen", "emit", "given", "progress", "read", "show",
-    "wants_color", "width_of",
+    "Form", "Format", "Output", "Paths", "Ranks", "Steps", "Top", "chosen", "emit", "given", "progress", "read",
+    "refuse_input", "show", "wants_color", "width_of",
 ]  # fmt: skip
 
 _HARMLESS = (
@@ -83,20 +83,40 @@ def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGr
     return graph
 
 
-def show(report: Report, form: Format, output: Path | None) -> None:
-    """Write a report."""
+def show(report: Report, form: Format, output: Path | None, paths: Sequence[str]) -> None:
+    """Write a report on what lies at some paths."""
     from htagraph.render import render_report
 
-    emit(render_report(report, form.value, width=width_of(output), color=wants_color(output)), output)
+    emit(render_report(report, form.value, width=width_of(output), color=wants_color(output)), output, paths)
 
 
-def emit(text: str, output: Path | None) -> None:
-    """Write to the file, or to stdout."""
+def emit(text: str, output: Path | None, paths: Sequence[str]) -> None:
+    """Write results to the file, or to stdout; never to one of the files that they are the results of."""
     if output is None:
         sys.stdout.write(text)
         sys.stdout.flush()
-    else:
+        return
+    refuse_input(output, paths, "--output")
+    try:
         output.write_text(text, encoding="utf-8")
+    except OSError as error:  # which names no file if it comes as late as on closing
+        raise OSError(error.errno, error.strerror, str(output)) from error
+
+
+def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None:
+    """Refuse to write to a file that the paths mean, be it read or not: what was recorded is not recorded again.
+
+    Raises:
+        HtagraphError: it is one of them.
+    """
+    if target is None or not target.exists():
+        return
+    from htagraph.errors import HtagraphError
+    from htagraph.reading.discover import find_files
+
+    if any(target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
+        msg = f"{option} {target}: is one of the files to read, and would be lost; write to another file"
+        raise HtagraphError(msg)
 
 
 def wants_color(output: Path | None) -> bool:

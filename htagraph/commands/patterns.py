@@ -56,7 +56,7 @@ def patterns(  # noqa: PLR0913 - one argument per option
         for file in files:
             typer.echo(f"htagraph: wrote {file}; search it for Patterns", err=True)
     inputs = given(paths, ranks, steps)
-    show(report(graph, table, inputs, operator=operator, min_length=min_length, top=top), form, output)
+    show(report(graph, table, inputs, operator=operator, min_length=min_length, top=top), form, output, paths)
 
 
 def report(

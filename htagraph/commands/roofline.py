@@ -39,7 +39,7 @@ def roofline(  # noqa: PLR0913 - one argument per option
     from htagraph.analyses.roofline import roofline as table_of
 
     table = table_of(graph, peak_tflop_s=peak_tflops, peak_gb_s=peak_gbs)
-    show(report(graph, table, given(paths, ranks, steps), top=top), form, output)
+    show(report(graph, table, given(paths, ranks, steps), top=top), form, output, paths)
 
 
 def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], *, top: int = 15) -> Report:

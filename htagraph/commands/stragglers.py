@@ -28,7 +28,7 @@ def stragglers(
     graph = read(paths, ranks, steps)
     from htagraph.analyses.stragglers import stragglers as found_in
 
-    show(report(graph, found_in(graph), given(paths, ranks, steps), top=top), form, output)
+    show(report(graph, found_in(graph), given(paths, ranks, steps), top=top), form, output, paths)
 
 
 def report(graph: DependencyGraph, found: Stragglers, inputs: Sequence[str], *, top: int = 10) -> Report:

@@ -21,4 +21,4 @@ def summary(
     from htagraph.summary import summarize
 
     result = summarize(graph, top=top)
-    emit(render_summary(result, form.value, width=width_of(output), color=wants_color(output)), output)
+    emit(render_summary(result, form.value, width=width_of(output), color=wants_color(output)), output, paths)

@@ -25,6 +25,6 @@ def validate(
         report = validated(paths, arguments=arguments, progress=advance)
     from htagraph.render import render_validation
 
-    emit(render_validation(report, form.value, width=width_of(output), color=wants_color(output)), output)
+    emit(render_validation(report, form.value, width=width_of(output), color=wants_color(output)), output, paths)
     if not report.usable:
         raise typer.Exit(1)

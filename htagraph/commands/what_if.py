@@ -107,7 +107,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
     scenarios = [scenario_of(graph)]
     for change in changes:
         scenarios.append(change.apply(scenarios[-1]))
-    show(report(scenarios, texts, top=top), form, output)
+    show(report(scenarios, texts, top=top), form, output, paths)
 
 
 def _read_change(option: str, text: str) -> Change:

@@ -6,7 +6,6 @@ from typing import Annotated
 from pydantic import Field
 
 from htagraph.events.base import (
-    ActivityArgs,
     Address,
     Args,
     Column,
@@ -157,7 +156,7 @@ class GpuMemset(Event):
 class GpuUserAnnotation(Event):
     """The span on one stream from the first to the last work launched under a user annotation."""
 
-    args: ActivityArgs = Field(default_factory=ActivityArgs)
+    args: DeviceArgs = Field(default_factory=DeviceArgs)
 
 
 class CudaSyncArgs(DeviceArgs):

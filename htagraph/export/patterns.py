@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.chains import outermost
-from htagraph.export.raw import RawEvent, TraceWriter
+from htagraph.export.raw import FOR_VIEWING, RawEvent, TraceWriter
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
 from htagraph.issues import IssueLog
@@ -42,7 +43,8 @@ def export_patterns(
 
     Args:
         graph: the job.
-        folder: where the files go, each named ``overlaid_`` and its trace's name; it is made.
+        folder: where the files go, each named ``overlaid_`` and its trace's name, and of traces in several folders
+            with one name ``overlaid_rank-N_``; it is made.
         operator: text in the name of the operator, annotation or Python frame, as for `htagraph.kernel_patterns`.
         min_length: occurrences with less device work than this do not count.
         top: patterns per rank, the most frequent ones.
@@ -65,11 +67,12 @@ def export_patterns(
     found = sequences_below(graph, outermost(above, named(graph, lambda name: operator in name)), above, min_length)
     frequent = found.to_frame().sort_values(["count", "pattern"], ascending=[False, True], kind="stable")
     files = []
+    shared = Counter(trace.path.name for trace in graph.traces.values())
     for rank in graph.ranks:
         chosen = frequent[frequent["rank"] == rank].head(top)
         if len(chosen):
-            path = graph.traces[rank].path
-            target = Path(folder) / f"overlaid_{path.name}"
+            name = graph.traces[rank].path.name
+            target = Path(folder) / (f"overlaid_rank-{rank}_{name}" if shared[name] > 1 else f"overlaid_{name}")
             files.append(overlay_patterns(found, chosen.index.to_numpy(), rank, target, compress=compress))
     return files
 
@@ -106,12 +109,12 @@ def overlay_patterns(found: Sequences, patterns: Array, rank: int, target: Path,
     edit = _Edit(mark, mark | short, number, whole, names)
     with TraceWriter(target, sources=[source]) as writer:
         for position, events in split(iter_bytes(source, log), _decoder(), header, log):
-            writer.begin(header)
+            writer.begin(header | FOR_VIEWING)
             if events:
                 writer.add_texts([_encode(edit(position, events))[1:-1]])  # one text for the block
             del events  # see split: before the next block
         writer.add(edit.missing_names())
-        writer.end(header)
+        writer.end(header | FOR_VIEWING)
     return target
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from htagraph.activities import BETWEEN
 from htagraph.counters import bandwidth_changes, queue_changes
 from htagraph.export.originals import Original, PidOf, survey
-from htagraph.export.raw import RawEvent, TraceWriter, us
+from htagraph.export.raw import FOR_VIEWING, RawEvent, TraceWriter, us
 from htagraph.export.tracks import nesting_tracks
 from htagraph.graph import DependencyGraph
 from htagraph.issues import Issue
@@ -62,6 +62,8 @@ class Written:
     """Recorded events without a time, or of a clock that was hours off."""
     issues: tuple[Issue, ...] = ()
     """What was repaired or lost on reading the files again."""
+    predicted: bool = False
+    """Whether the graph's times are not the recorded ones: its activities were written instead of the files' events."""
 
     def __str__(self) -> str:
         added = ((self.slices, "slices"), (self.arrows, "arrows"), (self.counters, "counter values"))
@@ -72,6 +74,8 @@ class Written:
             (self.left_out, "recorded events have no usable time and are left out"),
         ]
         said = "".join(f"; {count:,} {what}" for count, what in notes if count)
+        if self.predicted:
+            said = "; the activities are at their predicted times, so without what the files say besides" + said
         return f"{self.path}: {', '.join(parts) or 'nothing'} added{said}. Open it in https://ui.perfetto.dev"
 
 
@@ -83,28 +87,38 @@ class _Job:
     originals: list[Original]
     pid_of: PidOf
     base_ns: int
+    predicted: bool
 
     @staticmethod
     def of(graph: DependencyGraph) -> _Job:
         originals = [survey(graph, rank) for rank in sorted(graph.traces)]
+        predicted = not all(_as_recorded(graph, original) for original in originals)
+        if predicted:  # what a change left where it was would not fit to the rest
+            originals = []
         first = [original.first_ns for original in originals if original.first_ns is not None]
         return _Job(
-            graph, originals, PidOf(), min([*first, graph.origin_ns]) // 1000 * 1000 if graph.vertex_count else 0
-        )
+            graph, originals, PidOf(), min([*first, graph.origin_ns]) // 1000 * 1000 if graph.vertex_count else 0,
+            predicted,
+        )  # fmt: skip
 
     def ts(self, common_ns: int) -> Any:  # noqa: ANN401 - int or Decimal
         """Return a moment on the common clock as the µs of the file."""
         return us(int(common_ns) - self.base_ns)
 
-    def write(self, target: Path, added: Iterable[RawEvent], critical: Mapping[int, Mapping[int, int]]) -> Written:
+    @property
+    def drawn(self) -> list[int]:
+        """The ranks whose activities are written, for there is no file that shows them."""
+        return sorted(set(self.graph.ranks) - {original.rank for original in self.originals})
+
+    def write(self, target: Path, added: Iterable[RawEvent], critical: Array) -> Written:
+        """Write everything; `critical` is for how many ns each activity is on the path."""
         count: Counter[str] = Counter()
-        with TraceWriter(target, sources=[original.path for original in self.originals]) as writer:
+        with TraceWriter(target, sources=[trace.path for trace in self.graph.traces.values()]) as writer:
             writer.begin(self._header())
             for original in self.originals:
-                for block in original.events(self.base_ns, self.pid_of, critical.get(original.rank, {})):
+                for block in original.events(self.base_ns, self.pid_of, self._by_event(original.rank, critical)):
                     writer.add(block)
-            if recorded := [rank for rank in self.graph.ranks if rank not in self.graph.traces]:
-                writer.add(self._unrecorded(recorded))
+            writer.add(self._activities(self.drawn, critical))
             writer.add(_counted(added, count))
         return Written(
             path=Path(target), slices=count["X"], arrows=count["s"], counters=count["C"],
@@ -112,14 +126,22 @@ class _Job:
             arrows_left_out=sum(original.ends_left_out for original in self.originals),
             left_out=sum(original.left_out for original in self.originals),
             issues=tuple(issue for original in self.originals for issue in original.issues),
+            predicted=self.predicted,
         )  # fmt: skip
+
+    def _by_event(self, rank: int, critical: Array) -> dict[int, int]:
+        """Return for how many ns the events of a rank are on the path, by place in its file."""
+        acts = self.graph.activities
+        rows = np.arange(len(acts))[acts.of_rank(rank)]
+        rows = rows[(critical[rows] > 0) & (acts.event[rows] >= 0)]
+        return dict(zip(acts.event[rows].tolist(), critical[rows].tolist(), strict=True))
 
     def _header(self) -> dict[str, Any]:
         """Return the root keys on which all files agree."""
         headers = [original.header for original in self.originals]
         first = headers[0].items() if headers else ()
         agreed = {key: value for key, value in first if all(key in each and each[key] == value for each in headers)}
-        return agreed | {"baseTimeNanoseconds": self.base_ns}
+        return agreed | {"baseTimeNanoseconds": self.base_ns} | FOR_VIEWING
 
     def counter(self, pid: int | str, time_us: float, name: str, values: Mapping[str, int | Decimal]) -> RawEvent:
         """Return a value of a counter of a process; `time_us` is since the job's first activity."""
@@ -129,11 +151,12 @@ class _Job:
     def device_pids(self) -> dict[tuple[int, int], int]:
         """Return the process of each rank and device, of any device of a rank also under device -1."""
         lanes = sorted((lane for lane in self.graph.lanes if lane.device >= 0), key=lambda lane: -lane.device)
-        found = {(lane.rank, lane.device): self.pid_of[lane.rank, lane.pid] for lane in lanes}
-        return {(lane.rank, -1): self.pid_of[lane.rank, lane.pid] for lane in lanes} | found
+        pids = [self.pid_of[lane.rank, "" if lane.rank in self.drawn else lane.pid] for lane in lanes]
+        found = {(lane.rank, lane.device): pid for lane, pid in zip(lanes, pids, strict=True)}
+        return {(lane.rank, -1): pid for lane, pid in zip(lanes, pids, strict=True)} | found
 
-    def _unrecorded(self, ranks: list[int]) -> Iterator[RawEvent]:
-        """Yield the activities of ranks that no file recorded."""
+    def _activities(self, ranks: list[int], critical: Array) -> Iterator[RawEvent]:
+        """Yield the activities of ranks as the graph has them."""
         graph, acts = self.graph, self.graph.activities
         for rank in ranks:
             rows = np.arange(len(acts))[acts.of_rank(rank)]
@@ -147,7 +170,8 @@ class _Job:
             ):
                 tid = 1 + tids[int(acts.lane[row]), track]
                 name, kind = graph.names[acts.name[row]], ActivityKind(acts.kind[row]).label
-                yield _slice(pid, tid, name, self.ts(begin), us(lasted), cat=kind, args={"activity": row})
+                args = {"activity": row} | ({"critical_us": us(critical[row])} if critical[row] else {})
+                yield _slice(pid, tid, name, self.ts(begin), us(lasted), cat=kind, args=args)
             yield _named("process_name", pid, 0, f"rank {rank}")
             for (lane, track), tid in tids.items():
                 label = graph.lanes[lane].label
@@ -159,8 +183,10 @@ def path_to_perfetto(path: CriticalPath, target: str | Path) -> Written:
 
     The process ``critical path`` has a track that says on what the time went and on which rank, and one for each thread
     and stream that the path runs on; arrows lead from one to the other. All ranks are on the common clock. Recorded
-    events on the path have the argument ``critical_us``. Nothing is dropped without a word, see `Written`. Perfetto's
-    UI orders processes by their number of slices; no file can tell it to show one first.
+    events on the path have the argument ``critical_us``. Nothing is dropped without a word, see `Written`. Where the
+    path is of a prediction (`Outcome.critical_path`), the activities are written at their predicted times, in the place
+    of the recorded events. Perfetto's UI orders processes by their number of slices; no file can tell it to show one
+    first.
 
     Args:
         path: of one rank or of all.
@@ -216,7 +242,8 @@ def counters_to_perfetto(
     job = _Job.of(graph)
     queues = queue_changes(graph) if queue_length is None else queue_length
     copies = bandwidth_changes(graph) if memory_bandwidth is None else memory_bandwidth
-    return job.write(Path(target), chain(_queues(queues, job), _bandwidths(copies, job)), {})
+    none = np.zeros(len(graph.activities), np.int64)
+    return job.write(Path(target), chain(_queues(queues, job), _bandwidths(copies, job)), none)
 
 
 def _queues(table: pd.DataFrame, job: _Job) -> Iterator[RawEvent]:
@@ -227,20 +254,26 @@ def _queues(table: pd.DataFrame, job: _Job) -> Iterator[RawEvent]:
 
 
 def _bandwidths(table: pd.DataFrame, job: _Job) -> Iterator[RawEvent]:
+    table = table[np.isfinite(table["bandwidth_gb_s"])]  # JSON has no infinity
     columns = (table[name].tolist() for name in ("rank", "copy", "time_us", "bandwidth_gb_s"))
     pids = job.device_pids()
     for rank, copy, moment, bandwidth in zip(*columns, strict=True):
         yield job.counter(pids[rank, -1], moment, "GB/s", {copy: Decimal(f"{bandwidth:.6f}")})
 
 
-def _critical(path: CriticalPath) -> dict[int, dict[int, int]]:
-    """Return for each rank by place in the file for how many ns an event is on the path."""
-    acts, parts = path.graph.activities, path.segments
-    time = np.bincount(parts.activity, parts.length, len(acts)).astype(np.int64)
-    found: dict[int, dict[int, int]] = {}
-    for row in np.flatnonzero((time > 0) & (acts.event >= 0)).tolist():
-        found.setdefault(int(acts.rank[row]), {})[int(acts.event[row])] = int(time[row])
-    return found
+def _as_recorded(graph: DependencyGraph, original: Original) -> bool:
+    """Return whether the activities of a rank lie where its file has them: not so where they are predicted."""
+    rows = np.arange(len(graph.activities))[graph.activities.of_rank(original.rank)]
+    event = graph.activities.event[rows]
+    rows, event = rows[np.isin(event, original.index)], event[np.isin(event, original.index)]
+    at = np.searchsorted(original.index, event)
+    start, end = original.start[at], original.start[at] + original.duration[at]
+    return bool(np.array_equal(graph.time[2 * rows], start) and np.array_equal(graph.time[2 * rows + 1], end))
+
+
+def _critical(path: CriticalPath) -> Array:
+    """Return for how many ns each activity is on the path."""
+    return np.bincount(path.segments.activity, path.segments.length, len(path.graph.activities)).astype(np.int64)
 
 
 def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:

@@ -15,13 +15,14 @@ from contextlib import ExitStack
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, Final, TypeAlias, cast
 
 import msgspec
 
 from htagraph.errors import TraceError
 from htagraph.issues import Issue, IssueLog
 from htagraph.reading.decode import event_decoder, event_text_decoder
+from htagraph.reading.discover import MADE_KEY
 from htagraph.reading.source import iter_bytes
 from htagraph.reading.split import split
 
@@ -30,13 +31,16 @@ try:
 except ImportError:  # no wheel for this machine: the standard library does the same, slower
     _gzip_writer = gzip.GzipFile
 
-__all__ = ["Edit", "RawEvent", "TraceWriter", "edit_trace", "raw_blocks", "us"]
+__all__ = ["FOR_VIEWING", "Edit", "RawEvent", "TraceWriter", "edit_trace", "raw_blocks", "us"]
 
 RawEvent: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
 
+FOR_VIEWING: Final = {MADE_KEY: {"made_for": "viewing"}}
+"""Root key of copies that show something: `htagraph.load` of a folder leaves them out, the recorded files are there."""
 _LINE = b",\n"
 _AT_ONCE = 1 << 14  # events
+_BUFFER = 1 << 20
 _GZIP_LEVEL = 2  # of isal's 0 to 3; of zlib's the fast ones
 
 
@@ -135,15 +139,11 @@ class TraceWriter:
         self._encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_plain).encode
         self._stack = ExitStack()
         _refuse_source(self.target, sources)
+        self._place = Path(os.path.realpath(self.target))  # a link stays one, and leads to the new file
         try:
-            self.target.parent.mkdir(parents=True, exist_ok=True)
-            if self.target.is_dir():
-                raise IsADirectoryError(0, "it is a folder")
-            handle, part = tempfile.mkstemp(prefix=f".{self.target.name}.", dir=self.target.parent)
+            plain = self._stack.enter_context(self._opened())
         except OSError as error:
             raise self._unwritable(error) from error
-        self._part = Path(part)
-        plain = self._stack.enter_context(os.fdopen(handle, "wb", buffering=1 << 20))
         self._file = plain
         if self.target.suffix == ".gz":  # no name and no time in it: the same events give the same bytes
             zipped = _gzip_writer(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=plain, mtime=0)
@@ -158,12 +158,12 @@ class TraceWriter:
                 self._finish()
             self._stack.close()
             if kind is None:
-                self._part.chmod(0o666 & ~_umask())  # temporary files are for their owner only
-                self._part.replace(self.target)
+                self._appear()
         except OSError as error:
             raise self._unwritable(error) from error
         finally:
-            self._part.unlink(missing_ok=True)
+            if self._part is not None:
+                self._part.unlink(missing_ok=True)
 
     def begin(self, header: dict[str, Any]) -> None:
         """Write the root keys that stand before the events; only the first call counts."""
@@ -188,6 +188,24 @@ class TraceWriter:
             block = [text if isinstance(text, bytes | msgspec.Raw) else self._encode(text) for text in some]
             self._write((_LINE if self.count else b"") + _LINE.join(block))
             self.count += len(block)
+
+    def _opened(self) -> BinaryIO:
+        """Open a file to be renamed in the end; a device or a pipe itself, which no file may replace."""
+        self._part: Path | None = None
+        place = self._place
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        if place.exists() and not place.is_file():
+            return place.open("wb", buffering=_BUFFER)
+        handle, part = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+        self._part = Path(part)
+        return os.fdopen(handle, "wb", buffering=_BUFFER)
+
+    def _appear(self) -> None:
+        if self._part is not None:
+            self._part.chmod(0o666 & ~_umask())  # temporary files are for their owner only
+            self._part.replace(self._place)
 
     def _finish(self) -> None:
         self.begin(self._rest)

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.extensions import ExtensionArray
 
 from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.temporal_breakdown import temporal_breakdown as native_temporal_breakdown
 from htagraph.annotations import narrowest
-from htagraph.hta.frame import frame_of, whole
+from htagraph.grouped import described, summed
+from htagraph.hta.frame import frame_of, in_whole, rows_of, smallest_type, whole
 from htagraph.hta.job import HtaJob
 from htagraph.hta.names import shorten
 from htagraph.kinds import ActivityKind
-from htagraph.pauses import stream_pauses
 
 __all__ = [
     "comm_comp_overlap", "gpu_kernel_breakdown", "gpu_kernels_with_user_annotations", "idle_time_breakdown",
     "temporal_breakdown", "user_annotation_breakdown",
 ]  # fmt: skip
 
-Array = npt.NDArray[Any]
+Array: TypeAlias = npt.NDArray[Any]
+Part: TypeAlias = tuple[dict[str, Any], list[str], dict[str, Array]]
+"""Columns that are the same in all rows, names, statistics by name."""
 
 _TYPES = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY)
 _CATEGORIES = ("host_wait", "kernel_wait", "other")
-_STATISTICS = ("sum", "max", "min", "std", "mean")
+_HIDDEN = ("exposed_communication", "exposed_memory", "other")
+_QUARTERS = {"p25": "25%", "median": "50%", "p75": "75%"}
 _RENAMED = {"sum": "sum (us)", "max": "max (us)", "min": "min (us)", "std": "stddev", "mean": "mean (us)"}
 _OTHERS = "others"
 
@@ -40,16 +44,16 @@ def temporal_breakdown(job: HtaJob) -> pd.DataFrame:
     Ranks without device work have no row.
     """
     table = native_temporal_breakdown(job.graph)
-    table = table[table["executor"] == "device"].reset_index(drop=True)
+    table = table[(table["executor"] == "device").to_numpy()]
     if not len(table):
-        _say("no rank has device work: there is nothing to break down")
-    hidden = table["exposed_communication_us"] + table["exposed_memory_us"] + table["other_us"]
-    parts = {"idle": table["idle_us"], "compute": table["computation_us"], "non_compute": hidden}
-    times = {f"{part}_time(us)": us for part, us in parts.items()} | {"kernel_time(us)": table["window_us"]}
-    out = pd.DataFrame({"rank": table["rank"], **times})
-    for part in parts:
-        out[f"{part}_time_pctg"] = (100 * (out[f"{part}_time(us)"] / out["kernel_time(us)"])).round(2)
-    return out
+        _say(job, "no device work, so there is nothing to break down")
+    us = {name: table[f"{name}_us"].to_numpy() for name in (*_HIDDEN, "computation", "idle", "window")}
+    hidden = sum(us[name] for name in _HIDDEN)
+    parts = {"idle": us["idle"], "compute": us["computation"], "non_compute": hidden}
+    times = {f"{part}_time(us)": each for part, each in (*parts.items(), ("kernel", us["window"]))}
+    window = np.where(us["window"] > 0, us["window"], np.nan)
+    shares = {f"{part}_time_pctg": (100 * (each / window)).round(2) for part, each in parts.items()}
+    return pd.DataFrame({"rank": table["rank"].to_numpy(), **in_whole(job, times), **shares})
 
 
 def idle_time_breakdown(
@@ -66,88 +70,66 @@ def idle_time_breakdown(
     pause is shorter than `consecutive_kernel_delay`. ``other``: the rest, the first work of a stream among it, before
     which there is no pause to measure.
     """
-    pauses = _pauses(job, consecutive_kernel_delay)
+    rank_of, stream_of, category, pause = _pauses(job, consecutive_kernel_delay)
     chosen = job.ranks(ranks)
-    parts = []
+    picked, where = [], []
     for rank in chosen:
-        mine = pauses[pauses["rank"] == rank]
-        wanted = [] if streams is None else list(streams)
-        if not wanted:
-            wanted = mine["stream"].unique().tolist()
-            numbers = pd.to_numeric(job.of_rank(rank).events.arg("stream"), downcast="integer")
-            mine = mine.astype({"stream": numbers.dtype})  # as HTA keeps them
-        parts += [mine[mine["stream"] == stream] for stream in wanted]
-    parts = [part for part in parts if len(part)]
-    if not parts:
-        _say(f"no device work on rank {', '.join(map(str, chosen))}: there is no idle time to break down")
-    found = pd.concat(parts or [pauses[:0]], ignore_index=True)
-    found["code"] = (
-        np.repeat(np.arange(len(parts)), [len(part) for part in parts]) * len(_CATEGORIES) + found["category"]
-    )
-    return _idle_times(found), _idle_statistics(found) if show_idle_interval_stats else None
+        mine = np.flatnonzero(rank_of == rank)
+        wanted = stream_of[mine][np.sort(np.unique(stream_of[mine], return_index=True)[1])].tolist()
+        for stream in streams or wanted:
+            rows = mine[stream_of[mine] == stream]
+            if len(rows):
+                picked.append(rows)
+                where.append((rank, stream))
+    if not picked:
+        _say(job, "no device work on the streams asked for, so there is no idle time to break down", chosen)
+    row = np.concatenate([*picked, np.zeros(0, np.int64)])
+    code = np.repeat(np.arange(len(picked)), [len(rows) for rows in picked]) * len(_CATEGORIES) + category[row]
+    codes, group = np.unique(code, return_inverse=True)
+    keys = _idle_keys(np.array(where, np.int64).reshape(-1, 2)[codes // len(_CATEGORIES)])
+    if not streams:  # as HTA keeps them
+        smallest = [smallest_type(job.of_rank(rank).events.arg("stream")) for rank in chosen]
+        keys["stream"] = keys["stream"].astype(np.result_type(*smallest) if smallest else np.int64)
+    words = pd.array(np.array(_CATEGORIES, object)[codes % len(_CATEGORIES)], dtype="str")
+    table = _idle_times(keys, words, codes // len(_CATEGORIES), np.bincount(group, np.nan_to_num(pause[row])))
+    return table, _idle_statistics(keys, words, pause[row], group) if show_idle_interval_stats else None
 
 
-def _pauses(job: HtaJob, consecutive_kernel_delay: float) -> pd.DataFrame:
-    """Return every device work in the order of the file, with its category and the pause before it in µs."""
+def _pauses(job: HtaJob, consecutive_kernel_delay: float) -> tuple[Array, Array, Array, Array]:
+    """Return (rank, stream, category, pause before it in µs) of every device work, in the order of the file."""
     acts = job.graph.activities
     device = np.flatnonzero(acts.on_device)
-    table = stream_pauses(job.graph)
-    launch = table["launch"].to_numpy()
-    launched = (launch >= 0) & (acts.kind[launch] == ActivityKind.LAUNCH)  # an operator is no launch
-    late = launched & (acts.start[launch] > table["free_ns"].to_numpy())
-    short = table["pause_ns"].to_numpy() < 1000 * consecutive_kernel_delay
     category, pause = np.full(len(acts), 2), np.full(len(acts), np.nan)
-    category[table["after"]] = np.select((late, short), (0, 1), 2)
-    pause[table["after"]] = table["pause_ns"] / 1000
-    streams = np.array([lane.stream for lane in job.graph.lanes], np.int64)
-    return pd.DataFrame({
-        "rank": acts.rank[device].astype(np.int64), "stream": streams[acts.lane[device]],
-        "category": category[device], "pause": pause[device],
-    })  # fmt: skip
+    for rows in acts.by_stream():
+        after, free = rows[1:], np.maximum.accumulate(acts.end[rows])[:-1]
+        launch, gap = acts.cause[after], np.maximum(0, acts.start[after] - free)
+        launched = (launch >= 0) & (acts.kind[launch] == ActivityKind.LAUNCH)  # an operator is no launch
+        late = launched & (acts.start[launch] > free)
+        category[after] = np.select((late, gap < 1000 * consecutive_kernel_delay), (0, 1), 2)
+        pause[after] = gap / 1000
+    streams = np.array([lane.stream for lane in job.graph.lanes] or [-1], np.int64)
+    return acts.rank[device], streams[acts.lane[device]], category[device], pause[device]
 
 
-def _idle_times(pauses: pd.DataFrame) -> pd.DataFrame:
-    codes, first = np.unique(pauses["code"].to_numpy(np.int64), return_index=True)
-    total = np.bincount(pauses["code"], pauses["pause"].fillna(0.0))[codes] if len(codes) else np.zeros(0)
-    stream = codes // len(_CATEGORIES)
-    of_stream = np.bincount(stream, total, len(codes))[stream]
-    rows = _idle_keys(pauses, codes, first)
-    rows["idle_time"] = total.round(2)
-    rows["idle_time_ratio"] = (total / np.where(of_stream != 0, of_stream, np.nan)).round(2)
-    begins = np.flatnonzero(np.diff(rows["rank"], prepend=-1))
-    rows.index = pd.Index(np.arange(len(rows)) - np.repeat(begins, np.diff(begins, append=len(rows))))
-    return rows  # HTA counts each rank's rows from 0
+def _idle_keys(places: Array) -> dict[str, Array]:
+    return {"rank": places[:, 0], "stream": places[:, 1]}
 
 
-def _idle_statistics(pauses: pd.DataFrame) -> pd.DataFrame:
-    codes, first = np.unique(pauses["code"].to_numpy(np.int64), return_index=True)
-    keys = _idle_keys(pauses, codes, first).set_index("idle_category")
-    described = [_described(us[~np.isnan(us)]) for us in _groups(pauses["pause"].to_numpy(), pauses["code"].to_numpy())]
-    figures = np.array(described, np.float64).reshape(-1, len(_DESCRIBED)).round(2)
-    return keys.assign(**dict(zip(_DESCRIBED, figures.T, strict=True)))
+def _idle_times(keys: Mapping[str, Array], words: ExtensionArray, stream: Array, total: Array) -> pd.DataFrame:
+    of_stream = np.bincount(stream, total)[stream] if len(stream) else total
+    begins = np.flatnonzero(np.diff(keys["rank"], prepend=-1))
+    index = np.arange(len(stream)) - np.repeat(begins, np.diff(begins, append=len(stream)))
+    figures = {
+        "idle_time": total.round(2), "idle_time_ratio": (total / np.where(of_stream != 0, of_stream, np.nan)).round(2)
+    }  # fmt: skip
+    return pd.DataFrame({**keys, "idle_category": words, **figures}, index=index)  # HTA counts each rank's rows from 0
 
 
-_DESCRIBED = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
-
-
-def _described(us: Array) -> tuple[float, ...]:
-    """Return what pandas' `describe` says of one column, in a tenth of its time."""
-    if not len(us):
-        return 0.0, *[float("nan")] * (len(_DESCRIBED) - 1)
-    deviation = us.std(ddof=1) if len(us) > 1 else float("nan")
-    return len(us), us.mean(), deviation, *np.percentile(us, (0, 25, 50, 75, 100))
-
-
-def _groups(values: Array, codes: Array) -> list[Array]:
-    """Return the values of each code, by code."""
-    order = np.argsort(codes, kind="stable")
-    return np.split(values[order], np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
-
-
-def _idle_keys(pauses: pd.DataFrame, codes: Array, first: Array) -> pd.DataFrame:
-    words = np.array(_CATEGORIES, object)[codes % len(_CATEGORIES)]
-    keys = pauses[["rank", "stream"]].iloc[first].reset_index(drop=True)
-    return keys.assign(idle_category=pd.array(words, dtype="str"))
+def _idle_statistics(keys: Mapping[str, Array], words: ExtensionArray, pause: Array, group: Array) -> pd.DataFrame:
+    some = ~np.isnan(pause)
+    figures = described(pause[some], group[some], len(words))
+    columns = {_QUARTERS.get(name, name): each.astype(np.float64).round(2) for name, each in figures.items()}
+    return pd.DataFrame({**keys, **columns}, index=pd.Index(words, name="idle_category"))
 
 
 def gpu_kernel_breakdown(
@@ -165,24 +147,26 @@ def gpu_kernel_breakdown(
         for kind in types:
             mine = acts.of_rank(rank)
             rows = mine.start + np.flatnonzero(acts.kind[mine] == kind)
-            table = _aggregated(names, acts.name[rows], acts.duration[rows] / 1000, duration_ratio, num_kernels)
-            parts.append(table.assign(kernel_type=kind.name, rank=rank))
+            words, figures = _aggregated(
+                names, acts.name[rows], acts.duration[rows] / 1000, duration_ratio, num_kernels
+            )
+            parts.append(({"kernel_type": kind.name, "rank": rank}, words, figures))
     if not len(_with_device(job)):
-        _say("no rank has device work: there is nothing to break down")
-    return _type_times(job, types), _together(parts, ["kernel_type", "name", "rank"])
+        _say(job, "no device work, so there is nothing to break down")
+    return _type_times(job, types), _together(job, parts, ["kernel_type", "name", "rank"])
 
 
 def _type_times(job: HtaJob, types: Sequence[ActivityKind]) -> pd.DataFrame:
-    table = kernel_types(job.graph)
-    table = table[table["rank"].isin(_with_device(job))]
-    words = [[kind.name for kind in types if kind.label in kinds.split(" + ")] for kinds in table["kinds"]]
-    table = table.assign(kernel_type=pd.array([" overlapping ".join(each) for each in words], dtype="str"))
-    totals = table[table["kernel_type"] != ""].groupby("kernel_type")["total_us"].sum()
-    totals = totals.sort_values(ascending=False, kind="stable")
-    share = ((totals / totals.sum()) * 100).round(1)
-    return pd.DataFrame({
-        "kernel_type": totals.index.astype("str"), "sum": whole(totals.to_numpy()), "percentage": share.to_numpy(),
-    })  # fmt: skip
+    table, with_device, totals = kernel_types(job.graph), _with_device(job), dict[str, float]()
+    columns = (table[column].tolist() for column in ("rank", "kinds", "total_us"))
+    for rank, kinds, us in zip(*columns, strict=True):
+        words = " overlapping ".join(kind.name for kind in types if kind.label in kinds.split(" + "))
+        if words and rank in with_device:
+            totals[words] = totals.get(words, 0.0) + us
+    chosen = sorted(totals, key=lambda words: (-totals[words], words))
+    us = np.array([totals[words] for words in chosen], np.float64)
+    share = (us / us.sum() * 100).round(1) if len(us) else us
+    return pd.DataFrame({"kernel_type": pd.array(chosen, dtype="str"), "sum": whole(us), "percentage": share})
 
 
 def user_annotation_breakdown(
@@ -200,22 +184,21 @@ def user_annotation_breakdown(
     """
     category = "gpu_user_annotation" if use_gpu_annotation else "user_annotation"
     if category not in job.symbols.sym_index:
-        _say(f"the traces contain no {category}")
+        _say(job, f"no user annotation in it: no events of category {category}")
         return None
     parts = []
     for rank, trace in job.traces.items():
-        events = trace.events
         rows = trace.in_categories(category)
-        us, kept = events.duration[rows] / 1000, tuple(allowlist_patterns or ())
-        table = _aggregated(trace.names, events.name[rows], us, duration_ratio, num_kernels, kept)
-        parts.append(table.assign(rank=rank))
-    return _together(parts, ["rank", "name"])
+        us, kept = trace.events.duration[rows] / 1000, tuple(allowlist_patterns or ())
+        words, figures = _aggregated(trace.names, trace.events.name[rows], us, duration_ratio, num_kernels, kept)
+        parts.append(({"rank": rank}, words, figures))
+    return _together(job, parts, ["rank", "name"])
 
 
 def _aggregated(
     names: Sequence[str], codes: Array, us: Array, duration_ratio: float, num_kernels: int, kept: Sequence[str] = ()
-) -> pd.DataFrame:
-    """Return the statistics of durations by name; the names beyond HTA's cut are one, ``others``.
+) -> tuple[list[str], dict[str, Array]]:
+    """Return (names, statistics of their durations); the names beyond HTA's cut are one, ``others``.
 
     Args:
         names: of all codes.
@@ -225,26 +208,38 @@ def _aggregated(
         num_kernels: how many names may stay; up to so many, all do.
         kept: patterns of names that stay in any case.
     """
-    durations = pd.Series(us).groupby(codes)
-    table = durations.agg(list(_STATISTICS))
-    table["name"] = pd.array([names[code] for code in table.index], dtype="str")
-    table = table.sort_values(["sum", "name"], ascending=[False, True])
-    if len(table) > num_kernels:
-        running = table["sum"].cumsum()
-        cut = (running > running.quantile(duration_ratio)) | (np.arange(len(table)) >= num_kernels)
-        cut &= ~table["name"].map(lambda name: any(pattern in name for pattern in kept)).to_numpy(np.bool_)
-        rest = pd.Series(us[np.isin(codes, table.index[cut])]).agg(list(_STATISTICS))
-        others = pd.DataFrame([{"name": _OTHERS, **rest}]) if cut.any() else table[:0]
-        table = pd.concat((table[~cut], others))
-    return table.fillna({"std": 0.0})
+    used, group = np.unique(codes, return_inverse=True)
+    words = [names[code] for code in used.tolist()]
+    totals = np.bincount(group, us, len(used))
+    order = sorted(range(len(used)), key=lambda i: (-totals[i], words[i]))
+    words = [words[i] for i in order]
+    place = np.empty(len(used), np.int64)
+    place[order] = np.arange(len(used))
+    if len(words) > num_kernels:
+        running = np.cumsum(totals[order])
+        cut = (running > np.quantile(running, duration_ratio)) | (np.arange(len(words)) >= num_kernels)
+        cut &= ~np.array([any(pattern in word for pattern in kept) for word in words])
+        words = [word for word, out in zip(words, cut.tolist(), strict=True) if not out]
+        place = np.where(cut, len(words), np.cumsum(~cut) - 1)[place]
+        words += [_OTHERS] * bool(cut.any())
+    return words, summed(us, place[group], len(words))
 
 
-def _together(parts: list[pd.DataFrame], order: list[str]) -> pd.DataFrame:
-    columns = ["name", *_STATISTICS, *(column for column in ("kernel_type", "rank") if column in order)]
-    table = pd.concat([each for each in parts if len(each)] or [pd.DataFrame(columns=columns)], ignore_index=True)
-    texts = [column for column in ("name", "kernel_type") if column in columns]
-    kinds = dict.fromkeys(_STATISTICS, "float64") | {"rank": "int64"} | dict.fromkeys(texts, "str")
-    return table[columns].astype(kinds).sort_values(order, ignore_index=True).rename(columns=_RENAMED)
+def _together(job: HtaJob, parts: Sequence[Part], order: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of all parts, sorted by some of their columns."""
+    words = [word for _, own, _ in parts for word in own]
+    keys = [{**key, "name": word} for key, own, _ in parts for word in own]
+    rows = np.array(sorted(range(len(keys)), key=lambda i: [keys[i][column] for column in order]), np.int64)
+    columns = {
+        column: np.concatenate([figures[column] for *_, figures in parts] or [np.zeros(0)])[rows] for column in _RENAMED
+    }
+    columns["std"] = np.nan_to_num(columns["std"])
+    figures = {_RENAMED[column]: each for column, each in columns.items()}
+    figures |= in_whole(job, {_RENAMED[column]: columns[column] for column in ("sum", "max", "min")})
+    table: dict[str, Any] = {"name": pd.array([words[row] for row in rows.tolist()], dtype="str"), **figures}
+    if "kernel_type" in order:
+        table["kernel_type"] = pd.array([keys[row]["kernel_type"] for row in rows.tolist()], dtype="str")
+    return pd.DataFrame(table | {"rank": np.array([keys[row]["rank"] for row in rows.tolist()], np.int64)})
 
 
 def gpu_kernels_with_user_annotations(
@@ -259,7 +254,7 @@ def gpu_kernels_with_user_annotations(
     events = trace.events
     marks = trace.in_categories("gpu_user_annotation")
     if "gpu_user_annotation" not in job.symbols.sym_index:
-        _say(f"the trace of rank {rank} contains no annotation on a device")
+        _say(job, "no user annotation on a device: no events of category gpu_user_annotation", [rank])
         return None
     acts = job.graph.activities
     mine = acts.of_rank(rank)
@@ -274,7 +269,7 @@ def gpu_kernels_with_user_annotations(
     # device work has no arguments that are left in the file
     frame = frame_of(job, rank, from_file=False, only=work).reset_index(drop=True)
     frame["end"] = frame["ts"] + frame["dur"]
-    frame["user_annotation"] = pd.Series(over, events.index).reindex(frame["index"]).to_numpy()
+    frame["user_annotation"] = over[rows_of(job, trace, work)]
     return _with_names(job, frame, shorten_names=shorten_names) if expand_names else frame
 
 
@@ -291,10 +286,13 @@ def _with_names(job: HtaJob, frame: pd.DataFrame, *, shorten_names: bool) -> pd.
 
 def comm_comp_overlap(job: HtaJob) -> pd.DataFrame:
     """Return what percentage of each rank's communication on the device runs beside computation; NaN without any."""
-    table = overlap(job.graph)
-    share = (100 * (table["hidden_us"] / table["communication_us"].where(table["communication_us"] > 0))).round(2)
-    on_device = table["rank"].isin(_with_device(job))
-    return pd.DataFrame({"rank": table["rank"], "comp_comm_overlap_pctg": share.where(on_device)})
+    table, communication = overlap(job.graph), "communication_us"
+    found = table[communication].to_numpy() > 0
+    share = 100 * (table["hidden_us"].to_numpy() / np.where(found, table[communication].to_numpy(), np.nan))
+    on_device = np.isin(table["rank"].to_numpy(), _with_device(job))
+    return pd.DataFrame({
+        "rank": table["rank"].to_numpy(), "comp_comm_overlap_pctg": np.where(on_device, share, np.nan).round(2)
+    })  # fmt: skip
 
 
 def _with_device(job: HtaJob) -> list[int]:
@@ -302,5 +300,6 @@ def _with_device(job: HtaJob) -> list[int]:
     return np.unique(acts.rank[acts.on_device]).tolist()
 
 
-def _say(what: str) -> None:
-    warnings.warn(what, stacklevel=4)
+def _say(job: HtaJob, what: str, ranks: Sequence[int] | None = None) -> None:
+    """Warn of what the traces lack, by their files."""
+    warnings.warn(f"{job.described(ranks)}: {what}", stacklevel=4)

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.counters import bandwidth_changes, distribution, queue_changes
-from htagraph.export.raw import edit_trace, us
-from htagraph.hta.frame import whole
+from htagraph.counters import bandwidth_changes, queue_changes
+from htagraph.export.raw import FOR_VIEWING, edit_trace, us
+from htagraph.grouped import described
+from htagraph.hta.frame import ids_of_lanes, smallest_type, whole
 from htagraph.hta.job import HtaJob
 from htagraph.hta.window import is_analysed
 
@@ -28,6 +29,11 @@ Array: TypeAlias = npt.NDArray[Any]
 Series: TypeAlias = dict[int, pd.DataFrame]
 _BLOCKED = ["rank", "stream", "duration_at_max_queue_length", "relative_duration_at_max_queue_length"]
 _UNKNOWN_COPY = "Memcpy Unknown"
+_NO_LAUNCH = "no launch with its device work is in the trace"
+_NO_COPY = "no copy or set of memory is in the trace"
+_STREAMS = 1 << 40
+"""More than the highest number of a stream."""
+_FIGURES = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
 
 
 class TimeSeriesTypes(Flag):
@@ -47,31 +53,48 @@ def queue_length_time_series(job: HtaJob, ranks: Sequence[int] | None = None) ->
         By rank, ranks without launched work left out: indexed by the position of the event in the file, ``ts`` (µs
         since the job's first event), ``pid``, ``tid`` (of the device, as in the file), ``stream``, ``queue_length``.
     """
+    return _complete(job, ranks, _queue_lengths(job, ranks), _NO_LAUNCH)
+
+
+def _complete(job: HtaJob, ranks: Sequence[int] | None, found: Series, why: str) -> Series:
+    """Return what was found, and warn of the ranks that are not there."""
+    absent = [rank for rank in job.ranks(ranks) if rank not in found]
+    if absent or not found:
+        warnings.warn(f"{job.described(absent)}: {why}", stacklevel=4)
+    return found
+
+
+def _queue_lengths(job: HtaJob, ranks: Sequence[int] | None) -> Series:
     changes, acts = queue_changes(job.graph), job.graph.activities
     out = {}
     for rank in job.ranks(ranks):
-        mine = changes[changes["rank"] == rank].sort_values(["stream"], kind="stable")
+        mine = changes[(changes["rank"] == rank).to_numpy()]
         if not len(mine):
             continue
+        mine = mine.iloc[np.argsort(mine["stream"].to_numpy(), kind="stable")]
         activity = mine["activity"].to_numpy()
+        event = acts.event[activity]
         pid, tid = _device_lanes(job, rank, mine)
         stream = job.of_rank(rank).events.arg("stream")
         out[rank] = pd.DataFrame({
             "ts": whole((acts.start[activity] - job.first_ns) / 1000),
             "pid": pid, "tid": tid,
-            "stream": _downcast(mine["stream"].to_numpy(), stream), "queue_length": mine["queue_length"].to_numpy(),
-        }).set_axis(pd.Index(_downcast(acts.event[activity], acts.event[activity]), name="index"))  # fmt: skip
+            "stream": mine["stream"].to_numpy().astype(smallest_type(stream)),
+            "queue_length": mine["queue_length"].to_numpy(),
+        }, index=pd.Index(event.astype(smallest_type(event)), name="index"))  # fmt: skip
     return out
 
 
 def queue_length_summary(job: HtaJob, ranks: Sequence[int] | None = None) -> pd.DataFrame | None:
     """Return statistics of each stream's queue length, None if there is no launched work."""
-    return queue_length_summary_from_time_series(queue_length_time_series(job, ranks))
+    return _described(_complete(job, ranks, _queue_lengths(job, ranks), _NO_LAUNCH), "stream", "queue_length")
 
 
 def queue_length_summary_from_time_series(queue_length_dict: Mapping[int, pd.DataFrame]) -> pd.DataFrame | None:
     """Return statistics of what `queue_length_time_series` gave: indexed by rank and stream; None of nothing."""
-    return _described(queue_length_dict, "stream", "queue_length", "no launch with its device work is in the trace")
+    if not queue_length_dict:
+        warnings.warn("no queue lengths to sum up: no launch with its device work was found", stacklevel=3)
+    return _described(queue_length_dict, "stream", "queue_length")
 
 
 def time_spent_blocked_on_full_queue(
@@ -109,30 +132,34 @@ def memory_bw_time_series(job: HtaJob, ranks: Sequence[int] | None = None) -> Se
         among them, ``ts`` (float64, µs since the job's first event), ``pid`` (of the device, as in the file), ``name``
         (str: ``Memcpy HtoD``, …) and ``memory_bw_gbps`` (float64, GB/s).
     """
+    return _complete(job, ranks, _bandwidths(job, ranks), _NO_COPY)
+
+
+def _bandwidths(job: HtaJob, ranks: Sequence[int] | None) -> Series:
     changes, out = bandwidth_changes(job.graph), {}
     acts, shift = job.graph.activities, job.graph.origin_ns
     for rank in job.ranks(ranks):
-        mine = changes[changes["rank"] == rank]
+        mine = changes[(changes["rank"] == rank).to_numpy()]
         if not len(mine):
             continue
         activity = mine["activity"].to_numpy()
-        ends = mine.duplicated("activity").to_numpy()
+        ends = mine["activity"].duplicated().to_numpy()
         event = acts.event[activity]
         place = np.searchsorted(np.sort(event[~ends]), event) + ends * (len(mine) // 2)
         moved = acts.start[activity] - job.graph.time[2 * activity] + shift - job.first_ns
-        pids = np.array([pid for pid, _ in _lanes(job, rank, event)] + [""], object)[:-1]
         out[rank] = pd.DataFrame({
-            "ts": np.rint(mine["time_us"].to_numpy() * 1000 + moved) / 1000, "pid": pids,
-            "name": mine["copy"].replace("other", _UNKNOWN_COPY).to_numpy(),
+            "ts": np.rint(mine["time_us"].to_numpy() * 1000 + moved) / 1000, "pid": _lanes(job, rank, event)[0],
+            "name": mine["copy"].where(mine["copy"] != "other", _UNKNOWN_COPY).array,
             "memory_bw_gbps": mine["bandwidth_gb_s"].to_numpy(),
-        }, index=place).astype({"name": "str"})  # fmt: skip
+        }, index=place)  # fmt: skip
     return out
 
 
 def memory_bw_summary(job: HtaJob, ranks: Sequence[int] | None = None) -> pd.DataFrame | None:
     """Return statistics of each kind of copy's bandwidth while it was above 0, by rank and name; None of nothing."""
-    found = {rank: each[each["memory_bw_gbps"] > 0] for rank, each in memory_bw_time_series(job, ranks).items()}
-    return _described(found, "name", "memory_bw_gbps", "no copy or set of memory is in the trace")
+    series = _complete(job, ranks, _bandwidths(job, ranks), _NO_COPY)
+    found = {rank: each[(each["memory_bw_gbps"] > 0).to_numpy()] for rank, each in series.items()}
+    return _described(found, "name", "memory_bw_gbps")
 
 
 def counter_events(job: HtaJob, rank: int, time_series: TimeSeriesTypes | None = None) -> list[dict[str, Any]]:
@@ -144,13 +171,13 @@ def counter_events(job: HtaJob, rank: int, time_series: TimeSeriesTypes | None =
     shift = job.first_ns - (job.of_rank(rank).header.base_time_nanoseconds or 0)
     out: list[dict[str, Any]] = []
     if TimeSeriesTypes.QUEUE_LENGTH in wanted:
-        for each in queue_length_time_series(job, [rank]).values():
+        for each in _queue_lengths(job, [rank]).values():
             name = "Queue Length"
             ids = each["stream"].astype("str").tolist()
             events = _events(each["pid"], _file_times(each["ts"], shift), name, each["queue_length"], [name] * len(ids))
             out += [event | {"id": stream} for event, stream in zip(events, ids, strict=True)]
     if TimeSeriesTypes.MEMCPY_BANDWIDTH in wanted:
-        for each in memory_bw_time_series(job, [rank]).values():
+        for each in _bandwidths(job, [rank]).values():
             times = _file_times(each["ts"], shift)
             out += _events(each["pid"], times, "Memcpy BW", each["memory_bw_gbps"], each["name"])
     return out
@@ -178,56 +205,55 @@ def write_trace_with_counters(
     for rank in job.ranks(ranks):
         extra = counter_events(job, rank, time_series)
         if not extra:
-            warnings.warn(f"rank {rank}: has neither launched work nor copies, so no counters to write", stacklevel=3)
+            why = "neither launched work nor copies, so there are no counters to write"
+            warnings.warn(f"{job.described([rank])}: {why}", stacklevel=3)
             continue
         source = job.of_rank(rank).unchanged_path()
         stem, dot, ending = source.name.rpartition(".json")
         target = source.with_name(
             f"{stem or source.name}{output_suffix or '_with_counters'}{dot}{ending if dot else ''}"
         )
-        edit_trace(source, target, extra=extra)
+        edit_trace(source, target, extra=extra, header=FOR_VIEWING)
         written.append(target)
     return written
 
 
-def _described(found: Mapping[int, pd.DataFrame], by: str, value: str, why: str) -> pd.DataFrame | None:
+def _described(found: Mapping[int, pd.DataFrame], by: str, value: str) -> pd.DataFrame | None:
     if not found:
-        warnings.warn(why, stacklevel=4)
         return None
-    every = pd.concat([each[[by, value]].assign(rank=rank) for rank, each in found.items()], ignore_index=True)
-    table = distribution(every[value], [every["rank"], every[by]]).astype("float64")
-    table = table.rename(columns={"p25": "25%", "median": "50%", "p75": "75%"})
-    order = np.argsort([list(found).index(rank) for rank in table.index.get_level_values("rank")], kind="stable")
-    return pd.concat({value: table.iloc[order]}, axis=1)
+    parts = []
+    for rank, each in found.items():
+        keys, group = np.unique(each[by].to_numpy(), return_inverse=True)
+        figures = described(each[value].to_numpy(), group, len(keys))
+        parts.append((np.full(len(keys), rank), keys, np.column_stack(list(figures.values()))))
+    ranks, keys, figures = (np.concatenate(column) for column in zip(*parts, strict=True))
+    index = pd.MultiIndex.from_arrays([ranks, keys], names=["rank", by])
+    return pd.DataFrame(figures, index, pd.MultiIndex.from_product([[value], _FIGURES]), dtype="float64")
 
 
 def _file_times(since_us: pd.Series[Any], first_ns: int) -> list[Any]:
     return [us(moment) for moment in (np.rint(since_us.to_numpy() * 1000).astype(np.int64) + first_ns).tolist()]
 
 
-def _lanes(job: HtaJob, rank: int, event: Array) -> list[tuple[int | str, int | str]]:
+def _lanes(job: HtaJob, rank: int, event: Array) -> tuple[Array, Array]:
     """Return (pid, tid) in the file of events at some positions."""
     trace = job.of_rank(rank)
     order = np.argsort(trace.events.index, kind="stable")
-    at = order[np.searchsorted(trace.events.index[order], event)]
-    return [trace.lanes[lane] for lane in trace.events.lane[at].tolist()]
+    at = trace.events.lane[order[np.searchsorted(trace.events.index[order], event)]]
+    pids, tids = ids_of_lanes(trace)
+    return pids[at], tids[at]
 
 
 def _device_lanes(job: HtaJob, rank: int, changes: pd.DataFrame) -> tuple[Array, Array]:
     """Return (pid, tid) in the file of the stream of each change."""
     acts = job.graph.activities
-    stream = changes.groupby(["device", "stream"], sort=False).ngroup().to_numpy()
+    place = changes["device"].to_numpy() * _STREAMS + changes["stream"].to_numpy()
+    stream = np.unique(place, return_inverse=True)[1]
     activity = changes["activity"].to_numpy()
     works = np.flatnonzero(acts.on_device[activity])
-    _, first = np.unique(stream[works], return_index=True)  # each stream has a work
-    found = _lanes(job, rank, acts.event[activity[works[first]]])
-    pids, tids = (np.array([*column, ""], object)[:-1] for column in zip(*found, strict=True))
+    first = np.unique(stream[works], return_index=True)[1]  # each stream has a work
+    pids, tids = _lanes(job, rank, acts.event[activity[works[first]]])
     return pids[stream], tids[stream]
-
-
-def _downcast(values: Array, among: Array) -> Array:
-    """Return values as the smallest integer type that holds those among which they are, as in HTA's frames."""
-    return values.astype(pd.to_numeric(pd.Series(among), downcast="integer").to_numpy().dtype)
 
 
 def _duration_us(job: HtaJob, rank: int) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from htagraph.export.originals import Original, survey
-from htagraph.export.raw import RawEvent, edit_trace, us
+from htagraph.export.raw import FOR_VIEWING, RawEvent, edit_trace, us
 from htagraph.hta.cp_types import CPEdge, CPEdgeType, flag
 from htagraph.kinds import ActivityKind
 
@@ -72,7 +72,7 @@ def overlay_critical_path_analysis(
     overlay = _Overlay(graph, survey(own_clock, rank), only_critical=only_show_critical_events)
     target = folder / f"overlaid_critical_path_{source.name}"
     shown = _shown(graph, all_edges=show_all_edges and not only_show_critical_events)
-    edit_trace(source, target, overlay.edit, overlay.added(shown), overlay.header)
+    edit_trace(source, target, overlay.edit, overlay.added(shown), overlay.header | FOR_VIEWING)
     return str(target)
 
 

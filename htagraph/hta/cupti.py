@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.counter_ranges import counter_ranges, operators_around
+from htagraph.naming import COUNTER_RANGE
 
 if TYPE_CHECKING:
     from htagraph.hta.job import HtaJob
@@ -38,7 +39,11 @@ def cupti_counter_data_with_operators(job: HtaJob, ranks: Sequence[int] | None =
         text and a column per counter, and ``index_runtime`` (the launch, as position in the file), ``op_stack``
         (list of the operators around it, the outermost first), ``top_level_op``, ``bottom_level_op`` (str).
     """
-    found = [_of_rank(job, rank) for rank in job.ranks(ranks)]
+    chosen = job.ranks(ranks)
+    if COUNTER_RANGE not in job.symbols.sym_index:
+        warnings.warn(f"{job.described(chosen)}: has no {COUNTER_RANGE} events", stacklevel=3)
+        return []
+    found = [_of_rank(job, rank) for rank in chosen]
     return [table for table in found if table is not None]
 
 
@@ -47,7 +52,7 @@ def _of_rank(job: HtaJob, rank: int) -> pd.DataFrame | None:
     launch = ranges["launch"].to_numpy()
     if not len(ranges) or (launch < 0).any():
         why = "has no cuda_profiler_range events" if not len(ranges) else "has not as many launches as counter ranges"
-        warnings.warn(f"rank {rank} {why}", stacklevel=5)
+        warnings.warn(f"{job.described([rank])}: {why}", stacklevel=5)
         return None
     acts, names = job.graph.activities, job.graph.names
     stacks = [[names[name] for name in acts.name[stack]] for stack in operators_around(job.graph, launch)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from htagraph.trace import Trace
 if TYPE_CHECKING:
     from htagraph.hta.job import HtaJob
 
-__all__ = ["frame_of", "partners", "step_of_events", "whole"]
+__all__ = ["frame_of", "ids_of_lanes", "in_whole", "partners", "rows_of", "smallest_type", "step_of_events", "whole"]
 
 Array = npt.NDArray[Any]
 
@@ -35,6 +35,15 @@ def whole(us: Array) -> Array:
     return rounded.astype(np.int64) if np.array_equal(us, rounded) else us
 
 
+def in_whole(job: HtaJob, times: Mapping[str, Array]) -> dict[str, Array]:
+    """Return durations in µs, by column, as integers where HTA has them so: in files of nothing but complete events.
+
+    Any other event lacks a duration, by which all become floats; of several ranks, all files must be so.
+    """
+    plain = all(set(trace.counts) == {"X"} for trace in job.traces.values())
+    return {name: whole(us) if plain else us for name, us in times.items()}
+
+
 def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | None = None) -> pd.DataFrame:
     """Return HTA's frame of a rank.
 
@@ -47,46 +56,58 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | No
 
     Returns:
         DataFrame indexed by each event's position in the file, the device's first where events were left out:
-        ``index``, ``cat``, ``name`` (numbers of `HtaJob.symbols`), ``pid``, ``tid`` (object), ``ts`` (µs since the
-        earliest kept event of any rank; int64 in traces of whole µs), ``dur`` (float64, µs), the arguments that HTA
-        parses by default with its defaults for absent ones, ``index_correlation`` (the partner by correlation, 0 where
-        it is missing, -1 without correlation), ``iteration`` (N of ``ProfilerStep#N``, -1 outside) and ``end``
-        (float64, µs, not relative).
+        ``index``, ``cat``, ``name`` (numbers of `HtaJob.symbols`), ``pid``, ``tid`` (object; integers where all are),
+        ``ts`` (µs since the earliest kept event of any rank; int64 in traces of whole µs), ``dur`` (float64, µs), the
+        arguments that HTA parses by default with its defaults for absent ones, ``index_correlation`` (the partner by
+        correlation, 0 where it is missing, -1 without correlation), ``iteration`` (N of ``ProfilerStep#N``, -1 outside)
+        and ``end`` (float64, µs, not relative).
     """
     trace = job.of_rank(rank)
-    events, device = trace.events, device_side(trace)
-    order = np.argsort(~device, kind="stable") if job.windowed else np.arange(len(events))
-    order = order if only is None else order[only[order]]
-    columns = _columns(job, trace, from_file=from_file)
-    frame = pd.DataFrame({
-        name: pd.Series(values[order], dtype="str" if name in _TEXTS else None, copy=False)
-        for name, values in ((name, columns[name]) for name in _order(events.start))
-    })  # fmt: skip
-    frame.index = pd.Index(_smallest(events.index)[order])
-    return frame
+    rows = rows_of(job, trace, only)
+    columns = _columns(job, trace, rows, from_file=from_file)
+    return pd.DataFrame({
+        name: pd.array(columns[name], dtype="str") if name in _TEXTS else columns[name]
+        for name in _order(trace.events.start)
+    }, index=pd.Index(columns["index"]), copy=False)  # fmt: skip
 
 
-def _columns(job: HtaJob, trace: Trace, *, from_file: bool) -> dict[str, Array]:
-    """Return the columns of a frame; integers in the smallest type that holds all of them, as HTA keeps them."""
+def rows_of(job: HtaJob, trace: Trace, only: Array | None = None) -> Array:
+    """Return which events the rows of `frame_of` are: positions in the rank's table of events."""
+    order = np.argsort(~device_side(trace), kind="stable") if job.windowed else np.arange(len(trace.events))
+    return order if only is None else order[only[order]]
+
+
+def _columns(job: HtaJob, trace: Trace, rows: Array, *, from_file: bool) -> dict[str, Array]:
+    """Return some rows of a frame's columns; integers in the smallest type for all rows, as HTA keeps them."""
     events = trace.events
     symbols = job.symbols.sym_index
     names = np.array([symbols[name] for name in trace.names], np.int64)
     categories = np.array([symbols[category] for category in trace.categories], np.int64)
-    pids, tids = (_objects(ids) for ids in (zip(*trace.lanes, strict=True) if trace.lanes else ((), ())))
+    pids, tids = ids_of_lanes(trace)
     partner = partners(trace, device_side(trace))
     columns = {
-        "index": events.index, **_known_arguments(trace), **_file_arguments(job, trace, from_file=from_file),
-        "index_correlation": partner, "iteration": step_of_events(trace, partner),
+        "index": events.index, **_numbers(trace), "index_correlation": partner,
+        "iteration": step_of_events(trace, partner),
     }  # fmt: skip
-    columns = {name: _smallest(values) if values.dtype.kind == "i" else values for name, values in columns.items()}
-    return columns | {
-        "cat": categories[events.category], "name": names[events.name], "pid": pids[events.lane],
-        "tid": tids[events.lane], "ts": _in_us(events.start - job.first_ns), "dur": events.duration / 1000,
-        "end": _in_us(events.end).astype(np.float64),
+    columns = {name: each.astype(smallest_type(each))[rows] for name, each in columns.items()}
+    bandwidth, lane = events.arg("bandwidth_gb_s")[rows].astype(np.float64), events.lane[rows]
+    return columns | _texts(trace, rows) | _file_arguments(job, trace, rows, from_file=from_file) | {
+        "memory_bw_gbps": np.where(bandwidth < 0, 0.0, bandwidth), "cat": categories[events.category[rows]],
+        "name": names[events.name[rows]], "pid": pids[lane], "tid": tids[lane],
+        "ts": _in_us(events.start - job.zero_ns(trace.rank))[rows], "dur": events.duration[rows] / 1000,
+        "end": _in_us(events.end - job.base_ns(trace.rank))[rows].astype(np.float64),
     }  # fmt: skip
 
 
-def _objects(values: Sequence[object]) -> Array:
+def ids_of_lanes(trace: Trace) -> tuple[Array, Array]:
+    """Return (pid, tid) of each lane as in the file; as integers where all are, as in HTA's frames."""
+    pids, tids = (_ids(ids) for ids in (zip(*trace.lanes, strict=True) if trace.lanes else ((), ())))
+    return pids, tids
+
+
+def _ids(values: Sequence[int | str]) -> Array:
+    if values and all(isinstance(value, int) for value in values):
+        return _smallest(np.array(values, np.int64))
     out: Array = np.empty(len(values), object)
     out[:] = values
     return out
@@ -113,45 +134,57 @@ def _in_us(ns: Array) -> Array:
     return ns / 1000 if (ns % 1000).any() else ns // 1000
 
 
-def _smallest(values: Array) -> Array:
-    """Return integers in the smallest signed type that holds them."""
+def smallest_type(values: Array) -> np.dtype[Any]:
+    """Return the smallest signed type that holds some integers, as HTA keeps them."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     fits = (kind for kind in (np.int8, np.int16, np.int32) if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
-    return values.astype(next(fits, np.int64))
+    return np.dtype(next(fits, np.int64))
 
 
-def _known_arguments(trace: Trace) -> dict[str, Any]:
+def _smallest(values: Array) -> Array:
+    return values.astype(smallest_type(values))
+
+
+def _numbers(trace: Trace) -> dict[str, Array]:
     events = trace.events
-    words = np.array([*trace.names, ""], dtype=object)
-    bandwidth = events.arg("bandwidth_gb_s").astype(np.float64)
-    out: dict[str, Any] = {
-        "stream": events.arg("stream"), "correlation": events.arg("correlation"), "bytes": events.arg("bytes"),
-        "memory_bw_gbps": np.where(bandwidth < 0, 0.0, bandwidth), "external_id": events.arg("external_id"),
-        "wait_on_stream": events.arg("wait_on_stream"),
-        "wait_on_cuda_event_record_corr_id": events.arg("wait_on_record"),
-    }  # fmt: skip
-    for column in ("in_msg_nelems", "out_msg_nelems", "group_size"):
-        out[column] = np.maximum(0, events.arg(column))
+    out = {column: events.arg(ours) for column, ours in _NUMBERS.items()}
+    return out | {
+        column: np.maximum(0, events.arg(column)) for column in ("in_msg_nelems", "out_msg_nelems", "group_size")
+    }
+
+
+_NUMBERS = {
+    "stream": "stream", "correlation": "correlation", "bytes": "bytes", "external_id": "external_id",
+    "wait_on_stream": "wait_on_stream", "wait_on_cuda_event_record_corr_id": "wait_on_record",
+}  # fmt: skip
+
+
+def _texts(trace: Trace, rows: Array) -> dict[str, Array]:
+    words, out = np.array([*trace.names, ""], dtype=object), {}
     for column, ours in (("collective_name", "collective_name"), ("msg_dtype", "dtype")):
-        sparse = events.args.get(ours)
-        code = np.full(len(events), len(trace.names)) if sparse is None else sparse.dense(len(events))
+        sparse = trace.events.args.get(ours)
+        code = np.full(len(rows), len(trace.names)) if sparse is None else sparse.dense(len(trace.events))[rows]
         out[column] = words[code]
     return out
 
 
-def _file_arguments(job: HtaJob, trace: Trace, *, from_file: bool) -> dict[str, Any]:
+def _file_arguments(job: HtaJob, trace: Trace, rows: Array, *, from_file: bool) -> dict[str, Array]:
+    if not from_file:
+        return {
+            column: np.full(len(rows), default, object if isinstance(default, str) else np.int8)
+            for column, (_, default) in _FROM_FILE.items()
+        }
     events, acts = trace.events, job.graph.activities
     mine = np.arange(len(acts))[acts.of_rank(trace.rank)]
-    mine = mine[acts.event[mine] >= 0]
-    keys = [key for key, _ in _FROM_FILE.values()]
-    found = arguments(job.graph, keys, mine if from_file else mine[:0])
-    rows = np.searchsorted(events.index, acts.event[found.index])
-    out: dict[str, Any] = {}
+    found = arguments(job.graph, [key for key, _ in _FROM_FILE.values()], mine[acts.event[mine] >= 0])
+    order = np.argsort(events.index, kind="stable")
+    place = order[np.searchsorted(events.index[order], acts.event[found.index])]
+    out: dict[str, Array] = {}
     for column, (key, default) in _FROM_FILE.items():
         values: Array = np.full(len(events), default, dtype=object)
         has = found[key].notna().to_numpy()
-        values[rows[has]] = found[key].to_numpy()[has]
-        out[column] = values if isinstance(default, str) else values.astype(np.int64)
+        values[place[has]] = found[key].to_numpy()[has]
+        out[column] = (values if isinstance(default, str) else _smallest(values.astype(np.int64)))[rows]
     return out
 
 
@@ -190,7 +223,8 @@ def step_of_events(trace: Trace, partner: Array) -> Array:
     for row in np.flatnonzero(np.isin(events.name, [i for i, name in enumerate(trace.names) if is_step(name)])):
         inside = (events.start >= events.start[row]) & (events.start < events.end[row])
         step[inside] = step_of(trace.names[events.name[row]])
-    on_stream = (events.arg("stream") >= 0) & (events.arg("correlation") >= 0)
+    operators = [code for code, category in enumerate(trace.categories) if category == "cpu_op"]
+    on_stream = (events.arg("stream") >= 0) & ~np.isin(events.category, operators)
     order = np.argsort(events.index, kind="stable")
     at = (
         order[np.minimum(np.searchsorted(events.index[order], partner), max(0, len(order) - 1))]

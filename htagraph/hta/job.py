@@ -47,11 +47,17 @@ class HtaJob:
 
     @cached_property
     def first_ns(self) -> int:
-        """What HTA's times count from: the earliest start of any event of any rank, once ranks are aligned."""
-        if not self.aligned:
-            return 0
+        """The earliest start of any event of any rank: what HTA's times count from once ranks are aligned."""
         starts = [int(trace.events.start.min()) for trace in self.traces.values() if len(trace.events)]
         return min(starts, default=0)
+
+    def base_ns(self, rank: int) -> int:
+        """Return what a file's own times count from: HTA never adds it."""
+        return self.of_rank(rank).header.base_time_nanoseconds or 0
+
+    def zero_ns(self, rank: int) -> int:
+        """Return what a rank's times in HTA's frame count from."""
+        return self.first_ns if self.aligned else self.base_ns(rank)
 
     @cached_property
     def symbols(self) -> SymbolTable:
@@ -87,6 +93,14 @@ class HtaJob:
         for rank in chosen:
             self.of_rank(rank)
         return list(chosen)
+
+    def described(self, chosen: Sequence[int] | None = None) -> str:
+        """Return some ranks, or all, with their files: what a warning is about."""
+        ranks = sorted(self.traces if chosen is None else chosen)
+        if not ranks:
+            return "no rank"
+        more = f" and {len(ranks) - 1} more" if len(ranks) > 1 else ""
+        return f"rank {ranks[0]} ({self.files[ranks[0]]}){more}"
 
     def of_rank(self, rank: int) -> Trace:
         """Return one rank's events.

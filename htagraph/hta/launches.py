@@ -11,6 +11,7 @@ import pandas as pd
 
 from htagraph.analyses.operator_kernels import operator_kernels
 from htagraph.enclosing import launched
+from htagraph.hta.frame import in_whole, smallest_type
 from htagraph.hta.job import HtaJob
 from htagraph.kinds import ActivityKind
 
@@ -48,14 +49,14 @@ def cuda_kernel_launch_stats(
         mine = np.flatnonzero(acts.rank[work] == rank)
         mine = mine[np.lexsort((acts.event[work[mine]], acts.event[call[mine]]))]
         first, then = call[mine], work[mine]
-        of_file = pd.Series(job.of_rank(rank).events.arg("correlation"))
-        out[rank] = pd.DataFrame({
-            "correlation": correlation[then].astype(pd.to_numeric(of_file, downcast="integer").dtype),
+        times = {
             "cpu_duration": acts.duration[first] / 1000, "gpu_duration": acts.duration[then] / 1000,
             "launch_delay": np.maximum(0, acts.start[then] - acts.end[first]) / 1000,
-        })  # fmt: skip
+        }  # fmt: skip
+        smallest = smallest_type(job.of_rank(rank).events.arg("correlation"))
+        out[rank] = pd.DataFrame({"correlation": correlation[then].astype(smallest), **in_whole(job, times)})
         if not len(mine):
-            warnings.warn(f"rank {rank}: no launch with its device work is in the trace", stacklevel=3)
+            warnings.warn(f"{job.described([rank])}: no launch with its device work is in the trace", stacklevel=3)
     return out
 
 
@@ -81,7 +82,7 @@ def aten_op_kernels_and_delay(
         mine = mine.sort_values(list(sort_by or ["occurrence_count"]), ascending=False)
         out[rank] = mine.round({"avg_aten_op_launch_delay": 3, "avg_runtime_delay": 3})
         if not len(mine):
-            warnings.warn(f"rank {rank}: no ATen operator launches a kernel", stacklevel=3)
+            warnings.warn(f"{job.described([rank])}: no ATen operator launches a kernel", stacklevel=3)
     return out
 
 

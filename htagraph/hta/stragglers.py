@@ -51,12 +51,13 @@ def potential_stragglers(
         msg = f"profiler_steps={list(steps or [])}: the job has steps {', '.join(map(str, known)) or 'none'}"
         if steps is not None:
             raise ValueError(msg)
-        warnings.warn(f"{msg}, so no stragglers can be told", stacklevel=3)
+        warnings.warn(f"{job.described()}: {msg}, so no stragglers can be told", stacklevel=3)
         return []
     count = max(1, num_candidates)
     late = implementation(*_frames(job, chosen), count, False) if implementation else _late(job, chosen, count)  # noqa: FBT003
     if not len(late):
-        warnings.warn("no two ranks have a long communication kernel in a step, so none can be late", stacklevel=3)
+        why = "no two ranks have a long communication kernel in a step, so none can be late"
+        warnings.warn(f"{job.described()}: {why}", stacklevel=3)
     return [int(rank) for rank in late.sort_values(ascending=False)[:count].index]
 
 

@@ -38,9 +38,11 @@ class HtaTrace:
 
     @property
     def min_ts(self) -> int | float:
-        """The earliest start of any event, µs: 0 of the frames' ``ts``."""
-        us, rest = divmod(self.job.first_ns, 1000)
-        return us if not rest else self.job.first_ns / 1000
+        """The earliest start of any event, µs in its file's own time: 0 of the frames' ``ts``."""
+        traces = self.job.traces.values()
+        starts = [int(trace.events.start.min()) - self.job.base_ns(trace.rank) for trace in traces if len(trace.events)]
+        us, rest = divmod(min(starts, default=0), 1000)
+        return us + rest / 1000 if rest else us
 
     @property
     def traces(self) -> dict[int, pd.DataFrame]:

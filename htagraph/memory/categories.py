@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -22,6 +22,8 @@ CATEGORIES: Final = (
 )  # fmt: skip
 """In the order of the numbers that torch.profiler writes."""
 _FIELDS = 4
+_Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**50), le=2**50)]  # sums of such numbers are exact
+_Category: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=len(CATEGORIES))]
 
 
 def read_memory_timeline(path: str | Path) -> pd.DataFrame:
@@ -71,16 +73,20 @@ def _recorded(path: str | Path) -> tuple[Array, Array]:
     try:
         root = msgspec.json.decode(content(path))
         if len(root) == 2 and len(root[0]) == len(root[1]) and (not root[1] or isinstance(root[1][0], list)):
-            sizes = np.array(root[1], np.int64).reshape(len(root[0]), -1)[:, -len(CATEGORIES) :]
-            return np.array(root[0], np.int64), sizes
-        whole = isinstance(root, list) and set(map(len, root)) <= {_FIELDS}
-        events = np.fromiter(chain.from_iterable(root), np.int64).reshape(-1, _FIELDS)
-        known = whole and bool(((events[:, 3] >= 0) & (events[:, 3] < len(CATEGORIES))).all())
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError):  # msgspec's errors are ValueErrors
-        known = False
-    if not known:
+            times, sizes = msgspec.convert(root, tuple[list[int], list[list[_Bytes]]])
+            if all(len(each) >= len(CATEGORIES) for each in sizes):
+                last = [each[-len(CATEGORIES) :] for each in sizes]
+                return np.array(times, np.int64), np.array(last, np.int64).reshape(-1, len(CATEGORIES))
+        rows = msgspec.convert(root, list[tuple[int, int, _Bytes, _Category]])
+        events = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, _FIELDS)
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):  # msgspec's errors are ValueErrors
         msg = f"{path}: no memory timeline: its entries are not [time, action, bytes, category]"
         raise NotATraceError(msg) from None
+    return _summed(events)
+
+
+def _summed(events: Array) -> tuple[Array, Array]:
+    """Return the moments and sizes of allocations and frees."""
     last = np.ones(len(events), np.bool_)
     last[:-1] = events[1:, 0] != events[:-1, 0]
     change = np.zeros((len(events), len(CATEGORIES)), np.int64)

@@ -30,7 +30,8 @@ _EVENTS: Final = {
     "device": "int64", "time_us": "float64", "action": "str", "address": "uint64", "bytes": "int64",
     "stream": "int64", "stack": "int64", "allocated_bytes": "int64",
 }  # fmt: skip
-_IN_USE = "active_allocated"
+_IN_USE, _FREE = "active_allocated", "inactive"
+_MOST_BYTES = 2**50  # of anything: sums of such numbers are exact
 _GROWS, _SHRINKS = ("alloc",), ("free_requested", "free")
 _UNKNOWN_FILES = ("", "??")
 _INSTALLED = ("site-packages/", "dist-packages/", "/torch/", "<frozen ")
@@ -70,6 +71,7 @@ class MemorySnapshot:
         for device in self.devices:
             held = self.segments[self.segments["device"] == device]
             blocks = self.blocks[self.blocks["device"] == device]
+            free = blocks.loc[blocks["state"] == _FREE, "bytes"]  # neither in use nor waiting for another stream
             used, events = blocks["state"] == _IN_USE, self.events[self.events["device"] == device]
             requested = int(blocks.loc[used, "requested_bytes"].sum())
             at = int(np.argmax(events["allocated_bytes"])) if len(events) else -1
@@ -77,7 +79,7 @@ class MemorySnapshot:
                 device, len(held), int(used.sum()), int(held["total_bytes"].sum()),
                 int(held["allocated_bytes"].sum()), requested,
                 int(held["total_bytes"].sum() - held["active_bytes"].sum()),
-                int(blocks.loc[blocks["state"] == "inactive", "bytes"].max()) if (~used).any() else 0, len(events),
+                int(free.max()) if len(free) else 0, len(events),
                 int(events["allocated_bytes"].iloc[at]) if at >= 0 else requested,
                 float(events["time_us"].iloc[at]) if at >= 0 else np.nan,
             ))  # fmt: skip
@@ -190,7 +192,7 @@ def read_memory_snapshot(path: str | Path) -> MemorySnapshot:
     try:
         segments, blocks = _segments_and_blocks(root["segments"], stacks)
         events = _events(root.get("device_traces") or [], blocks, stacks)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         msg = f"{path}: a memory snapshot of a form that is not known ({type(error).__name__}: {error})"
         raise NotATraceError(msg) from None
     frames = tuple(stacks.known)
@@ -212,9 +214,21 @@ class _Stacks:
             return -1
         key = tuple(map(id, frames))
         if key not in self._of_ids:
-            stack = tuple((str(each["filename"]), int(each["line"]), str(each["name"])) for each in frames)
+            stack = tuple((_text(each["filename"]), int(each["line"]), _text(each["name"])) for each in frames)
             self._of_ids[key] = self.known.setdefault(stack, len(self.known))
         return self._of_ids[key]
+
+
+def _text(value: object) -> str:
+    """Return a text that can be written: names of files may hold half characters."""
+    return str(value).encode("utf-8", "replace").decode()
+
+
+def _size(value: object) -> int:
+    if not isinstance(value, int) or not 0 <= value <= _MOST_BYTES:
+        msg = f"{value!r} is no number of bytes"
+        raise ValueError(msg)
+    return value
 
 
 def _segments_and_blocks(found: list[dict[str, Any]], stacks: _Stacks) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -223,19 +237,19 @@ def _segments_and_blocks(found: list[dict[str, Any]], stacks: _Stacks) -> tuple[
         device, address = segment.get("device", 0), segment.get("address", 0)
         mine = segment["blocks"]
         used = [each for each in mine if each["state"] == _IN_USE]
-        requested = sum(each.get("requested_size", each["size"]) for each in used)
+        requested = sum(_size(each.get("requested_size", each["size"])) for each in used)
         segments.append((
             device, address, segment.get("stream", 0), segment.get("segment_type", ""),
-            segment.get("is_expandable", False), segment["total_size"], segment["allocated_size"],
-            segment["active_size"], requested,
+            segment.get("is_expandable", False), _size(segment["total_size"]), _size(segment["allocated_size"]),
+            _size(segment["active_size"]), requested,
         ))  # fmt: skip
         for block in mine:
             history = block.get("history") or [{}]  # torch 2.0 and before kept stacks there
             frames = block.get("frames") or history[0].get("frames")
             at = block.get("address", address)
-            size = block.get("requested_size", block["size"])
-            blocks.append((device, number, at, block["state"], block["size"], size, stacks.number(frames)))
-            address = at + block["size"]
+            size, requested = _size(block["size"]), _size(block.get("requested_size", block["size"]))
+            blocks.append((device, number, at, block["state"], size, requested, stacks.number(frames)))
+            address = at + size
     return (
         pd.DataFrame(segments, columns=list(_SEGMENTS)).astype(_SEGMENTS),
         pd.DataFrame(blocks, columns=list(_BLOCKS)).astype(_BLOCKS),
@@ -245,7 +259,7 @@ def _segments_and_blocks(found: list[dict[str, Any]], stacks: _Stacks) -> tuple[
 def _events(history: list[list[dict[str, Any]]], blocks: pd.DataFrame, stacks: _Stacks) -> pd.DataFrame:
     rows = [
         (
-            device, event.get("time_us", number), event["action"], event.get("addr", 0), event.get("size", 0),
+            device, event.get("time_us", number), event["action"], event.get("addr", 0), _size(event.get("size", 0)),
             event.get("stream", 0), stacks.number(event.get("frames")),
         )
         for device, events in enumerate(history)

@@ -16,7 +16,7 @@ from htagraph.errors import HtagraphError, RankError, TraceError
 from htagraph.events import Header
 from htagraph.reading.read import read_header
 
-__all__ = ["RankedFile", "TracePaths", "find_files", "rank_files"]
+__all__ = ["MADE_KEY", "RankedFile", "TracePaths", "find_files", "rank_files"]
 
 PathText: TypeAlias = str | os.PathLike[str]
 TracePaths: TypeAlias = PathText | Sequence[PathText] | Mapping[int, PathText]
@@ -24,6 +24,8 @@ TracePaths: TypeAlias = PathText | Sequence[PathText] | Mapping[int, PathText]
 
 Skip: TypeAlias = Callable[[Path, HtagraphError], None]
 
+MADE_KEY = "htagraph"
+"""Root key of the files that htagraph makes of traces to show something: nothing is recorded in them."""
 _TOO_MANY_RANKS = 2**31
 _SUFFIXES = (".json", ".json.gz", ".json.tmp", ".json.gz.tmp")
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
@@ -40,6 +42,8 @@ class RankedFile:
     """``"header"``, ``"name"``, ``"given"`` or ``"only file"``."""
     run: str
     """What tells this file's run from others; empty where the file does not say."""
+    made: bool = False
+    """Whether htagraph made it of traces, see `MADE_KEY`."""
 
     def rank_in(self, header: Header) -> int:
         """Return the rank once the whole file is read: its own word, which may stand behind the events, over a name."""
@@ -65,7 +69,7 @@ def find_files(paths: PathText | Sequence[PathText], skip: Skip | None = None) -
     return sorted(found)
 
 
-def rank_files(paths: TracePaths, skip: Skip | None = None) -> list[RankedFile]:
+def rank_files(paths: TracePaths, skip: Skip | None = None, left_out: Skip | None = None) -> list[RankedFile]:
     """Return the files of one job, each with its rank, ordered by rank.
 
     The rank is what the caller says, else ``distributedInfo.rank`` in the file, else ``rank-3`` or the like in its
@@ -74,6 +78,8 @@ def rank_files(paths: TracePaths, skip: Skip | None = None) -> list[RankedFile]:
     Args:
         paths: what `find_files` takes, or a map from rank to file.
         skip: called with each path that is absent or no readable trace, instead of raising.
+        left_out: called with each file that htagraph made of traces, see `MADE_KEY`. It is left out where it lies
+            beside others.
 
     Raises:
         TraceError: a path does not exist or holds no trace.
@@ -89,7 +95,7 @@ def rank_files(paths: TracePaths, skip: Skip | None = None) -> list[RankedFile]:
     for path in found:
         with _skipping(path, skip):
             ranked.append(_rank_one(path, alone=len(found) == 1))
-    ranked = _number_by_name(ranked)
+    ranked = _number_by_name(_recorded(ranked, left_out))
     _refuse_mixed(ranked)
     return sorted(ranked, key=lambda file: file.rank)
 
@@ -146,13 +152,23 @@ def _existing(path: Path) -> Path:
 
 def _rank_one(path: Path, *, alone: bool) -> RankedFile:
     header = read_header(path, and_tail=not alone)
-    said, run = _said_rank(header), _run_of(header)
+    said, run, made = _said_rank(header), _run_of(header), MADE_KEY in (header.model_extra or {})
     if said is not None:
-        return RankedFile(path, said, "header", run)
+        return RankedFile(path, said, "header", run, made)
     named = _RANK_IN_NAME.search(path.name)
     if named:
-        return RankedFile(path, _checked(int(named[1]), path), "name", run)
-    return RankedFile(path, -1, "", run)
+        return RankedFile(path, _checked(int(named[1]), path), "name", run, made)
+    return RankedFile(path, -1, "", run, made)
+
+
+def _recorded(files: list[RankedFile], left_out: Skip | None) -> list[RankedFile]:
+    """Return the files that a profiler wrote; all of them where htagraph made all of them."""
+    if all(file.made for file in files):
+        return files
+    for file in files:
+        if file.made and left_out is not None:
+            left_out(file.path, TraceError("made by htagraph of the traces beside it; left out"))
+    return [file for file in files if not file.made]
 
 
 def _said_rank(header: Header) -> int | None:

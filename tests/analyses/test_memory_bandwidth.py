@@ -64,3 +64,12 @@ def test_at_each_moment_it_is_the_sum_of_the_copies_under_way(copies: list[tuple
         at = round(row["time_us"]) + first
         under_way = [b for start, took, name, b in copies if row["copy"] in name and start <= at < start + took]
         assert row["bandwidth_gb_s"] == pytest.approx(sum(under_way))
+
+
+@pytest.mark.parametrize("bandwidth", [float("inf"), 1e308, -3.0])
+def test_a_bandwidth_that_cannot_be_is_unknown(bandwidth: float) -> None:
+    event = copy(0, 10, bandwidth)
+    event["args"]["bytes"] = 20_000
+    assert series([event, copy(20, 10, bandwidth)]) == [
+        ["Memcpy HtoD", 0.0, 2.0], ["Memcpy HtoD", 10.0, 0.0], ["Memcpy HtoD", 20.0, 0.0], ["Memcpy HtoD", 30.0, 0.0],
+    ]  # fmt: skip

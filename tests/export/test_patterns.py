@@ -10,7 +10,7 @@ import htagraph as hg
 from htagraph.export.patterns import export_patterns
 from tests.analyses.test_kernel_patterns import linear
 from tests.reach import SHARED, raw_events
-from tests.strategies import Json, complete, kernel, launch, load, op
+from tests.strategies import Json, complete, kernel, launch, load, op, write
 
 PATTERN = {"aten::linear|a|b|c": 1}
 
@@ -86,3 +86,14 @@ def test_every_event_of_a_real_trace_is_still_there(tmp_path: Path) -> None:
 
 def _profiler() -> Json:
     return complete("Trace", "PyTorch Profiler (0)", 0, 99, "PyTorch Profiler") | {"pid": "Spans"}
+
+
+def test_traces_of_one_name_in_several_folders_get_files_of_their_own(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        (tmp_path / str(rank)).mkdir()
+        write([*linear(rank, 1, "a", "b", "c")], tmp_path / str(rank) / "trace.json", rank)
+    graph = hg.load({rank: tmp_path / str(rank) / "trace.json" for rank in (0, 1)})
+    names = ["overlaid_rank-0_trace.json", "overlaid_rank-1_trace.json"]
+    assert [path.name for path in export_patterns(graph, tmp_path / "out")] == names
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
+    assert hg.load(tmp_path / "out").ranks == (0, 1)

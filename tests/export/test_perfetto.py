@@ -305,3 +305,56 @@ def test_an_arrow_meets_a_slice_around_its_moment(rows: list[tuple[int, int, int
     else:
         assert lanes[found] == lane
         assert start[found] == start[around].max()
+
+
+def test_the_path_of_a_prediction_lies_over_its_own_activities(tmp_path: Path) -> None:
+    """The recorded events are where they were recorded: the path would not meet them."""
+    outcome = hg.what_if(hg.load(DATA / "demo")).scale(0.5, name="*gemm*").run()
+    path = outcome.critical_path()
+    written = path.to_perfetto(tmp_path / "path.json")
+    assert written.predicted
+    assert "predicted times" in str(written)
+    slices = [event for event in events_of(tmp_path / "path.json") if event["ph"] == "X"]
+    where = {event["args"]["activity"]: event for event in slices if event["pid"] != 1}
+    acts = outcome.graph.activities
+    assert len(where) == sum(acts.of_rank(rank).stop - acts.of_rank(rank).start for rank in outcome.graph.ranks)
+    time = dict.fromkeys(where, Decimal(0))
+    for event in slices:
+        if event["cat"] == "critical_path" and event["args"]["activity"] in where:
+            beneath = where[event["args"]["activity"]]
+            time[event["args"]["activity"]] += event["dur"]
+            if "edge" not in event["args"] or event["args"]["edge"] == "body":
+                assert beneath["ts"] <= event["ts"] <= event["ts"] + event["dur"] <= beneath["ts"] + beneath["dur"]
+    assert {row for row, event in where.items() if "critical_us" in event["args"]} == {r for r in time if time[r]}
+    assert all(where[row]["args"]["critical_us"] == time[row] for row in time if time[row])
+
+
+def test_the_counters_of_a_prediction_lie_in_its_processes(tmp_path: Path) -> None:
+    outcome = hg.what_if(hg.load(DATA / "demo", ranks=[0])).scale(0.5, name="*gemm*").run()
+    counters_to_perfetto(outcome.graph, tmp_path / "counters.json")
+    events = events_of(tmp_path / "counters.json")
+    named = {event["pid"] for event in events if event["name"] == "process_name"}
+    assert {event["pid"] for event in events if event["ph"] in "CX"} == named
+
+
+def test_a_job_as_recorded_is_no_prediction(tmp_path: Path) -> None:
+    graph = hg.load(DATA / "demo", ranks=[0])
+    assert not hg.critical_path(graph).to_perfetto(tmp_path / "path.json").predicted
+    assert not hg.what_if(graph).run().critical_path().to_perfetto(tmp_path / "same.json").predicted
+
+
+def test_views_beside_the_traces_do_not_make_their_folder_unreadable(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(DATA / "demo", tmp_path / "job"))
+    graph = hg.load(folder)
+    hg.critical_path(graph).to_perfetto(folder / "path.json.gz")
+    counters_to_perfetto(graph, folder / "counters.json.gz")
+    again = hg.load(folder)
+    assert len(again.activities) == len(graph.activities)
+    assert [issue.what for issue in again.issues if issue not in graph.issues] == ["made_by_htagraph"] * 2
+
+
+def test_a_bandwidth_that_is_no_number_is_not_written(tmp_path: Path) -> None:
+    graph = hg.load(DATA / "demo", ranks=[0])
+    table = hg.memory_bandwidth(graph).assign(bandwidth_gb_s=float("inf"))
+    counters_to_perfetto(graph, tmp_path / "c.json", memory_bandwidth=table)
+    assert "Infinity" not in (tmp_path / "c.json").read_text()

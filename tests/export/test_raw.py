@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -129,6 +131,29 @@ def test_the_source_is_never_written_over(source: Path, tmp_path: Path) -> None:
         with pytest.raises(TraceError, match="is the trace itself"):
             edit_trace(source, target)
     assert source.read_bytes() == before
+
+
+def test_a_link_stays_a_link_and_leads_to_the_new_file(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "old.json").write_text("old")
+    for name in ("old", "new"):
+        link = tmp_path / f"{name}_link.json"
+        link.symlink_to(tmp_path / "real" / f"{name}.json")
+        edit_trace(source, link)
+        assert link.is_symlink()
+        assert root(tmp_path / "real" / f"{name}.json") == root(source)
+    assert sorted(path.name for path in (tmp_path / "real").iterdir()) == ["new.json", "old.json"]
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(source: Path, tmp_path: Path) -> None:
+    """A pipe stands for devices: to replace one of those would harm the machine."""
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as other:
+        read = other.submit(pipe.read_text)
+        edit_trace(source, pipe)
+        assert json.loads(read.result(timeout=60), parse_float=Decimal) == root(source)
+    assert pipe.is_fifo()
 
 
 def test_nothing_is_left_where_writing_or_reading_fails(source: Path, tmp_path: Path) -> None:

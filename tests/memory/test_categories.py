@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.memory.categories import CATEGORIES
+from tests.command_line import one_line_of_error
 from tests.reach import SHARED
 
 REAL = SHARED / "hta" / "small" / "memory_timeline.raw.gz"
@@ -74,7 +75,14 @@ def test_times_and_sizes_are_read_too(tmp_path: Path) -> None:
     assert timeline["time_us"].tolist() == [0.0, 0.003]
 
 
-@pytest.mark.parametrize("root", [{}, {"traceEvents": []}, [[1, 2, 3]], [[1, 2, 3, 8]], [["a", 1, 2, 3]], 5, "text"])
+NO_TIMELINES = [
+    {}, {"traceEvents": []}, [[1, 2, 3]], [[1, 2, 3, 8]], [["a", 1, 2, 3]], 5, "text", ["1234"], [[1, 1, "2", 3]],
+    [[1, 2], [[1], [2]]], [[1, 2], [[1] * 8, [2] * 7]], [[1.5], [[1] * 8]], [[5], [[2**62] * 8]],
+    [[1, 2**63, 2, 3]], [[1, 1, 2**62, 3]] * 3,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("root", NO_TIMELINES)
 def test_what_is_no_timeline_is_refused(root: Any, tmp_path: Path) -> None:
     with pytest.raises(hg.NotATraceError, match="no memory timeline"):
         hg.read_memory_timeline(written(root, tmp_path))
@@ -85,3 +93,11 @@ def test_damage_is_told(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(hg.DamagedTraceError, match="gzip stream is damaged"):
         hg.read_memory_timeline(path)
+
+
+def test_what_is_nested_beyond_measure_is_refused(tmp_path: Path, run: Any) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(hg.NotATraceError, match="no memory timeline"):
+        hg.read_memory_timeline(path)
+    one_line_of_error(run("memory", path), str(path))

@@ -193,3 +193,39 @@ def test_kinds_of_files_are_told_by_their_content(tmp_path: Path) -> None:
     path.write_bytes(b"\x1f\x8b" + bytes(range(40)))
     assert kind_of(path) == "trace"
     assert kind_of(tmp_path) == kind_of(tmp_path / "absent") == "trace"
+
+
+def test_what_waits_for_another_stream_is_neither_in_use_nor_free(tmp_path: Path) -> None:
+    blocks = [block(0, 512), block(512, 256, "active_pending_free")]
+    row = snapshot_of({"segments": [segment(blocks)]}, tmp_path).to_frame().iloc[0]
+    assert (row["allocated_bytes"], row["largest_free_bytes"]) == (512, 0)
+
+
+def test_half_characters_in_names_are_replaced(tmp_path: Path) -> None:
+    frames = [{"filename": "\ud83d.py", "line": 1, "name": "f\udc00"}]
+    found = snapshot_of({"segments": [segment([block(0, 512, frames=frames)])]}, tmp_path)
+    assert found.at_peak()["where"].tolist() == ["?.py:1 f?"]
+
+
+@pytest.mark.parametrize("size", [-1, 2**62, 1.5, "12", None])
+def test_what_is_no_number_of_bytes_is_refused(size: Any, tmp_path: Path) -> None:
+    odd = [
+        {"segments": [segment([block(0, 512)]) | {"total_size": size}]},
+        {"segments": [segment([block(0, 512)]) | {"blocks": [block(0, 512) | {"requested_size": size}]}]},
+        {"segments": [], "device_traces": [[event("alloc", 0, 8) | {"size": size}]]},
+    ]
+    for root in odd:
+        with pytest.raises(hg.NotATraceError, match="no number of bytes"):
+            snapshot_of(root, tmp_path)
+
+
+def test_names_nested_beyond_measure_are_refused(tmp_path: Path) -> None:
+    # by hand: nor can Python's pickle write so deep a list
+    deep = b"]" * 100_000 + b"a" * 99_999
+    start = pickle.dumps({"segments": [segment([block(0, 512, frames=[{"filename": "", "line": 0, "name": "NAME"}])])]})
+    at = start.index(b"\x8c\x04NAME\x94")
+    path = tmp_path / "deep.pickle"
+    data = start[:at] + deep + start[at + 7 :]
+    path.write_bytes(data[:2] + data[11:] if data[2:3] == b"\x95" else data)  # without the length of its frame
+    with pytest.raises(hg.NotATraceError, match="RecursionError"):
+        hg.read_memory_snapshot(path)

@@ -77,7 +77,7 @@ def assert_arguments_agree(trace: Trace, table: Table, models: list[Event], ever
             event, got = models[row], values[row]
             if trace.categories[table.category[row]] not in bulk.categories:
                 continue  # the columns of unknown categories have no model
-            read_value = ("" if got < 0 else trace.names[got]) if text else int(got)
+            read_value = ("" if got < 0 else trace.names[got]) if text else got.item()
             assert read_value == expected_argument(event, bulk), (bulk.keys, event)
 
 

@@ -163,3 +163,20 @@ def test_a_header_without_a_usable_rank_leaves_it_to_the_name(info: Any, tmp_pat
 def test_a_rank_written_as_text_is_a_number(tmp_path: Path) -> None:
     written(tmp_path / "a.json", json.dumps({"distributedInfo": {"rank": "3"}, "traceEvents": EVENTS}))
     assert rank_files(tmp_path)[0].rank == 3
+
+
+def test_what_htagraph_made_of_traces_is_left_out_beside_them(tmp_path: Path) -> None:
+    trace(tmp_path / "rank-0.json", 0)
+    said: list[tuple[str, str]] = []
+
+    def note(path: Path, why: HtagraphError) -> None:
+        said.append((path.name, str(why)))
+
+    view = json.dumps({"htagraph": {"made_for": "viewing"}, "traceEvents": EVENTS})
+    written(tmp_path / "path.json.gz", view)
+    assert ranks(rank_files(tmp_path, left_out=note)) == {0: ("rank-0.json", "header")}
+    assert said == [("path.json.gz", "made by htagraph of the traces beside it; left out")]
+    assert ranks(rank_files(tmp_path)) == ranks(rank_files(tmp_path / "*.json*")) == {0: ("rank-0.json", "header")}
+    # alone it is what there is
+    assert ranks(rank_files(tmp_path / "path.json.gz")) == {0: ("path.json.gz", "only file")}
+    assert ranks(rank_files({3: tmp_path / "path.json.gz"})) == {3: ("path.json.gz", "given")}

@@ -1,0 +1,64 @@
+"""Where results are written: never over what they are the results of."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command_line import one_line_of_error
+from tests.reach import REPOSITORY
+
+DEMO = REPOSITORY / "data" / "demo"
+READING = (
+    "summary", "critical-path", "opportunities", "stragglers", "collectives", "kernels", "idle", "memory", "launches",
+    "counters", "patterns", "roofline", "validate",
+)  # fmt: skip
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(DEMO, tmp_path / "job"))
+
+
+@pytest.mark.parametrize("verb", [*READING, "what-if", "diff"])
+def test_no_command_writes_its_results_over_a_file_that_it_read(verb: str, job: Path, run: Any) -> None:
+    more = {"what-if": ["--network", "0.5"], "diff": [job]}.get(verb, [])
+    target = job / "rank-0.json.gz"
+    before = target.read_bytes()
+    one_line_of_error(run(verb, job, *more, "-o", target), str(target), "write to another file")
+    assert target.read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--output", "--perfetto"])
+@pytest.mark.parametrize("verb", ["counters", "critical-path"])
+def test_nor_over_one_that_the_path_means_and_ranks_left_out(verb: str, option: str, job: Path, run: Any) -> None:
+    target = job / "rank-1.json.gz"
+    (job.parent / "link.json.gz").symlink_to(target)
+    before = target.read_bytes()
+    for name in (target, job / ".." / "job" / target.name, job.parent / "link.json.gz"):
+        one_line_of_error(run(verb, job, "--ranks", "0", option, name), option, "is one of the files to read")
+    assert target.read_bytes() == before
+
+
+def test_nor_over_a_memory_snapshot(tmp_path: Path, run: Any) -> None:
+    path = tmp_path / "snapshot.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [[]]}))
+    before = path.read_bytes()
+    one_line_of_error(run("memory", path, "-o", path), "is one of the files to read")
+    assert path.read_bytes() == before
+
+
+def test_results_of_before_are_written_over(job: Path, tmp_path: Path, run: Any) -> None:
+    (tmp_path / "out.json").write_text("old")
+    assert run("kernels", job, "-f", "json", "-o", tmp_path / "out.json").code == 0
+    assert json.loads((tmp_path / "out.json").read_text())["command"] == "kernels"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_named(run: Any) -> None:
+    one_line_of_error(run("kernels", DEMO, "-o", "/dev/full"), "/dev/full", "No space left")
