@@ -77,14 +77,16 @@ def _of_sequences(hta: Value, ours: Value, place: str) -> Iterator[Difference]:
     if len(hta) != len(ours):
         yield Difference(place, "rows", f"{len(hta)} {brief(hta)}", f"{len(ours)} {brief(ours)}")
         return
-    if all(isinstance(each, str | int | float | dict | tuple) for each in hta) and hta == ours:
-        return  # the usual case, fast
-    found = [d for i, pair in enumerate(zip(hta, ours, strict=True)) for d in _differences(*pair, f"{place}[{i}]")]
-    plain = not any(isinstance(each, pd.DataFrame | dict) for each in hta)
-    if found and plain and sorted(map(repr, hta)) == sorted(map(repr, ours)):
-        yield Difference(place, "order", brief(hta), brief(ours))
-    else:
-        yield from found
+    if any(isinstance(each, pd.DataFrame | pd.Series | list) for each in hta):
+        for i, pair in enumerate(zip(hta, ours, strict=True)):
+            yield from _differences(*pair, f"{place}[{i}]")
+        return
+    unequal = [i for i, (a, b) in enumerate(zip(hta, ours, strict=True)) if a != b and not _same(a, b)]
+    if unequal:
+        first = unequal[0]
+        count = f"{len(unequal)} of {len(hta)}, first at {first}: "
+        same = sorted(map(str, hta)) == sorted(map(str, ours))
+        yield Difference(place, "order" if same else "value", count + brief(hta[first]), brief(ours[first]))
 
 
 def _of_frames(hta: pd.DataFrame, ours: pd.DataFrame, place: str) -> Iterator[Difference]:
@@ -151,6 +153,8 @@ def _unequal(hta: pd.Series[Any], ours: pd.Series[Any]) -> np.ndarray[Any, np.dt
 def _same(hta: Value, ours: Value) -> bool:
     if isinstance(hta, list | tuple) and isinstance(ours, list | tuple):
         return len(hta) == len(ours) and all(_same(a, b) for a, b in zip(hta, ours, strict=True))
+    if isinstance(hta, dict) and isinstance(ours, dict):
+        return hta.keys() == ours.keys() and all(_same(hta[key], ours[key]) for key in hta)
     if _absent(hta) or _absent(ours):
         return _absent(hta) and _absent(ours)
     if _number(hta) and _number(ours):

@@ -233,22 +233,6 @@ def kernels_are_of_their_category(types: Mapping[str, str]) -> None:
         module.get_kernel_type = lambda kernel, original=original: types.get(kernel) or original(kernel)
 
 
-def ends_are_aligned() -> None:
-    """D23: HTA aligns starts but not ends, so that with the last step it keeps all that comes after it as well."""
-    trace = import_module("hta.common.trace").Trace
-    original = trace._filter_irrelevant_gpu_kernels
-
-    def keep(self: Theirs, *arguments: object) -> None:
-        recorded = {rank: frame["end"] for rank, frame in self.traces.items()}
-        for frame in self.traces.values():
-            frame["end"] = frame["ts"] + frame["dur"]
-        original(self, *arguments)
-        for rank, frame in self.traces.items():  # HTA returns them in some frames
-            frame["end"] = recorded[rank].loc[frame.index].to_numpy()
-
-    trace._filter_irrelevant_gpu_kernels = keep
-
-
 PATCHES: Mapping[str, Callable[[], None]] = {
     "D1": empty_kernels_overlap,
     "D2": waits_are_in_ns,
@@ -256,7 +240,6 @@ PATCHES: Mapping[str, Callable[[], None]] = {
     "D6": every_stream_is_blocked,
     "D7": ranks_are_apart,
     "D19": ties_are_stable_and_gaps_positive,
-    "D23": ends_are_aligned,
 }
 
 

@@ -48,8 +48,6 @@ class Facts:
     launches_of_many: int = 0
     """Calls that launched several events: graph launches (D13)."""
     steps: set[str] = field(default_factory=set)
-    after_last_step: bool = False
-    """Something begins after the last step has ended (D23)."""
     bare_list: bool = False
     many_kernels: bool = False
     types: dict[str, str] = field(default_factory=dict)
@@ -61,7 +59,6 @@ class Facts:
             "D1": self.empty_kernels, "D2": self.fractions, "D4": self.many_kernels,
             "D5": self.synchronizations or self.operators_with_stream, "D6": self.device_events, "D7": self.ranks > 1,
             "D8": self.unlisted_launches, "D9": self.stream_zero, "D10": self.types, "D19": self.device_events,
-            "D23": self.after_last_step,
         }  # fmt: skip
         return [defect for defect, there in found.items() if there]
 
@@ -80,10 +77,6 @@ def facts_of(files: Iterable[str]) -> Facts:
 
 def _of_events(facts: Facts, events: list[Mapping[str, Any]]) -> None:
     arguments = [event.get("args") or {} for event in events]
-    whole = [event for event in events if "dur" in event and event.get("cat")]
-    steps = [event for event in whole if str(event.get("name")).startswith("ProfilerStep")]
-    last = max((event["ts"] + event["dur"] for event in steps), default=float("inf"))
-    facts.after_last_step |= len(steps) > 1 and any(event["ts"] > last for event in whole)
     device = {
         id(event)
         for event in events

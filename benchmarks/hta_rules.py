@@ -74,7 +74,7 @@ def crash(method: str, error: str, facts: Facts) -> str | None:
 def cures(method: str, facts: Facts) -> list[str]:
     """Return the cures that can change a method's result on such traces."""
     mine = next((cures for start, cures in CURES.items() if method.startswith(start)), ())
-    return [cure for cure in (*mine, "D23") if cure in facts.can_show()]
+    return [cure for cure in mine if cure in facts.can_show()]
 
 
 def only_unlisted_launches_are_new(hta: Value, ours: Value, facts: Facts) -> str | None:

@@ -220,7 +220,11 @@ def test_files_are_given_as_dict_list_or_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("given", "steps"), [(False, [1]), (None, [1]), (True, [1, 2])])
-def test_the_last_step_is_left_out_unless_asked_for(given: bool | None, steps: list[int], tmp_path: Path) -> None:
+def test_the_last_step_is_left_out_unless_asked_for(
+    given: bool | None,  # noqa: FBT001 - pytest fills it in by name
+    steps: list[int],
+    tmp_path: Path,
+) -> None:
     files = dict(enumerate(map(str, job(tmp_path))))
     analysis = TraceAnalysis(trace_files=files, include_last_profiler_step=given)
     assert analysis.get_profiler_steps() == steps

@@ -27,10 +27,10 @@ def job(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("verb", [*READING, "what-if", "diff"])
 def test_no_command_writes_its_results_over_a_file_that_it_read(verb: str, job: Path, run: Any) -> None:
-    more = {"what-if": ["--network", "0.5"], "diff": [job]}.get(verb, [])
+    more: dict[str, list[str | Path]] = {"what-if": ["--network", "0.5"], "diff": [job]}
     target = job / "rank-0.json.gz"
     before = target.read_bytes()
-    one_line_of_error(run(verb, job, *more, "-o", target), str(target), "write to another file")
+    one_line_of_error(run(verb, job, *more.get(verb, []), "-o", target), str(target), "write to another file")
     assert target.read_bytes() == before
 
 

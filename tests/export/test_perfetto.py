@@ -309,7 +309,7 @@ def test_an_arrow_meets_a_slice_around_its_moment(rows: list[tuple[int, int, int
 
 def test_the_path_of_a_prediction_lies_over_its_own_activities(tmp_path: Path) -> None:
     """The recorded events are where they were recorded: the path would not meet them."""
-    outcome = hg.what_if(hg.load(DATA / "demo")).scale(0.5, name="*gemm*").run()
+    outcome = hg.what_if(hg.load(DATA / "demo")).scale(name="*gemm*", factor=0.5).run()
     path = outcome.critical_path()
     written = path.to_perfetto(tmp_path / "path.json")
     assert written.predicted
@@ -330,7 +330,7 @@ def test_the_path_of_a_prediction_lies_over_its_own_activities(tmp_path: Path) -
 
 
 def test_the_counters_of_a_prediction_lie_in_its_processes(tmp_path: Path) -> None:
-    outcome = hg.what_if(hg.load(DATA / "demo", ranks=[0])).scale(0.5, name="*gemm*").run()
+    outcome = hg.what_if(hg.load(DATA / "demo", ranks=[0])).scale(name="*gemm*", factor=0.5).run()
     counters_to_perfetto(outcome.graph, tmp_path / "counters.json")
     events = events_of(tmp_path / "counters.json")
     named = {event["pid"] for event in events if event["name"] == "process_name"}

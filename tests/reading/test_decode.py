@@ -116,6 +116,7 @@ _categories = st.sampled_from(
 _good = {
     "int64": st.integers(-(2**63), 2**63 - 1) | st.integers(0, 99).map(str) | st.none(),
     "uint64": st.integers(0, 2**64 - 1) | st.integers(0, 99).map(str) | st.none(),
+    "float64": st.floats(0, 1e9) | st.integers(0, 99) | st.sampled_from(["1.5", "N/A", "inf"]) | st.none(),
     "str": st.text(max_size=5) | st.integers(0, 99) | st.none(),
 }
 
