@@ -55,7 +55,7 @@ CURES: Mapping[str, Sequence[str]] = {
     "cupti": ("D2",),
     "critical_path": ("D2", "D9"),
     "aten": ("D2", "D5", "D7"),
-    "frequent": ("D2", "D5"),
+    "frequent": ("D2", "D5", "D19"),
     "compare_traces": ("D2", "D5", "D9"),
     "ops_diff": ("D2", "D5", "D9"),
     "profiler_steps": (),

@@ -18,6 +18,7 @@ from htagraph.graph import DependencyGraph
 from htagraph.issues import IssueLog
 from htagraph.reading.source import iter_bytes
 from htagraph.reading.split import split
+from htagraph.selection import Selection
 
 __all__ = ["arguments", "event_arguments"]
 
@@ -25,7 +26,9 @@ Array: TypeAlias = npt.NDArray[Any]
 _Label = int | float | str | None
 
 
-def arguments(graph: DependencyGraph, names: Sequence[str], activities: npt.ArrayLike | None = None) -> pd.DataFrame:
+def arguments(
+    graph: DependencyGraph, names: Sequence[str], activities: npt.ArrayLike | Selection | None = None
+) -> pd.DataFrame:
     """Return arguments of activities as their files have them; each file is read again, once.
 
     For one activity with all its arguments there is `DependencyGraph.event`.
@@ -33,7 +36,8 @@ def arguments(graph: DependencyGraph, names: Sequence[str], activities: npt.Arra
     Args:
         graph: the job.
         names: the arguments' keys in the file, such as ``"Input Dims"``.
-        activities: numbers of activities; all activities of the graph if not given.
+        activities: numbers of activities, or what `DependencyGraph.select` gave; all activities of the graph if not
+            given.
 
     Returns:
         One row per activity asked for, in that order, indexed by its number (``activity``, int64), with one column
@@ -41,7 +45,9 @@ def arguments(graph: DependencyGraph, names: Sequence[str], activities: npt.Arra
         or no file recorded it.
 
     Raises:
-        SelectionError: there is no such activity.
+        SelectionError: there is no such activity, or these are no numbers of activities.
+        TypeError: names are no texts in a list.
+        ValueError: a name has quotes, backslashes or control characters, for which no file can be asked.
         TraceError: a file is gone or was changed since it was loaded.
 
     Example:
@@ -52,7 +58,8 @@ def arguments(graph: DependencyGraph, names: Sequence[str], activities: npt.Arra
         True
     """
     acts = graph.activities
-    chosen = np.arange(len(acts)) if activities is None else np.asarray(activities, np.int64)
+    _refuse_names(names)
+    chosen = np.arange(len(acts)) if activities is None else _numbers(graph, activities)
     if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(acts):
         msg = f"activities {chosen.min()} to {chosen.max()}: this graph has activities 0 to {len(acts) - 1}"
         raise SelectionError(msg)
@@ -64,6 +71,33 @@ def arguments(graph: DependencyGraph, names: Sequence[str], activities: npt.Arra
             rows = np.flatnonzero((rank == number) & (event >= 0))
             _fill(columns, trace.unchanged_path(), rows, event[rows])
     return pd.DataFrame(columns, index=pd.Index(chosen, dtype="int64", name="activity"), dtype=object)
+
+
+def _refuse_names(names: Sequence[str]) -> None:
+    """Refuse what would be asked for in vain, or letter by letter."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        msg = f"names={names!r}: give a list of texts, such as ['Input Dims']"
+        raise TypeError(msg)
+    odd = [name for name in names if '"' in name or "\\" in name or any(letter < " " for letter in name)]
+    if odd:
+        msg = f"{odd[0]!r}: no argument can be asked for whose name has quotes, backslashes or control characters"
+        raise ValueError(msg)
+
+
+def _numbers(graph: DependencyGraph, activities: npt.ArrayLike | Selection) -> Array:
+    if isinstance(activities, Selection):
+        if activities.graph is not graph:
+            msg = "activities: selected from another graph; select them from this one"
+            raise SelectionError(msg)
+        return activities.activities
+    try:
+        numbers = np.asarray(activities)
+    except (ValueError, OverflowError):  # lists of several lengths
+        numbers = np.zeros((0, 0))
+    if numbers.ndim != 1 or (len(numbers) and not np.issubdtype(numbers.dtype, np.integer)):
+        msg = f"activities={activities!r}: give whole numbers in one list, or a selection"
+        raise SelectionError(msg)
+    return numbers.astype(np.int64)
 
 
 def event_arguments(path: Path, category: str) -> pd.DataFrame:

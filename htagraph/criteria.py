@@ -112,11 +112,18 @@ def _time(graph: DependencyGraph, window: tuple[float, float]) -> Mask:
 
 
 def _min_us(graph: DependencyGraph, least: float) -> Mask:
-    return graph.activities.duration / 1000 >= least
+    return graph.activities.duration / 1000 >= _us(least, "min_us")
 
 
 def _max_us(graph: DependencyGraph, most: float) -> Mask:
-    return graph.activities.duration / 1000 <= most
+    return graph.activities.duration / 1000 <= _us(most, "max_us")
+
+
+def _us(value: float, what: str) -> float:
+    if not isinstance(value, int | float | np.number) or value != value:
+        msg = f"{what} {value!r}: give a number of µs"
+        raise SelectionError(msg)
+    return float(value)
 
 
 def _depth(graph: DependencyGraph, depth: Some) -> Mask:

@@ -16,6 +16,9 @@ from typing import Any
 __all__ = ["Cost", "cost_of"]
 
 
+_MOST = 2**900  # of elements, bytes, operations: sums of such numbers are floats
+
+
 @dataclass(frozen=True)
 class Cost:
     """What an operator computes and moves."""
@@ -28,8 +31,8 @@ class Cost:
     """Elements that it writes."""
 
 
-def cost_of(formula: str, shapes: Sequence[Sequence[int]], values: Sequence[str] | None = None) -> Cost | None:
-    """Return the cost of an operator, None where its shapes do not fit the formula.
+def cost_of(formula: str, shapes: Any, values: Any = None) -> Cost | None:  # noqa: ANN401 - whatever a file says
+    """Return the cost of an operator, None where its shapes do not fit the formula, or are none.
 
     Args:
         formula: as `htagraph.naming.flop_formula` names it.
@@ -41,9 +44,18 @@ def cost_of(formula: str, shapes: Sequence[Sequence[int]], values: Sequence[str]
         Cost(flop=48, read=(0, 1), written=8)
     """
     try:
-        return _FORMULAS[formula](list(map(list, shapes)), values or ())
-    except (IndexError, KeyError, TypeError, ValueError):
+        known: Any = [_shape(each) for each in shapes]  # what is None fails where a formula uses it
+        cost = _FORMULAS[formula](known, values or ())
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return None
+    possible = all(isinstance(each, int) and 0 <= each < _MOST for each in (cost.flop, cost.written))
+    return cost if possible and all(known[i] is not None for i in cost.read) else None
+
+
+def _shape(value: Any) -> list[int] | None:  # noqa: ANN401 - whatever a file says
+    """Return the sizes of a tensor; None for a list of tensors, and what is no shape."""
+    fits = isinstance(value, list | tuple) and all(type(size) is int and size >= 0 for size in value)
+    return list(value) if fits and prod(value) < _MOST else None
 
 
 def _product(a: list[int], b: list[int]) -> tuple[int, int]:
@@ -86,6 +98,9 @@ def _convolution(shapes: list[list[int]], values: Sequence[str]) -> Cost:
         outside = [(x - 1) * s - 2 * p + d * (k - 1) + more + 1 for x, k, s, p, d, more in over]
     else:
         outside = [(x + 2 * p - d * (k - 1) - 1) // s + 1 for x, k, s, p, d, _ in over]
+    if min(outside) < 0:
+        msg = "no convolution"
+        raise ValueError(msg)
     channels = c_second * groups if transposed else c_first
     flop = 2 * batch * prod(inside if transposed else outside) * prod(shapes[1])
     read = (0, 1, 2) if shapes[2] else (0, 1)
@@ -95,7 +110,7 @@ def _convolution(shapes: list[list[int]], values: Sequence[str]) -> Cost:
 def _convolution_backward(shapes: list[list[int]], values: Sequence[str]) -> Cost:
     """Of the gradient, input, weight, bias sizes, stride, padding, dilation, transposed, …, which gradients to make."""
     (batch, _, *outside), (_, _, *inside), weight = shapes[0], shapes[1], shapes[2]
-    to_input, to_weight, *_ = json.loads(values[10].lower())
+    to_input, to_weight = ({True: 1, False: 0}[each] for each in json.loads(values[10].lower())[:2])
     once = 2 * batch * prod(inside if values[7] == "True" else outside) * prod(weight)
     written = to_input * prod(shapes[1]) + to_weight * prod(weight)
     return Cost(once * (to_input + to_weight), (0, 1, 2), written)

@@ -61,6 +61,9 @@ def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], pl
 
 def _occurrences(graph: DependencyGraph, among: Array, op: str, position: int) -> list[int]:
     """Return the n-th activity of a name of each rank that has so many."""
+    if not isinstance(position, int | np.integer) or isinstance(position, bool):
+        msg = f"position {position!r}: give a whole number, 0 for the first, -1 for the last"
+        raise SelectionError(msg)
     acts = graph.activities
     matches = np.array([name == op for name in graph.names], np.bool_)
     if not matches.any():

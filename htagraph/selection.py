@@ -212,6 +212,9 @@ class Selection:
         return Selection(self.graph, np.flatnonzero(mask))
 
     def _same_graph(self, other: Selection) -> Selection:
+        if not isinstance(other, Selection):
+            msg = f"{other!r} is no selection: select from the same graph, such as graph.select(activity=[…])"
+            raise TypeError(msg)
         if other.graph is not self.graph:
             msg = "selections of two graphs have no activity in common: select both from one graph"
             raise SelectionError(msg)

@@ -15,7 +15,7 @@ from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
 from htagraph.naming import names_that
 
-__all__ = ["Sequences", "named", "numbered", "sequences_below", "work_below"]
+__all__ = ["Sequences", "containing", "named", "numbered", "sequences_below", "work_below"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _REGIONS = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON)
@@ -76,6 +76,18 @@ def named(graph: DependencyGraph, matches: Callable[[str], bool]) -> Array:
     return fits[graph.activities.name] & np.isin(graph.activities.kind, _REGIONS)
 
 
+def containing(graph: DependencyGraph, text: str) -> Array:
+    """Return which activities are operators, annotations or Python frames with a text in their name.
+
+    Raises:
+        TypeError: it is no text.
+    """
+    if not isinstance(text, str):
+        msg = f"operator={text!r}: give a text in the name of an operator, annotation or Python frame"
+        raise TypeError(msg)
+    return named(graph, lambda name: text in name)
+
+
 def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_length: int) -> Sequences:
     """Return the sequences of device work beneath activities, those that have at least `min_length` pieces of it.
 
@@ -84,7 +96,13 @@ def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_lengt
         root: activities, ascending, none of which lies in another.
         above: the activity above each one, -1 for none.
         min_length: of work.
+
+    Raises:
+        TypeError: the length is no whole number.
     """
+    if not isinstance(min_length, int | np.integer):
+        msg = f"min_length={min_length!r}: give a whole number"
+        raise TypeError(msg)
     acts = graph.activities
     work, owner = work_below(graph, above, root)
     owner = np.searchsorted(root, owner)

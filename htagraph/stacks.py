@@ -45,11 +45,11 @@ def call_stack(graph: DependencyGraph, activity: int) -> pd.DataFrame:
         >>> hg.call_stack(graph, kernel)["kind"].tolist()[-2:]
         ['launch', 'computation']
     """
-    if not 0 <= activity < len(graph.activities):
-        msg = f"activity {activity}: this graph has activities 0 to {len(graph.activities) - 1}"
+    if not isinstance(activity, int | np.integer) or not 0 <= activity < len(graph.activities):
+        msg = f"activity {activity!r}: this graph has activities 0 to {len(graph.activities) - 1}"
         raise SelectionError(msg)
     above = tree_parents(graph.activities, graph.names)
-    path = [activity]
+    path = [int(activity)]
     while above[path[-1]] >= 0:
         path.append(int(above[path[-1]]))
     frame = graph.select(activity=path).to_frame().loc[path[::-1]]

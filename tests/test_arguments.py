@@ -101,3 +101,22 @@ def test_a_hundred_thousand_events_take_about_a_second() -> None:
     began = time.perf_counter()
     arguments(graph, ["Input Dims", "Input type"])
     assert time.perf_counter() - began < 10  # 50 times what it takes, for busy machines
+
+
+def test_a_selection_is_taken_as_its_activities(tmp_path: Path) -> None:
+    graph = load(EVENTS, tmp_path)
+    assert arguments(graph, ["stream"], graph.select(kind="kernel"))["stream"].tolist() == [7]
+    with pytest.raises(hg.SelectionError, match="another graph"):
+        arguments(load(EVENTS), ["stream"], graph.select(kind="kernel"))
+
+
+@pytest.mark.parametrize("activities", [[1.5], 5, [[1, 2]], [[1], [2, 3]], ["x"], [10**30], [True, False, True], [-1]])
+def test_what_is_no_list_of_activities_is_refused(activities: Any, tmp_path: Path) -> None:
+    with pytest.raises(hg.SelectionError, match="activities"):
+        arguments(load(EVENTS, tmp_path), ["stream"], activities)
+
+
+@pytest.mark.parametrize("names", ["stream", [5], 'a"b', ['a"b'], ["a\\b"], ["a\n"]])
+def test_what_is_no_list_of_names_is_refused(names: Any, tmp_path: Path) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"names=|no argument can be asked for"):
+        arguments(load(EVENTS, tmp_path), names)

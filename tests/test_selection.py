@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import htagraph as hg
 from htagraph import ActivityKind, DependencyGraph, SelectionError
+from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, MAIN, Json, annotation, jobs, kernel, launch, load, op, step
 
 KINDS = [kind.label for kind in ActivityKind]
@@ -158,3 +160,30 @@ def test_a_selection_shows_how_much_it_holds() -> None:
 def test_what_is_no_criterion_is_refused_in_words(criteria: dict[str, Any]) -> None:
     with pytest.raises(SelectionError):
         small().select(**criteria)
+
+
+@pytest.mark.parametrize("position", ["x", 1.5, None, True])
+@pytest.mark.parametrize("way", ["under", "before", "after"])
+def test_a_position_that_is_no_whole_number_is_refused(way: str, position: Any) -> None:
+    with pytest.raises(hg.SelectionError, match="position"):
+        getattr(graph_of(DATA / "demo").select(), way)("aten::addmm", position)
+
+
+@pytest.mark.parametrize("criterion", ["min_us", "max_us"])
+@pytest.mark.parametrize("value", ["x", "5", float("nan"), [1.0]])
+def test_a_duration_that_is_no_number_is_refused(criterion: str, value: Any) -> None:
+    with pytest.raises(hg.SelectionError, match=criterion):
+        graph_of(DATA / "demo").select(**{criterion: value})
+
+
+def test_only_selections_are_combined() -> None:
+    some: Any = graph_of(DATA / "demo").select(kind="op")
+    for combine in (lambda: some & 5, lambda: some | [1], lambda: some - None):
+        with pytest.raises(TypeError, match="is no selection"):
+            combine()
+
+
+@pytest.mark.parametrize("activity", ["x", 1.5, None, -1])
+def test_a_stack_of_no_activity_is_refused(activity: Any) -> None:
+    with pytest.raises(hg.SelectionError, match="this graph has activities"):
+        hg.call_stack(graph_of(DATA / "demo"), activity)

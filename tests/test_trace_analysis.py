@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import shutil
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -90,7 +92,7 @@ def test_the_constructor_takes_htas_arguments() -> None:
 
 def ask_everything(analysis: TraceAnalysis, rank: int, folder: Path, *, visualize: bool) -> dict[str, Any]:
     """Call every method; what it warns of is checked to name the trace, once."""
-    shown = {"visualize": visualize}
+    shown: Any = {"visualize": visualize}
     series = analysis.get_queue_length_time_series
     calls: dict[str, Callable[[], Any]] = {
         "temporal": lambda: analysis.get_temporal_breakdown(**shown),
@@ -255,3 +257,14 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         TraceAnalysis(trace_dir=str(tmp_path / "absent"))
     with pytest.raises(HtagraphError, match=r"no\.json"):
         TraceAnalysis(trace_files={0: str(tmp_path / "no.json")})
+
+
+def test_what_takes_long_to_import_is_not_imported_on_the_way(tmp_path: Path) -> None:
+    path = write(TWO, tmp_path / "trace.json")
+    code = (
+        "import sys; from htagraph.trace_analysis import TraceAnalysis; "
+        f"TraceAnalysis({{0: {str(path)!r}}}).get_temporal_breakdown(visualize=False); "
+        "print([name for name in ('numba', 'plotly', 'networkx', 'graphviz') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

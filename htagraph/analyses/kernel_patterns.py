@@ -8,7 +8,7 @@ from htagraph.chains import outermost
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
 from htagraph.naming import LINEAR
-from htagraph.sequences import named, sequences_below
+from htagraph.sequences import containing, sequences_below
 
 __all__ = ["kernel_patterns"]
 
@@ -32,6 +32,9 @@ def kernel_patterns(graph: DependencyGraph, operator: str = LINEAR, *, min_lengt
         ``operator_us`` (float64: durations of the occurrences, summed), ``example`` (int64: the first occurrence, an
         activity number).
 
+    Raises:
+        TypeError: the operator is no text, or the length no whole number.
+
     Example:
         >>> import htagraph as hg
         >>> table = hg.kernel_patterns(hg.load("data/demo"), "aten::addmm", min_length=1)
@@ -41,7 +44,7 @@ def kernel_patterns(graph: DependencyGraph, operator: str = LINEAR, *, min_lengt
     Source: HTA's frequent CUDA kernel patterns, without its rule that only occurrences at one depth count.
     """
     above = tree_parents(graph.activities, graph.names)
-    root = outermost(above, named(graph, lambda name: operator in name))
+    root = outermost(above, containing(graph, operator))
     table = sequences_below(graph, root, above, min_length).to_frame()
     order = {"rank": True, "count": False, "pattern": True}
     return table.sort_values(list(order), ascending=list(order.values()), kind="stable", ignore_index=True)

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph import traverse
 from htagraph.changes.state import TRANSFERS, OwnTime, State, checked, end_spread, initial, own_time, with_factor
 from htagraph.errors import SelectionError
 from htagraph.graph import DependencyGraph
@@ -173,6 +172,8 @@ class _Trial:
     @cached_property
     def path(self) -> tuple[Array, Array]:
         """The vertices of the critical path and the edges between them."""
+        from htagraph import traverse  # numba takes a moment to load
+
         graph = self.state.graph
         if not graph.vertex_count:
             nothing = np.zeros(0, np.int64)

@@ -29,6 +29,9 @@ def queue_summary(graph: DependencyGraph, *, full: int = _FULL) -> pd.DataFrame:
         (float64: how long the length was `full` or more) and ``full_percent`` (float64: of the rank's time from its
         first to its last moment).
 
+    Raises:
+        ValueError: `full` is no number above 0.
+
     Example:
         >>> import htagraph as hg
         >>> table = hg.queue_summary(hg.load("data/demo"), full=1)
@@ -37,6 +40,9 @@ def queue_summary(graph: DependencyGraph, *, full: int = _FULL) -> pd.DataFrame:
 
     Source: HTA's queue length summary and time blocked on a full queue, of which it keeps one stream per rank.
     """
+    if not isinstance(full, int | float | np.number) or not full > 0:
+        msg = f"full={full!r}: give a number of works above 0"
+        raise ValueError(msg)
     changes = queue_changes(graph)
     lasts = lasting_us(changes, _KEYS)
     length = changes["queue_length"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -70,8 +71,10 @@ def roofline(
         ``tflop_s`` and ``gb_s`` (reached), ``peak_tflop_s`` and ``peak_gb_s`` (at most), ``roof_percent`` (100 ·
         reached / what the lower of the two roofs allows at this intensity; above 100 where inputs lie in a cache), all
         float64 and NaN if unknown, and ``bound`` (str: the lower roof, ``compute`` or ``memory``; empty if unknown).
+        Its ``attrs["left_out"]`` is the number of operators whose shapes fit no formula: they are in no row.
 
     Raises:
+        ValueError: a peak is no number above 0.
         TraceError: a file is gone or was changed since it was loaded.
 
     Example:
@@ -83,41 +86,55 @@ def roofline(
 
     Source: Williams, Waterman, Patterson 2009; torch.utils.flop_counter.
     """
+    for name, peak in (("peak_tflop_s", peak_tflop_s), ("peak_gb_s", peak_gb_s)):
+        if peak is not None and not 0 < peak < float("inf"):
+            msg = f"{name}={peak!r}: give what the device does at most, a number above 0"
+            raise ValueError(msg)
     above = tree_parents(graph.activities, graph.names)
-    shaped = _by_shapes(graph, above)
+    shaped, left_out = _by_shapes(graph, above)
     counted = _by_counters(graph)
     if len(counted):
         shaped = shaped[~shaped["rank"].isin(counted["rank"])]
     parts = [part for part in (counted, shaped) if len(part)]
-    if not parts:
-        return pd.DataFrame(columns=list(_COLUMNS)).astype(_COLUMNS)
-    each = pd.concat(parts, ignore_index=True)
+    table = pd.DataFrame(columns=list(_COLUMNS)).astype(_COLUMNS)
+    if parts:
+        table = _table(graph, above, pd.concat(parts, ignore_index=True), (peak_tflop_s, peak_gb_s))
+    table.attrs["left_out"] = left_out
+    return table
+
+
+def _table(
+    graph: DependencyGraph, above: Array, each: pd.DataFrame, peaks: tuple[float | None, float | None]
+) -> pd.DataFrame:
+    """Return the operators by rank, name and shapes."""
     operators = each["activity"].to_numpy(np.int64)
     work, owner = work_below(graph, above, operators)
     each["time_us"] = _time_us(graph, operators, work, owner)
     each["tf32"] = (each["element_bytes"] == _SINGLE) & _with_tf32(graph, operators, work, owner)
     table = each.assign(count=1).groupby(list(_GROUP), as_index=False, sort=False)[list(_SUMS)].sum(min_count=1)
-    table = _rates(table, graph, peak_tflop_s, peak_gb_s)
+    table = _rates(table, graph, *peaks)
     return table.sort_values(["rank", "time_us"], ascending=[True, False], kind="stable", ignore_index=True)[
         list(_COLUMNS)
     ].astype(_COLUMNS)
 
 
-def _by_shapes(graph: DependencyGraph, above: Array) -> pd.DataFrame:
-    """Return the operators that can be counted by their shapes, of nested ones the innermost."""
+def _by_shapes(graph: DependencyGraph, above: Array) -> tuple[pd.DataFrame, int]:
+    """Return (the operators that can be counted by their shapes, of nested ones the innermost; how many cannot)."""
     acts = graph.activities
     formulas = [flop_formula(name) for name in graph.names]
     fits = np.array([bool(formula) for formula in formulas], np.bool_)
     chosen = np.flatnonzero(fits[acts.name] & (acts.kind == ActivityKind.OP))
     if not len(chosen):
-        return pd.DataFrame(columns=["activity", *_GROUP, "flop", "bytes"])
+        return pd.DataFrame(columns=["activity", *_GROUP, "flop", "bytes"]), 0
     found = arguments(graph, [_DIMS, _OLD_DIMS, _TYPES, _VALUES], chosen)
-    rows = []
+    rows, left_out = [], 0
     given = zip(chosen.tolist(), acts.name[chosen].tolist(), *(found[name] for name in found), strict=True)
     for activity, name, dims, old, types, values in given:
         cost = cost_of(formulas[name], dims or old or (), values)
         if cost is not None:
-            rows.append((activity, *_described(cost.read, dims or old, types), cost.flop, cost.written))
+            rows.append((activity, *_described(cost.read, dims or old, types), float(cost.flop), float(cost.written)))
+        elif dims or old:
+            left_out += 1
     table = pd.DataFrame(rows, columns=["activity", "shapes", "element_bytes", "read", "flop", "written"])
     counted = table["activity"].to_numpy(np.int64)
     around = np.zeros(len(acts), np.bool_)
@@ -126,16 +143,19 @@ def _by_shapes(graph: DependencyGraph, above: Array) -> pd.DataFrame:
     counted = table["activity"].to_numpy(np.int64)
     known = table["element_bytes"] > 0
     moved = (table["read"] + table["written"] * table["element_bytes"]).where(known).astype("float64")
-    return table[["activity", "shapes", "element_bytes", "flop"]].assign(
+    table = table[["activity", "shapes", "element_bytes", "flop"]].assign(
         rank=acts.rank[counted], operator=names_of(graph, counted), source="shapes", bytes=moved
     )
+    return table, left_out
 
 
-def _described(read: tuple[int, ...], dims: list[list[int]], types: list[str] | None) -> tuple[str, int, int]:
+def _described(read: tuple[int, ...], dims: list[list[int]], types: object) -> tuple[str, int, float]:
     """Return (shapes as text, bytes per element of the first, bytes of all) of the inputs that are read."""
-    sizes = [element_bytes(types[i]) if types and i < len(types) else 0 for i in read]
+    kinds = types if isinstance(types, list) else []
+    names = [kinds[i] if i < len(kinds) else "" for i in read]
+    sizes = [element_bytes(name) if isinstance(name, str) else 0 for name in names]
     text = ", ".join("x".join(map(str, dims[i])) for i in read)
-    return text, sizes[0] or max(sizes), int(sum(np.prod(dims[i]) * size for i, size in zip(read, sizes, strict=True)))
+    return text, sizes[0] or max(sizes), float(sum(prod(dims[i]) * size for i, size in zip(read, sizes, strict=True)))
 
 
 def _by_counters(graph: DependencyGraph) -> pd.DataFrame:

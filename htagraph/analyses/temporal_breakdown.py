@@ -40,8 +40,8 @@ def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
     Source: HTA's temporal breakdown, with its non-compute time split by what was exposed.
     """
     rows = [_row(graph, rank) for rank in graph.ranks]
-    executors = [executor for executor, *_ in rows]
-    window, *parts = np.array([times for _, *times in rows], np.int64).reshape(-1, 1 + len(_PARTS)).T / 1000
+    executors = [executor for executor, _ in rows]
+    window, *parts = np.array([times for _, times in rows], np.int64).reshape(-1, 1 + len(_PARTS)).T / 1000
     some = np.where(window > 0, window, np.nan)
     return pd.DataFrame({
         "rank": np.array(graph.ranks, np.int64), "executor": pd.array(executors, dtype="str"), "window_us": window,
@@ -54,7 +54,7 @@ _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "id
 _ORDER = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY, ActivityKind.DEVICE_OTHER)
 
 
-def _row(graph: DependencyGraph, rank: int) -> tuple[str | int, ...]:
+def _row(graph: DependencyGraph, rank: int) -> tuple[str, list[int]]:
     work = work_of(graph, rank)
     covered = work.by_kind[_ORDER[0]]
     parts = [length(covered)]
@@ -64,4 +64,4 @@ def _row(graph: DependencyGraph, rank: int) -> tuple[str | int, ...]:
         covered = union(np.concatenate((covered[0], own[0])), np.concatenate((covered[1], own[1])))
     window = work.end - work.start
     parts.append(window - length(covered))
-    return (work.executor, window, *parts)
+    return work.executor, [window, *parts]

@@ -98,7 +98,7 @@ def emit(text: str, output: Path | None, paths: Sequence[str]) -> None:
         return
     refuse_input(output, paths, "--output")
     try:
-        output.write_text(text, encoding="utf-8")
+        output.write_text(text, encoding="utf-8", errors="replace")  # as on stdout
     except OSError as error:  # which names no file if it comes as late as on closing
         raise OSError(error.errno, error.strerror, str(output)) from error
 

@@ -26,8 +26,8 @@ _LITTLE = 50.0
 def roofline(  # noqa: PLR0913 - one argument per option
     paths: Paths,
     *,
-    peak_tflops: Annotated[float | None, typer.Option(min=0, help="What the device computes at most, TFLOP/s.")] = None,
-    peak_gbs: Annotated[float | None, typer.Option(min=0, help="What its memory moves at most, GB/s.")] = None,
+    peak_tflops: Annotated[float | None, typer.Option(help="What the device computes at most, TFLOP/s.")] = None,
+    peak_gbs: Annotated[float | None, typer.Option(help="What its memory moves at most, GB/s.")] = None,
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 15,
@@ -35,6 +35,10 @@ def roofline(  # noqa: PLR0913 - one argument per option
     output: Output = None,
 ) -> None:
     """What operators compute and move per second, and how much the device would allow."""
+    for option, peak in (("--peak-tflops", peak_tflops), ("--peak-gbs", peak_gbs)):
+        if peak is not None and not 0 < peak < float("inf"):
+            msg = f"{peak:g}: give what the device does at most, a number above 0"
+            raise typer.BadParameter(msg, param_hint=option)
     graph = read(paths, ranks, steps)
     from htagraph.analyses.roofline import roofline as table_of
 
@@ -54,14 +58,19 @@ def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], *
 
 
 def _sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+    odd = table.attrs.get("left_out", 0)
+    left_out = (
+        [f"The shapes of {plural(odd, 'operator')} fit no formula: what they compute is not counted."] if odd else []
+    )
     if not len(table):
         return [
+            *left_out,
             "No operator's work can be counted: record with record_shapes=True, or with CUPTI's range profiler. What "
-            f"takes the time all the same: {command_line('summary', inputs)}"
+            f"takes the time all the same: {command_line('summary', inputs)}",
         ]
     time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
     said = f"{plural(int(table['count'].sum()), 'operator')} computed {flop / 1e12:.3g} TFLOP in {time_text(time)}."
-    return [said, *_roof(table), *_share(table, inputs)]
+    return [said, *left_out, *_roof(table), *_share(table, inputs)]
 
 
 def _roof(table: pd.DataFrame) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.errors import SelectionError
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
 
@@ -33,6 +34,13 @@ class Part:
     """How many pairs of rank and step it has; of a whole job ranks; at least 1."""
 
     @property
+    def chosen_ranks(self) -> tuple[int, ...]:
+        """The ranks of it."""
+        if self.ranks is None:
+            return self.graph.ranks
+        return (int(self.ranks),) if isinstance(self.ranks, int | np.integer) else tuple(self.ranks)
+
+    @property
     def count(self) -> int:
         """How many steps it has; 1 for a whole job."""
         return len(self.steps) if self.steps else 1
@@ -51,23 +59,39 @@ def parts_of(
         ranks: of both; None for all.
 
     Raises:
-        SelectionError: a step or rank that the graph does not have.
+        SelectionError: a step or rank that the graph does not have, or no step.
+        TypeError: a job is no graph.
     """
+    for which, graph in (("before", before), ("after", after)):
+        if not isinstance(graph, DependencyGraph):
+            msg = f"the job {which} is a {type(graph).__name__}, not a DependencyGraph: load it with htagraph.load"
+            raise TypeError(msg)
     if steps is None and steps_after is None and not (before.steps and after.steps):
-        return _part(before, None, ranks), _part(after, None, ranks)
+        return _part_of("before", before, None, ranks), _part_of("after", after, None, ranks)
     later = steps if steps_after is None else steps_after
     return (
-        _part(before, before.steps if steps is None else steps, ranks),
-        _part(after, after.steps if later is None else later, ranks),
+        _part_of("before", before, before.steps if steps is None else steps, ranks),
+        _part_of("after", after, after.steps if later is None else later, ranks),
     )
+
+
+def _part_of(which: str, graph: DependencyGraph, steps: Some, ranks: Some) -> Part:
+    try:
+        return _part(graph, steps, ranks)
+    except SelectionError as error:
+        msg = f"the job {which}: {error}"
+        raise SelectionError(msg) from None
 
 
 def _part(graph: DependencyGraph, steps: Some, ranks: Some) -> Part:
     numbers: tuple[int, ...] | None = None
     if steps is not None:
-        graph.select(step=steps)  # refuses what is not there
         chosen = [steps] if isinstance(steps, int | np.integer) else list(steps)
-        numbers = tuple(step for step in graph.steps if min(chosen) <= step <= max(chosen)) if chosen else None
+        if not chosen:
+            msg = "no step is chosen; leave steps out for all" if graph.steps else "it has no steps to choose from"
+            raise SelectionError(msg)
+        graph.select(step=chosen)  # refuses what is not there
+        numbers = tuple(step for step in graph.steps if min(chosen) <= step <= max(chosen))
     rows = graph.select(step=numbers, rank=ranks).activities
     acts = graph.activities
     pairs = acts.rank[rows].astype(np.int64) * (int(acts.step.max(initial=0)) + 2)

@@ -58,7 +58,8 @@ def compare(  # noqa: PLR0913 - one keyword per criterion
         by counts per rank and step).
 
     Raises:
-        SelectionError: a step or rank that one of the jobs does not have.
+        SelectionError: a step or rank that one of the jobs does not have, or no step.
+        TypeError: a job is no graph.
         ValueError: `by` or `device` is something else.
 
     Example:

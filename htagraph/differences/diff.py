@@ -288,7 +288,8 @@ def diff(
         `.causes()` (which changes of work made the difference, by replay), `.step_times()`, `.sentences()`.
 
     Raises:
-        SelectionError: a step or rank that one of the jobs does not have.
+        SelectionError: a step or rank that one of the jobs does not have, or no step.
+        TypeError: a job is no graph.
 
     Example:
         >>> import htagraph as hg

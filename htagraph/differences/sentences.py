@@ -25,7 +25,7 @@ def told(diff: Diff) -> list[str]:
     """Return why the steps of one job take longer than those of the other, the most important first."""
     if not diff.before.makespan_ns and not diff.after.makespan_ns:
         return ["Nothing was recorded: there is nothing to compare."]
-    return [_change(diff), *_causes(diff), *_where(diff), *_structure(diff)]
+    return [_change(diff), *_unlike(diff), *_causes(diff), *_where(diff), *_structure(diff)]
 
 
 def _change(diff: Diff) -> str:
@@ -36,6 +36,26 @@ def _change(diff: Diff) -> str:
     word = "longer" if diff.change_us > 0 else "shorter"
     percent = f" ({abs(diff.change_percent):.1f} %)" if diff.before_us else ""
     return f"{what} {_time(abs(diff.change_us))}{percent} {word}: {numbers[1]} instead of {numbers[0]}."
+
+
+def _unlike(diff: Diff) -> list[str]:
+    """Say where the jobs are of different size, which changes times by itself."""
+    said = []
+    before, after = (len(part.chosen_ranks) for part in diff.parts)
+    if before != after:
+        said.append(
+            f"The jobs have different numbers of ranks, {before} before and {after} after: how long ranks wait for "
+            "each other and transfer differs with that alone."
+        )
+    without = [word for word, part in zip(("before", "after"), diff.parts, strict=True) if not part.graph.steps]
+    if diff.unit == "job" and len(without) == 1:
+        counts = next(part for part in diff.parts if part.graph.steps).graph.steps
+        other = "after" if without == ["before"] else "before"
+        said.append(
+            f"The job {without[0]} has no steps, so whole jobs are compared, that {other} with {len(counts)} "
+            f"step{'' if len(counts) == 1 else 's'}: record both with profiler.step() to compare steps."
+        )
+    return said
 
 
 def _causes(diff: Diff) -> list[str]:

@@ -81,6 +81,7 @@ def to_graphviz(what: CriticalPath | Selection, *, most_nodes: int = _MOST_NODES
 
     Raises:
         SelectionError: there are too many nodes, or none.
+        TypeError: it is neither of these.
 
     Example:
         >>> import htagraph as hg
@@ -88,6 +89,9 @@ def to_graphviz(what: CriticalPath | Selection, *, most_nodes: int = _MOST_NODES
         >>> picture.source.splitlines()[0]
         'digraph {'
     """
+    if not isinstance(what, CriticalPath | Selection):
+        msg = f"a {type(what).__name__} is not drawn: give a critical path, or activities such as graph.select(rank=0)"
+        raise TypeError(msg)
     picture = _of_path(what) if isinstance(what, CriticalPath) else _of_selection(what)
     if not picture.nodes:
         msg = "nothing to draw: the path or selection has no activities"

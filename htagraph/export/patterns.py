@@ -20,7 +20,7 @@ from htagraph.naming import LINEAR
 from htagraph.reading.decode import event_decoder
 from htagraph.reading.source import iter_bytes
 from htagraph.reading.split import split
-from htagraph.sequences import Sequences, named, sequences_below
+from htagraph.sequences import Sequences, containing, sequences_below
 
 __all__ = ["export_patterns", "overlay_patterns"]
 
@@ -64,7 +64,7 @@ def export_patterns(
         ['overlaid_rank-0.json.gz']
     """
     above = tree_parents(graph.activities, graph.names)
-    found = sequences_below(graph, outermost(above, named(graph, lambda name: operator in name)), above, min_length)
+    found = sequences_below(graph, outermost(above, containing(graph, operator)), above, min_length)
     frequent = found.to_frame().sort_values(["count", "pattern"], ascending=[False, True], kind="stable")
     files = []
     shared = Counter(trace.path.name for trace in graph.traces.values())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import importlib
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -38,6 +39,8 @@ Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
 
 FOR_VIEWING: Final = {MADE_KEY: {"made_for": "viewing"}}
 """Root key of copies that show something: `htagraph.load` of a folder leaves them out, the recorded files are there."""
+_BACKSLASH = rb"\\" + b'"'
+_LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)+)(?=")')
 _LINE = b",\n"
 _AT_ONCE = 1 << 14  # events
 _BUFFER = 1 << 20
@@ -177,8 +180,9 @@ class TraceWriter:
         self._rest = dict(header)
 
     def add(self, events: Iterable[RawEvent]) -> None:
-        """Write events."""
-        self.add_texts(map(self._encode, events))
+        """Write events; a text that ends in a backslash gets a blank, for Perfetto reads none of a file with one."""
+        texts = map(self._encode, events)
+        self.add_texts(_LAST_BACKSLASH.sub(rb"\1 ", text) if _BACKSLASH in text else text for text in texts)
 
     def add_texts(self, texts: Iterable[Any]) -> None:
         """Write events given as JSON, or as dicts."""

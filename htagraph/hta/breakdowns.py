@@ -48,7 +48,7 @@ def temporal_breakdown(job: HtaJob) -> pd.DataFrame:
     if not len(table):
         _say(job, "no device work, so there is nothing to break down")
     us = {name: table[f"{name}_us"].to_numpy() for name in (*_HIDDEN, "computation", "idle", "window")}
-    hidden = sum(us[name] for name in _HIDDEN)
+    hidden = np.sum([us[name] for name in _HIDDEN], axis=0)
     parts = {"idle": us["idle"], "compute": us["computation"], "non_compute": hidden}
     times = {f"{part}_time(us)": each for part, each in (*parts.items(), ("kernel", us["window"]))}
     window = np.where(us["window"] > 0, us["window"], np.nan)

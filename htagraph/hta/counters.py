@@ -226,9 +226,9 @@ def _described(found: Mapping[int, pd.DataFrame], by: str, value: str) -> pd.Dat
         keys, group = np.unique(each[by].to_numpy(), return_inverse=True)
         figures = described(each[value].to_numpy(), group, len(keys))
         parts.append((np.full(len(keys), rank), keys, np.column_stack(list(figures.values()))))
-    ranks, keys, figures = (np.concatenate(column) for column in zip(*parts, strict=True))
-    index = pd.MultiIndex.from_arrays([ranks, keys], names=["rank", by])
-    return pd.DataFrame(figures, index, pd.MultiIndex.from_product([[value], _FIGURES]), dtype="float64")
+    ranks, names, rows = (np.concatenate(column) for column in zip(*parts, strict=True))
+    index = pd.MultiIndex.from_arrays([ranks, names], names=["rank", by])
+    return pd.DataFrame(rows, index, pd.MultiIndex.from_product([[value], _FIGURES]), dtype="float64")
 
 
 def _file_times(since_us: pd.Series[Any], first_ns: int) -> list[Any]:

@@ -25,6 +25,11 @@ CUDA_SASS_INSTRUCTION_COUNTER_FLOPS: dict[str, int] = {
 """How many floating-point operations one count of each counter is."""
 
 _BEHIND_COUNTERS = ["index_correlation", "iteration", "end"]
+_NOWHERE: dict[str, float] = {
+    "depth": -1, "height": -1, "parent": -1, "num_kernels": 0, "kernel_dur_sum": 0.0, "kernel_span": 0.0,
+    "first_kernel_start": -1.0, "last_kernel_end": -1.0,
+}  # fmt: skip
+"""What HTA's tree of calls says of an event that lies on none of its threads, as ranges do."""
 
 
 def cupti_counter_data_with_operators(job: HtaJob, ranks: Sequence[int] | None = None) -> list[pd.DataFrame]:
@@ -36,8 +41,9 @@ def cupti_counter_data_with_operators(job: HtaJob, ranks: Sequence[int] | None =
 
     Returns:
         Per rank that has as many kernel launches as ranges: the columns of HTA's frame with ``cat`` and ``name`` as
-        text and a column per counter, and ``index_runtime`` (the launch, as position in the file), ``op_stack``
-        (list of the operators around it, the outermost first), ``top_level_op``, ``bottom_level_op`` (str).
+        text and a column per counter, in the order of the file; those of HTA's tree of calls, in which no range lies;
+        and ``index_runtime`` (the launch, as position in the file), ``op_stack`` (list of the operators around it, the
+        outermost first), ``top_level_op``, ``bottom_level_op`` (str).
     """
     chosen = job.ranks(ranks)
     if COUNTER_RANGE not in job.symbols.sym_index:
@@ -64,6 +70,7 @@ def _of_rank(job: HtaJob, rank: int) -> pd.DataFrame | None:
     front = frame.drop(columns=_BEHIND_COUNTERS)
     table = pd.concat([front.drop(columns=front.columns.intersection(counters.columns)), counters], axis=1)
     return pd.concat([table, frame[_BEHIND_COUNTERS]], axis=1).assign(
+        **_NOWHERE,
         index_runtime=_narrow(pd.Series(acts.event[launch])),
         op_stack=pd.Series(stacks, dtype=object),
         top_level_op=pd.Series([stack[0] if stack else "" for stack in stacks], dtype="str"),

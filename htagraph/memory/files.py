@@ -32,6 +32,9 @@ def content(path: str | Path) -> bytes:
         return data
     try:
         return gzip.decompress(data)
+    except MemoryError:
+        msg = f"{path}: unpacked it does not fit into memory"
+        raise TraceError(msg) from None
     except (EOFError, OSError, zlib.error) as error:
         msg = f"{path}: the gzip stream is damaged ({error})"
         raise DamagedTraceError(msg) from error
@@ -39,6 +42,8 @@ def content(path: str | Path) -> bytes:
 
 def kind_of(path: str | Path) -> Literal["snapshot", "timeline", "trace"]:
     """Return what a path is, by how its content begins: a pickle, a list of lists, or anything else, a folder too."""
+    if Path(path).exists() and not Path(path).is_file():
+        return "trace"  # of a pipe nothing may be read twice
     try:
         with Path(path).open("rb") as file:
             head = file.read(_HEAD)

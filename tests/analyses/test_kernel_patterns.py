@@ -97,3 +97,11 @@ def test_patterns_are_those_that_the_slow_walk_finds(text: str, job: dict[int, l
     table = hg.kernel_patterns(graph, text, min_length=2)
     found = dict(zip(zip(table["rank"], table["pattern"], strict=True), table["count"], strict=True))
     assert found == dict(_slow(graph, text, 2))
+
+
+def test_what_is_no_text_or_length_is_refused() -> None:
+    graph: Any = load([op("a", 0, 1)])
+    with pytest.raises(TypeError, match="operator=None"):
+        hg.kernel_patterns(graph, None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="min_length='x'"):
+        hg.kernel_patterns(graph, min_length="x")  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
@@ -36,3 +38,9 @@ def test_time_weighted_by_length_is_the_waiting_of_all_works(job: Job) -> None:
     total = (table["mean_over_time"].to_numpy() * spans.to_numpy()).sum()
     assert total == pytest.approx(sum(waited) / 1000, abs=1e-6)
     assert (table["full_us"].to_numpy() <= spans.to_numpy() + 1e-9).all()
+
+
+@pytest.mark.parametrize("full", [0, -1, float("nan"), "x", None])
+def test_a_length_that_cannot_be_is_refused(full: Any) -> None:
+    with pytest.raises(ValueError, match="full="):
+        hg.queue_summary(load([]), full=full)

@@ -149,3 +149,67 @@ def _replaced(trace: Any, header: Any) -> Any:
 class _Device:
     def __init__(self, number: int, name: str) -> None:
         self.id, self.name = number, name
+
+
+CONVOLUTION = [[2, 3, 8, 8], [4, 3, 3, 3], [], [], [], [], [], [], []]
+VALUES = ["", "", "", "[1, 1]", "[0, 0]", "[1, 1]", "False", "[0, 0]", "1"]
+BACKWARD = [[2, 4, 6, 6], [2, 3, 8, 8], [4, 3, 3, 3], *[[]] * 8]
+BACK_VALUES = ["", "", "", "", "[1, 1]", "[0, 0]", "[1, 1]", "False", "[0, 0]", "1", "[True, True, False]"]
+
+
+def changed(values: list[Any], place: int, value: Any) -> list[Any]:
+    return [*values[:place], value, *values[place + 1 :]]
+
+
+ODD = {
+    "stride 0": ("aten::convolution", CONVOLUTION, changed(VALUES, 3, "[0, 0]")),
+    "nested": ("aten::convolution", CONVOLUTION, changed(VALUES, 3, "[" * 100_000)),
+    "kernel too large": ("aten::convolution", changed(CONVOLUTION, 1, [4, 3, 9, 12]), VALUES),
+    "groups": ("aten::convolution", CONVOLUTION, changed(changed(VALUES, 6, "True"), 8, "-3")),
+    "mask of a list": ("aten::convolution_backward", BACKWARD, changed(BACK_VALUES, 10, [True, True])),
+    "mask of texts": ("aten::convolution_backward", BACKWARD, changed(BACK_VALUES, 10, '["a", "b", "c"]')),
+    "numbers": ("aten::convolution_backward", BACKWARD, list(range(11))),
+    "no lists": ("aten::mm", 5, None),
+    "lists of tensors": ("aten::addmm", [[[2, 2], [2, 2]], [4, 8], [8, 4]], None),
+    "negative": ("aten::mm", [[-4, 8], [8, 4]], None),
+    "fractions": ("aten::mm", [[4.5, 8], [8, 4]], None),
+    "truth": ("aten::mm", [[True, 8], [8, 4]], None),
+    "beyond floats": ("aten::mm", [[10**400, 8], [8, 4]], None),
+}
+
+
+@pytest.mark.parametrize(("name", "dims", "values"), ODD.values(), ids=ODD)
+def test_one_odd_operator_is_counted_as_left_out(name: str, dims: Any, values: Any, tmp_path: Path, run: Any) -> None:
+    odd = op(name, 100, 8, MAIN, **{"Input Dims": dims, "Concrete Inputs": values})
+    graph = load([*product(0, 1, [[4, 3], [3, 2]]), odd], tmp_path)
+    table = hg.roofline(graph)
+    assert table["flop"].tolist() == [2 * 4 * 3 * 2]
+    assert table.attrs["left_out"] == 1
+    ran = run("roofline", tmp_path / "rank-0.json")
+    assert ran.code == 0
+    assert "The shapes of 1 operator fit no formula" in " ".join(ran.out.split())
+
+
+@pytest.mark.parametrize("kinds", [5, [1, 2, 3], [["float"], None], "float"])
+def test_odd_types_have_operations_but_no_bytes(kinds: Any, tmp_path: Path) -> None:
+    event = shaped("aten::mm", 0, 8, [[4, 3], [3, 2]])
+    event["args"]["Input type"] = kinds
+    (row,) = hg.roofline(load([event], tmp_path)).to_dict("records")
+    assert row["flop"] == 2 * 4 * 3 * 2
+    assert math.isnan(row["bytes"])
+
+
+def test_sizes_beyond_memory_do_not_wrap_around(tmp_path: Path) -> None:
+    (row,) = hg.roofline(load([shaped("aten::mm", 0, 8, [[10**18, 10**18], [10**18, 1]])], tmp_path)).to_dict("records")
+    assert row["flop"] == pytest.approx(2e36)
+    assert row["bytes"] == pytest.approx(2e36)
+
+
+@pytest.mark.parametrize("peak", [0, -1.0, math.nan, math.inf])
+def test_a_peak_that_cannot_be_is_refused(peak: float, run: Any) -> None:
+    graph = graph_of(DATA / "demo")
+    with pytest.raises(ValueError, match="peak_gb_s="):
+        hg.roofline(graph, peak_gb_s=peak)
+    ran = run("roofline", DATA / "demo", f"--peak-tflops={peak}")
+    assert ran.code == 2
+    assert "--peak-tflops" in ran.err

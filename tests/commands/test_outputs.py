@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import shutil
 from pathlib import Path
@@ -62,3 +63,13 @@ def test_results_of_before_are_written_over(job: Path, tmp_path: Path, run: Any)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_named(run: Any) -> None:
     one_line_of_error(run("kernels", DEMO, "-o", "/dev/full"), "/dev/full", "No space left")
+
+
+def test_a_name_that_is_not_utf_8_is_written_as_it_is_printed(tmp_path: Path, run: Any) -> None:
+    name = os.fsdecode(bytes(tmp_path) + b"/bad\xff.json.gz")
+    try:
+        shutil.copy(DEMO / "rank-0.json.gz", name)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    assert run("kernels", name, "-f", "json", "-o", tmp_path / "out.json").code == 0
+    assert "bad?.json.gz" in json.loads((tmp_path / "out.json").read_text())["inputs"][0]["file"]

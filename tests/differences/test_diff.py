@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import DependencyGraph
+from htagraph.errors import SelectionError
 from htagraph.naming import stable_name
 from htagraph.simulate import (
     Change,
@@ -23,7 +24,7 @@ from htagraph.simulate import (
     SlowRank,
 )
 from tests.changes.simulated import recorded
-from tests.reach import DATASETS, SHARED, graph_of, label
+from tests.reach import DATA, DATASETS, SHARED, graph_of, label
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step, traces
 
 SMALL = Job(ranks=2, steps=3, layers=3)
@@ -269,3 +270,41 @@ def test_nothing_is_compared_with_nothing() -> None:
     assert (found.change_us, found.change_percent) == (0, 0)
     assert found.sentences() == ["Nothing was recorded: there is nothing to compare."]
     whole(found)
+
+
+# jobs that are not alike
+
+
+def test_different_numbers_of_ranks_are_said() -> None:
+    four, one = hg.load(DATA / "demo"), hg.load(DATA / "demo", ranks=[0])
+    assert "4 before and 1 after" in " ".join(hg.diff(four, one).sentences())
+    for found in (hg.diff(four, four), hg.diff(four, one, ranks=0), hg.diff(four, one, ranks=[0])):
+        assert "numbers of ranks" not in " ".join(found.sentences())
+
+
+def test_the_job_without_steps_is_named() -> None:
+    plain, stepped = load([op("a", 0, 9)]), load([step(1, 0, 10), op("a", 0, 9), step(2, 10, 10), op("a", 10, 9)])
+    said = "The job before has no steps, so whole jobs are compared, that after with 2 steps"
+    assert said in " ".join(hg.diff(plain, stepped).sentences())
+    assert "The job after has no steps" in " ".join(hg.diff(stepped, plain).sentences())
+    for one, other in ((plain, plain), (stepped, stepped)):
+        assert "no steps" not in " ".join(hg.diff(one, other).sentences())
+    with pytest.raises(SelectionError, match="the job after: step 1 is not in this graph"):
+        hg.diff(stepped, plain, steps=1)
+    with pytest.raises(SelectionError, match="the job before: it has no steps"):
+        hg.compare(plain, stepped, steps_after=1)
+    with pytest.raises(SelectionError, match="the job after: rank 1"):
+        hg.diff(load({0: [op("a", 0, 9)], 1: [op("a", 0, 9)]}), plain, ranks=1)
+
+
+@pytest.mark.parametrize("call", [hg.diff, hg.compare])
+def test_no_steps_chosen_and_what_is_no_graph_are_refused(call: Any) -> None:
+    graph = load([step(1, 0, 10), op("a", 0, 9)])
+    with pytest.raises(SelectionError, match="before: no step is chosen"):
+        call(graph, graph, steps=[])
+    with pytest.raises(SelectionError, match="after: no step is chosen"):
+        call(graph, graph, steps=1, steps_after=[])
+    with pytest.raises(TypeError, match="the job before is a str"):
+        call("a", graph)
+    with pytest.raises(TypeError, match="the job after is a NoneType"):
+        call(graph, None)

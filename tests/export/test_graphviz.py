@@ -124,3 +124,9 @@ def test_the_command_line_writes_both(run: Any, tmp_path: Path) -> None:
     assert out.is_file()
     assert picture.is_file()
     assert "12 arrows added" in ran.err.replace("\n", " ")
+
+
+def test_a_whole_graph_is_not_drawn_but_what_is_selected_of_it() -> None:
+    graph: Any = hg.load(DATA / "demo", ranks=[0])
+    with pytest.raises(TypeError, match=r"DependencyGraph is not drawn: .*graph\.select"):
+        hg.to_graphviz(graph)

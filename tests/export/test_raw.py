@@ -185,3 +185,13 @@ def test_the_same_events_give_the_same_bytes_and_numbers_of_numpy_are_numbers(tm
     with pytest.raises(TypeError, match="object cannot be written"), TraceWriter(tmp_path / "c.json") as writer:
         writer.add([{"ph": object()}])
     assert not (tmp_path / "c.json").exists()
+
+
+def test_no_text_that_is_added_ends_in_a_backslash(tmp_path: Path) -> None:
+    """Perfetto takes its quote for an escaped one, and reads nothing of the file."""
+    names = ["C:\\dir\\", "\\", "a\\\\", 'a\\"', 'a"', "\\a"]
+    with TraceWriter(tmp_path / "a.json") as writer:
+        writer.add([{"name": name, "args": {"x": name}} for name in names])
+    events = root(tmp_path / "a.json")["traceEvents"]
+    expected = [name + " " * name.endswith("\\") for name in names]
+    assert [event["name"] for event in events] == [event["args"]["x"] for event in events] == expected

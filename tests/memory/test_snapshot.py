@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import pickle
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.memory.files import kind_of
+from tests.command_line import one_line_of_error
 from tests.reach import SHARED
 
 REAL = sorted((SHARED / "memory_snapshot").glob("*.pickle.gz"))
@@ -229,3 +231,9 @@ def test_names_nested_beyond_measure_are_refused(tmp_path: Path) -> None:
     path.write_bytes(data[:2] + data[11:] if data[2:3] == b"\x95" else data)  # without the length of its frame
     with pytest.raises(hg.NotATraceError, match="RecursionError"):
         hg.read_memory_snapshot(path)
+
+
+def test_a_pipe_is_not_read_to_see_what_it_is(tmp_path: Path, run: Any) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert kind_of(tmp_path / "pipe") == "trace"
+    one_line_of_error(run("memory", tmp_path / "pipe"), "not a regular file")
