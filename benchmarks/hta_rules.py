@@ -118,6 +118,20 @@ def same_nodes_other_dependencies(hta: Value, ours: Value, _facts: Facts) -> str
     )
 
 
+def long_patterns_are_abbreviated(hta: Value, ours: Value, _facts: Facts) -> str | None:
+    """P3: HTA writes a pattern of 130,000 letters to each of its events; we write its beginning and its length."""
+    if not equal(hta["table"], ours["table"], 0.0051) or len(hta["overlaid"]) != len(ours["overlaid"]):
+        return None
+    for (_, theirs, patterns), (_, mine, short) in zip(hta["overlaid"], ours["overlaid"], strict=True):
+        same = theirs == mine and list(patterns.values()) == list(short.values())
+        if not same or not all(
+            one == other or one.startswith(other.split("…")[0].rstrip())
+            for one, other in zip(patterns, short, strict=True)
+        ):
+            return None
+    return "P3: the same table and events, long patterns abbreviated in the file"
+
+
 _OF_CALL_GRAPH = (
     "depth", "height", "parent", "num_kernels", "kernel_dur_sum", "kernel_span", "first_kernel_start",
     "last_kernel_end",
@@ -127,6 +141,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
     "cuda_kernel_launch_stats": [only_unlisted_launches_are_new],
     "cupti_counter_data": [only_columns_of_the_call_graph],
     "critical_path": [same_nodes_other_dependencies],
+    "frequent": [long_patterns_are_abbreviated],
 }
 """Further tests, by the beginning of the method's name."""
 

@@ -136,6 +136,20 @@ class DependencyGraph:
         return int(self.time.min()) if self.vertex_count else 0
 
     @cached_property
+    def awake(self) -> npt.NDArray[np.bool_]:
+        """Which activities lie on a thread or stream that does something.
+
+        A thread with nothing but Python frames is a monitor or a watchdog: it hands nothing to anybody, and sleeps on
+        when the job is over. Where a rank has nothing else, its threads count all the same.
+        """
+        acts = self.activities
+        frames = np.isin(acts.kind, (ActivityKind.PYTHON, ActivityKind.ANNOTATION))
+        if not frames.any():
+            return frozen(~frames)
+        works = ~frames | np.isin(acts.lane, np.unique(acts.lane[~frames]))
+        return frozen(works | ~np.isin(acts.rank, np.unique(acts.rank[works])))
+
+    @cached_property
     def time(self) -> npt.NDArray[np.int64]:
         """The recorded moment of each vertex on the common clock of all ranks, ns."""
         return frozen(common_time(self.activities, self.clocks))

@@ -55,7 +55,7 @@ class Outcome:
 
     @property
     def baseline_ns(self) -> int:
-        """From the first recorded moment to the last, ns."""
+        """From the first recorded moment to the last of any thread that does something, ns."""
         return _span(self.baseline, self.baseline.time)
 
     @property
@@ -211,7 +211,8 @@ class Outcome:
 
 
 def _span(graph: DependencyGraph, time: Array) -> int:
-    return int(time.max()) - graph.origin_ns if len(time) else 0
+    ends = time[1::2] if graph.awake.all() else time[1::2][graph.awake]  # nothing ends later than an end
+    return int(ends.max()) - graph.origin_ns if len(ends) else 0
 
 
 def _ratio(before: float, after: float) -> float:

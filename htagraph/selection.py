@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,8 @@ __all__ = ["Selection"]
 class Selection:
     """Activities of a graph, in ascending order.
 
-    Selections of one graph are sets: ``a & b``, ``a | b`` and ``a - b`` are selections.
+    Selections of one graph are sets: ``a & b``, ``a | b`` and ``a - b`` are selections. So are ``a[2]``, of the third
+    activity alone (-1: the last), and ``a[1:5]``.
 
     Example:
         >>> import htagraph as hg
@@ -108,6 +110,15 @@ class Selection:
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.activities.tolist())
+
+    def __getitem__(self, position: int | slice) -> Selection:
+        if isinstance(position, slice):
+            return Selection(self.graph, np.sort(self.activities[position]))
+        at = operator.index(position)
+        if not -len(self) <= at < len(self):
+            msg = f"position {at}: the selection has {len(self):,} activities"  # also what ends a loop over positions
+            raise IndexError(msg)
+        return Selection(self.graph, self.activities[[at]])
 
     def __and__(self, other: Selection) -> Selection:
         return self._of_mask(self._mask() & self._same_graph(other)._mask())

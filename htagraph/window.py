@@ -26,6 +26,7 @@ def path_in_window(graph: DependencyGraph, steps: Some = None, ranks: Some = Non
             msg = f"critical_path: no step {steps} on rank {ranks}; steps by rank: graph.select(kind='step').to_frame()"
             raise SelectionError(msg)
         return path_to(graph, chosen, 0)
+    chosen = chosen[graph.awake[chosen]] if graph.awake[chosen].any() else chosen
     kind = graph.activities.kind[chosen]
     if steps is not None and (kind == ActivityKind.BOUNDARY).any():
         begins, ends = chosen[kind == ActivityKind.STEP], chosen[kind == ActivityKind.BOUNDARY]

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
+import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, GraphError, Provenance, SelectionError, TraceError
 from htagraph.activities import Edges, Lane
 from htagraph.events import CpuOp, Kernel
-from tests.strategies import COMPUTE, Frames, frames, kernel, launch, load, op, step
+from tests.strategies import COMPUTE, OTHER, Frames, complete, frames, kernel, launch, load, op, step
 
 
 def chain(count: int = 3) -> DependencyGraph:
@@ -259,3 +260,16 @@ def test_a_lane_has_a_short_name(lane: Lane, label: str) -> None:
 def test_a_description_names_activity_rank_lane_and_moment() -> None:
     graph = load({4: [op("x", 0, 1), op("y" * 80, 2.5, 1)]})
     assert graph.describe(1) == f"'{'y' * 59}…' (activity 1, rank 4, thread 1, at 2.500 µs)"
+
+
+def test_a_thread_of_nothing_but_python_frames_neither_ends_the_path_nor_the_job() -> None:
+    # tqdm's monitor thread: its wait is the last thing of the trace, and nobody waits for it
+    asleep = complete("python_function", "threading.py(324): wait", 0, 100, OTHER)
+    graph = load([op("a", 0, 20), launch(5, 2, 1), kernel(COMPUTE, 8, 40, 1), asleep])
+    assert graph.awake.tolist() == [name != asleep["name"] for name in (graph.names[i] for i in graph.activities.name)]
+    assert hg.critical_path(graph).to_frame()["category"].iloc[-1] == "computation"
+    assert hg.what_if(graph).scale(kind="computation", factor=0.5).run().makespan_ns == 28_000
+
+
+def test_frames_count_where_a_rank_has_nothing_else() -> None:
+    assert load([complete("python_function", "main", 0, 100)]).awake.all()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import operator
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -178,9 +179,9 @@ def test_a_duration_that_is_no_number_is_refused(criterion: str, value: Any) -> 
 
 def test_only_selections_are_combined() -> None:
     some: Any = graph_of(DATA / "demo").select(kind="op")
-    for combine in (lambda: some & 5, lambda: some | [1], lambda: some - None):
+    for combine, other in ((operator.and_, 5), (operator.or_, [1]), (operator.sub, None)):
         with pytest.raises(TypeError, match="is no selection"):
-            combine()
+            combine(some, other)
 
 
 @pytest.mark.parametrize("activity", ["x", 1.5, None, -1])

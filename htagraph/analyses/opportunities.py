@@ -216,7 +216,8 @@ def _candidates(trial: _Trial) -> Iterator[_Candidate]:
     yield from _operators(graph, owned)
     yield from _groups(graph, owned[np.isin(kind, _TALKS)])
     rows = shares[(shares["owner"] < 0) | ~np.isin(acts.kind[shares["owner"]], (ActivityKind.COMMUNICATION,))]
-    for rank, ns in _largest(rows.groupby("rank")["ns"].sum()):
+    ranks = rows.groupby("rank")["ns"].sum()
+    for rank, ns in _largest(ranks) if len(graph.ranks) > 1 else ():  # that all time is the only rank's helps nobody
         yield _Candidate("rank", f"rank {rank}", ns, {"rank": int(rank), "kind": _OWN_WORK}, _NOTES["rank"])
     yield from _phases(graph, shares)
 

@@ -45,7 +45,8 @@ def nest_crossing(lane: Array, start: Array, end: Array, is_work: Array, snap: i
             at -= 1
         stack[at] = i
         height += 1
-        parent[i] = stack[at - 1] if at else -1
+        for below in range(at):  # of those that contain it the one that began last: nested, that is the one on top
+            parent[i] = max(parent[i], stack[below])
         boundaries[filled] = 2 * i
         at_work[filled] = _top_work(stack, height, is_work)
         filled += 1

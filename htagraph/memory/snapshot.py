@@ -57,6 +57,14 @@ class MemorySnapshot:
     frames: tuple[tuple[tuple[str, int, str], ...], ...] = field(repr=False)
     """The frames of each of `stacks`: file, line, function."""
 
+    def __repr__(self) -> str:
+        devices = ", ".join(map(str, self.devices)) or "none"
+        used = int(self.segments["allocated_bytes"].sum()) / 1e9
+        return (
+            f"MemorySnapshot({self.path.name}: devices {devices}, {len(self.segments):,} segments, "
+            f"{len(self.blocks):,} blocks, {len(self.events):,} events, {used:.2f} GB in use)"
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return what each device's memory holds, and held at most.
 
