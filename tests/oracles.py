@@ -77,7 +77,7 @@ def join(events: Sequence[Json]) -> Counter[tuple[int, float, float, float]]:
 
 
 def parents(intervals: Sequence[tuple[int, int]]) -> list[int]:
-    """Return for each interval the one around it that ends first, of equals the shortest, of equals the last; or -1.
+    """Return for each interval the last before it that is around it; or -1.
 
     The intervals are sorted by (start, -end). Two empty intervals at one moment contain one another in their order. An
     interval that ends where an empty one lies contains it, unless the thread has begun something else at that moment.
@@ -86,11 +86,11 @@ def parents(intervals: Sequence[tuple[int, int]]) -> list[int]:
     for i, (start, end) in enumerate(intervals):
         begun = any(earlier == start < over for earlier, over in intervals[:i])
         around = [
-            (outer_end, outer_end - outer_start, -j)
+            j
             for j, (outer_start, outer_end) in enumerate(intervals[:i])
             if outer_end >= end and (outer_end > start or (end == start and (outer_start == start or not begun)))
         ]
-        found.append(-min(around)[2] if around else -1)
+        found.append(max(around, default=-1))
     return found
 
 

@@ -24,6 +24,7 @@ Json: TypeAlias = dict[str, Any]
 Job: TypeAlias = Mapping[int, Sequence[Json]]
 Number: TypeAlias = int | float
 
+_FOLDER = tempfile.TemporaryDirectory()
 BASE_NS = 1_700_000_000_000_000_000
 PID, MAIN, OTHER = 100, 1, 2
 
@@ -86,9 +87,8 @@ def write(events: Sequence[Json], path: Path, rank: int = 0) -> Path:
 def load(events: Sequence[Json] | Job, folder: Path | None = None, **options: Any) -> DependencyGraph:
     """Return the graph of one rank's events or of several ranks', read from files in a folder."""
     job = events if isinstance(events, Mapping) else {0: events}
-    if folder is None:
-        with tempfile.TemporaryDirectory() as made:
-            return load(job, Path(made), **options)
+    if folder is None:  # the files stay as long as the tests run: some analyses read arguments from them
+        return load(job, Path(tempfile.mkdtemp(dir=_FOLDER.name)), **options)
     return hg.load({rank: write(each, folder / f"rank-{rank}.json", rank) for rank, each in job.items()}, **options)
 
 

@@ -20,9 +20,9 @@ from tests.strategies import Frames, Json, frames, jobs, load, traces
 
 Analysis: TypeAlias = Callable[[DependencyGraph], Any]
 ANALYSES: list[Analysis] = [getattr(analyses, name) for name in analyses.__all__]
-NUMBERED = ["launch", "work", "activity"]
-"""Columns that hold activity numbers, which count events in the order of the file."""
-BY_NUMBER = ("slack", "collectives")
+NUMBERED = ("launch", "work", "activity", "parent", "before", "after", "example", "range", "first", "last")
+"""Columns that, as integers, hold activity numbers, which count events in the order of the file."""
+BY_NUMBER = ("slack", "collectives", "call_tree", "annotated_kernels")
 """Analyses whose rows lie in the order of those numbers."""
 
 every_analysis = pytest.mark.parametrize("analysis", ANALYSES, ids=analyses.__all__)
@@ -45,11 +45,15 @@ def without_ties(events: list[Json]) -> list[Json]:
 
 def results(graph: DependencyGraph) -> list[pd.DataFrame]:
     tables = {analysis.__name__: table_of(analysis(graph)) for analysis in ANALYSES}
-    plain = {name: table.drop(columns=NUMBERED, errors="ignore") for name, table in tables.items()}
+    plain = {name: table.drop(columns=_numbered(table)) for name, table in tables.items()}
     return [
         table.sort_values(list(table.columns), ignore_index=True) if name in BY_NUMBER else table
         for name, table in plain.items()
     ]
+
+
+def _numbered(table: pd.DataFrame) -> list[str]:
+    return [column for column in NUMBERED if column in table and table[column].dtype.kind == "i"]
 
 
 def table_of(result: Any) -> pd.DataFrame:

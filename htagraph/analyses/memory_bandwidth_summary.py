@@ -35,7 +35,7 @@ def memory_bandwidth_summary(graph: DependencyGraph) -> pd.DataFrame:
     changes = bandwidth_changes(graph)
     lasts = lasting_us(changes, _KEYS)
     level = changes["bandwidth_gb_s"]
-    some = changes[level > 0].assign(lasts=lasts, gb=level * lasts / 1e6)
+    some = changes.assign(lasts=lasts, gb=level * lasts / 1e6)[level > 0]
     sums = some.groupby(_KEYS)[["lasts", "gb"]].sum()
     table = distribution(some["bandwidth_gb_s"], [some[key] for key in _KEYS])
     table["busy_us"], table["gb"] = sums["lasts"], sums["gb"]

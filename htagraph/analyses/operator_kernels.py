@@ -12,6 +12,7 @@ from htagraph.criteria import named
 from htagraph.enclosing import enclosing, launched
 from htagraph.graph import DependencyGraph
 from htagraph.kinds import ActivityKind
+from htagraph.naming import is_memory_call, names_that
 from htagraph.sequences import numbered
 
 __all__ = ["operator_kernels"]
@@ -53,7 +54,7 @@ def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = Tr
     call, work = launched(graph)
     wanted = (acts.kind == ActivityKind.OP) & named(graph.names, op)[acts.name]
     owner = enclosing(graph, wanted, call)
-    keep = (owner >= 0) & (memory | (acts.kind[work] != ActivityKind.MEMORY))
+    keep = (owner >= 0) & (memory | ~names_that(is_memory_call, graph.names)[acts.name[call]])
     order = np.flatnonzero(keep)[np.argsort(owner[keep], kind="stable")]
     call, work, owner = call[order], work[order], owner[order]
     root, first, occurrence, kernels = np.unique(owner, return_index=True, return_inverse=True, return_counts=True)

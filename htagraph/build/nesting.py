@@ -42,8 +42,7 @@ def nest(lane: Array, start: Array, end: Array, is_work: Array, snap: int) -> tu
     """Return (parent, boundaries, at_work) of intervals sorted by (lane, start, -end).
 
     Intervals of one lane that overlap only in part are allowed: the parent is, of the intervals open at the start that
-    contain the whole, the one that ends first, of equals the last to start; ends up to `snap` beyond it count as
-    contained.
+    contain the whole, the last to start; ends up to `snap` beyond the one that ends first count as contained.
 
     Args:
         lane: lane of each interval.

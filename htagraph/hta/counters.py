@@ -76,8 +76,11 @@ def _queue_lengths(job: HtaJob, ranks: Sequence[int] | None) -> Series:
         event = acts.event[activity]
         pid, tid = _device_lanes(job, rank, mine)
         stream = job.of_rank(rank).events.arg("stream")
+        # on the rank's own clock; work that was recorded before its launch is queued when it starts, not later
+        common = np.rint(mine["time_us"].to_numpy() * 1000).astype(np.int64) + job.graph.origin_ns
+        since_ns = common + acts.start[activity] - job.graph.time[2 * activity] - job.first_ns
         out[rank] = pd.DataFrame({
-            "ts": whole((acts.start[activity] - job.first_ns) / 1000),
+            "ts": whole(since_ns / 1000),
             "pid": pid, "tid": tid,
             "stream": mine["stream"].to_numpy().astype(smallest_type(stream)),
             "queue_length": mine["queue_length"].to_numpy(),

@@ -13,7 +13,7 @@ from htagraph.analyses.operator_kernels import operator_kernels
 from htagraph.enclosing import launched
 from htagraph.hta.frame import in_whole, smallest_type
 from htagraph.hta.job import HtaJob
-from htagraph.kinds import ActivityKind
+from htagraph.naming import is_memory_call, names_that
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -42,7 +42,7 @@ def cuda_kernel_launch_stats(
     """
     acts = job.graph.activities
     call, work = launched(job.graph)
-    kept = include_memory_events | (acts.kind[work] != ActivityKind.MEMORY)
+    kept = include_memory_events | ~names_that(is_memory_call, job.graph.names)[acts.name[call]]
     call, work = call[kept], work[kept]
     correlation, out = acts.arg("correlation"), {}
     for rank in job.ranks(ranks):

@@ -34,7 +34,7 @@ from htagraph.naming.regions import (
     step_number,
 )
 from htagraph.naming.rules import DEFAULT_NAMING, Naming, activity_kind
-from htagraph.naming.work import copy_kind, is_graph_launch, is_kernel_launch, is_triton_kernel
+from htagraph.naming.work import copy_kind, is_graph_launch, is_kernel_launch, is_memory_call, is_triton_kernel
 
 __all__ = [
     "COUNTER_RANGE",
@@ -60,6 +60,7 @@ __all__ = [
     "is_dram_part",
     "is_graph_launch",
     "is_kernel_launch",
+    "is_memory_call",
     "is_module_frame",
     "is_tf32_kernel",
     "is_triton_kernel",

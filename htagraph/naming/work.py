@@ -6,7 +6,7 @@ import re
 
 from htagraph.naming.patterns import matches
 
-__all__ = ["copy_kind", "is_graph_launch", "is_kernel_launch", "is_triton_kernel"]
+__all__ = ["copy_kind", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_triton_kernel"]
 
 
 def is_graph_launch(name: str) -> bool:
@@ -30,6 +30,16 @@ def is_kernel_launch(name: str) -> bool:
         (True, False)
     """
     return _KERNEL_LAUNCH.match(name) is not None
+
+
+def is_memory_call(name: str) -> bool:
+    """Return whether a runtime or driver call copies or sets memory.
+
+    Example:
+        >>> is_memory_call("cudaMemcpyAsync"), is_memory_call("cudaLaunchKernel")
+        (True, False)
+    """
+    return matches(r"^(cuda|hip|cu)Mem(cpy|set)", name)
 
 
 def copy_kind(name: str) -> str:

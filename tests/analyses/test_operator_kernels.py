@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import ActivityKind
-from tests.strategies import COMPUTE, COPY, Job, Json, jobs, kernel, launch, load, op
+from tests.strategies import COMPUTE, COPY, Job, Json, jobs, kernel, launch, load, op, runtime
 
 SUM: list[Json] = [
     op("aten::linear", 0, 50), op("aten::mm", 5, 30), launch(10, 2, 1), launch(20, 2, 2),
@@ -32,7 +32,7 @@ def test_an_operator_of_another_thread_does_not_enclose_a_launch() -> None:
 
 
 def test_copies_can_be_left_out() -> None:
-    events = [op("aten::to", 0, 50), launch(10, 2, 1), kernel(COPY, 40, 5, 1)]
+    events = [op("aten::to", 0, 50), runtime("cudaMemcpyAsync", 10, 2, 1), kernel(COPY, 40, 5, 1)]
     assert hg.operator_kernels(load(events))["kernel_sequence"].tolist() == [COPY]
     assert hg.operator_kernels(load(events), memory=False).empty
 
