@@ -72,11 +72,24 @@ def times_are_whole_ns(events: list[Event]) -> None:
                 event[key] = round(Decimal(event[key]) * 1000)
 
 
+def launches_come_before_work(events: list[Event]) -> None:
+    """D24: where clocks let work start before its launch, HTA's queues hold less than nothing."""
+    first: dict[object, float] = {}
+    for event in events:
+        if event.get("cat") in DEVICE:
+            mine = (event.get("args") or {}).get("correlation")
+            first[mine] = min(event["ts"], first.get(mine, event["ts"]))
+    for event in events:
+        if event.get("cat") in RUNTIME and "ts" in event:
+            event["ts"] = min(event["ts"], first.get((event.get("args") or {}).get("correlation"), event["ts"]))
+
+
 EDITS: Mapping[str, Callable[[list[Event]], None]] = {
     "D2": times_are_whole_ns,
     "D5": only_device_work_has_streams,
     "D8": launches_have_known_names,
     "D9": no_stream_is_zero,
+    "D24": launches_come_before_work,
 }
 
 
@@ -96,7 +109,7 @@ def copy_cured(source: Path, target: Path, cures: Sequence[str]) -> None:
 
 _TIMES = re.compile(
     r"(ts|dur|end|idle_time|sum|max|min|mean|std|stddev|25%|50%|75%|launch_delay|avg_\w+_delay|weight|critical_weight)"
-    r"|.*\(us\)|.*duration(_at_max_queue_length)?"
+    r"|.*\(us\)|(?!relative).*duration(_at_max_queue_length)?"
 )
 """Columns and keys that are times where they are strings; a series' `describe` has columns of two levels."""
 

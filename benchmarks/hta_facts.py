@@ -59,6 +59,7 @@ class Facts:
             "D1": self.empty_kernels, "D2": self.fractions, "D4": self.many_kernels,
             "D5": self.synchronizations or self.operators_with_stream, "D6": self.device_events, "D7": self.ranks > 1,
             "D8": self.unlisted_launches, "D9": self.stream_zero, "D10": self.types, "D19": self.device_events,
+            "D24": self.device_events,
         }  # fmt: skip
         return [defect for defect, there in found.items() if there]
 

@@ -47,10 +47,10 @@ CURES: Mapping[str, Sequence[str]] = {
     "gpu_kernels_with_user_annotations": ("D1", "D2"),
     "comm_comp_overlap": ("D2", "D5", "D10"),
     "cuda_kernel_launch_stats": ("D2", "D5", "D8", "D9"),
-    "queue_length": ("D2", "D5", "D8", "D19"),
-    "time_spent_blocked": ("D2", "D5", "D6", "D8", "D19"),
+    "queue_length": ("D24", "D2", "D5", "D8", "D19"),
+    "time_spent_blocked": ("D24", "D2", "D5", "D6", "D8", "D19"),
     "memory_bw": ("D2", "D5", "D10", "D19"),
-    "trace_with_counters": ("D2", "D5", "D8", "D10", "D19"),
+    "trace_with_counters": ("D24", "D2", "D5", "D8", "D10", "D19"),
     "potential_stragglers": ("D2", "D9"),
     "cupti": ("D2",),
     "critical_path": ("D2", "D9"),
@@ -132,6 +132,21 @@ def long_patterns_are_abbreviated(hta: Value, ours: Value, _facts: Facts) -> str
     return "P3: the same table and events, long patterns abbreviated in the file"
 
 
+def counters_have_texts_as_ids(hta: Value, ours: Value, _facts: Facts) -> str | None:
+    """HTA numbers the counters of its streams; Perfetto takes numbers for one counter, texts for several."""
+    texts = {
+        name: [{**event, "id": str(event["id"])} if "id" in event else event for event in events]
+        for name, events in hta.items()
+    }
+    return "ids of counters are texts" if equal(texts, ours, 0.0051) else None
+
+
+def nothing_has_a_row(hta: Value, ours: Value, _facts: Facts) -> str | None:
+    """HTA has rows for combinations of kernel types that last 0 µs, where events touch."""
+    types = hta[0][hta[0]["sum"] > 0].reset_index(drop=True)
+    return "rows of 0 µs" if equal((types, hta[1]), (ours[0].reset_index(drop=True), ours[1]), 0.0051) else None
+
+
 _OF_CALL_GRAPH = (
     "depth", "height", "parent", "num_kernels", "kernel_dur_sum", "kernel_span", "first_kernel_start",
     "last_kernel_end",
@@ -141,6 +156,8 @@ RULES: Mapping[str, Sequence[Rule]] = {
     "cuda_kernel_launch_stats": [only_unlisted_launches_are_new],
     "cupti_counter_data": [only_columns_of_the_call_graph],
     "critical_path": [same_nodes_other_dependencies],
+    "trace_with_counters": [counters_have_texts_as_ids],
+    "gpu_kernel_breakdown": [nothing_has_a_row],
     "frequent": [long_patterns_are_abbreviated],
 }
 """Further tests, by the beginning of the method's name."""

@@ -62,6 +62,7 @@ _TITLES = {
     "memory_now": "Whose is in use now",
     "memory_categories": "What memory was used for",
     "device_time": "Device time",
+    "module_classes": "Device time by class of module",
     "device_time_by_rank": "Device time of each rank",
     "streams": "Why streams stand still",
     "pauses": "The longest pauses",
@@ -95,6 +96,9 @@ _WORDS = {
     "period_us": "start to start_us",
     "start_utc": "start (UTC)",
     "main": "main work",
+    "tflop_s": "TFLOP/s",
+    "gb": "GB",
+    "intensity": "intensity FLOP/B",
 }
 _DIGITS = {"speedup": 3, "low": 3, "high": 3}
 _NAMES = ("name", "kernel", "key")  # columns of kernels' names
@@ -296,11 +300,11 @@ def _columns(frame: pd.DataFrame) -> list[_Column]:
             cells = [_short_or_dash(value / scale) for value in values]
         if name.endswith("bytes"):
             heading, cells = f"{heading.removesuffix('bytes')}MB", [_short_or_dash(value / 1e6) for value in values]
-        if name.endswith("_gb_s"):
-            heading, cells = heading.replace("_gb_s", " GB/s"), [_short_or_dash(value) for value in values]
+        if name.endswith("gb_s"):
+            heading, cells = heading.removesuffix("gb_s") + " GB/s", [_short_or_dash(value) for value in values]
         if name in _NAMES:
             cells = _distinct_names(cells)
-        heading = heading.replace("_percent", " %").replace("_", " ")
+        heading = heading.replace("_percent", " %").replace("_", " ").strip()
         is_number = pd.api.types.is_numeric_dtype(values) or name.endswith("(%)")
         shown.append(_Column(heading, [_printable(cell) for cell in cells], is_number))
     return shown

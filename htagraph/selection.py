@@ -65,6 +65,7 @@ class Selection:
         max_us: float | None = None,
         depth: Some = None,
         activity: Some = None,
+        **unknown: Any,  # noqa: ANN401 - refused, whatever it is
     ) -> Selection:
         """Return the activities that meet every criterion given.
 
@@ -86,11 +87,15 @@ class Selection:
             max_us: what takes at most so long, µs.
             depth: one or several numbers of activities above it, as `htagraph.call_tree` counts them.
             activity: one or several activity numbers.
+            **unknown: nothing: another keyword is refused.
 
         Raises:
             SelectionError: a kind, rank, step or activity that the graph does not have; names those that it has. Or a
-                value that is none of its criterion.
+                value that is none of its criterion, or a criterion that there is not; names those that there are.
         """
+        if unknown:
+            msg = f"{next(iter(unknown))!r} is no criterion: choose from {', '.join(CRITERIA)}"
+            raise SelectionError(msg)
         values: dict[str, Any] = {
             "kind": kind, "category": category, "name": name, "regex": regex, "op": op, "rank": rank,
             "stream": stream, "step": step, "step_index": step_index, "time": time, "min_us": min_us,

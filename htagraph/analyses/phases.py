@@ -38,9 +38,9 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
 
     Args:
         graph: the job.
-        annotation: glob of the names of annotations, steps, operators or Python frames; of those that lie in one
-            another the outermost counts. If not given, the outermost user annotations, collectives aside; on a rank
-            that has none, its steps.
+        annotation: glob of the names of annotations, steps, operators or Python frames, or of the phases of
+            annotations, such as ``decode``; of those that lie in one another the outermost counts. If not given, the
+            outermost user annotations, collectives aside; on a rank that has none, its steps.
 
     Returns:
         One row per rank and phase, by rank, the most wall time first: ``rank`` (int64), ``phase`` (str), ``example``
@@ -103,7 +103,10 @@ def _regions(graph: DependencyGraph, annotation: str | None) -> Array:
     """Return the activities that are regions, in ascending order, none in another."""
     acts, above = graph.activities, tree_parents(graph.activities, graph.names)
     if annotation is not None:
-        return outermost(above, named(graph.names, annotation)[acts.name] & np.isin(acts.kind, _REGIONS))
+        fits = named(graph.names, annotation)
+        is_phase = named([inference_phase(name)[0] for name in graph.names], annotation) & ~fits
+        regions = np.isin(acts.kind, _REGIONS) & fits[acts.name]
+        return outermost(above, regions | (is_phase[acts.name] & (acts.kind == ActivityKind.ANNOTATION)))
     collective = names_that(lambda name: collective_op(name, host=True) != "", graph.names)
     rows = outermost(above, (acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name])
     bare = ~np.isin(acts.rank, np.unique(acts.rank[rows]))

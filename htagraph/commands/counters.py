@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["counters", "report"]
 
 _FULL = 1024
+_RATES = ("mean", "std", "min", "p25", "median", "p75", "max")
+"""Columns of bandwidths in GB/s, whose names do not say so."""
 
 
 def counters(  # noqa: PLR0913 - one argument per option
@@ -59,7 +61,9 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, full: int = _FULL, 
     tables = {"queues": queues, "bandwidth": copies}
     if series:
         tables |= {"queue_length": queue_length(graph), "memory_bandwidth": memory_bandwidth(graph)}
-    return report_on(graph, "counters", tables, _sentences(queues, copies, full, inputs))
+    rates = {name: f"{name}_gb_s" for name in _RATES}
+    brief = tables | {"bandwidth": copies.rename(columns=rates)}
+    return report_on(graph, "counters", tables, _sentences(queues, copies, full, inputs), brief=brief)
 
 
 def _sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Sequence[str]) -> list[str]:

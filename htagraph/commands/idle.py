@@ -64,8 +64,10 @@ def _sentences(streams: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
     if not total:
         return ["No stream stands still between its first and its last work."]
     cause = str(by_cause.index[0])
+    count = len(streams[["rank", "device", "stream"]].drop_duplicates())
+    whose = f"{count:,} streams stand still, their times added up," if count > 1 else "The stream stands still"
     said = [
-        f"All streams together stand still for {time_text(total)} between their first and last work; "
+        f"{whose} for {time_text(total)} between {'their' if count > 1 else 'its'} first and last work; "
         f"{100 * by_cause.iloc[0] / total:.0f} % of it is {cause}: {_MEANING[cause]}."
     ]
     if cause == "host_wait":

@@ -21,6 +21,7 @@ __all__ = ["By", "kernels", "over_ranks", "report"]
 
 _UNEVEN = 1.1
 _OUTSIDE = "outside all of them"
+_UNKNOWN = "launch not recorded"
 
 
 class By(str, Enum):
@@ -62,10 +63,42 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, t
         brief = found.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = found = over_ranks(table).head(top)
-        sentences = _sentences(found, by, inputs)
-    brief = brief.assign(name=brief["name"].map(short_name).replace("", _OUTSIDE))
+        sentences = _sentences(_classes(table) if by == By.MODULE else found, by, inputs)
+    outside, unlinked = _outside(graph, found)
+    brief = brief.assign(name=brief["name"].map(short_name).replace("", outside))
+    shown = {"device_time": brief}
     tables = {"device_time": found} | ({} if by == By.RANK else {"device_time_by_rank": table})
-    return report_on(graph, "kernels", tables, sentences, figures={"by": by.value}, brief={"device_time": brief})
+    if by == By.MODULE and (table["kind"] == "module").any():
+        tables["module_classes"] = _classes(table)
+        shown = {"module_classes": tables["module_classes"].head(top).replace({"name": {"": outside}}), **shown}
+    return report_on(graph, "kernels", tables, [*sentences, *unlinked], figures={"by": by.value}, brief=shown)
+
+
+def _outside(graph: DependencyGraph, found: pd.DataFrame) -> tuple[str, list[str]]:
+    """Return (the name of what has no owner, a sentence on device work whose launch is not in the traces)."""
+    acts = graph.activities
+    lost = acts.on_device & (acts.cause < 0)
+    nobodys = found[found["name"] == ""]
+    if not len(nobodys) or not lost.any():
+        return _OUTSIDE, []
+    counts = "device_count" if "device_count" in found else "count"
+    count, all_of_them = int(lost.sum()), int(nobodys[counts].sum())
+    share = 100 * acts.duration[lost].sum() / acts.duration[acts.on_device].sum()
+    said = (
+        f"The launch of {count:,} of the works on the device is not in the traces ({share:.0f} % of device time): what "
+        "they belong to is unknown. Record longer before the part of interest to have it."
+    )
+    return (_UNKNOWN if count >= all_of_them else f"{_OUTSIDE}, or {_UNKNOWN}"), [said]
+
+
+def _classes(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the device time of modules by class: of Linear_0 and Linear_1 as Linear."""
+    bare = table["name"].str.rstrip("0123456789").str.removesuffix("_")
+    sums = ["count", "host_self_us", "device_count", "device_us"]
+    named = table.assign(name=bare.where(table["kind"] == "module", table["name"]))
+    found = named.groupby(["kind", "name"], as_index=False, sort=False)[sums].sum()
+    found["share_percent"] = 100 * found["device_us"] / (found["device_us"].sum() or float("nan"))
+    return found.sort_values(["device_us", "host_self_us"], ascending=False, kind="stable", ignore_index=True)
 
 
 def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
@@ -140,11 +173,12 @@ def _sentences(found: pd.DataFrame, by: By, inputs: Sequence[str]) -> list[str]:
     spent = "device_us" if "device_us" in found else "total_us"
     if not len(found) or not found[spent].any():
         return ["There is no device work to sum up."]
-    row = found.iloc[0]
+    owned = found[found["name"] != ""]
+    row = (owned if len(owned) and owned[spent].any() else found).iloc[0]
     what = short_name(row["name"]) or f"work {_OUTSIDE}"
-    said = (
-        f"Most device time goes to {what}: {time_text(float(row[spent]))} over all ranks, {row['share_percent']:.0f} %."
-    )
+    most = "Of what has an owner, most" if len(owned) < len(found) else "Most"
+    spent_text, share = time_text(float(row[spent])), row["share_percent"]
+    said = f"{most} device time goes to {what}: {spent_text} over all ranks, {share:.0f} %."
     return [said, *_hints(found, by, inputs)]
 
 
@@ -160,4 +194,6 @@ def _hints(found: pd.DataFrame, by: By, inputs: Sequence[str]) -> list[str]:
         return ["The traces have no input shapes: record them with record_shapes=True."]
     if by == By.MODULE and not (found["kind"] == "module").any():
         return ["The traces have no frames of modules, annotations stand for them: record them with with_stack=True."]
+    if by == By.MODULE:
+        return [f"Which operators take it: {command_line('kernels', inputs, '--by', 'operator')}"]
     return []

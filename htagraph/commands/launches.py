@@ -20,6 +20,8 @@ __all__ = ["launches", "report"]
 
 _MANY = 0.2
 _FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
+_OF_PHASES = ["host_us", "mean_wall_us", "idle_us"]
+"""What follows from the other columns, or matters less than whole names."""
 
 
 def launches(
@@ -51,8 +53,18 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
         "compiled_regions": compiled_regions(graph), "phases": phases(graph),
     }  # fmt: skip
     brief = {name: table.head(top).drop(columns=_FOR_PROGRAMS, errors="ignore") for name, table in tables.items()}
-    brief = {name: table for name, table in brief.items() if len(table)}
+    brief = {name: _telling(table) for name, table in brief.items() if len(table)}
     return report_on(graph, "launches", tables, _sentences(stats, tables, inputs), brief=brief)
+
+
+def _telling(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what is read: no column that is -1 (unknown) or NaN throughout; a name where no region launched."""
+    unknown = table.isna().all() | table.drop(columns="rank").eq(-1).all().reindex(table.columns, fill_value=False)
+    table = table.drop(columns=[*table.columns[unknown], *(_OF_PHASES if "phase" in table else [])])
+    if "region" in table:
+        table["region"] = table["region"].replace("", "(outside all regions)")
+        table["count"] = table["count"].astype(object).where(table["count"] > 0, "-")
+    return table
 
 
 def by_call(stats: pd.DataFrame) -> pd.DataFrame:

@@ -41,6 +41,7 @@ def memory(
     from htagraph.memory.files import kind_of
 
     what = kind_of(paths[0])
+    _refuse_snapshots_in(Path(paths[0]))
     if what != "trace":
         if len(paths) > 1 or ranks or steps:
             msg = f"{paths[0]} is a memory {what}: give it alone, without --ranks and --steps"
@@ -48,6 +49,17 @@ def memory(
         show(_report_on_file(Path(paths[0]), what, top), form, output, paths)
         return
     show(report(read(paths, ranks, steps), top=top), form, output, paths)
+
+
+def _refuse_snapshots_in(folder: Path) -> None:
+    """Refuse a folder of nothing but memory snapshots: each is read alone."""
+    from htagraph.memory.files import kind_of
+
+    files = sorted(each for each in folder.iterdir() if each.is_file()) if folder.is_dir() else []
+    found = [each for each in files if ".pickle" in each.name or ".pkl" in each.name]
+    if found and not any(".json" in each.name for each in files) and kind_of(found[0]) == "snapshot":
+        msg = f"{folder} holds memory snapshots: give one of them, such as {found[0]}"
+        raise typer.BadParameter(msg, param_hint="PATHS")
 
 
 def _report_on_file(path: Path, what: str, top: int) -> Report:
@@ -167,7 +179,9 @@ def _on_device(row: dict[Any, Any]) -> list[str]:
     if idle >= _MUCH:
         said.append(
             f"{_size(row['inactive_bytes'])} ({idle:.0f} %) are held and not in use, the largest free block has "
-            f"{_size(row['largest_free_bytes'])}."
+            f"{_size(row['largest_free_bytes'])}. If an allocation fails all the same, memory is fragmented: try "
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; torch.cuda.empty_cache() gives back whole free "
+            "segments. Free bytes by segment: htagraph.read_memory_snapshot(…).segments."
         )
     return said
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["patterns", "report"]
 
-_LONG = 200
-"""Letters of a pattern in a table to read."""
+_LONG = 12
+"""Kernels of a pattern that are listed."""
 _SHARE = 0.5
 
 
@@ -66,12 +66,36 @@ def report(
     from htagraph.report import report_on
 
     shown = table.groupby("rank").head(top)
-    text = shown["pattern"]
-    brief = shown.assign(pattern=text.where(text.str.len() <= _LONG, text.str[:_LONG] + "…")).drop(
-        columns=["operator", "example"]
-    )
-    sentences = _sentences(table, inputs, operator, min_length)
+    brief = shown.drop(columns=["pattern", "example"])
+    brief.insert(0, "number", range(1, len(shown) + 1))
+    sentences = [
+        *(f"{number}: {_readable(text)}" for number, text in enumerate(shown["pattern"], 1)),
+        *_sentences(table, inputs, operator, min_length),
+        *(_shorter(graph, table, inputs, operator) if len(table) else []),
+    ]
     return report_on(graph, "patterns", {"patterns": table}, sentences, brief={"patterns": brief})
+
+
+def _readable(pattern: str) -> str:
+    from htagraph.naming import short_name
+
+    operator, *kernels = pattern.split("|")
+    more = f" → … {len(kernels) - _LONG} more" if len(kernels) > _LONG else ""
+    return f"{operator}: {' → '.join(map(short_name, kernels[:_LONG]))}{more}"
+
+
+def _shorter(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str) -> list[str]:
+    """Return how many occurrences launched less than what counts, and how to see them."""
+    from htagraph.chains import outermost
+    from htagraph.hierarchy import tree_parents
+    from htagraph.sequences import containing
+
+    every = len(outermost(tree_parents(graph.activities, graph.names), containing(graph, operator)))
+    fewer = every - int(table["count"].sum())
+    if not fewer:
+        return []
+    again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
+    return [f"{plural(fewer, 'other occurrence')} launched fewer kernels or none; those that launched any: {again}"]
 
 
 def _sentences(table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int) -> list[str]:

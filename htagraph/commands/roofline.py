@@ -43,21 +43,32 @@ def roofline(  # noqa: PLR0913 - one argument per option
     from htagraph.analyses.roofline import roofline as table_of
 
     table = table_of(graph, peak_tflop_s=peak_tflops, peak_gb_s=peak_gbs)
-    show(report(graph, table, given(paths, ranks, steps), top=top), form, output, paths)
+    chosen = (peak_tflops is not None, peak_gbs is not None)
+    show(report(graph, table, given(paths, ranks, steps), top=top, chosen=chosen), form, output, paths)
 
 
-def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], *, top: int = 15) -> Report:
-    """Return the report on the result of `htagraph.roofline`; `inputs` are the words that choose what is read."""
+def report(
+    graph: DependencyGraph,
+    table: pd.DataFrame,
+    inputs: Sequence[str],
+    *,
+    top: int = 15,
+    chosen: tuple[bool, bool] = (False, False),
+) -> Report:
+    """Return the report on the result of `htagraph.roofline`; `inputs` are the words that choose what is read.
+
+    `chosen` says whether the user gave the peaks of computing and of memory.
+    """
     from htagraph.analyses.cupti_counters import cupti_counters
     from htagraph.report import report_on
 
     counters = cupti_counters(graph)
     tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
     brief = table.head(top).drop(columns=_FOR_PROGRAMS).dropna(axis="columns", how="all")
-    return report_on(graph, "roofline", tables, _sentences(table, inputs), brief={"roofline": brief})
+    return report_on(graph, "roofline", tables, _sentences(table, inputs, chosen), brief={"roofline": brief})
 
 
-def _sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+def _sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
     odd = table.attrs.get("left_out", 0)
     left_out = (
         [f"The shapes of {plural(odd, 'operator')} fit no formula: what they compute is not counted."] if odd else []
@@ -70,7 +81,19 @@ def _sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
         ]
     time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
     said = f"{plural(int(table['count'].sum()), 'operator')} computed {flop / 1e12:.3g} TFLOP in {time_text(time)}."
-    return [said, *left_out, *_roof(table), *_share(table, inputs)]
+    return [said, *left_out, *_peaks(table, chosen), *_roof(table), *_share(table, inputs)]
+
+
+def _peaks(table: pd.DataFrame, chosen: tuple[bool, bool]) -> list[str]:
+    """Return what the roof is made of: each peak that occurs, and who says so."""
+    said = []
+    for column, unit, given_here in zip(("peak_tflop_s", "peak_gb_s"), ("TFLOP/s", "GB/s"), chosen, strict=True):
+        peaks = sorted(table[column].dropna().unique())
+        option = "--peak-tflops" if unit == "TFLOP/s" else "--peak-gbs"
+        source = f"given with {option}" if given_here else "the maker's data sheet, dense, at boost clock"
+        if peaks:
+            said.append(f"{' or '.join(f'{peak:,.4g}' for peak in peaks)} {unit} ({source})")
+    return [f"The roof: at most {' and '.join(said)}."] if said else []
 
 
 def _roof(table: pd.DataFrame) -> list[str]:

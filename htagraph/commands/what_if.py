@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WhatIfCommand", "report", "what_if"]
 
+_MOST_PERCENT = 50
 _GIVEN = "htagraph.changes"
 _SMALL = 0.005  # of a speedup: what is nearer to 1 is no change
 
@@ -238,8 +239,9 @@ def _bound(after: Outcome, bounds: pd.DataFrame) -> list[str]:
     if not len(by):
         return []
     was, now = (by.iloc[int(by[f"{when}_share_percent"].to_numpy().argmax())] for when in ("before", "after"))
-    ranks = bounds[bounds["group"] == "rank"]
-    where = f", mostly on rank {ranks.iloc[0]['key']}" if len(after.baseline.ranks) > 1 and len(ranks) else ""
+    ranks = bounds[bounds["group"] == "rank"].sort_values("after_share_percent", ascending=False, kind="stable")
+    most = len(after.baseline.ranks) > 1 and len(ranks) and ranks["after_share_percent"].iloc[0] > _MOST_PERCENT
+    where = f", which lies mostly on rank {ranks.iloc[0]['key']}" if most else ""
     share = f"{now['after_share_percent']:.0f} % of the critical path{where}"
     name, before = category_words(str(now["key"])), category_words(str(was["key"]))
     if name == before:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from htagraph.paths import CATEGORY_WORDS
+from htagraph.report import inputs_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,12 +40,19 @@ def _change(diff: Diff) -> str:
 
 
 def _unlike(diff: Diff) -> list[str]:
-    """Say where the jobs are of different size, which changes times by itself."""
+    """Say where the jobs ran on other devices or are of different size, which changes times by itself."""
     said = []
+    inputs = [inputs_of(part.graph) for part in diff.parts]
+    devices = [", ".join(sorted(set(each["device"]))) for each in inputs]
+    if devices[0] != devices[1]:
+        said.append(f"The jobs ran on different devices: {devices[0]} before, {devices[1]} after.")
+    worlds = [int(each["world_size"].max()) if len(each) else 0 for each in inputs]
+    if all(worlds) and worlds[0] != worlds[1]:
+        said.append(f"The jobs have different sizes: {worlds[0]} ranks before and {worlds[1]} after.")
     before, after = (len(part.chosen_ranks) for part in diff.parts)
     if before != after:
         said.append(
-            f"The jobs have different numbers of ranks, {before} before and {after} after: how long ranks wait for "
+            f"Different numbers of ranks were read, {before} before and {after} after: how long ranks wait for "
             "each other and transfer differs with that alone."
         )
     without = [word for word, part in zip(("before", "after"), diff.parts, strict=True) if not part.graph.steps]

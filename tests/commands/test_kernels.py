@@ -80,7 +80,8 @@ def test_shapes_and_modules_of_a_trace_that_has_them(tmp_path: Path, run: Any) -
     assert (row["name"], row["input_dims"], row["device_us"]) == ("aten::mm", "[[2, 3], [3, 4]]", 5)
     found = results(run, path, "--by", "module")
     assert found["device_time"][0]["name"] == "nn.Module: Net_0"
-    assert len(found["conclusions"]) == 1
+    assert found["module_classes"][0]["name"] == "nn.Module: Net"
+    assert "--by operator" in found["conclusions"][1]
 
 
 @every_way

@@ -308,3 +308,11 @@ def test_no_steps_chosen_and_what_is_no_graph_are_refused(call: Any) -> None:
         call("a", graph)
     with pytest.raises(TypeError, match="the job after is a NoneType"):
         call(graph, None)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared traces are not here")
+def test_a_diff_says_that_devices_and_sizes_differ() -> None:
+    jobs = [hg.load(SHARED / "hta" / "trace_diff" / name) for name in ("control", "test")]
+    said = hg.diff(*jobs).sentences()
+    assert any(line.startswith("The jobs ran on different devices: ") and "A100" in line for line in said)
+    assert "The jobs have different sizes: 8 ranks before and 2 after." in said
