@@ -222,7 +222,7 @@ def explained(bench: Bench, cases: Sequence[Case], cure: Sequence[str]) -> list[
 def explain_by_rule(bench: Bench, case: Case, facts: Facts) -> None:
     """Let the method's rules look at the two results, and at HTA's with all cures."""
     ours = bench.result("ours", case)["value"]
-    for cure in ([], cures(case.method, facts)):
+    for cure in (list[str](), cures(case.method, facts)):
         hta = bench.result("hta", case, cure)
         said = None if hta["error"] else rule(case.method, hta["value"], ours, facts)
         if said:
