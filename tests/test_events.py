@@ -305,6 +305,7 @@ def test_columns_are_those_that_the_bulk_path_needs() -> None:
         dict.fromkeys(integers.split(), "int64")
         | dict.fromkeys(["comms_id", "addr"], "uint64")
         | dict.fromkeys(strings.split(), "str")
+        | {"bandwidth_gb_s": "float64"}
     )
     assert {field.column.name: field.column.dtype for field in columns()} == expected
 
