@@ -34,7 +34,8 @@ def test_patterns_are_those_of_the_function(run: Any) -> None:
 @pytest.mark.parametrize("form", ["table", "csv", "md"])
 @pytest.mark.parametrize("command", [["patterns", DEMO, "--operator", "aten::addmm", "--min-length", "1"],
                                      ["roofline", HOST, "--top", "3"]])  # fmt: skip
-def test_every_format_can_be_written(command: list[str], form: str, run: Any) -> None:
+def test_every_format_can_be_written(command: list[str], form: str, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")  # narrower tables cut names
     ran = run(*command, "-f", form)
     assert (ran.code, ran.err) == (0, "")
     assert "aten::addmm" in ran.out
