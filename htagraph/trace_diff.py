@@ -50,7 +50,7 @@ class LabeledTrace:
             label = f"t{LabeledTrace._made - 1}"
         self.label: str = label
         self._brief: dict[int, pd.DataFrame] = {}
-        self.t: HtaTrace = t if t is not None else _read(str(trace_dir))
+        self.t: HtaTrace = getattr(t, "t", t) if t is not None else _read(str(trace_dir))  # a TraceAnalysis has one
         self.s_map: pd.Series[int] = pd.Series(self.t.symbol_table.get_sym_id_map())
         self.s_tab: pd.Series[str] = pd.Series(self.t.symbol_table.get_sym_table())
         self.iteration_df: pd.DataFrame = steps_of(self.t.symbol_table)

@@ -191,3 +191,11 @@ def test_figures_are_made_and_shown_only_when_asked(tmp_path: Path, monkeypatch:
         assert len(bars[0].x) == len(table)
     with pytest.raises(ValueError, match="result of compare_traces"):
         TraceDiff.visualize_counts_diff(table[["diff_counts"]], show_image=False)
+
+
+def test_a_trace_analysis_can_be_compared_as_it_is() -> None:
+    from htagraph.trace_analysis import TraceAnalysis
+
+    job = TraceAnalysis(trace_dir=str(DATA / "demo"))
+    given: Any = job
+    assert LabeledTrace("a", t=given).ranks() == LabeledTrace("b", t=job.t).ranks() == [0, 1, 2, 3]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.build import build, prepare
-from htagraph.errors import HtagraphError, RankError
+from htagraph.errors import HtagraphError, RankError, TraceError
 from htagraph.graph import DependencyGraph
 from htagraph.hta.window import in_window, is_analysed, step_names
 from htagraph.loading import in_parallel
@@ -130,6 +130,9 @@ def open_job(
     Raises:
         HtagraphError: a file or folder is absent or no trace, or two files claim one rank.
     """
+    if trace_files is not None and not len(trace_files):
+        msg = "trace_files is empty: name at least one file, or a folder in trace_dir"
+        raise TraceError(msg)
     files = _files(trace_files, trace_dir)
     read = [_raised(found) for _, found in in_parallel(files, _trace)]
     if len(read) == 1 and files[0].source == "only file" and _says_no_rank(read[0]):

@@ -134,6 +134,12 @@ def test_two_files_of_one_rank_are_refused(tmp_path: Path) -> None:
         open_job([write(tmp_path / "a.json", TWO_STEPS, 1), write(tmp_path / "b.json", TWO_STEPS, 1)])
 
 
+@pytest.mark.parametrize("nothing", [{}, []])
+def test_no_files_are_an_error(nothing: Any) -> None:
+    with pytest.raises(HtagraphError, match="trace_files is empty"):
+        open_job(nothing)
+
+
 def test_an_absent_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(HtagraphError, match="nowhere"):
         open_job(None, str(tmp_path / "nowhere"))
