@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_a_folder_of_snapshots_says_to_give_one(run: Any, tmp_path: Path) -> Non
     (tmp_path / "a.pickle.gz").write_bytes(gzip.compress(pickle.dumps({"segments": []})))
     ran = run("memory", tmp_path)
     assert ran.code == 2
-    assert "a.pickle.gz" in ran.err
+    assert "a.pickle.gz" in re.sub(r"[\s│]", "", ran.err)  # wherever the frame around it broke the line
     assert len(repr(hg.read_memory_snapshot(tmp_path / "a.pickle.gz"))) < 200
 
 
