@@ -103,7 +103,11 @@ def overlay(subject: Subject, graph: Analysis) -> dict[str, Any]:
         found[str(flags)] = {
             "file": Path(path).name,
             "events": len(events) - len(flows),
-            "critical": sum(bool((event.get("args") or {}).get("critical")) for event in events) - len(flows),
+            "critical": sum(
+                bool((event.get("args") or {}).get("critical"))
+                for event in events
+                if event.get("cat") != "critical_path"
+            ),
             "flows": sorted(
                 (e["ts"], e["ph"], str(e["pid"]), str(e["tid"]), e["args"]["type"], e["args"]["weight"]) for e in flows
             ),

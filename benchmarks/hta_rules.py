@@ -33,6 +33,7 @@ CRASHES: Sequence[tuple[str, str, str, Callable[[Facts], bool]]] = (
     ("critical_path", "AssertionError", "C2: an event without a launch in the window", lambda facts: True),
     ("critical_path", "UndefinedVariableError: name 'nan'", "C2: no such step", lambda facts: len(facts.steps) <= 2),
     ("frequent", "ValueError: Unexpected case", "C1: negative durations", lambda facts: facts.fractions),
+    ("frequent", "TypeError: bad operand type for abs()", "C12: the id of a thread is a text", lambda facts: True),
     ("gpu_kernels_with", "ValueError: left side", "C1: negative durations", lambda facts: facts.fractions),
     ("", "AttributeError: 'list' object", "C10: the file is a list of events", lambda facts: facts.bare_list),
     ("", "TypeError: Invalid value", "C11: positions do not fit the correlations' int8", lambda facts: True),

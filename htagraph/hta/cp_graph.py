@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from htagraph.hta.cp_breakdown import breakdown, clipped, name_of
 from htagraph.hta.cp_columns import NOBODY, View, heaviest_path
@@ -20,8 +21,6 @@ from htagraph.hta.cp_types import STRICT, TYPES, CPEdge, CPEdgeType, CPNode, fla
 from htagraph.hta.frame import whole
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from htagraph.hta.job import HtaJob
     from htagraph.hta.symbols import SymbolTable
 
@@ -210,8 +209,10 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return breakdown(self) if self.critical_path_nodes else None
 
     def summary(self) -> pd.Series:
-        """Return the percentages of the path's weight by what it is bound by, and say so."""
+        """Return the percentages of the path's weight by what it is bound by, and say so; of an empty window none."""
         table = self.get_critical_path_breakdown()
+        if table is None and not self.node_list:
+            return pd.Series(dtype="float64", index=pd.Index([], dtype="str", name="bound_by"), name="duration")
         if table is None:
             msg = "there is no critical path: call critical_path() first"
             raise ValueError(msg)

@@ -33,6 +33,7 @@ from htagraph.hta.critical_path import (
 )
 from htagraph.hta.job import HtaJob, open_job
 from tests.reach import JOBS, SHARED, label
+from tests.strategies import step, write
 
 HTA = SHARED / "hta"
 SIMPLE_ADD = HTA / "critical_path" / "simple_add.json.gz"
@@ -514,3 +515,12 @@ def test_perfetto_reads_all_of_it(path: Path, rank: int, *, only_critical: bool,
         assert next(iter(processor.query(critical))).n == len(graph.critical_path_events_set)
     finally:
         processor.close()
+
+
+def test_a_window_with_nothing_in_it_has_an_empty_summary(tmp_path: Path) -> None:
+    job = open_job({0: str(write([step(7, 0, 10)], tmp_path / "a.json"))})
+    with pytest.warns(UserWarning, match="nothing with a dependency"):
+        found = critical_path_analysis(job, 0, "ProfilerStep", 0)
+    assert found is not None
+    graph, success = found
+    assert (success, len(graph.summary())) == (False, 0)
