@@ -75,8 +75,12 @@ def test_the_slow_rank_stands_out_in_the_distribution(job: HtaJob) -> None:
 def test_empty_tables_have_empty_figures(tmp_path: Path) -> None:
     with pytest.warns(UserWarning):
         nothing = open_job({0: str(write([], tmp_path / "a.json"))})
-        figures.temporal_breakdown(breakdowns.temporal_breakdown(nothing))
-        figures.idle_time_breakdown(breakdowns.idle_time_breakdown(nothing)[0])
-        figures.gpu_kernel_breakdown(*breakdowns.gpu_kernel_breakdown(nothing))
-        figures.comm_comp_overlap(breakdowns.comm_comp_overlap(nothing))
-        figures.kernel_distribution(hg.kernel_distribution(nothing.graph))
+        made = [
+            figures.temporal_breakdown(breakdowns.temporal_breakdown(nothing)),
+            figures.idle_time_breakdown(breakdowns.idle_time_breakdown(nothing)[0]),
+            *figures.gpu_kernel_breakdown(*breakdowns.gpu_kernel_breakdown(nothing)),
+            figures.kernel_distribution(hg.kernel_distribution(nothing.graph)),
+        ]
+    holds = {"bar": "y", "pie": "values", "heatmap": "z"}
+    shown = [trace[holds[trace.type]] for figure in made for trace in figure.data]
+    assert all(values is None or not len(values) for values in shown)
