@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import htagraph as hg
-from htagraph.kinds import EdgeKind
+from htagraph.core.kinds import EdgeKind
 from htagraph.replay import predict
 
 WORK = ("computation", "memory", "communication")

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from htagraph.kinds import ActivityKind
-from htagraph.naming import DEVICE_CATEGORIES, activity_kind
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import DEVICE_CATEGORIES, activity_kind
 
 __all__ = ["Facts", "facts_of"]
 

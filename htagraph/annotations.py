@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.naming import DEVICE_ANNOTATION
+from htagraph.core.naming import DEVICE_ANNOTATION
 
 __all__ = ["device_annotations", "narrowest"]
 

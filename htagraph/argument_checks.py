@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import TypeAdapter, ValidationError
 
 from htagraph.events import Event, canonical_category, parse_event
-from htagraph.issues import IssueLog
+from htagraph.core.issues import IssueLog
 from htagraph.reading.decode import event_decoder
 from htagraph.reading.source import iter_bytes
 from htagraph.reading.split import split

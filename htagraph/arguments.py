@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.events import canonical_category
 from htagraph.graph import DependencyGraph
-from htagraph.issues import IssueLog
+from htagraph.core.issues import IssueLog
 from htagraph.reading.source import iter_bytes
 from htagraph.reading.split import split
 from htagraph.selection import Selection

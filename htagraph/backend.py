@@ -12,10 +12,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from htagraph import traverse
-from htagraph.errors import GraphError
+from htagraph.core import traverse
+from htagraph.core.errors import GraphError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import EdgeKind, Provenance
+from htagraph.core.kinds import EdgeKind, Provenance
 
 __all__ = [
     "ancestors",

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import ActivityKind, EdgeKind
 
 __all__ = ["CAUSES", "KERNEL_PAUSE_US", "binding_kind", "pause_cause"]
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from htagraph.gaps import binding_edges
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.peers import peers
 from htagraph.waits import Waits
 
@@ -57,7 +57,7 @@ class Chains:
 
     @property
     def forest(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """The vertex before each vertex as (offsets, neighbours), for `htagraph.traverse`."""
+        """The vertex before each vertex as (offsets, neighbours), for `htagraph.core.traverse`."""
         has = self.before >= 0
         return np.concatenate(([0], np.cumsum(has))).astype(np.int64), self.before[has].astype(np.int32)
 
@@ -237,7 +237,7 @@ def blame_of(graph: DependencyGraph, waits: Waits, chains: Chains) -> Blame:
 
 def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Array, Array]:
     """Return (excess by cause and activity in `late`, root vertex by activity) of the stretches before arrivals."""
-    from htagraph import traverse
+    from htagraph.core import traverse
 
     count = graph.vertex_count
     has = chains.before >= 0

@@ -28,7 +28,7 @@ from htagraph.commands.stragglers import stragglers
 from htagraph.commands.summary import summary
 from htagraph.commands.validate import validate
 from htagraph.commands.what_if import WhatIfCommand, what_if
-from htagraph.errors import HtagraphError
+from htagraph.core.errors import HtagraphError
 
 __all__ = ["app", "main"]
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 from htagraph.arguments import event_arguments
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
-from htagraph.naming import COUNTER_RANGE, is_kernel_launch, names_that
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import COUNTER_RANGE, is_kernel_launch, names_that
 
 __all__ = ["counter_ranges", "operators_around"]
 

@@ -10,9 +10,9 @@ import pandas as pd
 
 from htagraph.enclosing import launched
 from htagraph.graph import DependencyGraph
-from htagraph.grouped import described
-from htagraph.kinds import ActivityKind
-from htagraph.naming import copy_kind
+from htagraph.core.group_stats import described
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import copy_kind
 
 __all__ = ["bandwidth_changes", "distribution", "lasting_us", "queue_changes"]
 
@@ -86,7 +86,7 @@ def lasting_us(changes: pd.DataFrame, keys: list[str]) -> pd.Series[float]:
 
 
 def distribution(values: pd.Series[Any], keys: list[pd.Series[Any]]) -> pd.DataFrame:
-    """Return the `htagraph.grouped.DISTRIBUTION` of each group of values, by the keys in ascending order.
+    """Return the `htagraph.core.group_stats.DISTRIBUTION` of each group of values, by the keys in ascending order.
 
     Example:
         >>> distribution(pd.Series([1.0, 3.0]), [pd.Series([7, 7], name="stream")]).iloc[0].tolist()

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.hierarchy import depths, tree_parents
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
     from htagraph.graph import DependencyGraph

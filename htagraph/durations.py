@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.work import self_time
 
 __all__ = ["STATISTICS", "statistics", "timed_work"]

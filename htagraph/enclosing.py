@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.chains import nearest
+from htagraph.core.parents import nearest
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
-from htagraph.kinds import EdgeKind
+from htagraph.core.kinds import EdgeKind
 
 __all__ = ["enclosing", "launched", "regions"]
 

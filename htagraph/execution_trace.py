@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from htagraph.errors import NotATraceError, SelectionError, TraceError
+from htagraph.core.errors import NotATraceError, SelectionError, TraceError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.memory.files import content
 
 __all__ = ["link_execution_trace", "read_execution_trace"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 
 if TYPE_CHECKING:
     from htagraph.activities import Activities, Edges

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
-from htagraph.errors import GraphError, SelectionError
+from htagraph.core.errors import GraphError, SelectionError
 from htagraph.gaps import binding_edges, gap_kinds
-from htagraph.issues import Issue
-from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.core.issues import Issue
+from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.reading.read import read_event
 from htagraph.selection import Selection
 from htagraph.trace import Trace
@@ -161,7 +161,7 @@ class DependencyGraph:
 
     @cached_property
     def _incoming(self) -> tuple[Array, Array]:
-        from htagraph import traverse  # numba takes a moment to load: only for what walks
+        from htagraph.core import traverse  # numba takes a moment to load: only for what walks
 
         offsets, order = traverse.counting_order(self.edges.target, self.vertex_count)
         return frozen(offsets), frozen(order)
@@ -183,7 +183,7 @@ class DependencyGraph:
         Raises:
             GraphError: the edges form a cycle.
         """
-        from htagraph import traverse
+        from htagraph.core import traverse
 
         order = traverse.topological_order(self.out_offsets, self.edges.target)
         if len(order) < self.vertex_count:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.kinds import ActivityKind
-from htagraph.naming import is_backward
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import is_backward
 
 if TYPE_CHECKING:
     from htagraph.activities import Activities

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from htagraph.build import RankPart, build, prepare
-from htagraph.errors import HtagraphError, RankError, SelectionError, TraceError
+from htagraph.core.errors import HtagraphError, RankError, SelectionError, TraceError
 from htagraph.graph import DependencyGraph
-from htagraph.issues import Issue
-from htagraph.naming import DEFAULT_NAMING, Naming
+from htagraph.core.issues import Issue
+from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.reading.discover import RankedFile, TracePaths, rank_files
 from htagraph.reading.read import read_trace
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from htagraph.activities import Activities
 from htagraph.clocks import Clock, corrected
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
     from htagraph.build.matching import Found

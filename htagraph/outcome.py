@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from htagraph.activities import frozen
 from htagraph.changes.state import NEVER, State, initial
-from htagraph.errors import SelectionError
-from htagraph.kinds import ActivityKind
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind
 from htagraph.replay import predict, without_unexplained
 
 if TYPE_CHECKING:

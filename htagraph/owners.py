@@ -11,7 +11,7 @@ import pandas as pd
 
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import deepest_first
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.work import self_time
 
 __all__ = ["OWNED", "OwnerOf", "kind_words", "time_by_owner"]

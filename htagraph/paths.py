@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from htagraph.attribution import label_of, module_of, names_of, operator_of
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind, GapKind
-from htagraph.naming import short_name
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.naming import short_name
 from htagraph.selection import Selection
 from htagraph.ways import Way, ways_beside
 
@@ -295,7 +295,7 @@ class CriticalPath:
 
 def path_to(graph: DependencyGraph, ends: Array, start: int) -> CriticalPath:
     """Return the path from the moment `start` to the latest of the vertices `ends`; without any, the empty path."""
-    from htagraph import traverse  # numba takes a moment to load
+    from htagraph.core import traverse  # numba takes a moment to load
 
     if not len(ends):
         nothing = np.zeros(0, np.int64)

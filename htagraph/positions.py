@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.criteria import Mask, named
-from htagraph.errors import SelectionError
-from htagraph.kinds import ActivityKind
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
     from htagraph.graph import DependencyGraph

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from htagraph.naming import short_name
+from htagraph.core.naming import short_name
 from htagraph.report import Report
 from htagraph.summary import Summary
 from htagraph.validation import Validation

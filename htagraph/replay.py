@@ -13,7 +13,7 @@ import pandas as pd
 from htagraph.activities import frozen
 from htagraph.gaps import UNEXPLAINED
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, GapKind
+from htagraph.core.kinds import ActivityKind, GapKind
 
 if TYPE_CHECKING:
     Times = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ def predict(
         gap: of each vertex, ns; as recorded if not given.
         head: the moment of each vertex that has no predecessor, ns; as recorded if not given.
     """
-    from htagraph import traverse
+    from htagraph.core import traverse
 
     return traverse.schedule_edges(
         graph.topological_order, graph.in_offsets, graph.in_edges, graph.edges.source,

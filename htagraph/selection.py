@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.criteria import CRITERIA, Mask, Some
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.hierarchy import ancestors, descendants, tree_parents
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.positions import Place, placed
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.chains import nearest
+from htagraph.core.parents import nearest
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
-from htagraph.naming import names_that
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import names_that
 
 __all__ = ["Sequences", "containing", "named", "numbered", "sequences_below", "work_below"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import deepest_first, depths, tree_parents
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.errors import TraceError
+from htagraph.core.errors import TraceError
 from htagraph.events import Header
-from htagraph.issues import Issue
+from htagraph.core.issues import Issue
 
 __all__ = ["Flows", "SparseColumn", "Table", "Trace"]
 

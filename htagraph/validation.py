@@ -10,7 +10,7 @@ import pandas as pd
 
 from htagraph.argument_checks import check_arguments
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.loading import Progress, load
 from htagraph.reading.discover import TracePaths
 from htagraph.replay import replay

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from htagraph.naming import short_name
+from htagraph.core.naming import short_name
 from htagraph.paths import CATEGORY_WORDS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import ActivityKind, EdgeKind
 
 __all__ = ["Waits", "bus_factor", "waits_of"]
 

@@ -35,7 +35,7 @@ class Way:
 
 def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
     """Return at most `count` ways beside a critical path with at least `least` ns of work, the least slack first."""
-    from htagraph import traverse
+    from htagraph.core import traverse
 
     graph, edges, (start, end) = path.graph, path.graph.edges, path.window
     time, before = graph.time, graph.binding.copy()

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.paths import CriticalPath, path_to
 
 __all__ = ["path_in_window"]

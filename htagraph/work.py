@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.graph import DependencyGraph
-from htagraph.intervals import Intervals, union
-from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.core.intervals import Intervals, union
+from htagraph.core.kinds import ActivityKind, EdgeKind
 
 __all__ = ["Work", "self_time", "work_of"]
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from htagraph.issues import IssueLog
+from htagraph.core.issues import IssueLog
 from htagraph.reading.read import read_trace
 from htagraph.trace import Trace
 

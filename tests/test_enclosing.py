@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.enclosing import enclosing, launched, regions
-from htagraph.intervals import group_lengths
+from htagraph.core.intervals import group_lengths
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op
 
 _INTERVALS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 9)), max_size=12)

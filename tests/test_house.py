@@ -19,7 +19,7 @@ import pytest
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, analyses
 from htagraph.build import RULES
-from htagraph.naming import activity_kind
+from htagraph.core.naming import activity_kind
 from tests.reach import DATASETS, REPOSITORY, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op, step
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
-from htagraph.errors import RankError, SelectionError, TraceError
+from htagraph.core.errors import RankError, SelectionError, TraceError
 from tests.damage import BASE_NS, END, document, header, healthy, kineto_text, op, written
 
 SECOND_NS = 10**9

@@ -6,7 +6,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, GapKind
+from htagraph.core.kinds import ActivityKind, GapKind
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, kernel, launch, load, op, step
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from htagraph import ActivityKind, DependencyGraph, EdgeKind, GapKind, traverse
+from htagraph import ActivityKind, DependencyGraph, EdgeKind, GapKind
+from htagraph.core import traverse
 from htagraph.analyses.critical_path import critical_path
 from htagraph.paths import CATEGORIES, CriticalPath, path_to, segments_of
 from htagraph.ways import ways_beside

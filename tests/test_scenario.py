@@ -10,7 +10,7 @@ import pytest
 import htagraph as hg
 from htagraph import changes
 from htagraph.changes.state import State
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.graph import DependencyGraph
 from htagraph.scenario import Scenario
 from tests.reach import DATA, graph_of

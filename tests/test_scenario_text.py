@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.scenario import Scenario
 from htagraph.scenario_text import CHANGES, Change, bandwidth, criteria, criteria_text, duration_ns, numbers
 

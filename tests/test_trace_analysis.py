@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from htagraph.errors import HtagraphError, RankError
+from htagraph.core.errors import HtagraphError, RankError
 from htagraph.trace_analysis import TraceAnalysis
 from htagraph.trace_diff import LabeledTrace, TraceDiff
 from tests.reach import DATA, REAL, label

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
-from htagraph.errors import TraceError
+from htagraph.core.errors import TraceError
 from tests.damage import END, document, healthy, kineto_text, op, written
 from tests.strategies import kernel
 

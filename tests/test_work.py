@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 
-from htagraph.intervals import length
-from htagraph.kinds import ActivityKind
+from htagraph.core.intervals import length
+from htagraph.core.kinds import ActivityKind
 from htagraph.work import self_time, work_of
 from tests import oracles
 from tests.strategies import COMMUNICATE, COMPUTE, Json, annotation, kernel, load, op, traces

@@ -16,8 +16,8 @@ import numpy as np
 from htagraph.activities import Edges
 from htagraph.build import prepare
 from htagraph.build.activities import Job, join
-from htagraph.issues import Issue
-from htagraph.naming import DEFAULT_NAMING
+from htagraph.core.issues import Issue
+from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.reading.discover import rank_files
 from htagraph.reading.read import read_trace
 from htagraph.simulate import Job as Described

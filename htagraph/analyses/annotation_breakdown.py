@@ -9,7 +9,7 @@ from htagraph.annotations import device_annotations
 from htagraph.attribution import names_of
 from htagraph.durations import STATISTICS, statistics
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 __all__ = ["annotation_breakdown"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.stacks import tree_columns
 
 __all__ = ["call_tree"]

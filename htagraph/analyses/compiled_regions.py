@@ -8,8 +8,8 @@ import pandas as pd
 from htagraph.attribution import names_of
 from htagraph.enclosing import enclosing, launched, regions
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
-from htagraph.naming import is_compiled_region, is_triton_kernel, names_that
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import is_compiled_region, is_triton_kernel, names_that
 
 __all__ = ["compiled_regions"]
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from htagraph.counter_ranges import counter_ranges, operators_around
 from htagraph.graph import DependencyGraph
-from htagraph.naming import flop_per_count
+from htagraph.core.naming import flop_per_count
 
 __all__ = ["cupti_counters"]
 

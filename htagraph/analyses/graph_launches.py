@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.intervals import group_lengths
-from htagraph.kinds import ActivityKind, EdgeKind
-from htagraph.naming import is_graph_launch, names_that
+from htagraph.core.intervals import group_lengths
+from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.naming import is_graph_launch, names_that
 
 __all__ = ["graph_launches"]
 

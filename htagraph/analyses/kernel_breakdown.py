@@ -6,7 +6,7 @@ import pandas as pd
 
 from htagraph.durations import STATISTICS, statistics, timed_work
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 __all__ = ["kernel_breakdown"]
 

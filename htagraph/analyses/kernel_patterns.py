@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.chains import outermost
+from htagraph.core.parents import outermost
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
-from htagraph.naming import LINEAR
+from htagraph.core.naming import LINEAR
 from htagraph.sequences import containing, sequences_below
 
 __all__ = ["kernel_patterns"]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.work import work_of
 
 __all__ = ["kernel_types"]

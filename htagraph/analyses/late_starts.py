@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 __all__ = ["late_starts"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import ActivityKind, EdgeKind
 
 __all__ = ["launch_stats"]
 

@@ -7,8 +7,8 @@ import pandas as pd
 
 from htagraph.attribution import module_of, names_of
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
-from htagraph.naming import is_module_frame, names_that
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import is_module_frame, names_that
 from htagraph.owners import OWNED, kind_words, time_by_owner
 
 __all__ = ["module_breakdown"]

@@ -11,8 +11,8 @@ import pandas as pd
 from htagraph.criteria import named
 from htagraph.enclosing import enclosing, launched
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
-from htagraph.naming import is_memory_call, names_that
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import is_memory_call, names_that
 from htagraph.sequences import numbered
 
 __all__ = ["operator_kernels"]

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.changes.state import TRANSFERS, OwnTime, State, checked, end_spread, initial, own_time, with_factor
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.replay import predict
 from htagraph.scenario_text import criteria_text
 
@@ -172,7 +172,7 @@ class _Trial:
     @cached_property
     def path(self) -> tuple[Array, Array]:
         """The vertices of the critical path and the edges between them."""
-        from htagraph import traverse  # numba takes a moment to load
+        from htagraph.core import traverse  # numba takes a moment to load
 
         graph = self.state.graph
         if not graph.vertex_count:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.intervals import intersection, length
-from htagraph.kinds import ActivityKind
+from htagraph.core.intervals import intersection, length
+from htagraph.core.kinds import ActivityKind
 from htagraph.work import work_of
 
 __all__ = ["overlap"]

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.chains import outermost
+from htagraph.core.parents import outermost
 from htagraph.criteria import named
 from htagraph.enclosing import enclosing, launched
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
-from htagraph.intervals import group_lengths
-from htagraph.kinds import ActivityKind
-from htagraph.naming import collective_op, inference_phase, names_that
+from htagraph.core.intervals import group_lengths
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import collective_op, inference_phase, names_that
 
 __all__ = ["phases"]
 

@@ -12,11 +12,11 @@ import pandas as pd
 from htagraph.arguments import arguments
 from htagraph.attribution import names_of
 from htagraph.counter_ranges import counter_ranges, operators_around
-from htagraph.flops import cost_of
+from htagraph.core.flops import cost_of
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import ancestors, tree_parents
-from htagraph.kinds import ActivityKind
-from htagraph.naming import (
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import (
     element_bytes,
     flop_formula,
     flop_per_count,
@@ -25,7 +25,7 @@ from htagraph.naming import (
     is_tf32_kernel,
     names_that,
 )
-from htagraph.peaks import peak_of
+from htagraph.core.device_peaks import peak_of
 from htagraph.sequences import work_below
 
 __all__ = ["roofline"]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.paths import path_to
 
 __all__ = ["slack"]
@@ -82,7 +82,7 @@ class _Job:
 
     @staticmethod
     def of(graph: DependencyGraph) -> _Job:
-        from htagraph import traverse  # numba takes a moment to load
+        from htagraph.core import traverse  # numba takes a moment to load
 
         edges, end = graph.edges, int(graph.time.max()) if graph.vertex_count else 0
         order = graph.topological_order
@@ -128,7 +128,7 @@ def _drags(job: _Job, owned: Array, exact: int) -> tuple[Array, npt.NDArray[np.b
 
 def _edge_drags(job: _Job, path: Array, into: Array) -> npt.NDArray[np.int64]:
     """Return how much earlier the job would end if the lag of an edge of a longest path were 0, for each of them."""
-    from htagraph import traverse
+    from htagraph.core import traverse
 
     graph = job.graph
     edges, order = graph.edges, graph.topological_order
@@ -141,7 +141,7 @@ def _edge_drags(job: _Job, path: Array, into: Array) -> npt.NDArray[np.int64]:
 
 def _without(job: _Job, owned: Array, activities: Array) -> npt.NDArray[np.int64]:
     """Return how much earlier the job would end, ns, if each of the activities took no time, one at a time."""
-    from htagraph import traverse
+    from htagraph.core import traverse
 
     graph = job.graph
     edges, incoming = graph.edges, graph.in_edges

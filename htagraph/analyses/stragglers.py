@@ -11,7 +11,7 @@ import pandas as pd
 
 from htagraph.blame import CAUSES, Blame, Chains, blame_of, chains_of, others_median
 from htagraph.graph import DependencyGraph
-from htagraph.naming import short_name
+from htagraph.core.naming import short_name
 from htagraph.waits import Waits, waits_of
 
 __all__ = ["stragglers"]
@@ -265,7 +265,7 @@ def _is_slow(row: pd.Series[Any], story: _Story, met: int, ranks: int) -> bool:
 
 def _on_way(graph: DependencyGraph, chains: Chains, blame: Blame) -> dict[int, Array]:
     """Return for each rank that is charged the vertices on the way to the arrivals for which it is."""
-    from htagraph import traverse
+    from htagraph.core import traverse
 
     offsets, sources = chains.forest
     found = {}

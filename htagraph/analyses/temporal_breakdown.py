@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.intervals import difference, length, union
-from htagraph.kinds import ActivityKind
+from htagraph.core.intervals import difference, length, union
+from htagraph.core.kinds import ActivityKind
 from htagraph.work import work_of
 
 __all__ = ["temporal_breakdown"]

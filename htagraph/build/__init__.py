@@ -30,7 +30,7 @@ from htagraph.build.thread import thread
 from htagraph.clocks import estimate_clocks
 from htagraph.graph import DependencyGraph
 from htagraph.matches import with_joins
-from htagraph.naming import DEFAULT_NAMING, Naming
+from htagraph.core.naming import DEFAULT_NAMING, Naming
 
 __all__ = ["RULES", "RankPart", "build", "prepare"]
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from htagraph.activities import Activities, Lane, common_time
 from htagraph.build.nesting import nest, nesting_order
 from htagraph.events import MODELS, columns
-from htagraph.issues import Issue, IssueLog
-from htagraph.kinds import ActivityKind
-from htagraph.naming import (
+from htagraph.core.issues import Issue, IssueLog
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import (
     DEFAULT_NAMING,
     DEVICE_CATEGORIES,
     HOST_CATEGORIES,

@@ -8,8 +8,8 @@ import numpy as np
 
 from htagraph.activities import Edges
 from htagraph.build.activities import Job
-from htagraph.issues import Issue
-from htagraph.kinds import EdgeKind
+from htagraph.core.issues import Issue
+from htagraph.core.kinds import EdgeKind
 
 __all__ = ["acyclic"]
 
@@ -63,7 +63,7 @@ def _runs_forward(job: Job, edges: Edges) -> bool:
 
 def _on_circles(count: int, edges: Edges) -> np.ndarray:
     """Return which edges lie on a circle or between two: neither end can be ordered from the front or from the back."""
-    from htagraph import traverse  # numba takes a moment to load
+    from htagraph.core import traverse  # numba takes a moment to load
 
     stuck = np.ones(count, np.bool_)
     for source, target in ((edges.source, edges.target), (edges.target, edges.source)):

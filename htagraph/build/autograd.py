@@ -8,7 +8,7 @@ import numpy as np
 
 from htagraph.activities import Activities, Edges
 from htagraph.build.activities import Job
-from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.trace import Flows
 
 __all__ = ["autograd"]

@@ -13,7 +13,7 @@ from htagraph.build.calls import Calls
 from htagraph.build.records import TOLERANCE_NS, Answer, Plausible, best
 from htagraph.build.sites import grouped, mixed
 from htagraph.build.stream_waits import WINDOW_NS, SharedByRank, StreamWaits, as_site
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 __all__ = ["boundary_waits"]
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from htagraph.build.activities import Job
 from htagraph.build.sites import mixed, owners
-from htagraph.kinds import ActivityKind
-from htagraph.naming import names_like
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import names_like
 from htagraph.trace import Trace
 
 __all__ = ["AwaitRows", "Calls", "Enqueued", "await_rows", "spread"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from htagraph.activities import Edges
 from htagraph.build.activities import Job
 from htagraph.build.meetings import meetings
-from htagraph.kinds import EdgeKind
+from htagraph.core.kinds import EdgeKind
 
 __all__ = ["collective"]
 

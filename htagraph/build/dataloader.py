@@ -6,8 +6,8 @@ import numpy as np
 
 from htagraph.activities import Edges
 from htagraph.build.activities import Job
-from htagraph.kinds import EdgeKind, Provenance
-from htagraph.naming import is_data_loader
+from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.core.naming import is_data_loader
 
 __all__ = ["dataloader"]
 

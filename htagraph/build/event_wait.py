@@ -15,7 +15,7 @@ from htagraph.build.calls import Calls, await_rows, spread
 from htagraph.build.records import TOLERANCE_NS, unresolved_waits
 from htagraph.build.sites import mixed
 from htagraph.build.stream_waits import StreamWaits, stream_waits
-from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["event_wait", "event_waits"]
 

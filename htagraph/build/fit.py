@@ -9,8 +9,8 @@ import numpy as np
 
 from htagraph.activities import Edges
 from htagraph.build.activities import Job
-from htagraph.issues import Issue
-from htagraph.kinds import EdgeKind
+from htagraph.core.issues import Issue
+from htagraph.core.kinds import EdgeKind
 
 __all__ = ["fit"]
 

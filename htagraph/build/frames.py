@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from htagraph import traverse
+from htagraph.core import traverse
 from htagraph.activities import Activities, Edges, Lane
-from htagraph.errors import GraphError
+from htagraph.core.errors import GraphError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["from_frames"]
 

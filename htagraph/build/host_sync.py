@@ -26,8 +26,8 @@ from htagraph.build.records import (
     unresolved_waits,
 )
 from htagraph.build.sites import grouped
-from htagraph.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.naming import names_like
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.naming import names_like
 
 __all__ = ["host_sync", "host_syncs"]
 

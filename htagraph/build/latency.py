@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from htagraph.activities import Edges
 from htagraph.build.activities import Job
-from htagraph.kinds import EdgeKind
+from htagraph.core.kinds import EdgeKind
 
 __all__ = ["latency"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from htagraph.activities import Edges
 from htagraph.build.activities import Job
 from htagraph.build.launches import graph_launches
-from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["launch"]
 

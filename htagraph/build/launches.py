@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.build.activities import Job
-from htagraph.kinds import ActivityKind
-from htagraph.naming import is_graph_launch
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import is_graph_launch
 
 __all__ = ["graph_launches"]
 

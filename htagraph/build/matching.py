@@ -20,8 +20,8 @@ from htagraph.build.members import Members, members_of
 from htagraph.build.p2p import partners
 from htagraph.build.trial import Team, aligned, tested, times
 from htagraph.clocks import Clock, corrected, estimate_clocks
-from htagraph.issues import Issue
-from htagraph.naming import DEFAULT_NAMING, Naming
+from htagraph.core.issues import Issue
+from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.trace import Trace
 
 __all__ = ["Found", "match"]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from htagraph.activities import Activities
 from htagraph.events.base import parse_ranks
-from htagraph.kinds import ActivityKind
-from htagraph.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 
 __all__ = ["Members", "members_of"]
 

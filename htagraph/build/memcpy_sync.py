@@ -8,8 +8,8 @@ from htagraph.activities import Edges
 from htagraph.build.activities import Job
 from htagraph.build.records import returns
 from htagraph.build.sites import mixed
-from htagraph.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.naming import names_like
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.naming import names_like
 
 __all__ = ["memcpy_sync"]
 

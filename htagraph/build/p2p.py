@@ -18,7 +18,7 @@ from htagraph.activities import Edges
 from htagraph.build.activities import Job
 from htagraph.build.alignment import Cluster, Fit, Track, fit_pair, pairs, slope
 from htagraph.build.meetings import meetings
-from htagraph.kinds import EdgeKind
+from htagraph.core.kinds import EdgeKind
 
 __all__ = ["p2p", "partners"]
 

@@ -9,7 +9,7 @@ from htagraph.build.activities import Job
 from htagraph.build.calls import Calls
 from htagraph.build.records import TOLERANCE_NS
 from htagraph.build.sites import mixed
-from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["queue_full"]
 

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from htagraph.build.activities import Job
 from htagraph.build.calls import Calls
-from htagraph.issues import Issue
-from htagraph.kinds import ActivityKind
-from htagraph.naming import names_like
+from htagraph.core.issues import Issue
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import names_like
 
 __all__ = [
     "TOLERANCE_NS",

@@ -8,7 +8,7 @@ import numpy as np
 
 from htagraph.activities import Activities, Edges
 from htagraph.build.activities import Job
-from htagraph.kinds import EdgeKind
+from htagraph.core.kinds import EdgeKind
 
 __all__ = ["settle"]
 

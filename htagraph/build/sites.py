@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.activities import Activities
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 __all__ = ["grouped", "mixed", "owners"]
 

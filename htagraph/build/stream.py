@@ -6,7 +6,7 @@ import numpy as np
 
 from htagraph.activities import Edges
 from htagraph.build.activities import Job
-from htagraph.kinds import EdgeKind, Provenance
+from htagraph.core.kinds import EdgeKind, Provenance
 
 __all__ = ["stream"]
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from htagraph.build.calls import Calls
 from htagraph.build.records import Answer, Hypothesis, Plausible, Site, best, in_order, records_back
 from htagraph.build.sites import grouped, mixed
-from htagraph.kinds import ActivityKind, Provenance
+from htagraph.core.kinds import ActivityKind, Provenance
 
 __all__ = ["WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from htagraph.activities import Edges
 from htagraph.build.activities import Job
-from htagraph.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.naming import is_backward, is_collective_call
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.naming import is_backward, is_collective_call
 
 __all__ = ["thread"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from htagraph.changes.state import NEVER, ChangeError, State, checked, of_kind, released
-from htagraph.errors import SelectionError
-from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 
 if TYPE_CHECKING:
     from htagraph.graph import DependencyGraph

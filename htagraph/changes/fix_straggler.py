@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from htagraph.blame import others_median
 from htagraph.changes.state import State
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.peers import alike, peers
 from htagraph.replay import predict
 

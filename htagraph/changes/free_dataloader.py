@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from htagraph.changes.state import OwnTime, State, here, of_kind, with_factor
-from htagraph.errors import SelectionError
-from htagraph.kinds import EdgeKind, GapKind
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import EdgeKind, GapKind
 
 __all__ = ["free_dataloader", "loader_time"]
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from htagraph.activities import Activities, Edges
 from htagraph.changes.rewire import rewired
 from htagraph.changes.state import NEVER, State
-from htagraph.errors import SelectionError
-from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["fuse"]
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from htagraph.activities import Activities, Edges, Lane
 from htagraph.changes.rewire import launch_order, rewired
 from htagraph.changes.state import State
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import EdgeKind, Provenance
+from htagraph.core.kinds import EdgeKind, Provenance
 
 __all__ = ["move_to_stream"]
 

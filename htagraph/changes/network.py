@@ -8,7 +8,7 @@ import numpy as np
 
 from htagraph.changes.state import ChangeError, State, checked, end_spread, weighed
 from htagraph.changes.transfers import fitted, transfers
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 
 if TYPE_CHECKING:
     from htagraph.changes.transfers import Transfers

@@ -11,7 +11,7 @@ from htagraph.activities import Edges
 from htagraph.changes.rewire import collective_kernels, rewired
 from htagraph.changes.state import State
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["perfect_overlap"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.changes.state import TRANSFERS, State, activities_of, of_kind, own_time, released, weighed, with_factor
-from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import ActivityKind, EdgeKind
 
 if TYPE_CHECKING:
     from htagraph.graph import DependencyGraph

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from htagraph.changes.state import NEVER, State, activities_of, of_kind, released, weighed
-from htagraph.errors import SelectionError
-from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind, EdgeKind
 
 __all__ = ["remove_sync"]
 

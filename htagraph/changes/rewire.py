@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from htagraph.activities import Edges, frozen
 from htagraph.changes.state import NEVER, Jitter, State
-from htagraph.errors import GraphError, SelectionError
+from htagraph.core.errors import GraphError, SelectionError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.replay import predict
 
 __all__ = ["collective_kernels", "launch_order", "rewired"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from htagraph.changes.scale import scale
 from htagraph.changes.state import State
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 __all__ = ["scale_network"]
 

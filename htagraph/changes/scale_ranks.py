@@ -11,7 +11,7 @@ import numpy as np
 
 from htagraph.changes.state import ChangeError, State, checked, weighed
 from htagraph.changes.transfers import fitted, link_share, transfers
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.replay import predict
 
 if TYPE_CHECKING:

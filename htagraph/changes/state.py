@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.errors import SelectionError
-from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 
 if TYPE_CHECKING:
     from htagraph.graph import DependencyGraph

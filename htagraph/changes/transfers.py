@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.changes.state import TRANSFERS, of_kind
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 
 if TYPE_CHECKING:
     from htagraph.changes.state import State

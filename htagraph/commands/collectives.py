@@ -67,7 +67,7 @@ def by_operation(parts: pd.DataFrame) -> pd.DataFrame:
         ``ranks`` (int64: that took part), ``total_us``, ``wait_us``, ``transfer_us``, ``excess_us`` (float64: summed
         over all parts), ``mean_bytes``, ``algbw_gb_s``, ``busbw_gb_s`` (float64: medians of the parts).
     """
-    from htagraph.naming import collective_op, short_name
+    from htagraph.core.naming import collective_op, short_name
 
     named = parts.assign(
         op=[op or collective_op(name) or short_name(name) for op, name in zip(parts["op"], parts["name"], strict=True)],

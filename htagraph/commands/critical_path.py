@@ -165,7 +165,7 @@ def _saving(path: CriticalPath, whole: pd.DataFrame, inputs: Sequence[str]) -> l
 def _predicted(path: CriticalPath, options: list[str]) -> str:
     """Return in words what a change would really save: less than its time where something else is in the way then."""
     from htagraph.analyses.what_if import what_if
-    from htagraph.errors import SelectionError
+    from htagraph.core.errors import SelectionError
 
     option, *value = options
     try:
@@ -180,7 +180,7 @@ def _predicted(path: CriticalPath, options: list[str]) -> str:
 
 def _longest(path: CriticalPath, category: str) -> tuple[str, float]:
     """Return (short name, µs) of the work of a category that has most of the path."""
-    from htagraph.naming import short_name
+    from htagraph.core.naming import short_name
 
     table = path.to_frame()
     mine = table[table["category"] == category].groupby("name")["duration_us"].sum()

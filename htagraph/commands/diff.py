@@ -185,7 +185,7 @@ def _brief(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 def _short(renamed: pd.DataFrame) -> pd.DataFrame:
     """Return both names as short as they can be told apart."""
-    from htagraph.naming import short_name
+    from htagraph.core.naming import short_name
 
     pairs = [(short_name(old), short_name(new)) for old, new in zip(renamed["before"], renamed["after"], strict=True)]
     told = [new if new != old else "the same with other template arguments or parameters" for old, new in pairs]

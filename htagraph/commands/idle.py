@@ -40,7 +40,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     """Return the report on the pauses of a job's streams; `inputs` are the words that choose what is read."""
     from htagraph.analyses.idle_breakdown import idle_breakdown
     from htagraph.analyses.idle_intervals import idle_intervals
-    from htagraph.naming import short_name
+    from htagraph.core.naming import short_name
     from htagraph.report import report_on
 
     streams = idle_breakdown(graph)

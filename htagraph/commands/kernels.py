@@ -54,7 +54,7 @@ def kernels(  # noqa: PLR0913 - one argument per option
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, top: int = 20) -> Report:
     """Return the report on a job's device time; `inputs` are the words that choose what is read."""
-    from htagraph.naming import short_name
+    from htagraph.core.naming import short_name
     from htagraph.report import report_on
 
     table = _table(graph, by)
@@ -152,7 +152,7 @@ def _most(table: pd.DataFrame, top: int) -> pd.DataFrame:
 
 
 def _uneven(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    from htagraph.naming import short_name
+    from htagraph.core.naming import short_name
 
     work = table[table["kind"] != "communication"]
     slow = work.groupby("rank")["excess_us"].sum().sort_values(ascending=False)
@@ -168,7 +168,7 @@ def _uneven(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) 
 
 
 def _sentences(found: pd.DataFrame, by: By, inputs: Sequence[str]) -> list[str]:
-    from htagraph.naming import short_name
+    from htagraph.core.naming import short_name
 
     spent = "device_us" if "device_us" in found else "total_us"
     if not len(found) or not found[spent].any():
@@ -183,7 +183,7 @@ def _sentences(found: pd.DataFrame, by: By, inputs: Sequence[str]) -> list[str]:
 
 
 def _hints(found: pd.DataFrame, by: By, inputs: Sequence[str]) -> list[str]:
-    from htagraph.naming import short_name
+    from htagraph.core.naming import short_name
 
     if by == By.NAME:
         half = f"name={glob_of(short_name(found['name'].iloc[0]))}:0.5"

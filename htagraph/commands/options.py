@@ -17,7 +17,7 @@ from htagraph.scenario_text import numbers
 
 if TYPE_CHECKING:
     from htagraph.graph import DependencyGraph
-    from htagraph.issues import Issue
+    from htagraph.core.issues import Issue
     from htagraph.loading import Progress
     from htagraph.report import Report
 
@@ -111,7 +111,7 @@ def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None
     """
     if target is None or not target.exists():
         return
-    from htagraph.errors import HtagraphError
+    from htagraph.core.errors import HtagraphError
     from htagraph.reading.discover import find_files
 
     if any(target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):

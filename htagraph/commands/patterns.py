@@ -10,7 +10,7 @@ import typer
 
 from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
 from htagraph.commands.words import command_line, plural, time_text
-from htagraph.naming import LINEAR
+from htagraph.core.naming import LINEAR
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ def report(
 
 
 def _readable(pattern: str) -> str:
-    from htagraph.naming import short_name
+    from htagraph.core.naming import short_name
 
     operator, *kernels = pattern.split("|")
     more = f" → … {len(kernels) - _LONG} more" if len(kernels) > _LONG else ""
@@ -86,7 +86,7 @@ def _readable(pattern: str) -> str:
 
 def _shorter(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str) -> list[str]:
     """Return how many occurrences launched less than what counts, and how to see them."""
-    from htagraph.chains import outermost
+    from htagraph.core.parents import outermost
     from htagraph.hierarchy import tree_parents
     from htagraph.sequences import containing
 

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.chains import nearest
+from htagraph.core.parents import nearest
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
-from htagraph.naming import is_module_frame, names_that, short_name, stable_name
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import is_module_frame, names_that, short_name, stable_name
 
 __all__ = ["Alignment", "align"]
 

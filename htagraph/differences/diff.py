@@ -17,8 +17,8 @@ from htagraph.differences.compare import change_words
 from htagraph.differences.effects import Effects, effects
 from htagraph.differences.sentences import told
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
-from htagraph.naming import stable_name
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import stable_name
 from htagraph.paths import CATEGORIES, CriticalPath
 from htagraph.window import path_in_window
 

@@ -12,8 +12,8 @@ import pandas as pd
 from htagraph.changes.state import OwnTime, State, initial, own_time, with_factor
 from htagraph.differences.alignment import Alignment
 from htagraph.differences.choice import Part
-from htagraph.kinds import ActivityKind
-from htagraph.naming import short_name
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import short_name
 from htagraph.replay import predict
 
 __all__ = ["Effects", "effects"]

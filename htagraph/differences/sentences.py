@@ -142,7 +142,7 @@ def _structure(diff: Diff) -> list[str]:
 
 def _renamed(row: pd.Series[str]) -> str:
     """Return both names, short ones where these differ."""
-    from htagraph.naming import short_name
+    from htagraph.core.naming import short_name
 
     old, new = short_name(row["before"]), short_name(row["after"])
     if old == new:

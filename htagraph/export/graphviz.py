@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.errors import HtagraphError, SelectionError
+from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind
-from htagraph.naming import short_name
+from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.naming import short_name
 from htagraph.paths import CriticalPath
 from htagraph.selection import Selection
 

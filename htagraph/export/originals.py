@@ -16,7 +16,7 @@ from htagraph.clocks import Clock
 from htagraph.export.raw import RawEvent, raw_blocks, us
 from htagraph.export.tracks import Slices, nesting_tracks
 from htagraph.graph import DependencyGraph
-from htagraph.issues import Issue, IssueLog
+from htagraph.core.issues import Issue, IssueLog
 from htagraph.reading.decode import BlockDecoder, Columns
 from htagraph.reading.growing import Interner, label
 from htagraph.reading.source import iter_bytes

@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.chains import outermost
+from htagraph.core.parents import outermost
 from htagraph.export.raw import FOR_VIEWING, RawEvent, TraceWriter
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
-from htagraph.issues import IssueLog
-from htagraph.naming import LINEAR
+from htagraph.core.issues import IssueLog
+from htagraph.core.naming import LINEAR
 from htagraph.reading.decode import event_decoder
 from htagraph.reading.source import iter_bytes
 from htagraph.reading.split import split

@@ -19,9 +19,9 @@ from htagraph.export.originals import Original, PidOf, survey
 from htagraph.export.raw import FOR_VIEWING, RawEvent, TraceWriter, us
 from htagraph.export.tracks import nesting_tracks
 from htagraph.graph import DependencyGraph
-from htagraph.issues import Issue
-from htagraph.kinds import ActivityKind, EdgeKind
-from htagraph.naming import short_name
+from htagraph.core.issues import Issue
+from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.naming import short_name
 from htagraph.paths import CATEGORIES, CriticalPath
 from htagraph.reading.growing import Interner
 

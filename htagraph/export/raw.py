@@ -20,8 +20,8 @@ from typing import Any, BinaryIO, Final, TypeAlias, cast
 
 import msgspec
 
-from htagraph.errors import TraceError
-from htagraph.issues import Issue, IssueLog
+from htagraph.core.errors import TraceError
+from htagraph.core.issues import Issue, IssueLog
 from htagraph.reading.decode import event_decoder, event_text_decoder
 from htagraph.reading.discover import MADE_KEY
 from htagraph.reading.source import iter_bytes

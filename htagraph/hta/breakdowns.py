@@ -15,11 +15,11 @@ from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.temporal_breakdown import temporal_breakdown as native_temporal_breakdown
 from htagraph.annotations import narrowest
-from htagraph.grouped import described, summed
+from htagraph.core.group_stats import described, summed
 from htagraph.hta.frame import frame_of, in_whole, rows_of, smallest_type, whole
 from htagraph.hta.job import HtaJob
 from htagraph.hta.names import shorten
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 __all__ = [
     "comm_comp_overlap", "gpu_kernel_breakdown", "gpu_kernels_with_user_annotations", "idle_time_breakdown",

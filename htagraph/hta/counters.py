@@ -14,7 +14,7 @@ import pandas as pd
 
 from htagraph.counters import bandwidth_changes, queue_changes
 from htagraph.export.raw import FOR_VIEWING, edit_trace, us
-from htagraph.grouped import described
+from htagraph.core.group_stats import described
 from htagraph.hta.frame import ids_of_lanes, smallest_type, whole
 from htagraph.hta.job import HtaJob
 from htagraph.hta.window import is_analysed

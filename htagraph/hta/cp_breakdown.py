@@ -12,7 +12,7 @@ import pandas as pd
 from htagraph.hta.cp_types import BoundType, CPEdgeType
 from htagraph.hta.frame import frame_of
 from htagraph.hta.names import shorten
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
     from htagraph.hta.cp_graph import CPGraph

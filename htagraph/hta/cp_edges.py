@@ -12,7 +12,7 @@ import numpy.typing as npt
 from htagraph.build.nesting import nest, nesting_order
 from htagraph.graph import DependencyGraph
 from htagraph.hta.cp_columns import DEPENDENCY, KERNEL, LAUNCH, NOBODY, OPERATOR, SYNC, Columns, View
-from htagraph.kinds import EdgeKind
+from htagraph.core.kinds import EdgeKind
 
 __all__ = ["Drawn", "device_edges", "host_edges"]
 

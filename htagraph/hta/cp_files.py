@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.errors import TraceError
+from htagraph.core.errors import TraceError
 from htagraph.hta.cp_columns import NOBODY, Columns, View
 from htagraph.hta.cp_graph import CPGraph, Place
 from htagraph.hta.cp_types import TYPES

@@ -14,7 +14,7 @@ import numpy as np
 from htagraph.export.originals import Original, survey
 from htagraph.export.raw import FOR_VIEWING, RawEvent, edit_trace, us
 from htagraph.hta.cp_types import CPEdge, CPEdgeType, flag
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
     from htagraph.hta.cp_graph import CPGraph

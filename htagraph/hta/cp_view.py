@@ -12,8 +12,8 @@ import numpy.typing as npt
 from htagraph.graph import DependencyGraph
 from htagraph.hta.cp_columns import Columns, View
 from htagraph.hta.cp_edges import Drawn, device_edges, host_edges
-from htagraph.kinds import ActivityKind
-from htagraph.naming import RUNTIME_CATEGORIES
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import RUNTIME_CATEGORIES
 
 if TYPE_CHECKING:
     from htagraph.hta.job import HtaJob

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.counter_ranges import counter_ranges, operators_around
-from htagraph.naming import COUNTER_RANGE
+from htagraph.core.naming import COUNTER_RANGE
 
 if TYPE_CHECKING:
     from htagraph.hta.job import HtaJob

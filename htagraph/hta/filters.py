@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pandas as pd
 
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.hta.names import memory_type
 
 if TYPE_CHECKING:

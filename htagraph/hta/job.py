@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.build import build, prepare
-from htagraph.errors import HtagraphError, RankError, TraceError
+from htagraph.core.errors import HtagraphError, RankError, TraceError
 from htagraph.graph import DependencyGraph
 from htagraph.hta.window import in_window, is_analysed, step_names
 from htagraph.loading import in_parallel
-from htagraph.naming import DEFAULT_NAMING
+from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.reading.discover import RankedFile, rank_files
 from htagraph.reading.read import read_trace
 from htagraph.trace import Trace

@@ -13,7 +13,7 @@ from htagraph.analyses.operator_kernels import operator_kernels
 from htagraph.enclosing import launched
 from htagraph.hta.frame import in_whole, smallest_type
 from htagraph.hta.job import HtaJob
-from htagraph.naming import is_memory_call, names_that
+from htagraph.core.naming import is_memory_call, names_that
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

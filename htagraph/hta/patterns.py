@@ -14,8 +14,8 @@ import pandas as pd
 from htagraph.export.patterns import overlay_patterns
 from htagraph.hierarchy import depths
 from htagraph.hta.names import is_step
-from htagraph.kinds import ActivityKind
-from htagraph.naming import names_that
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import names_that
 from htagraph.sequences import sequences_below
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.errors import NotATraceError
+from htagraph.core.errors import NotATraceError
 from htagraph.memory.files import content
 
 __all__ = ["CATEGORIES", "read_memory_timeline", "times_and_sizes"]

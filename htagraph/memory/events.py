@@ -10,7 +10,7 @@ import pandas as pd
 
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import around
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.trace import Trace
 
 __all__ = ["memory_events"]

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 from typing import Literal
 
-from htagraph.errors import DamagedTraceError, TraceError
+from htagraph.core.errors import DamagedTraceError, TraceError
 
 __all__ = ["content", "kind_of"]
 

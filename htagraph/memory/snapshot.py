@@ -11,10 +11,10 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from htagraph.errors import NotATraceError
+from htagraph.core.errors import NotATraceError
 from htagraph.memory.lifetimes import lifetimes
 from htagraph.memory.unpickle import read_plain_pickle
-from htagraph.naming import operator_of_frame
+from htagraph.core.naming import operator_of_frame
 
 __all__ = ["MemorySnapshot", "read_memory_snapshot"]
 

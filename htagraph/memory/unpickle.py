@@ -7,7 +7,7 @@ import pickle
 from pathlib import Path
 from typing import Any, NoReturn
 
-from htagraph.errors import DamagedTraceError, NotATraceError
+from htagraph.core.errors import DamagedTraceError, NotATraceError
 from htagraph.memory.files import content
 
 __all__ = ["read_plain_pickle"]

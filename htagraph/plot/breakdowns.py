@@ -166,7 +166,7 @@ def _means(table: pd.DataFrame, title: str) -> Figure:
 
 
 def _short(name: str) -> str:
-    from htagraph.naming import short_name
+    from htagraph.core.naming import short_name
 
     short = short_name(name)
     return short if len(short) <= _LONG else short[: _LONG - 1] + "…"

@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 from pydantic import ValidationError
 
-from htagraph.errors import TraceError
+from htagraph.core.errors import TraceError
 from htagraph.events import MODELS, BulkField, canonical_category, columns, parse_event
-from htagraph.issues import IssueLog
+from htagraph.core.issues import IssueLog
 from htagraph.reading.growing import TYPECODES, GrowingTable, Interner, LaneInterner, as_array, extend, label
 from htagraph.reading.times import EXACT_FLOAT_US, FractionStyle, numbers_to_ns, text_to_ns
 from htagraph.trace import Array, Flows, Lane, SparseColumn, Table

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from htagraph.errors import HtagraphError, RankError, TraceError
+from htagraph.core.errors import HtagraphError, RankError, TraceError
 from htagraph.events import Header
 from htagraph.reading.read import read_header
 

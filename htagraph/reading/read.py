@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from htagraph.errors import DamagedTraceError, NotATraceError, TraceError
+from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError
 from htagraph.events import Event, Header, parse_event
-from htagraph.issues import IssueLog
+from htagraph.core.issues import IssueLog
 from htagraph.reading.decode import BlockDecoder, Columns, event_decoder, event_text_decoder
 from htagraph.reading.salvage import salvage_header
 from htagraph.reading.source import iter_bytes

@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from htagraph.errors import DamagedTraceError
-from htagraph.issues import IssueLog
+from htagraph.core.errors import DamagedTraceError
+from htagraph.core.issues import IssueLog
 
 __all__ = ["UNDECODABLE", "Salvaged", "ends_early", "refuse_second_document", "salvage", "salvage_header"]
 

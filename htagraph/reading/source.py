@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from htagraph.errors import NotATraceError, TraceError
-from htagraph.issues import IssueLog
+from htagraph.core.errors import NotATraceError, TraceError
+from htagraph.core.issues import IssueLog
 
 try:
     _gzip_engine: Any = importlib.import_module("isal.isal_zlib")

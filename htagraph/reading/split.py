@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from htagraph.errors import DamagedTraceError, NotATraceError
-from htagraph.issues import IssueLog
+from htagraph.core.errors import DamagedTraceError, NotATraceError
+from htagraph.core.issues import IssueLog
 from htagraph.reading.salvage import UNDECODABLE, ends_early, refuse_second_document, salvage, salvage_header
 
 __all__ = ["BLOCK_BYTES", "find_events", "split"]

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.errors import TraceError
+from htagraph.core.errors import TraceError
 
 __all__ = ["EXACT_FLOAT_US", "FractionStyle", "numbers_to_ns", "padded", "text_to_ns"]
 

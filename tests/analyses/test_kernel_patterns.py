@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.naming import LINEAR
+from htagraph.core.naming import LINEAR
 from tests.strategies import COMPUTE, COPY, Json, annotation, complete, jobs, kernel, launch, load, op, step
 
 

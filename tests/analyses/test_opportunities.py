@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.analyses.opportunities import opportunities
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.scenario_text import criteria
 from htagraph.simulate import Change, Job, ScaleKernels, ScaleLoader, ScaleNetwork, ScaleOptimizer, simulate
 from tests.changes.made import Piece, jobs, made

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.naming import LINEAR
+from htagraph.core.naming import LINEAR
 from tests.reach import DATA, SHARED, graph_of
 from tests.strategies import COMPUTE, MAIN, Json, complete, kernel, launch, load, op
 

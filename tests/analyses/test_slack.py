@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from htagraph import ActivityKind, DependencyGraph, EdgeKind, traverse
+from htagraph import ActivityKind, DependencyGraph, EdgeKind
+from htagraph.core import traverse
 from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.slack import slack
 from tests.reach import DATASETS, graph_of

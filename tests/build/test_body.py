@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 
 from htagraph import EdgeKind
-from htagraph.intervals import length, union
+from htagraph.core.intervals import length, union
 from htagraph.work import self_time
 from tests.oracles import edges_by_name
 from tests.strategies import COMPUTE, Json, annotation, kernel, load, op, traces

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 
 from htagraph.build.calls import Calls, spread
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from tests.strategies import OTHER, Json, kernel, launch, op, runtime, traces
 from tests.waiting import by_hand
 

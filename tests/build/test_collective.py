@@ -13,7 +13,7 @@ import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind
 from htagraph.build.matching import match
 from htagraph.clocks import Clock
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.matches import with_joins
 from htagraph.simulate import Job, Simulated, simulate
 from tests.build.test_matching import OFFSETS, loaded, made

@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from htagraph.errors import GraphError
+from htagraph.core.errors import GraphError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import ActivityKind, EdgeKind
 
 ACTS = pd.DataFrame(
     {"kind": ["join", "communication", "communication"], "rank": [0, 1, 0], "duration_ns": 0},

@@ -16,7 +16,7 @@ from htagraph import DependencyGraph
 from htagraph.activities import Activities
 from htagraph.build.matching import Found, match
 from htagraph.clocks import estimate_clocks
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.simulate import REGIMES, Job, Simulated, simulate
 from tests.reach import SHARED
 

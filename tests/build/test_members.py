@@ -12,7 +12,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.build.members import members_of
-from htagraph.naming import collective_op, transfer_direction
+from htagraph.core.naming import collective_op, transfer_direction
 from htagraph.simulate import Job, simulate
 from tests.build.test_matching import matched, score, truth_of
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from htagraph.activities import Activities, Edges, Lane
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.matches import Matches
 
 LATENCY_NS = 5

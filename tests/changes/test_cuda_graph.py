@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from tests.changes.simulated import recorded, small
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, kernel, launch, load, op, runtime, step

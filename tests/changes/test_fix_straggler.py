@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph.changes.fix_straggler import fix_straggler
 from htagraph.changes.state import State, initial
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.graph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.peers import alike
 from htagraph.replay import predict
 from htagraph.simulate import Job, ScaleLoader, SlowRank, simulate

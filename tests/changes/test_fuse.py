@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from htagraph.changes.fuse import fuse
 from htagraph.changes.state import initial
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.replay import predict
 from tests.changes.made import Piece, by_stream, jobs, made, places
 

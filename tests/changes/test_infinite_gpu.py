@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from tests.changes.made import CALL_NS, LATENCY_NS, Piece, made
 from tests.changes.simulated import recorded, small
 from tests.strategies import load, op

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 import htagraph as hg
-from htagraph.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind
 from tests.changes.simulated import recorded, small
 from tests.strategies import COMPUTE, kernel, launch, load, op, runtime
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from tests.changes.made import Piece, made
 from tests.changes.simulated import recorded, small
 

@@ -5,7 +5,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.changes.jitter import drawn
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from tests.changes.made import Piece, made
 from tests.changes.simulated import recorded, small
 from tests.strategies import load, op

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from htagraph.changes.move_to_stream import move_to_stream
 from htagraph.changes.state import State, initial
-from htagraph.errors import GraphError, SelectionError
-from htagraph.kinds import EdgeKind
+from htagraph.core.errors import GraphError, SelectionError
+from htagraph.core.kinds import EdgeKind
 from htagraph.replay import predict
 from tests.changes.made import Piece, jobs, made, places
 

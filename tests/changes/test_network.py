@@ -8,7 +8,7 @@ import pytest
 import htagraph as hg
 from htagraph.changes.state import initial
 from htagraph.changes.transfers import fitted, link_share, transfers
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.graph import DependencyGraph
 from tests.changes.made import Piece, made
 from tests.strategies import COMMUNICATE, kernel, launch, load

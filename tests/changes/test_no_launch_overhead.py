@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from tests.changes.made import Piece, made, places
 from tests.strategies import load, op
 

@@ -13,7 +13,7 @@ import htagraph as hg
 from htagraph.activities import Edges
 from htagraph.changes.rewire import rewired
 from htagraph.changes.state import NEVER, initial
-from htagraph.kinds import EdgeKind, Provenance
+from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.replay import predict
 from tests.changes.made import Piece, jobs, made, places
 

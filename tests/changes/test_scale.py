@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from tests.changes.made import CALL_NS, LATENCY_NS, Piece, made
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op
 

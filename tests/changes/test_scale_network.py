@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from tests.changes.made import Piece, made, places
 from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
 

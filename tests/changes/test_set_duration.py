@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from tests.changes.made import Piece, made, places
 from tests.strategies import COMPUTE, annotation, jobs, kernel, launch, load, op
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.naming import short_name, stable_name
+from htagraph.core.naming import short_name, stable_name
 from tests.strategies import COMPUTE, kernel, launch, load, op, step, traces
 
 ADDED = ("boundary", "join")

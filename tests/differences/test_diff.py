@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.errors import SelectionError
-from htagraph.naming import stable_name
+from htagraph.core.errors import SelectionError
+from htagraph.core.naming import stable_name
 from htagraph.simulate import (
     Change,
     Job,

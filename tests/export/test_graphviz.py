@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import htagraph as hg
-from htagraph.errors import HtagraphError, SelectionError
+from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.export.graphviz import draw
-from htagraph.naming import short_name
+from htagraph.core.naming import short_name
 from tests.command_line import Ran
 from tests.reach import DATA, JOBS, LARGE_BYTES, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.errors import TraceError
+from htagraph.core.errors import TraceError
 from htagraph.export.perfetto import counters_to_perfetto, path_to_perfetto
 from htagraph.export.tracks import Slices, nesting_tracks
 from tests.damage import healthy, kineto_text

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.errors import TraceError
+from htagraph.core.errors import TraceError
 from htagraph.export.raw import TraceWriter, edit_trace, us
 from tests.damage import healthy, kineto_text
 from tests.reach import DATA, LARGE_BYTES, REAL, label

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.errors import RankError, TraceError
+from htagraph.core.errors import RankError, TraceError
 from htagraph.hta.cp_columns import NOBODY, Columns, View, heaviest_path
 from htagraph.hta.cp_overlay import is_zero_weight_launch_edge
 from htagraph.hta.critical_path import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from htagraph.errors import SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.hta import filters
 from htagraph.hta.symbols import SymbolTable
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from htagraph.errors import HtagraphError, RankError
+from htagraph.core.errors import HtagraphError, RankError
 from htagraph.hta.job import HtaJob, open_job
 from htagraph.hta.names import memory_type, shorten, step_of
 from htagraph.hta.trace import HtaTrace, Trace

@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph import DependencyGraph
-from htagraph.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.replay import predict
 
 __all__ = [

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from htagraph.errors import TraceError
+from htagraph.core.errors import TraceError
 from htagraph.events import BulkField, Event, canonical_category, columns
 from htagraph.reading.read import read_events
 from htagraph.trace import Table, Trace

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from htagraph.errors import HtagraphError, RankError, TraceError
+from htagraph.core.errors import HtagraphError, RankError, TraceError
 from htagraph.reading.discover import RankedFile, find_files, rank_files
 from tests.damage import document, header, healthy, kineto_text, written
 

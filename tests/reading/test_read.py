@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.errors import TraceError
+from htagraph.core.errors import TraceError
 from htagraph.events import CpuOp, Kernel, Metadata, RecordWindowEnd
 from htagraph.reading.read import read_event, read_events, read_header
 from htagraph.trace import Table

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.errors import DamagedTraceError, TraceError
+from htagraph.core.errors import DamagedTraceError, TraceError
 from htagraph.reading.read import read_events
 from htagraph.trace import Trace
 from tests.damage import (

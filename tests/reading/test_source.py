@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from htagraph.errors import DamagedTraceError, NotATraceError, TraceError
+from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError
 from htagraph.reading import source
 from htagraph.reading.source import iter_bytes
 from tests.damage import document, healthy, in_pieces, issues, kineto_text, loaded, log, names, read, written

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from htagraph.errors import DamagedTraceError, NotATraceError, TraceError
+from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError
 from htagraph.reading import source, split
 from htagraph.trace import Trace
 from tests.damage import (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from htagraph.errors import TraceError
+from htagraph.core.errors import TraceError
 from htagraph.reading.times import EXACT_FLOAT_US, FractionStyle, numbers_to_ns, text_to_ns
 from tests.damage import BASE_NS, Json, issues, kineto_text, loaded, op
 

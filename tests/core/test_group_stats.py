@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.grouped import DISTRIBUTION, described, summed
+from htagraph.core.group_stats import DISTRIBUTION, described, summed
 
 GROUPS = 4
 pairs = st.lists(st.tuples(st.integers(-1000, 1000), st.integers(0, GROUPS - 1)), max_size=30)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from htagraph.kinds import ActivityKind
-from htagraph.naming.categories import DEVICE_CATEGORIES, RUNTIME_CATEGORIES
-from htagraph.naming.patterns import matches
-from htagraph.naming.regions import step_number
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming.categories import DEVICE_CATEGORIES, RUNTIME_CATEGORIES
+from htagraph.core.naming.patterns import matches
+from htagraph.core.naming.regions import step_number
 
 __all__ = ["DEFAULT_NAMING", "Naming", "activity_kind"]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from htagraph.kinds import ActivityKind, EdgeKind, GapKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
 
 
 @pytest.mark.parametrize("kind", ["COMPUTATION", "COMMUNICATION", "MEMORY", "DEVICE_OTHER"])

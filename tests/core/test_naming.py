@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from htagraph.naming import DEFAULT_NAMING, activity_kind, short_name, step_number
+from htagraph.core.naming import DEFAULT_NAMING, activity_kind, short_name, step_number
 
 
 @pytest.mark.parametrize(

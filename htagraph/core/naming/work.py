@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from htagraph.naming.patterns import matches
+from htagraph.core.naming.patterns import matches
 
 __all__ = ["copy_kind", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_triton_kernel"]
 

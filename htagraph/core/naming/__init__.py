@@ -5,15 +5,15 @@ r"""Raw names → kinds. The only place with name literals and patterns of event
     graph = hg.load("traces/", naming=DEFAULT_NAMING.extend(communication=r"acme_ring_\w+"))
 """
 
-from htagraph.naming.categories import (
+from htagraph.core.naming.categories import (
     COUNTER_RANGE,
     DEVICE_ANNOTATION,
     DEVICE_CATEGORIES,
     HOST_CATEGORIES,
     RUNTIME_CATEGORIES,
 )
-from htagraph.naming.collectives import collective_op, is_collective_call, transfer_direction
-from htagraph.naming.costs import (
+from htagraph.core.naming.collectives import collective_op, is_collective_call, transfer_direction
+from htagraph.core.naming.costs import (
     element_bytes,
     flop_formula,
     flop_per_count,
@@ -21,9 +21,9 @@ from htagraph.naming.costs import (
     is_dram_part,
     is_tf32_kernel,
 )
-from htagraph.naming.display import short_name, stable_name
-from htagraph.naming.patterns import names_like, names_that
-from htagraph.naming.regions import (
+from htagraph.core.naming.display import short_name, stable_name
+from htagraph.core.naming.patterns import names_like, names_that
+from htagraph.core.naming.regions import (
     LINEAR,
     inference_phase,
     is_backward,
@@ -33,8 +33,8 @@ from htagraph.naming.regions import (
     operator_of_frame,
     step_number,
 )
-from htagraph.naming.rules import DEFAULT_NAMING, Naming, activity_kind
-from htagraph.naming.work import copy_kind, is_graph_launch, is_kernel_launch, is_memory_call, is_triton_kernel
+from htagraph.core.naming.rules import DEFAULT_NAMING, Naming, activity_kind
+from htagraph.core.naming.work import copy_kind, is_graph_launch, is_kernel_launch, is_memory_call, is_triton_kernel
 
 __all__ = [
     "COUNTER_RANGE",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from htagraph.naming.patterns import matches
-from htagraph.naming.regions import LINEAR
+from htagraph.core.naming.patterns import matches
+from htagraph.core.naming.regions import LINEAR
 
 __all__ = ["element_bytes", "flop_formula", "flop_per_count", "is_dram_bytes", "is_dram_part", "is_tf32_kernel"]
 

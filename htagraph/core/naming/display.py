@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from htagraph.naming.regions import is_data_loader, step_number
+from htagraph.core.naming.regions import is_data_loader, step_number
 
 __all__ = ["short_name", "stable_name"]
 

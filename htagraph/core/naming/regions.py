@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from htagraph.naming.patterns import matches
+from htagraph.core.naming.patterns import matches
 
 __all__ = [
     "LINEAR",

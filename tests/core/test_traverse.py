@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph import traverse
+from htagraph.core import traverse
 from tests import oracles
 from tests.strategies import Frames, frames
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.intervals import Intervals, clip, difference, intersection, length, union
+from htagraph.core.intervals import Intervals, clip, difference, intersection, length, union
 
 Pairs: TypeAlias = list[tuple[int, int]]
 

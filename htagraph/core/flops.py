@@ -35,7 +35,7 @@ def cost_of(formula: str, shapes: Any, values: Any = None) -> Cost | None:  # no
     """Return the cost of an operator, None where its shapes do not fit the formula, or are none.
 
     Args:
-        formula: as `htagraph.naming.flop_formula` names it.
+        formula: as `htagraph.core.naming.flop_formula` names it.
         shapes: of all inputs, empty for what is no tensor.
         values: of the inputs that are no tensors, as text, in the same positions.
 

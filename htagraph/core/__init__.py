@@ -1,0 +1,1 @@
+"""Vocabulary and work on arrays: what needs nothing of traces or graphs."""
