@@ -43,7 +43,7 @@ def load(path: Path) -> dict[str, Any]:
 def decode(path: Path) -> dict[str, Any]:
     """Time reading one file after the other into columns, in this process."""
     import htagraph as hg
-    from htagraph.reading.read import read_trace
+    from htagraph.trace.reading.read import read_trace
 
     hg.load(_DEMO)
     files = sorted(path.glob("*.json*")) if path.is_dir() else [path]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.trace import SparseColumn
+from htagraph.trace.columns import SparseColumn
 
 if TYPE_CHECKING:
     from htagraph.clocks import Clock

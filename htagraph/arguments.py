@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
-from htagraph.events import canonical_category
+from htagraph.trace.events import canonical_category
 from htagraph.graph import DependencyGraph
 from htagraph.core.issues import IssueLog
-from htagraph.reading.source import iter_bytes
-from htagraph.reading.split import split
+from htagraph.trace.reading.source import iter_bytes
+from htagraph.trace.reading.split import split
 from htagraph.selection import Selection
 
 __all__ = ["arguments", "event_arguments"]

@@ -19,16 +19,16 @@ from htagraph.core.errors import GraphError, SelectionError
 from htagraph.gaps import binding_edges, gap_kinds
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
-from htagraph.reading.read import read_event
+from htagraph.trace.reading.read import read_event
 from htagraph.selection import Selection
-from htagraph.trace import Trace
+from htagraph.trace.columns import Trace
 
 if TYPE_CHECKING:
     import networkx
     import pandas as pd
 
     from htagraph.clocks import Clock
-    from htagraph.events import Event
+    from htagraph.trace.events import Event
     from htagraph.matches import Matches
 
 __all__ = ["DependencyGraph"]

@@ -18,8 +18,8 @@ from htagraph.core.errors import HtagraphError, RankError, SelectionError, Trace
 from htagraph.graph import DependencyGraph
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.reading.discover import RankedFile, TracePaths, rank_files
-from htagraph.reading.read import read_trace
+from htagraph.trace.reading.discover import RankedFile, TracePaths, rank_files
+from htagraph.trace.reading.read import read_trace
 
 __all__ = ["in_parallel", "load"]
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from htagraph.memory.categories import read_memory_timeline, times_and_sizes
+from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline, times_and_sizes
 from htagraph.plot.memory import memory_categories
 from htagraph.plot.show import show
 

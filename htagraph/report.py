@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.graph import DependencyGraph
-from htagraph.trace import Trace
+from htagraph.trace.columns import Trace
 
 __all__ = ["SCHEMA_VERSION", "Report", "envelope", "inputs_of", "issues_of", "report_on", "window_us"]
 

@@ -8,11 +8,11 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from htagraph.argument_checks import check_arguments
+from htagraph.trace.argument_checks import check_arguments
 from htagraph.graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.loading import Progress, load
-from htagraph.reading.discover import TracePaths
+from htagraph.trace.reading.discover import TracePaths
 from htagraph.replay import replay
 
 __all__ = ["Validation", "validate"]

@@ -18,8 +18,8 @@ from htagraph.build import prepare
 from htagraph.build.activities import Job, join
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING
-from htagraph.reading.discover import rank_files
-from htagraph.reading.read import read_trace
+from htagraph.trace.reading.discover import rank_files
+from htagraph.trace.reading.read import read_trace
 from htagraph.simulate import Job as Described
 from htagraph.simulate import simulate
 from tests.strategies import BASE_NS, Json, complete

@@ -7,7 +7,7 @@ import pandas as pd
 
 from htagraph.graph import DependencyGraph
 from htagraph.memory.events import memory_events
-from htagraph.memory.lifetimes import lifetimes
+from htagraph.trace.profiler_files.memory_lifetimes import lifetimes
 
 __all__ = ["memory_at_peak"]
 

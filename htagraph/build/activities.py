@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from htagraph.activities import Activities, Lane, common_time
 from htagraph.build.nesting import nest, nesting_order
-from htagraph.events import MODELS, columns
+from htagraph.trace.events import MODELS, columns
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import (
@@ -24,7 +24,7 @@ from htagraph.core.naming import (
     activity_kind,
     step_number,
 )
-from htagraph.trace import SparseColumn, Table, Trace
+from htagraph.trace.columns import SparseColumn, Table, Trace
 
 if TYPE_CHECKING:
     from htagraph.build.calls import Calls

@@ -9,7 +9,7 @@ import numpy as np
 from htagraph.activities import Activities, Edges
 from htagraph.build.activities import Job
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.trace import Flows
+from htagraph.trace.columns import Flows
 
 __all__ = ["autograd"]
 

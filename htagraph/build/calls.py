@@ -16,7 +16,7 @@ from htagraph.build.activities import Job
 from htagraph.build.sites import mixed, owners
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
-from htagraph.trace import Trace
+from htagraph.trace.columns import Trace
 
 __all__ = ["AwaitRows", "Calls", "Enqueued", "await_rows", "spread"]
 

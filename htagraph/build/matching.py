@@ -22,7 +22,7 @@ from htagraph.build.trial import Team, aligned, tested, times
 from htagraph.clocks import Clock, corrected, estimate_clocks
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.trace import Trace
+from htagraph.trace.columns import Trace
 
 __all__ = ["Found", "match"]
 

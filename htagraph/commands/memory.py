@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph import DependencyGraph
-    from htagraph.memory.snapshot import MemorySnapshot
+    from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
     from htagraph.report import Report
 
 __all__ = ["memory", "report", "report_on_snapshot", "report_on_timeline"]
@@ -38,7 +38,7 @@ def memory(
     PATHS are traces (recorded with profile_memory=True), or one memory timeline (export_memory_timeline) or memory
     snapshot (torch.cuda.memory._dump_snapshot).
     """
-    from htagraph.memory.files import kind_of
+    from htagraph.trace.profiler_files.files import kind_of
 
     what = kind_of(paths[0])
     _refuse_snapshots_in(Path(paths[0]))
@@ -53,7 +53,7 @@ def memory(
 
 def _refuse_snapshots_in(folder: Path) -> None:
     """Refuse a folder of nothing but memory snapshots: each is read alone."""
-    from htagraph.memory.files import kind_of
+    from htagraph.trace.profiler_files.files import kind_of
 
     files = sorted(each for each in folder.iterdir() if each.is_file()) if folder.is_dir() else []
     found = [each for each in files if ".pickle" in each.name or ".pkl" in each.name]
@@ -64,10 +64,10 @@ def _refuse_snapshots_in(folder: Path) -> None:
 
 def _report_on_file(path: Path, what: str, top: int) -> Report:
     if what == "timeline":
-        from htagraph.memory.categories import read_memory_timeline
+        from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline
 
         return report_on_timeline(read_memory_timeline(path), path)
-    from htagraph.memory.snapshot import read_memory_snapshot
+    from htagraph.trace.profiler_files.memory_snapshot import read_memory_snapshot
 
     return report_on_snapshot(read_memory_snapshot(path), top=top)
 

@@ -112,7 +112,7 @@ def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None
     if target is None or not target.exists():
         return
     from htagraph.core.errors import HtagraphError
-    from htagraph.reading.discover import find_files
+    from htagraph.trace.reading.discover import find_files
 
     if any(target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
         msg = f"{option} {target}: is one of the files to read, and would be lost; write to another file"

@@ -17,11 +17,11 @@ from htagraph.export.raw import RawEvent, raw_blocks, us
 from htagraph.export.tracks import Slices, nesting_tracks
 from htagraph.graph import DependencyGraph
 from htagraph.core.issues import Issue, IssueLog
-from htagraph.reading.decode import BlockDecoder, Columns
-from htagraph.reading.growing import Interner, label
-from htagraph.reading.source import iter_bytes
-from htagraph.reading.split import split
-from htagraph.reading.times import FractionStyle, numbers_to_ns, padded, text_to_ns
+from htagraph.trace.reading.decode import BlockDecoder, Columns
+from htagraph.trace.reading.growing import Interner, label
+from htagraph.trace.reading.source import iter_bytes
+from htagraph.trace.reading.split import split
+from htagraph.trace.reading.times import FractionStyle, numbers_to_ns, padded, text_to_ns
 
 __all__ = ["Original", "PidOf", "survey"]
 

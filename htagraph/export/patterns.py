@@ -17,9 +17,9 @@ from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import tree_parents
 from htagraph.core.issues import IssueLog
 from htagraph.core.naming import LINEAR
-from htagraph.reading.decode import event_decoder
-from htagraph.reading.source import iter_bytes
-from htagraph.reading.split import split
+from htagraph.trace.reading.decode import event_decoder
+from htagraph.trace.reading.source import iter_bytes
+from htagraph.trace.reading.split import split
 from htagraph.sequences import Sequences, containing, sequences_below
 
 __all__ = ["export_patterns", "overlay_patterns"]

@@ -23,7 +23,7 @@ from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.paths import CATEGORIES, CriticalPath
-from htagraph.reading.growing import Interner
+from htagraph.trace.reading.growing import Interner
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,10 +22,10 @@ import msgspec
 
 from htagraph.core.errors import TraceError
 from htagraph.core.issues import Issue, IssueLog
-from htagraph.reading.decode import event_decoder, event_text_decoder
-from htagraph.reading.discover import MADE_KEY
-from htagraph.reading.source import iter_bytes
-from htagraph.reading.split import split
+from htagraph.trace.reading.decode import event_decoder, event_text_decoder
+from htagraph.trace.reading.discover import MADE_KEY
+from htagraph.trace.reading.source import iter_bytes
+from htagraph.trace.reading.split import split
 
 try:
     _gzip_writer: Any = importlib.import_module("isal.igzip").IGzipFile

@@ -12,7 +12,7 @@ import pandas as pd
 from htagraph.arguments import arguments
 from htagraph.hta.names import is_step, step_of
 from htagraph.hta.window import device_side
-from htagraph.trace import Trace
+from htagraph.trace.columns import Trace
 
 if TYPE_CHECKING:
     from htagraph.hta.job import HtaJob

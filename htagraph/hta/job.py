@@ -18,9 +18,9 @@ from htagraph.graph import DependencyGraph
 from htagraph.hta.window import in_window, is_analysed, step_names
 from htagraph.loading import in_parallel
 from htagraph.core.naming import DEFAULT_NAMING
-from htagraph.reading.discover import RankedFile, rank_files
-from htagraph.reading.read import read_trace
-from htagraph.trace import Trace
+from htagraph.trace.reading.discover import RankedFile, rank_files
+from htagraph.trace.reading.read import read_trace
+from htagraph.trace.columns import Trace
 
 if TYPE_CHECKING:
     import pandas as pd

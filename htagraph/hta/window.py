@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.hta.names import is_step
-from htagraph.trace import Trace
+from htagraph.trace.columns import Trace
 
 __all__ = ["device_side", "in_window", "is_analysed", "is_mtia", "step_names"]
 

@@ -11,7 +11,7 @@ import pandas as pd
 from htagraph.graph import DependencyGraph
 from htagraph.hierarchy import around
 from htagraph.core.kinds import ActivityKind
-from htagraph.trace import Trace
+from htagraph.trace.columns import Trace
 
 __all__ = ["memory_events"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from htagraph.memory.categories import CATEGORIES
+from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-    from htagraph.memory.snapshot import MemorySnapshot
+    from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
 
 __all__ = ["memory_categories", "memory_in_use", "memory_timeline"]
 

@@ -1,0 +1,186 @@
+"""Which model an event of a file has, and which of its arguments bulk decoding reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import AliasChoices
+from pydantic.fields import FieldInfo
+
+from htagraph.trace.events import collectives, cpu, gpu, markers
+from htagraph.trace.events.base import Column, Event
+
+__all__ = ["CATEGORY_ALIASES", "MODELS", "BulkField", "canonical_category", "columns", "parse_event"]
+
+_COMPLETE: Mapping[str, type[Event]] = {
+    "Trace": markers.TraceSpan,
+    "collective_comm": collectives.CollectiveComm,
+    "cpu_op": cpu.CpuOp,
+    "cuda_driver": cpu.DriverCall,
+    "cuda_event": gpu.CudaEvent,
+    "cuda_profiler_range": gpu.RangeProfiler,
+    "cuda_runtime": cpu.RuntimeCall,
+    "cuda_sync": gpu.CudaSync,
+    "glow_runtime": cpu.GlowRuntime,
+    "gpu_memcpy": gpu.GpuMemcpy,
+    "gpu_memset": gpu.GpuMemset,
+    "gpu_user_annotation": gpu.GpuUserAnnotation,
+    "hpu_op": cpu.HpuOp,
+    "kernel": gpu.Kernel,
+    "mtia_ccp_events": gpu.MtiaCcpEvent,
+    "mtia_insight": gpu.MtiaInsight,
+    "mtia_runtime": cpu.MtiaRuntime,
+    "overhead": cpu.Overhead,
+    "privateuse1_driver": cpu.PrivateUse1Driver,
+    "privateuse1_runtime": cpu.PrivateUse1Runtime,
+    "python_function": cpu.PythonFunction,
+    "user_annotation": cpu.UserAnnotation,
+    "xpu_driver": cpu.XpuDriver,
+    "xpu_runtime": cpu.XpuRuntime,
+    "xpu_sync": gpu.XpuSync,
+}
+
+MODELS: Mapping[str, type[Event]] = MappingProxyType(
+    {
+        **_COMPLETE,
+        "ac2g": markers.Flow,
+        "cpu_instant_event": cpu.MemoryEvent,
+        "fwdbwd": markers.Flow,
+        "hardware_counters": markers.Counter,
+        "mtia_counters": markers.Counter,
+        "xpu_scope_profiler": markers.Counter,
+    }
+)
+"""The model of each category; `cpu_instant_event` has `OutOfMemory` too."""
+
+CATEGORY_ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "async": "ac2g",
+        "async_cpu_to_gpu": "ac2g",
+        "async_gpu": "ac2g",
+        "cpu_to_cuda": "ac2g",
+        "forward_backward": "fwdbwd",
+        "fwd_bwd": "fwdbwd",
+        "memcpy": "gpu_memcpy",
+        "memset": "gpu_memset",
+        "operator": "cpu_op",
+        "runtime": "cuda_runtime",
+    }
+)
+"""Categories of 2022 and before, in lower case, to those of today."""
+
+_CANONICAL = {**CATEGORY_ALIASES, **{category.lower(): category for category in MODELS}}
+
+_PHASES: Mapping[str, type[Event]] = {
+    "C": markers.Counter,
+    "M": markers.Metadata,
+    "f": markers.Flow,
+    "s": markers.Flow,
+    "t": markers.Flow,
+}
+
+_INSTANTS: Mapping[str, type[Event]] = {
+    "Iteration Start": markers.IterationStart,
+    "Record Window End": markers.RecordWindowEnd,
+    "[OutOfMemory]": cpu.OutOfMemory,
+    "[memory]": cpu.MemoryEvent,
+}
+
+_UNCATEGORIZED: Mapping[str, type[Event]] = {"CPU functions": cpu.CpuOp, "CUDA functions": gpu.Kernel}
+
+
+@dataclass(frozen=True)
+class BulkField:
+    """An argument that bulk decoding stores in a column.
+
+    Attributes:
+        keys: Keys of the argument in files, today's first.
+        column: Where it is stored.
+        categories: Canonical categories whose argument it is; elsewhere the same key means something else.
+    """
+
+    keys: tuple[str, ...]
+    column: Column
+    categories: frozenset[str]
+
+
+def canonical_category(cat: str) -> str:
+    """Return today's name of a category; unknown ones pass through.
+
+    Example:
+        >>> canonical_category("Operator"), canonical_category("KERNEL"), canonical_category("mine")
+        ('cpu_op', 'kernel', 'mine')
+    """
+    return _CANONICAL.get(cat.lower(), cat)
+
+
+def parse_event(raw: Mapping[str, Any]) -> Event:
+    """Return the event of a trace file as the model of its phase and category.
+
+    Args:
+        raw: The event's JSON object.
+
+    Raises:
+        pydantic.ValidationError: A value cannot be what its field says; the error names both.
+
+    Example:
+        >>> event = parse_event({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7,
+        ...                      "ts": 12.345, "dur": 2, "args": {"stream": 7, "shared memory": 4096}})
+        >>> type(event).__name__, event.ts_ns, event.args.stream, event.args.shared_memory
+        ('Kernel', 12345, 7, 4096)
+    """
+    return _model(raw).model_validate(raw)
+
+
+def _model(raw: Mapping[str, Any]) -> type[Event]:
+    """Return the model of an event of a file."""
+    phase = str(raw.get("ph"))
+    if phase in ("i", "I"):  # the format's older letter too
+        return _INSTANTS.get(str(raw.get("name")).partition(":")[0], markers.UnknownEvent)
+    if phase != "X":
+        return _PHASES.get(phase, markers.UnknownEvent)
+    if "cat" not in raw:
+        return _UNCATEGORIZED.get(str(raw.get("pid")), markers.UnknownEvent)
+    return _COMPLETE.get(canonical_category(str(raw["cat"])), markers.UnknownEvent)
+
+
+@cache
+def columns() -> tuple[BulkField, ...]:
+    """Return every argument that bulk decoding stores, once per column, over all models.
+
+    Raises:
+        TypeError: Two models disagree on the type or the missing value of a column.
+
+    Example:
+        >>> next(field for field in columns() if field.column.name == "stream").keys
+        ('stream', 'stream_id')
+    """
+    found: dict[str, BulkField] = {}
+    for category, model in MODELS.items():
+        args = model.model_fields["args"].annotation
+        for field in getattr(args, "model_fields", {}).values():
+            for column in field.metadata:
+                if isinstance(column, Column):
+                    seen = found.get(column.name, BulkField((), column, frozenset()))
+                    found[column.name] = _merged(seen, _keys(field), column, category)
+    return tuple(found.values())
+
+
+def _merged(seen: BulkField, keys: tuple[str, ...], column: Column, category: str) -> BulkField:
+    """Return the field with the keys and the category of one more model."""
+    if seen.column != column:
+        msg = f"column {column.name!r} is {column} in category {category!r} but {seen.column} in another"
+        raise TypeError(msg)
+    union = tuple(dict.fromkeys((*seen.keys, *keys)))
+    return replace(seen, keys=union, categories=seen.categories | {category})
+
+
+def _keys(field: FieldInfo) -> tuple[str, ...]:
+    """Return the keys under which files have the argument."""
+    choices = field.validation_alias
+    if not isinstance(choices, AliasChoices):
+        msg = f"declare the bulk column of {field!r} with arg()"
+        raise TypeError(msg)
+    return tuple(str(choice) for choice in choices.choices)

@@ -1,0 +1,1 @@
+"""Other files of the profiler: memory timelines and snapshots, execution traces."""

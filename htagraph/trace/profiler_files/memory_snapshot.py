@@ -1,0 +1,297 @@
+"""Snapshots of torch's caching allocator: what is reserved, what is in use, and who allocated it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.errors import NotATraceError
+from htagraph.trace.profiler_files.memory_lifetimes import lifetimes
+from htagraph.trace.profiler_files.unpickle import read_plain_pickle
+from htagraph.core.naming import operator_of_frame
+
+__all__ = ["MemorySnapshot", "read_memory_snapshot"]
+
+_SEGMENTS: Final = {
+    "device": "int64", "address": "uint64", "stream": "int64", "kind": "str", "expandable": "bool",
+    "total_bytes": "int64", "allocated_bytes": "int64", "active_bytes": "int64", "requested_bytes": "int64",
+}  # fmt: skip
+_BLOCKS: Final = {
+    "device": "int64", "segment": "int64", "address": "uint64", "state": "str", "bytes": "int64",
+    "requested_bytes": "int64", "stack": "int64",
+}  # fmt: skip
+_EVENTS: Final = {
+    "device": "int64", "time_us": "float64", "action": "str", "address": "uint64", "bytes": "int64",
+    "stream": "int64", "stack": "int64", "allocated_bytes": "int64",
+}  # fmt: skip
+_IN_USE, _FREE = "active_allocated", "inactive"
+_MOST_BYTES = 2**50  # of anything: sums of such numbers are exact
+_GROWS, _SHRINKS = ("alloc",), ("free_requested", "free")
+_UNKNOWN_FILES = ("", "??")
+_INSTALLED = ("site-packages/", "dist-packages/", "/torch/", "<frozen ")
+
+
+@dataclass(frozen=True, eq=False)
+class MemorySnapshot:
+    """What ``torch.cuda.memory._dump_snapshot`` wrote, as tables. Make it with `htagraph.read_memory_snapshot`."""
+
+    path: Path
+    segments: pd.DataFrame
+    """One row per piece that the allocator holds of a device: ``device``, ``address``, ``stream``, ``kind``
+    (``small`` or ``large``), ``expandable``, ``total_bytes``, ``allocated_bytes``, ``active_bytes``,
+    ``requested_bytes``."""
+    blocks: pd.DataFrame
+    """One row per block of a segment: ``device``, ``segment`` (row), ``address``, ``state``, ``bytes``,
+    ``requested_bytes``, ``stack`` (index into `stacks`, -1 where it was not recorded)."""
+    events: pd.DataFrame
+    """The recorded history by device, in order: ``device``, ``time_us`` (since the first event), ``action``,
+    ``address``, ``bytes``, ``stream``, ``stack``, ``allocated_bytes`` (requested and in use afterwards)."""
+    stacks: tuple[str, ...]
+    """Stacks as texts, a frame per line, the innermost first."""
+    frames: tuple[tuple[tuple[str, int, str], ...], ...] = field(repr=False)
+    """The frames of each of `stacks`: file, line, function."""
+
+    def __repr__(self) -> str:
+        devices = ", ".join(map(str, self.devices)) or "none"
+        used = int(self.segments["allocated_bytes"].sum()) / 1e9
+        return (
+            f"MemorySnapshot({self.path.name}: devices {devices}, {len(self.segments):,} segments, "
+            f"{len(self.blocks):,} blocks, {len(self.events):,} events, {used:.2f} GB in use)"
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return what each device's memory holds, and held at most.
+
+        Returns:
+            One row per device: ``device`` (int64), ``segments``, ``blocks`` (int64: blocks in use), ``reserved_bytes``
+            (int64: held by the allocator), ``allocated_bytes`` (int64: in use, as rounded up), ``requested_bytes``
+            (int64: asked for, of these), ``inactive_bytes`` (int64: held and not in use), ``largest_free_bytes``
+            (int64: the largest block not in use), ``events`` (int64: of the history), ``peak_bytes`` (int64: the most
+            requested and in use at once while it was recorded), ``peak_us`` (float64: when, NaN without history).
+        """
+        rows = []
+        for device in self.devices:
+            held = self.segments[self.segments["device"] == device]
+            blocks = self.blocks[self.blocks["device"] == device]
+            free = blocks.loc[blocks["state"] == _FREE, "bytes"]  # neither in use nor waiting for another stream
+            used, events = blocks["state"] == _IN_USE, self.events[self.events["device"] == device]
+            requested = int(blocks.loc[used, "requested_bytes"].sum())
+            at = int(np.argmax(events["allocated_bytes"])) if len(events) else -1
+            rows.append((
+                device, len(held), int(used.sum()), int(held["total_bytes"].sum()),
+                int(held["allocated_bytes"].sum()), requested,
+                int(held["total_bytes"].sum() - held["active_bytes"].sum()),
+                int(free.max()) if len(free) else 0, len(events),
+                int(events["allocated_bytes"].iloc[at]) if at >= 0 else requested,
+                float(events["time_us"].iloc[at]) if at >= 0 else np.nan,
+            ))  # fmt: skip
+        columns = [
+            "device", "segments", "blocks", "reserved_bytes", "allocated_bytes", "requested_bytes", "inactive_bytes",
+            "largest_free_bytes", "events", "peak_bytes", "peak_us",
+        ]  # fmt: skip
+        return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[:-1], "int64") | {"peak_us": "float64"})
+
+    @cached_property
+    def devices(self) -> tuple[int, ...]:
+        """The devices that hold memory or have a history, ascending."""
+        return tuple(sorted(set(self.segments["device"]) | set(self.events["device"])))
+
+    @cached_property
+    def allocations(self) -> pd.DataFrame:
+        """One row per allocation that the history or the blocks know.
+
+        ``device``, ``address``, ``bytes``, ``stack`` (that of the allocation, -1 where it was made before the history
+        began and is freed since), ``born`` and ``died`` (int64 rows of `events`; -1 for before it began, and the number
+        of events for never).
+        """
+        return lifetimes(self.events, self.blocks[self.blocks["state"] == _IN_USE], _GROWS, _SHRINKS)
+
+    def at_peak(self, device: int | None = None) -> pd.DataFrame:
+        """Return who had allocated the memory that was in use when most was; see `in_use`.
+
+        Args:
+            device: the device; by default the one that needed most.
+        """
+        whole = self.to_frame()
+        if device is None and len(whole):
+            device = int(whole["device"].iloc[int(np.argmax(whole["peak_bytes"]))])
+        rows = np.flatnonzero(self.events["device"] == device)
+        highest = int(np.argmax(self.events["allocated_bytes"].to_numpy()[rows])) if len(rows) else 0
+        return self.in_use(device, int(rows[highest]) if len(rows) else None)
+
+    def in_use(self, device: int | None = None, event: int | None = None) -> pd.DataFrame:
+        """Return who had allocated the memory in use after an event, most bytes first.
+
+        Args:
+            device: the device; all if not given.
+            event: a row of `events`; by default the last, when the snapshot was taken.
+
+        Returns:
+            One row per stack: ``bytes`` (int64: requested), ``allocations`` (int64), ``share_percent`` (float64),
+            ``operator`` (str: the innermost operator in the stack), ``where`` (str: the innermost Python frame of no
+            installed package, else of any, else what called the operator), ``stack`` (int64: index into `stacks`, -1
+            where it is not known).
+        """
+        after = len(self.events) - 1 if event is None else event
+        all_of_them = self.allocations
+        alive = (all_of_them["born"] <= after) & (all_of_them["died"] > after)
+        if device is not None:
+            alive &= all_of_them["device"] == device
+        table = (
+            all_of_them[alive]
+            .groupby("stack", as_index=False)
+            .agg(bytes=("bytes", "sum"), allocations=("bytes", "count"))
+        ).sort_values(["bytes", "stack"], ascending=[False, True], ignore_index=True)
+        known = [self.frames[stack] if stack >= 0 else () for stack in table["stack"]]
+        return pd.DataFrame(
+            {
+                "bytes": table["bytes"].astype("int64"),
+                "allocations": table["allocations"].astype("int64"),
+                "share_percent": 100 * table["bytes"] / max(1, table["bytes"].sum()),
+                "operator": pd.Series([_operator(frames) for frames in known], dtype="str"),
+                "where": pd.Series([_where(frames) for frames in known], dtype="str"),
+                "stack": table["stack"].astype("int64"),
+            }
+        )
+
+
+def read_memory_snapshot(path: str | Path) -> MemorySnapshot:
+    """Return a snapshot of torch's caching allocator as tables.
+
+    The file is a pickle. It is loaded without running anything: one that names a class or a function is refused.
+
+    Args:
+        path: what ``torch.cuda.memory._dump_snapshot(path)`` wrote, gzipped or not.
+
+    Returns:
+        The segments, blocks and history; ``to_frame()`` sums up bytes by device, ``at_peak()`` says who had allocated
+        what was in use when most was.
+
+    Raises:
+        TraceError: the file cannot be read.
+        NotATraceError: it is no memory snapshot, or a pickle that asks for more than plain values.
+
+    Example:
+        >>> import pathlib, pickle, tempfile
+        >>> block = {"address": 0, "size": 512, "requested_size": 400, "state": "active_allocated", "frames": []}
+        >>> segment = {"device": 0, "address": 0, "total_size": 2097152, "allocated_size": 512, "active_size": 512,
+        ...            "stream": 0, "segment_type": "small", "blocks": [block]}
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "snapshot.pickle"
+        >>> _ = path.write_bytes(pickle.dumps({"segments": [segment], "device_traces": [[]]}))
+        >>> read_memory_snapshot(path).to_frame()[["reserved_bytes", "allocated_bytes", "requested_bytes"]]
+           reserved_bytes  allocated_bytes  requested_bytes
+        0         2097152              512              400
+
+    Source: torch's memory_viz.
+    """
+    root = read_plain_pickle(path)
+    if isinstance(root, list):  # torch 1.13 and before: the segments alone
+        root = {"segments": root}
+    if not isinstance(root, dict) or "segments" not in root:
+        msg = f"{path}: a pickle, but no memory snapshot: it has no 'segments'"
+        raise NotATraceError(msg)
+    stacks = _Stacks()
+    try:
+        segments, blocks = _segments_and_blocks(root["segments"], stacks)
+        events = _events(root.get("device_traces") or [], blocks, stacks)
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        msg = f"{path}: a memory snapshot of a form that is not known ({type(error).__name__}: {error})"
+        raise NotATraceError(msg) from None
+    frames = tuple(stacks.known)
+    texts = tuple("\n".join(f"{file}:{line} {name}" for file, line, name in each) for each in frames)
+    return MemorySnapshot(Path(path), segments, blocks, events, texts, frames)
+
+
+class _Stacks:
+    """Numbers of stacks: equal ones share one."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[tuple[str, int, str], ...], int] = {}
+        self._of_ids: dict[tuple[int, ...], int] = {}  # pickles hold each frame once: no need to compare texts
+
+    def number(self, frames: Iterable[Mapping[str, Any]] | None) -> int:
+        """Return the number of a stack, -1 for none."""
+        frames = list(frames or ())
+        if not frames:
+            return -1
+        key = tuple(map(id, frames))
+        if key not in self._of_ids:
+            stack = tuple((_text(each["filename"]), int(each["line"]), _text(each["name"])) for each in frames)
+            self._of_ids[key] = self.known.setdefault(stack, len(self.known))
+        return self._of_ids[key]
+
+
+def _text(value: object) -> str:
+    """Return a text that can be written: names of files may hold half characters."""
+    return str(value).encode("utf-8", "replace").decode()
+
+
+def _size(value: object) -> int:
+    if not isinstance(value, int) or not 0 <= value <= _MOST_BYTES:
+        msg = f"{value!r} is no number of bytes"
+        raise ValueError(msg)
+    return value
+
+
+def _segments_and_blocks(found: list[dict[str, Any]], stacks: _Stacks) -> tuple[pd.DataFrame, pd.DataFrame]:
+    segments, blocks = [], []
+    for number, segment in enumerate(found):
+        device, address = segment.get("device", 0), segment.get("address", 0)
+        mine = segment["blocks"]
+        used = [each for each in mine if each["state"] == _IN_USE]
+        requested = sum(_size(each.get("requested_size", each["size"])) for each in used)
+        segments.append((
+            device, address, segment.get("stream", 0), segment.get("segment_type", ""),
+            segment.get("is_expandable", False), _size(segment["total_size"]), _size(segment["allocated_size"]),
+            _size(segment["active_size"]), requested,
+        ))  # fmt: skip
+        for block in mine:
+            history = block.get("history") or [{}]  # torch 2.0 and before kept stacks there
+            frames = block.get("frames") or history[0].get("frames")
+            at = block.get("address", address)
+            size, requested = _size(block["size"]), _size(block.get("requested_size", block["size"]))
+            blocks.append((device, number, at, block["state"], size, requested, stacks.number(frames)))
+            address = at + size
+    return (
+        pd.DataFrame(segments, columns=list(_SEGMENTS)).astype(_SEGMENTS),
+        pd.DataFrame(blocks, columns=list(_BLOCKS)).astype(_BLOCKS),
+    )
+
+
+def _events(history: list[list[dict[str, Any]]], blocks: pd.DataFrame, stacks: _Stacks) -> pd.DataFrame:
+    rows = [
+        (
+            device, event.get("time_us", number), event["action"], event.get("addr", 0), _size(event.get("size", 0)),
+            event.get("stream", 0), stacks.number(event.get("frames")),
+        )
+        for device, events in enumerate(history)
+        for number, event in enumerate(events)
+    ]  # fmt: skip
+    kinds = dict(list(_EVENTS.items())[:-1])
+    first = min((row[1] for row in rows), default=0)
+    frame = pd.DataFrame([(row[0], row[1] - first, *row[2:]) for row in rows], columns=list(kinds)).astype(kinds)
+    sign = frame["action"].isin(_GROWS).astype("int64") - frame["action"].isin(_SHRINKS).astype("int64")
+    change = (sign * frame["bytes"]).groupby(frame["device"])
+    in_use = blocks[blocks["state"] == _IN_USE].groupby("device")["requested_bytes"].sum()
+    before = frame["device"].map(in_use).fillna(0) - change.transform("sum")  # what nobody saw being allocated
+    return frame.assign(allocated_bytes=(before + change.cumsum()).astype("int64"))
+
+
+def _operator(frames: tuple[tuple[str, int, str], ...]) -> str:
+    return next((word for _, _, name in frames if (word := operator_of_frame(name))), "")
+
+
+def _where(frames: tuple[tuple[str, int, str], ...]) -> str:
+    """Return the innermost Python frame of no installed package, else of any, else what called the operator."""
+    python = [frame for frame in frames if frame[0].endswith(".py")]
+    own = [frame for frame in python if not any(part in frame[0] for part in _INSTALLED)]
+    operator = next((i for i, frame in enumerate(frames) if operator_of_frame(frame[2])), len(frames))
+    callers = [each for each in frames[operator:] if each[0] not in _UNKNOWN_FILES and not operator_of_frame(each[2])]
+    chosen = next(iter([*own, *python, *callers]), None)
+    return f"{chosen[0]}:{chosen[1]} {chosen[2]}" if chosen else ""

@@ -1,0 +1,239 @@
+"""Memory snapshots: real ones reconcile, made-up ones give what is obvious, and a pickle cannot run anything."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pickle
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import htagraph as hg
+from htagraph.trace.profiler_files.files import kind_of
+from tests.command_line import one_line_of_error
+from tests.reach import SHARED
+
+REAL = sorted((SHARED / "memory_snapshot").glob("*.pickle.gz"))
+FRAMES = [
+    {"filename": "??", "line": 0, "name": "torch::unwind::unwind()"},
+    {"filename": "RegisterCUDA.cpp", "line": 0, "name": "at::_ops::mul_Tensor::call(at::Tensor const&)"},
+    {"filename": "/env/site-packages/torch/nn/functional.py", "line": 7, "name": "mul"},
+    {"filename": "model.py", "line": 3, "name": "forward"},
+]
+
+
+def block(address: int, size: int, state: str = "active_allocated", frames: Any = ()) -> dict[str, Any]:
+    return {"address": address, "size": size, "requested_size": size, "state": state, "frames": list(frames)}
+
+
+def segment(blocks: list[dict[str, Any]], device: int = 0) -> dict[str, Any]:
+    used = sum(each["size"] for each in blocks if each["state"] == "active_allocated")
+    return {
+        "device": device, "address": blocks[0]["address"] if blocks else 0, "stream": 0, "segment_type": "small",
+        "total_size": sum(each["size"] for each in blocks), "allocated_size": used, "active_size": used,
+        "blocks": blocks,
+    }  # fmt: skip
+
+
+def event(action: str, address: int, size: int, time: int = 0, frames: Any = ()) -> dict[str, Any]:
+    return {"action": action, "addr": address, "size": size, "time_us": time, "stream": 0, "frames": list(frames)}
+
+
+def written(root: Any, folder: Path) -> Path:
+    path = folder / "snapshot.pickle"
+    path.write_bytes(pickle.dumps(root))
+    return path
+
+
+def snapshot_of(root: Any, folder: Path) -> hg.MemorySnapshot:
+    return hg.read_memory_snapshot(written(root, folder))
+
+
+def test_whose_memory_it_was_at_the_peak(tmp_path: Path) -> None:
+    history = [
+        event("alloc", 100, 10, 5, FRAMES),
+        event("alloc", 200, 30, 7, FRAMES[:1]),
+        event("free_requested", 100, 10, 9),
+        event("free_completed", 100, 10, 9),
+        event("alloc", 100, 5, 11, FRAMES),
+        event("free_requested", 300, 4, 12),
+    ]
+    blocks = [block(100, 5), block(200, 30), block(400, 60, frames=FRAMES), block(500, 8, "inactive")]
+    made = snapshot_of({"segments": [segment(blocks)], "device_traces": [history]}, tmp_path)
+    (whole,) = made.to_frame().to_dict("records")
+    assert (whole["reserved_bytes"], whole["allocated_bytes"], whole["inactive_bytes"]) == (103, 95, 8)
+    assert (whole["peak_bytes"], whole["peak_us"], whole["largest_free_bytes"]) == (104, 2.0, 8)
+    assert made.events["allocated_bytes"].tolist() == [74, 104, 94, 94, 99, 95]
+    rows = made.at_peak().to_dict("records")
+    assert [(row["bytes"], row["allocations"], row["operator"], row["where"]) for row in rows] == [
+        (70, 2, "mul_Tensor", "model.py:3 forward"), (30, 1, "", ""), (4, 1, "", ""),
+    ]  # fmt: skip
+    assert made.in_use()["bytes"].sum() == 95
+    assert made.stacks[rows[0]["stack"]].splitlines()[-1] == "model.py:3 forward"
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 9)), max_size=40), st.integers(0, 30))
+@settings(deadline=None, max_examples=60)
+def test_what_is_in_use_sums_to_the_running_total(ops: list[tuple[int, int]], skipped: int) -> None:
+    """A history of allocations and frees of five addresses, whose first part was forgotten as rings forget it."""
+    import tempfile
+
+    alive: dict[int, int] = {}
+    history: list[dict[str, Any]] = []
+    totals: list[int] = []
+    for address, size in ops:
+        if address in alive:
+            history.append(event("free_requested", address, alive.pop(address)))
+        else:
+            alive[address] = size
+            history.append(event("alloc", address, size, frames=FRAMES[:1]))
+        totals.append(sum(alive.values()))
+    blocks = [block(address, size) for address, size in alive.items()]
+    root = {"segments": [segment(blocks)], "device_traces": [history[skipped:]]}
+    with tempfile.TemporaryDirectory() as folder:
+        made = snapshot_of(root, Path(folder))
+    assert made.events["allocated_bytes"].tolist() == totals[skipped:]
+    for row, total in enumerate(totals[skipped:]):
+        assert made.in_use(0, row)["bytes"].sum() == total
+
+
+@pytest.mark.skipif(not REAL, reason="the shared traces are not here")
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_a_real_snapshot_reconciles(path: Path) -> None:
+    made = _real(path)
+    (whole,) = made.to_frame().to_dict("records")
+    assert whole["allocated_bytes"] == made.blocks.loc[made.blocks["state"] == "active_allocated", "bytes"].sum()
+    assert whole["peak_bytes"] == made.at_peak()["bytes"].sum() == made.events["allocated_bytes"].max()
+    assert whole["requested_bytes"] == made.in_use()["bytes"].sum() == made.events["allocated_bytes"].iloc[-1]
+    assert (made.events["allocated_bytes"] >= 0).all()
+    for row in np.linspace(0, len(made.events) - 1, 20).astype(int).tolist():
+        assert made.in_use(event=row)["bytes"].sum() == made.events["allocated_bytes"][row]
+
+
+@pytest.mark.skipif(not REAL, reason="the shared traces are not here")
+def test_the_training_needs_most_for_softmax() -> None:
+    made = _real(next(path for path in REAL if "training" in path.name))
+    first = made.at_peak().iloc[0]
+    assert (first["bytes"], first["allocations"], first["operator"]) == (6_442_450_944, 24, "exp")
+    assert first["where"].endswith("nn_utils.py:6 softmax")
+
+
+@cache
+def _real(path: Path) -> hg.MemorySnapshot:
+    return hg.read_memory_snapshot(path)
+
+
+class _Evil:
+    """What runs a function when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return (print, ("this ran",))
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_pickle_that_names_a_function_is_refused(packed: Any, tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "evil.pickle"
+    path.write_bytes(packed(pickle.dumps({"segments": _Evil()})))
+    with pytest.raises(hg.NotATraceError, match=r"asks for builtins\.print.*so it was not loaded"):
+        hg.read_memory_snapshot(path)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        (pickle.dumps({"segments": []})[:-4], hg.TraceError, "ends early|no pickle"),
+        (b"", hg.DamagedTraceError, "ends early"),
+        (b"{}", hg.NotATraceError, "no pickle that can be read"),
+        (gzip.compress(b"\x80\x04.")[:-6], hg.DamagedTraceError, "gzip stream is damaged"),
+        (pickle.dumps([1, 2]), hg.NotATraceError, "form that is not known"),
+        (pickle.dumps(3), hg.NotATraceError, "no 'segments'"),
+        (pickle.dumps({"segments": [{}]}), hg.NotATraceError, "form that is not known"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused_in_words(
+    data: bytes, error: type[Exception], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "odd.pickle"
+    path.write_bytes(data)
+    with pytest.raises(error, match=message):
+        hg.read_memory_snapshot(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(hg.TraceError, match=r"absent\.pickle: cannot be read"):
+        hg.read_memory_snapshot(tmp_path / "absent.pickle")
+
+
+def test_older_snapshots_are_lists_of_segments(tmp_path: Path) -> None:
+    old = {"size": 7, "state": "active_allocated", "history": [{"frames": FRAMES, "real_size": 7}]}
+    made = snapshot_of([{**segment([block(0, 7)]), "blocks": [old]}], tmp_path)
+    assert made.in_use()[["bytes", "operator"]].values.tolist() == [[7, "mul_Tensor"]]
+    assert made.at_peak()["bytes"].tolist() == [7]
+
+
+def test_an_empty_snapshot_has_empty_tables(tmp_path: Path) -> None:
+    made = snapshot_of({"segments": [], "device_traces": []}, tmp_path)
+    assert len(made.to_frame()) == len(made.in_use()) == len(made.at_peak()) == 0
+    assert made.devices == ()
+
+
+def test_kinds_of_files_are_told_by_their_content(tmp_path: Path) -> None:
+    path = written({"segments": []}, tmp_path)
+    assert kind_of(path) == "snapshot"
+    for data, kind in ((b" [ [-1,", "timeline"), (b'{"traceEvents"', "trace"), (b'[{"ph"', "trace"), (b"", "trace")):
+        path.write_bytes(data)
+        assert kind_of(path) == kind
+        path.write_bytes(gzip.compress(data))
+        assert kind_of(path) == kind
+    path.write_bytes(b"\x1f\x8b" + bytes(range(40)))
+    assert kind_of(path) == "trace"
+    assert kind_of(tmp_path) == kind_of(tmp_path / "absent") == "trace"
+
+
+def test_what_waits_for_another_stream_is_neither_in_use_nor_free(tmp_path: Path) -> None:
+    blocks = [block(0, 512), block(512, 256, "active_pending_free")]
+    row = snapshot_of({"segments": [segment(blocks)]}, tmp_path).to_frame().iloc[0]
+    assert (row["allocated_bytes"], row["largest_free_bytes"]) == (512, 0)
+
+
+def test_half_characters_in_names_are_replaced(tmp_path: Path) -> None:
+    frames = [{"filename": "\ud83d.py", "line": 1, "name": "f\udc00"}]
+    found = snapshot_of({"segments": [segment([block(0, 512, frames=frames)])]}, tmp_path)
+    assert found.at_peak()["where"].tolist() == ["?.py:1 f?"]
+
+
+@pytest.mark.parametrize("size", [-1, 2**62, 1.5, "12", None])
+def test_what_is_no_number_of_bytes_is_refused(size: Any, tmp_path: Path) -> None:
+    odd = [
+        {"segments": [segment([block(0, 512)]) | {"total_size": size}]},
+        {"segments": [segment([block(0, 512)]) | {"blocks": [block(0, 512) | {"requested_size": size}]}]},
+        {"segments": [], "device_traces": [[event("alloc", 0, 8) | {"size": size}]]},
+    ]
+    for root in odd:
+        with pytest.raises(hg.NotATraceError, match="no number of bytes"):
+            snapshot_of(root, tmp_path)
+
+
+def test_names_nested_beyond_measure_are_refused(tmp_path: Path) -> None:
+    # by hand: nor can Python's pickle write so deep a list
+    deep = b"]" * 100_000 + b"a" * 99_999
+    start = pickle.dumps({"segments": [segment([block(0, 512, frames=[{"filename": "", "line": 0, "name": "NAME"}])])]})
+    at = start.index(b"\x8c\x04NAME\x94")
+    path = tmp_path / "deep.pickle"
+    data = start[:at] + deep + start[at + 7 :]
+    path.write_bytes(data[:2] + data[11:] if data[2:3] == b"\x95" else data)  # without the length of its frame
+    with pytest.raises(hg.NotATraceError, match="RecursionError"):
+        hg.read_memory_snapshot(path)
+
+
+def test_a_pipe_is_not_read_to_see_what_it_is(tmp_path: Path, run: Any) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert kind_of(tmp_path / "pipe") == "trace"
+    one_line_of_error(run("memory", tmp_path / "pipe"), "not a regular file")

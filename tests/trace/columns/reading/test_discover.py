@@ -1,0 +1,182 @@
+"""Which file is which rank, and what is refused because nobody can know."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from htagraph.core.errors import HtagraphError, RankError, TraceError
+from htagraph.trace.reading.discover import RankedFile, find_files, rank_files
+from tests.damage import document, header, healthy, kineto_text, written
+
+EVENTS = healthy(1)
+
+
+def trace(path: Path, rank: int | None = None, **info: Any) -> Path:
+    """Write a trace whose header has `rank`, or no word of it."""
+    root: dict[str, Any] = {"schemaVersion": 1}
+    if rank is not None or info:
+        root["distributedInfo"] = {**info, **({} if rank is None else {"rank": rank})}
+    return written(path, json.dumps({**root, "traceEvents": EVENTS}))
+
+
+def ranks(files: list[RankedFile]) -> dict[int, tuple[str, str]]:
+    return {file.rank: (file.path.name, file.source) for file in files}
+
+
+def test_the_header_says_the_rank_whatever_the_name(tmp_path: Path) -> None:
+    trace(tmp_path / "rank-7.json", 1)
+    trace(tmp_path / "b.json.gz", 0)
+    assert ranks(rank_files(tmp_path)) == {0: ("b.json.gz", "header"), 1: ("rank-7.json", "header")}
+
+
+def test_a_header_behind_the_events_is_heard(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        root = {"schemaVersion": 1, "traceEvents": EVENTS, "distributedInfo": {"rank": rank}}
+        written(tmp_path / f"host{rank * 5}.json.gz", json.dumps(root))
+    assert ranks(rank_files(tmp_path)) == {0: ("host0.json.gz", "header"), 1: ("host5.json.gz", "header")}
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [
+        ("rank-3.json", 3),
+        ("rank_12.json.gz", 12),
+        ("rank4.json", 4),
+        ("job.Rank 5.pt.trace.json", 5),
+        ("x_rank-6_2026.json", 6),
+    ],
+)
+def test_the_name_says_the_rank_where_the_header_does_not(name: str, rank: int, tmp_path: Path) -> None:
+    trace(tmp_path / name)
+    trace(tmp_path / "rank-1.json")
+    assert ranks(rank_files(tmp_path))[rank] == (name, "name")
+
+
+def test_the_number_in_which_names_differ_is_the_rank(tmp_path: Path) -> None:
+    for number in range(11):
+        trace(tmp_path / f"kineto_v2_{number}.json")
+    found = rank_files(tmp_path)
+    assert [(file.rank, file.path.name) for file in found] == [(i, f"kineto_v2_{i}.json") for i in range(11)]
+
+
+def test_a_single_file_is_rank_zero(tmp_path: Path) -> None:
+    assert ranks(rank_files(trace(tmp_path / "pid44237.pt.trace.json"))) == {0: ("pid44237.pt.trace.json", "only file")}
+
+
+@pytest.mark.parametrize("names", [("a.json", "b.json"), ("pid4.json", "pid9.json"), ("rank-0.json", "other.json")])
+def test_files_that_name_no_rank_are_refused_with_a_way_out(names: tuple[str, str], tmp_path: Path) -> None:
+    for name in names:
+        trace(tmp_path / name)
+    with pytest.raises(RankError, match=rf"no rank in .*{names[1]}.*load\(\{{0: 'a.json', 1: 'b.json'\}}\)"):
+        rank_files(tmp_path)
+
+
+def test_two_files_of_one_rank_are_listed_as_two_runs(tmp_path: Path) -> None:
+    for number, name in enumerate(("rank-0.a.json", "rank-1.a.json", "rank-0.b.json", "rank-1.b.json")):
+        os.utime(trace(tmp_path / name), (number, number))
+    with pytest.raises(RankError) as error:
+        rank_files(tmp_path)
+    text = str(error.value)
+    assert "several runs in one place (rank 0 has 2 files)" in text
+    assert "run A: rank-0.a.json (rank 0), rank-1.a.json (rank 1)" in text
+    assert "run B: rank-0.b.json (rank 0), rank-1.b.json (rank 1)" in text
+
+
+def test_two_runs_are_told_apart_by_their_world_size(tmp_path: Path) -> None:
+    trace(tmp_path / "a.json", 0, world_size=2)
+    trace(tmp_path / "b.json", 1, world_size=4)
+    with pytest.raises(RankError, match=r"world size 2 and world size 4.*run A: a\.json.*run B: b\.json"):
+        rank_files(tmp_path)
+
+
+def test_a_map_is_taken_at_its_word(tmp_path: Path) -> None:
+    mapped = {5: trace(tmp_path / "a.json", 0, world_size=2), 2: trace(tmp_path / "b.json", 0, world_size=4)}
+    assert ranks(rank_files(mapped)) == {2: ("b.json", "given"), 5: ("a.json", "given")}
+
+
+def test_a_map_to_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"none\.json: no such file"):
+        rank_files({0: tmp_path / "none.json"})
+
+
+def test_globs_lists_and_folders_may_be_mixed_and_repeat(tmp_path: Path) -> None:
+    one, two = trace(tmp_path / "x" / "rank-0.json"), trace(tmp_path / "y" / "rank-1.json")
+    three = trace(tmp_path / "z[1]" / "rank-2.json")
+    assert find_files(f"{tmp_path}/*/rank-[01].json") == [one, two]
+    assert find_files([tmp_path / "x", one, f"{tmp_path}/**/rank-1*", str(three)]) == [one, two, three]
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.json.tmp", "a.json.gz.tmp", "a.pt.trace.json"])
+def test_a_folder_yields_every_kind_of_trace_file(name: str, tmp_path: Path) -> None:
+    path = trace(tmp_path / name)
+    written(tmp_path / "README.md", "no trace")
+    (tmp_path / "sub.json").mkdir()
+    assert find_files(tmp_path) == [path]
+
+
+def test_a_killed_exports_temporary_file_is_read(tmp_path: Path) -> None:
+    written(tmp_path / "rank-0.json.tmp", kineto_text(EVENTS)[:-300])
+    assert ranks(rank_files(tmp_path)) == {0: ("rank-0.json.tmp", "header")}
+
+
+def test_a_folder_without_traces_says_where_some_lie(tmp_path: Path) -> None:
+    trace(tmp_path / "run1" / "rank-0.json")
+    with pytest.raises(TraceError, match=r"no \.json or \.json\.gz file in this folder; traces lie in .*run1"):
+        rank_files(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["none.json", "none/", "*.none"])
+def test_paths_to_nothing_are_refused(path: str, tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="no such file, folder or match"):
+        rank_files(str(tmp_path / path))
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="in this folder"):
+        rank_files(tmp_path)
+
+
+def test_other_json_in_the_folder_is_named_or_skipped(tmp_path: Path) -> None:
+    written(tmp_path / "rank-0.json", document(EVENTS))
+    written(tmp_path / "config.json", '{"lr": 0.1}')
+    with pytest.raises(TraceError, match=r"config\.json: JSON, but without traceEvents \(found: lr\)"):
+        rank_files(tmp_path)
+    skipped: list[tuple[Path, HtagraphError]] = []
+    files = rank_files(tmp_path, lambda path, error: skipped.append((path, error)))
+    assert ranks(files) == {0: ("rank-0.json", "header")}
+    assert [path.name for path, _ in skipped] == ["config.json"]
+
+
+@pytest.mark.parametrize("info", [{"rank": None}, {"rank": -1}, {"rank": "x"}, [], "none", {"backend": "nccl"}])
+def test_a_header_without_a_usable_rank_leaves_it_to_the_name(info: Any, tmp_path: Path) -> None:
+    for rank in (0, 1):
+        root = {**header(), "distributedInfo": info, "traceEvents": EVENTS}
+        written(tmp_path / f"rank-{rank}.json", json.dumps(root))
+    assert [file.source for file in rank_files(tmp_path)] == ["name", "name"]
+
+
+def test_a_rank_written_as_text_is_a_number(tmp_path: Path) -> None:
+    written(tmp_path / "a.json", json.dumps({"distributedInfo": {"rank": "3"}, "traceEvents": EVENTS}))
+    assert rank_files(tmp_path)[0].rank == 3
+
+
+def test_what_htagraph_made_of_traces_is_left_out_beside_them(tmp_path: Path) -> None:
+    trace(tmp_path / "rank-0.json", 0)
+    said: list[tuple[str, str]] = []
+
+    def note(path: Path, why: HtagraphError) -> None:
+        said.append((path.name, str(why)))
+
+    view = json.dumps({"htagraph": {"made_for": "viewing"}, "traceEvents": EVENTS})
+    written(tmp_path / "path.json.gz", view)
+    assert ranks(rank_files(tmp_path, left_out=note)) == {0: ("rank-0.json", "header")}
+    assert said == [("path.json.gz", "made by htagraph of the traces beside it; left out")]
+    assert ranks(rank_files(tmp_path)) == ranks(rank_files(tmp_path / "*.json*")) == {0: ("rank-0.json", "header")}
+    # alone it is what there is
+    assert ranks(rank_files(tmp_path / "path.json.gz")) == {0: ("path.json.gz", "only file")}
+    assert ranks(rank_files({3: tmp_path / "path.json.gz"})) == {3: ("path.json.gz", "given")}

@@ -1,0 +1,359 @@
+"""Known malformations: the events that survive, what is reported, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import htagraph as hg
+from htagraph.core.errors import DamagedTraceError, TraceError
+from htagraph.trace.reading.read import read_events
+from htagraph.trace.columns import Trace
+from tests.damage import (
+    END,
+    Json,
+    call,
+    content,
+    document,
+    header,
+    healthy,
+    issues,
+    kernel,
+    kineto_text,
+    loaded,
+    names,
+    op,
+    read,
+    written,
+)
+from tests.reach import REAL
+from tests.trace.columns.reading.test_split import read_in_pieces
+
+EVENTS = healthy(4)
+TEXT = kineto_text(EVENTS)
+WORK = [event["name"] for event in EVENTS if event["ph"] == "X"]
+REPORTS_OF_A_CUT = {
+    "truncated",
+    "event_unreadable",
+    "header_damaged",
+    "header_key_lost",
+    "no_window_end",
+    "no_base_time",
+}
+
+
+def read_or_refused(path: Path) -> Trace | None:
+    """Return the trace, or None where it was refused with the file's name; nothing else may be raised."""
+    try:
+        return read(path)
+    except TraceError as error:
+        assert path.name in str(error)
+        return None
+
+
+# a file that stops
+
+
+@pytest.mark.parametrize("text", [TEXT, document(EVENTS, separators=(",", ":"))], ids=["kineto", "compact"])
+def test_a_file_cut_anywhere_holds_every_event_before_the_cut(text: str, tmp_path: Path) -> None:
+    first = text.index('"traceEvents"') + len('"traceEvents": [')
+    ends = [end + len(text) - len(text[first:]) for end in ends_of_events(text[first:])]
+    for cut in range(1, len(text.rstrip()), 7):
+        trace = read_or_refused(written(tmp_path / "cut.json", text[:cut]))
+        if trace is None:
+            assert cut < ends[0]
+            continue
+        complete = sum(end <= cut for end in ends)
+        assert names(trace) == WORK[: sum(event["ph"] == "X" for event in EVENTS[:complete])]
+        found = issues(trace)
+        assert set(found) <= REPORTS_OF_A_CUT
+        assert found["truncated"] == 1
+        assert found.get("event_unreadable", 0) <= 1
+
+
+def ends_of_events(text: str) -> list[int]:
+    decoder, at, ends = json.JSONDecoder(), 0, []
+    while True:
+        at = text.index("{", at)
+        _, at = decoder.raw_decode(text, at)
+        ends.append(at)
+        if text[at:].lstrip().startswith("]"):
+            return ends
+
+
+@pytest.mark.parametrize("block", [64, 300, 1 << 22])
+@pytest.mark.parametrize("cut", [900, 1500, 2222, 3001])
+def test_what_a_cut_file_holds_does_not_depend_on_blocks(cut: int, block: int, tmp_path: Path) -> None:
+    path = written(tmp_path / "cut.json", TEXT[:cut])
+    assert content(read_in_pieces(path, 50, block)) == content(read(path))
+
+
+@pytest.mark.skipif(not REAL, reason="no shared traces")
+def test_a_real_trace_cut_anywhere_is_read_or_refused(tmp_path: Path) -> None:
+    import gzip
+
+    smallest = min(REAL, key=lambda path: path.stat().st_size)
+    data = gzip.decompress(smallest.read_bytes())
+    whole = len(read(smallest).events)
+    counts = []
+    for cut in range(0, len(data), max(1, len(data) // 150)):
+        trace = read_or_refused(written(tmp_path / "cut.json", data[:cut]))
+        if trace is not None:
+            counts.append(len(trace.events))
+            assert "truncated" in issues(trace)
+    assert counts == sorted(counts)
+    assert counts[-1] <= whole
+
+
+# one damaged event
+
+
+def damaged(event: str | Json) -> str:
+    """Return the text of a trace in which `event` comes third of six."""
+    return kineto_text([op(1), call(1), event, kernel(1), op(2), END])
+
+
+def as_text(event: Json) -> str:
+    return "  " + json.dumps(event, ensure_ascii=False)
+
+
+REPAIRED = {
+    "quotes in a name": (
+        '{"ph": "X", "name": "a{"device": "cpu"}(12): run", "pid": 7, "tid": 7, "ts": 1, "dur": 2}',
+        "unescaped_quotes",
+        'a{"device": "cpu"}(12): run',
+    ),
+    "quotes in a name over lines": (
+        '{\n    "ph": "X", "cat": "cpu_op", "name": "a "b" c", "pid": 7, "tid": 7,\n'
+        '    "ts": 1, "dur": 2,\n    "args": {\n      "x": 1\n    }\n  }',
+        "unescaped_quotes",
+        'a "b" c',
+    ),
+    "control character": (as_text(op(3, name="a")).replace('"a"', '"a\x07b"'), "control_characters", "a b"),
+    "raw newline": (as_text(op(3, name="a")).replace('"a"', '"a\nb"'), "control_characters", "a b"),
+    "bare inf": (as_text(kernel(3)).replace("0.5}", "inf}"), "non_finite", "gemm<0>"),
+    "bare nan": (as_text(kernel(3)).replace("0.5}", "nan}"), "non_finite", "gemm<0>"),
+    "bare -nan": (as_text(kernel(3)).replace("0.5}", "-nan\n}"), "non_finite", "gemm<0>"),
+    "bare NaN": (as_text(kernel(3)).replace("0.5}", "NaN}"), "non_finite", "gemm<0>"),
+    "bare Infinity": (as_text(kernel(3)).replace("0.5}", "-Infinity}"), "non_finite", "gemm<0>"),
+    "bare N/A": (as_text(kernel(3)).replace("0.5}", "N/A}"), "non_finite", "gemm<0>"),
+    "bare inf beside a name with one": (
+        as_text(kernel(3, name="x:inf, y")).replace("0.5}", "inf}"),
+        "non_finite",
+        "x:inf, y",
+    ),
+    "trailing comma": (as_text(kernel(3)).replace("0.5}", "0.5,}"), "stray_comma", "gemm<0>"),
+    "trailing comma beside a name with one": (
+        as_text(kernel(3, name="f(a,,[,b)")).replace("0.5}", "0.5 , }"),
+        "stray_comma",
+        "f(a,,[,b)",
+    ),
+    "empty fragment in args": (as_text(kernel(3)).replace('"args": {', '"args": {, '), "stray_comma", "gemm<0>"),
+    "empty fragment between args": (
+        as_text(kernel(3)).replace('"stream": 7,', '"stream": 7,,'),
+        "stray_comma",
+        "gemm<0>",
+    ),
+    "slash before quotes": (
+        as_text(op(3, args={"x": ['{"a/": 1}', "b"]})).replace('\\"', '/"'),
+        "slashed_quotes",
+        "aten::mm",
+    ),
+    "missing quote in args": (as_text(op(3, args={"x": "b", "y": 1})).replace('"b"', '"b'), "args_dropped", "aten::mm"),
+    "missing value in args": (
+        as_text(op(3, args={"x": 1, "y": 1})).replace('"x": 1', '"x": '),
+        "args_dropped",
+        "aten::mm",
+    ),
+    "no args at all": (as_text(op(3, args={"x": 1})).replace('{"x": 1}', ""), "args_dropped", "aten::mm"),
+    "null args": (as_text(op(3)).replace(json.dumps(op(3)["args"]), "null"), "args_dropped", "aten::mm"),
+    "list for args": (as_text(op(3)).replace(json.dumps(op(3)["args"]), "[]"), "args_dropped", "aten::mm"),
+}
+
+
+@pytest.mark.parametrize("block", [64, 1 << 22])
+@pytest.mark.parametrize(("event", "what", "name"), REPAIRED.values(), ids=REPAIRED)
+def test_a_damaged_event_is_repaired_and_the_repair_reported(
+    event: str, what: str, name: str, block: int, tmp_path: Path
+) -> None:
+    trace = read_in_pieces(written(tmp_path / "a.json", damaged(event)), 64, block)
+    assert names(trace) == ["aten::mm", "cudaLaunchKernel", name, "gemm<1>", "aten::mm"]
+    assert issues(trace) == {what: 1}
+
+
+@pytest.mark.parametrize(("event", "what", "name"), REPAIRED.values(), ids=REPAIRED)
+def test_the_last_event_is_repaired_too(event: str, what: str, name: str, tmp_path: Path) -> None:
+    trace = loaded(tmp_path, kineto_text([op(1), END, event]))
+    assert names(trace) == ["aten::mm", name]
+    assert issues(trace) == {what: 1}
+    assert trace.header.trace_name == "a.json"
+
+
+@pytest.mark.parametrize(("event", "what", "name"), REPAIRED.values(), ids=REPAIRED)
+def test_models_number_repaired_events_as_columns_do(event: str, what: str, name: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", damaged(event))
+    trace = read(path)
+    with pytest.warns(UserWarning, match=r"a\.json: "):
+        models = list(read_events(path))
+    assert [models[i].name for i in trace.events.index] == names(trace)
+    assert name in names(trace)
+    assert what in issues(trace)
+
+
+def test_bad_utf8_is_replaced(tmp_path: Path) -> None:
+    trace = loaded(tmp_path, damaged(op(3, name="a?b")).encode().replace(b"a?b", b"a\xffb"))
+    assert names(trace)[2] == "a\ufffdb"
+    assert issues(trace) == {"bad_utf8": 1}
+
+
+def test_two_damages_of_one_event_are_both_reported(tmp_path: Path) -> None:
+    event = as_text(kernel(3, name="a?b")).replace("0.5}", "inf}").encode().replace(b"a?b", b"a\xff\x01b")
+    trace = loaded(tmp_path, damaged("EVENT").encode().replace(b"EVENT", event))
+    assert names(trace)[2] == "a\ufffd b"
+    assert issues(trace) == {"bad_utf8": 1, "control_characters": 1, "non_finite": 1}
+
+
+def test_each_damaged_event_counts(tmp_path: Path) -> None:
+    bad = [as_text(kernel(number)).replace("0.5}", "inf}") for number in range(1, 30)]
+    trace = loaded(tmp_path, kineto_text([*bad, END]))
+    assert len(trace.events) == len(bad)
+    assert issues(trace) == {"non_finite": len(bad)}
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        '{"ph": "X", "name": }',
+        '{"ph": "X" "cat" "kernel"}',
+        '{"ph": "X", "pid": [1], "ts": 1}',
+        "17",
+        "null",
+        '{"ph": 5}',
+        '{"ph": "X", "ts": 1e400}',
+    ],
+)
+@pytest.mark.parametrize("block", [64, 1 << 22])
+def test_what_cannot_be_repaired_is_dropped_and_counted(event: str, block: int, tmp_path: Path) -> None:
+    trace = read_in_pieces(written(tmp_path / "a.json", damaged("  " + event)), 64, block)
+    assert names(trace) == ["aten::mm", "cudaLaunchKernel", "gemm<1>", "aten::mm"]
+    assert issues(trace) == {"event_unreadable": 1}
+    with pytest.warns(UserWarning, match=r"damaged beyond repair; dropped \(1\)"):
+        assert len(list(read_events(trace.path))) == 5
+
+
+def test_args_nested_without_end_are_dropped(tmp_path: Path) -> None:
+    deep = as_text(op(3)).replace("[2, 3]", "[" * 3000 + "]" * 3000)
+    trace = loaded(tmp_path, damaged(deep))
+    assert names(trace) == ["aten::mm", "cudaLaunchKernel", "aten::mm", "gemm<1>", "aten::mm"]
+    assert issues(trace) == {"args_dropped": 1}
+
+
+def test_a_comma_behind_the_last_event_is_no_matter(tmp_path: Path) -> None:
+    trace = loaded(tmp_path, TEXT.replace("\n  ],\n", ",\n  ],\n"))
+    assert names(trace) == WORK
+
+
+def test_a_comma_missing_between_events_is_no_matter(tmp_path: Path) -> None:
+    trace = loaded(tmp_path, TEXT.replace("\n  },\n", "\n  }\n"))
+    assert names(trace) == WORK
+
+
+def test_a_repeated_key_has_its_last_value(tmp_path: Path) -> None:
+    envelope = '"ph": "X", "cat": "kernel", "ts": 5, "ts": 7, "dur": 1, "name": "a", "name": "b"'
+    event = "{" + envelope + ', "args": {"stream": 1, "stream": 2}}'
+    trace = loaded(tmp_path, damaged(event))
+    assert (names(trace)[2], trace.events.start[2] % 10**6, trace.events.arg("stream")[2]) == ("b", 7000, 2)
+    assert not issues(trace)
+
+
+# several writers
+
+
+def test_two_documents_in_a_row_are_refused(tmp_path: Path) -> None:
+    for glue in ("", "\n", "\n\n  "):
+        with pytest.raises(DamagedTraceError, match=r"trace.json.*several ranks wrote to one path"):
+            loaded(tmp_path, TEXT + glue + kineto_text(EVENTS, rank=1))
+
+
+@pytest.mark.parametrize("chunk", [64, 200, 512, 1024])
+@pytest.mark.parametrize("block", [300, 1 << 22])
+def test_interleaved_documents_are_refused(chunk: int, block: int, tmp_path: Path) -> None:
+    one, other = kineto_text(healthy(8)), kineto_text(healthy(8), rank=1)
+    pieces = [text[at : at + chunk] for at in range(0, len(one), chunk) for text in (one, other)]
+    path = written(tmp_path / "a.json", "".join(pieces))
+    with pytest.raises(DamagedTraceError, match=r"a\.json.*(one path|several writers)"):
+        read_in_pieces(path, 128, block)
+
+
+def test_a_second_document_that_overwrites_the_first_is_refused(tmp_path: Path) -> None:
+    other = kineto_text(healthy(2), rank=1)
+    for start in range(len(TEXT) // 4, len(TEXT) - len(other), 37):
+        text = TEXT[:start] + other + TEXT[start + len(other) :]
+        with pytest.raises(DamagedTraceError, match=r"trace\.json"):
+            loaded(tmp_path, text)
+
+
+def test_bytes_behind_the_document_are_reported(tmp_path: Path) -> None:
+    trace = loaded(tmp_path, TEXT + "garbage")
+    assert names(trace) == WORK
+    assert issues(trace) == {"trailing_bytes": 1}
+
+
+# the header
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+@pytest.mark.parametrize(
+    "broken", ['"INFO": ["a "b" c"]', '"ERROR": ["line\none", "x"y"]', '"mine": {oops}', '"mine": inf', '"mine": "a"b"']
+)
+def test_known_keys_of_a_broken_header_survive(broken: str, where: str, tmp_path: Path) -> None:
+    line = '  "traceEvents"' if where == "before" else '  "traceName"'
+    trace = loaded(tmp_path, TEXT.replace(line, f"  {broken},\n{line}"))
+    assert names(trace) == WORK
+    assert issues(trace) == {"header_damaged": 1}
+    assert trace.header.distributed_info is not None
+    assert (trace.header.distributed_info.rank, trace.header.base_time_nanoseconds) == (0, 1_719_840_000_000_000_000)
+    assert trace.header.trace_name == ("a.json" if where == "after" else trace.header.trace_name)
+
+
+def test_a_raw_newline_in_the_header_costs_nothing_known(tmp_path: Path) -> None:
+    trace = loaded(tmp_path, TEXT.replace('  "traceEvents"', '  "INFO": ["a\nb"],\n  "traceEvents"'))
+    assert trace.header.base_time_nanoseconds is not None
+    assert names(trace) == WORK
+
+
+def test_a_header_key_of_another_form_is_left_out(tmp_path: Path) -> None:
+    root = {**header(), "deviceProperties": "none", "hip_driver_version": [], "traceEvents": EVENTS}
+    trace = loaded(tmp_path, json.dumps(root))
+    assert issues(trace) == {"header_key_lost": 2}
+    assert trace.header.distributed_info is not None
+
+
+def test_damage_reaches_the_user_of_a_graph(tmp_path: Path) -> None:
+    graph = hg.load(written(tmp_path / "rank-0.json", TEXT[: len(TEXT) // 2]))
+    assert {"truncated", "no_window_end"} <= {issue.what for issue in graph.issues}
+    assert len(graph.activities) > 0
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    changes=st.lists(st.tuples(st.integers(0, len(TEXT) - 1), st.integers(0, 9), st.binary(max_size=6)), max_size=6),
+    block=st.sampled_from([64, 500, 1 << 22]),
+)
+def test_any_change_of_bytes_is_survived_or_refused_by_name(
+    changes: list[tuple[int, int, bytes]], block: int, tmp_path: Path
+) -> None:
+    data = TEXT.encode()
+    for at, removed, put in changes:
+        data = data[:at] + put + data[at + removed :]
+    path = written(tmp_path / "a.json", data)
+    try:
+        trace = read_in_pieces(path, 100, block)
+    except TraceError as error:
+        assert "a.json" in str(error)
+    else:
+        assert len(trace.events) <= len(EVENTS) + len(changes)
