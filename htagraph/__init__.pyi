@@ -37,7 +37,7 @@ from .analyses.temporal_breakdown import temporal_breakdown as temporal_breakdow
 from .analyses.what_if import what_if as what_if
 from .trace.argument_checks import check_arguments as check_arguments
 from .arguments import arguments as arguments
-from .clocks import Clock as Clock
+from .graph.clocks import Clock as Clock
 from .differences.compare import compare as compare
 from .differences.diff import Diff as Diff
 from .differences.diff import diff as diff
@@ -51,13 +51,13 @@ from .core.errors import TraceError as TraceError
 from .trace.profiler_files.execution_trace import link_execution_trace as link_execution_trace
 from .trace.profiler_files.execution_trace import read_execution_trace as read_execution_trace
 from .export.graphviz import to_graphviz as to_graphviz
-from .graph import DependencyGraph as DependencyGraph
+from .graph.dependency_graph import DependencyGraph as DependencyGraph
 from .core.kinds import ActivityKind as ActivityKind
 from .core.kinds import EdgeKind as EdgeKind
 from .core.kinds import GapKind as GapKind
 from .core.kinds import Provenance as Provenance
-from .loading import load as load
-from .matches import Matches as Matches
+from .graph.load import load as load
+from .graph.matches import Matches as Matches
 from .trace.profiler_files.memory_timeline import read_memory_timeline as read_memory_timeline
 from .trace.profiler_files.memory_snapshot import MemorySnapshot as MemorySnapshot
 from .trace.profiler_files.memory_snapshot import read_memory_snapshot as read_memory_snapshot
@@ -70,7 +70,7 @@ from .trace.reading.read import read_events as read_events
 from .replay import Replay as Replay
 from .replay import replay as replay
 from .scenario import Scenario as Scenario
-from .selection import Selection as Selection
+from .graph.selection import Selection as Selection
 from .stacks import call_stack as call_stack
 from .summary import Summary as Summary
 from .summary import summarize as summarize

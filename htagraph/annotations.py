@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.naming import DEVICE_ANNOTATION
 
 __all__ = ["device_annotations", "narrowest"]

@@ -14,11 +14,11 @@ import pandas as pd
 
 from htagraph.core.errors import SelectionError
 from htagraph.trace.events import canonical_category
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.issues import IssueLog
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
-from htagraph.selection import Selection
+from htagraph.graph.selection import Selection
 
 __all__ = ["arguments", "event_arguments"]
 

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.gaps import binding_edges
-from htagraph.graph import DependencyGraph
+from htagraph.graph.gaps import binding_edges
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.peers import peers
 from htagraph.waits import Waits

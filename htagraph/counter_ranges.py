@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.arguments import event_arguments
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import COUNTER_RANGE, is_kernel_launch, names_that
 

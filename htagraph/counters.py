@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.enclosing import launched
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.group_stats import described
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import copy_kind

@@ -1,7 +1,7 @@
 """What lies around an activity or its launch, and the pairs of launches and works: queries that several analyses share.
 
 Above an activity lies what encloses it on its thread, above device work its launch, and above what the autograd engine
-runs the region that called it; see `htagraph.hierarchy`.
+runs the region that called it; see `htagraph.graph.tree`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.parents import nearest
-from htagraph.graph import DependencyGraph
-from htagraph.hierarchy import tree_parents
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tree import tree_parents
 from htagraph.core.kinds import EdgeKind
 
 __all__ = ["enclosing", "launched", "regions"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import frozen
+from htagraph.graph.activities import frozen
 from htagraph.changes.state import NEVER, State, initial
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
@@ -19,7 +19,7 @@ from htagraph.replay import predict, without_unexplained
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.paths import CriticalPath
 
 __all__ = ["Outcome"]

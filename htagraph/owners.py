@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.graph import DependencyGraph
-from htagraph.hierarchy import deepest_first
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tree import deepest_first
 from htagraph.core.kinds import ActivityKind
 from htagraph.work import self_time
 

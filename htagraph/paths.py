@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.attribution import label_of, module_of, names_of, operator_of
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
-from htagraph.selection import Selection
+from htagraph.graph.selection import Selection
 from htagraph.ways import Way, ways_beside
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.activities import frozen
-from htagraph.gaps import UNEXPLAINED
-from htagraph.graph import DependencyGraph
+from htagraph.graph.activities import frozen
+from htagraph.graph.gaps import UNEXPLAINED
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, GapKind
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def predict(
 
 
 def without_unexplained(graph: DependencyGraph, gap: Times) -> Times:
-    """Return gaps with those set to 0 that no dependency explains, see `htagraph.gaps.UNEXPLAINED`."""
+    """Return gaps with those set to 0 that no dependency explains, see `htagraph.graph.gaps.UNEXPLAINED`."""
     return np.where(np.isin(graph.gap_kind, UNEXPLAINED), 0, gap)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.trace.columns import Trace
 
 __all__ = ["SCHEMA_VERSION", "Report", "envelope", "inputs_of", "issues_of", "report_on", "window_us"]

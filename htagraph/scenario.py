@@ -12,7 +12,7 @@ from htagraph.outcome import Outcome
 from htagraph.replay import predict
 
 if TYPE_CHECKING:
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Scenario"]
 

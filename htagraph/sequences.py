@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.parents import nearest
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_that
 

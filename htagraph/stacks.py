@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.graph import DependencyGraph
-from htagraph.hierarchy import deepest_first, depths, tree_parents
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tree import deepest_first, depths, tree_parents
 from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from htagraph.analyses.rank_idle import rank_idle
 from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.replay import replay
 from htagraph.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.verdict import verdict

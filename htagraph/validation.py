@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from htagraph.trace.argument_checks import check_arguments
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
-from htagraph.loading import Progress, load
+from htagraph.graph.load import Progress, load
 from htagraph.trace.reading.discover import TracePaths
 from htagraph.replay import replay
 

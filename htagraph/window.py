@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.paths import CriticalPath, path_to
 

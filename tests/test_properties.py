@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import DependencyGraph, analyses
 from htagraph.core import traverse
-from htagraph.activities import Activities, Edges
+from htagraph.graph.activities import Activities, Edges
 from tests.reach import JOBS, graph_of, label
 from tests.strategies import Frames, Json, frames, jobs, load, traces
 

@@ -11,7 +11,7 @@ import htagraph as hg
 from htagraph import changes
 from htagraph.changes.state import State
 from htagraph.core.errors import SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.scenario import Scenario
 from tests.reach import DATA, graph_of
 

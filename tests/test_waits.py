@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.simulate import REGIMES, Job, Simulated, simulate
 from htagraph.waits import bus_factor, waits_of
 from tests.reach import JOBS, SHARED, graph_of, label

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from htagraph.activities import Edges
+from htagraph.graph.activities import Edges
 from htagraph.build import prepare
 from htagraph.build.activities import Job, join
 from htagraph.core.issues import Issue

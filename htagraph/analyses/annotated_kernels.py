@@ -7,7 +7,7 @@ import pandas as pd
 
 from htagraph.annotations import device_annotations, narrowest
 from htagraph.attribution import annotation_of, names_of
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 
 __all__ = ["annotated_kernels"]

@@ -8,7 +8,7 @@ import pandas as pd
 from htagraph.annotations import device_annotations
 from htagraph.attribution import names_of
 from htagraph.durations import STATISTICS, statistics
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 
 __all__ = ["annotation_breakdown"]

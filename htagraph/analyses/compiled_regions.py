@@ -7,7 +7,7 @@ import pandas as pd
 
 from htagraph.attribution import names_of
 from htagraph.enclosing import enclosing, launched, regions
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_compiled_region, is_triton_kernel, names_that
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.counter_ranges import counter_ranges, operators_around
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.naming import flop_per_count
 
 __all__ = ["cupti_counters"]

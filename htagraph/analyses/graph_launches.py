@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import is_graph_launch, names_that

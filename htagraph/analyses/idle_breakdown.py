@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.activities import Lane
+from htagraph.graph.activities import Lane
 from htagraph.binding import CAUSES, KERNEL_PAUSE_US, binding_kind, pause_cause
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["idle_breakdown"]
 

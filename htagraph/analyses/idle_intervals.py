@@ -7,7 +7,7 @@ import pandas as pd
 
 from htagraph.attribution import names_of
 from htagraph.binding import KERNEL_PAUSE_US, binding_kind, pause_cause
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.pauses import stream_pauses
 
 __all__ = ["idle_intervals"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.durations import STATISTICS, statistics, timed_work
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 
 __all__ = ["kernel_distribution"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.core.parents import outermost
-from htagraph.graph import DependencyGraph
-from htagraph.hierarchy import tree_parents
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tree import tree_parents
 from htagraph.core.naming import LINEAR
 from htagraph.sequences import containing, sequences_below
 

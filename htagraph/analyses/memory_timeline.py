@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.memory.events import memory_events
 
 __all__ = ["memory_timeline"]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.attribution import module_of, names_of
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_module_frame, names_that
 from htagraph.owners import OWNED, kind_words, time_by_owner

@@ -9,7 +9,7 @@ import pandas as pd
 
 from htagraph.arguments import arguments
 from htagraph.attribution import names_of, operator_of
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.owners import OWNED, kind_words, time_by_owner
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.criteria import named
+from htagraph.graph.criteria import named
 from htagraph.enclosing import enclosing, launched
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_memory_call, names_that
 from htagraph.sequences import numbered

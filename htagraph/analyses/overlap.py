@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.intervals import intersection, length
 from htagraph.core.kinds import ActivityKind
 from htagraph.work import work_of

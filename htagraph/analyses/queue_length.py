@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.counters import queue_changes
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["queue_length"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.counters import distribution, lasting_us, queue_changes
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["queue_summary"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.binding import CAUSES, KERNEL_PAUSE_US, binding_kind, pause_cause
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["rank_idle"]
 

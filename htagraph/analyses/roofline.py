@@ -13,8 +13,8 @@ from htagraph.arguments import arguments
 from htagraph.attribution import names_of
 from htagraph.counter_ranges import counter_ranges, operators_around
 from htagraph.core.flops import cost_of
-from htagraph.graph import DependencyGraph
-from htagraph.hierarchy import ancestors, tree_parents
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tree import ancestors, tree_parents
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import (
     element_bytes,

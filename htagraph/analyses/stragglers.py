@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.blame import CAUSES, Blame, Chains, blame_of, chains_of, others_median
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.naming import short_name
 from htagraph.waits import Waits, waits_of
 

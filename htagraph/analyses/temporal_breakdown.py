@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import ActivityKind
 from htagraph.work import work_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph.changes.state import initial
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.scenario import Scenario
 
 __all__ = ["what_if"]

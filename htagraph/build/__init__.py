@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from htagraph.activities import Edges
+from htagraph.graph.activities import Edges
 from htagraph.build.activities import Job, RankPart, join, prepare
 from htagraph.build.acyclic import acyclic
 from htagraph.build.autograd import autograd
@@ -27,9 +27,9 @@ from htagraph.build.settle import settle
 from htagraph.build.step import step
 from htagraph.build.stream import stream
 from htagraph.build.thread import thread
-from htagraph.clocks import estimate_clocks
-from htagraph.graph import DependencyGraph
-from htagraph.matches import with_joins
+from htagraph.graph.clocks import estimate_clocks
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.matches import with_joins
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 
 __all__ = ["RULES", "RankPart", "build", "prepare"]

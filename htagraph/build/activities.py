@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import Activities, Lane, common_time
+from htagraph.graph.activities import Activities, Lane, common_time
 from htagraph.build.nesting import nest, nesting_order
 from htagraph.trace.events import MODELS, columns
 from htagraph.core.issues import Issue, IssueLog
@@ -28,8 +28,8 @@ from htagraph.trace.columns import SparseColumn, Table, Trace
 
 if TYPE_CHECKING:
     from htagraph.build.calls import Calls
-    from htagraph.clocks import Clock
-    from htagraph.matches import Matches
+    from htagraph.graph.clocks import Clock
+    from htagraph.graph.matches import Matches
 
 __all__ = ["Job", "RankPart", "join", "prepare"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.activities import Edges
+from htagraph.graph.activities import Edges
 from htagraph.build.activities import Job
 from htagraph.build.meetings import meetings
 from htagraph.core.kinds import EdgeKind

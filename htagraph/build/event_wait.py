@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import Edges
+from htagraph.graph.activities import Edges
 from htagraph.build.activities import Job
 from htagraph.build.boundaries import boundary_waits
 from htagraph.build.calls import Calls, await_rows, spread

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from htagraph.activities import Edges
+from htagraph.graph.activities import Edges
 from htagraph.build.activities import Job
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import EdgeKind

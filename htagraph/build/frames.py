@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core import traverse
-from htagraph.activities import Activities, Edges, Lane
+from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.core.errors import GraphError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["from_frames"]

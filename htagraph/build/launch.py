@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.activities import Edges
+from htagraph.graph.activities import Edges
 from htagraph.build.activities import Job
 from htagraph.build.launches import graph_launches
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final
 
-from htagraph.activities import Edges
+from htagraph.graph.activities import Edges
 from htagraph.build.activities import Job
 from htagraph.build.alignment import Cluster, Fit, Track, fit_pair, pairs, slope
 from htagraph.build.meetings import meetings

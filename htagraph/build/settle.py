@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from htagraph.activities import Activities, Edges
+from htagraph.graph.activities import Activities, Edges
 from htagraph.build.activities import Job
 from htagraph.core.kinds import EdgeKind
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import Activities
+from htagraph.graph.activities import Activities
 from htagraph.core.kinds import ActivityKind
 
 __all__ = ["grouped", "mixed", "owners"]

@@ -13,7 +13,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 
 if TYPE_CHECKING:
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["cuda_graph"]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from htagraph.blame import others_median
 from htagraph.changes.state import State
 from htagraph.core.errors import SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.peers import alike, peers
 from htagraph.replay import predict

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import Activities, Edges
+from htagraph.graph.activities import Activities, Edges
 from htagraph.changes.rewire import rewired
 from htagraph.changes.state import NEVER, State
 from htagraph.core.errors import SelectionError

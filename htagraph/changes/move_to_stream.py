@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import Activities, Edges, Lane
+from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.changes.rewire import launch_order, rewired
 from htagraph.changes.state import State
 from htagraph.core.errors import SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import EdgeKind, Provenance
 
 __all__ = ["move_to_stream"]

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import Edges
+from htagraph.graph.activities import Edges
 from htagraph.changes.rewire import collective_kernels, launch_order, rewired
 from htagraph.changes.state import State
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["no_overlap"]

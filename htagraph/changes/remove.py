@@ -12,7 +12,7 @@ from htagraph.changes.state import TRANSFERS, State, activities_of, of_kind, own
 from htagraph.core.kinds import ActivityKind, EdgeKind
 
 if TYPE_CHECKING:
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["remove"]
 

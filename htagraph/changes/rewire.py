@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import Edges, frozen
+from htagraph.graph.activities import Edges, frozen
 from htagraph.changes.state import NEVER, Jitter, State
 from htagraph.core.errors import GraphError, SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.replay import predict
 

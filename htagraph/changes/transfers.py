@@ -13,7 +13,7 @@ from htagraph.core.errors import SelectionError
 
 if TYPE_CHECKING:
     from htagraph.changes.state import State
-    from htagraph.matches import Matches
+    from htagraph.graph.matches import Matches
 
 __all__ = ["Line", "Transfers", "fitted", "link_share", "transfers"]
 

@@ -13,7 +13,7 @@ from htagraph.commands.words import command_line, plural, time_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.report import Report
 
 __all__ = ["collectives", "report"]

@@ -13,7 +13,7 @@ from htagraph.commands.words import plural, time_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
     from htagraph.report import Report
 

@@ -16,9 +16,9 @@ import typer
 from htagraph.scenario_text import numbers
 
 if TYPE_CHECKING:
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.core.issues import Issue
-    from htagraph.loading import Progress
+    from htagraph.graph.load import Progress
     from htagraph.report import Report
 
 __all__ = [
@@ -76,7 +76,7 @@ def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGr
     """Return the graph of what the options chose; a bar and warnings go to stderr."""
     chosen_ranks, chosen_steps = chosen(ranks, "--ranks"), chosen(steps, "--steps")
     with progress("reading") as advance:
-        from htagraph.loading import load
+        from htagraph.graph.load import load
 
         graph = load(paths, ranks=chosen_ranks, steps=chosen_steps, progress=advance)
     _warn(graph.issues)

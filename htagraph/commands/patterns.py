@@ -15,7 +15,7 @@ from htagraph.core.naming import LINEAR
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.report import Report
 
 __all__ = ["patterns", "report"]
@@ -87,7 +87,7 @@ def _readable(pattern: str) -> str:
 def _shorter(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str) -> list[str]:
     """Return how many occurrences launched less than what counts, and how to see them."""
     from htagraph.core.parents import outermost
-    from htagraph.hierarchy import tree_parents
+    from htagraph.graph.tree import tree_parents
     from htagraph.sequences import containing
 
     every = len(outermost(tree_parents(graph.activities, graph.names), containing(graph, operator)))

@@ -10,7 +10,7 @@ from htagraph.commands.words import command_line, time_text
 
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.report import Report
 
 __all__ = ["report", "stragglers"]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.parents import nearest
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_module_frame, names_that, short_name, stable_name
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from htagraph.differences.alignment import align
 from htagraph.differences.choice import Part, parts_of
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.naming import short_name, stable_name, step_number
 
 __all__ = ["CHANGES", "change_words", "compare"]

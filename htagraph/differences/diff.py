@@ -16,7 +16,7 @@ from htagraph.differences.choice import Part, parts_of
 from htagraph.differences.compare import change_words
 from htagraph.differences.effects import Effects, effects
 from htagraph.differences.sentences import told
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import stable_name
 from htagraph.paths import CATEGORIES, CriticalPath

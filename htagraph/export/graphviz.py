@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import HtagraphError, SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.paths import CriticalPath
-from htagraph.selection import Selection
+from htagraph.graph.selection import Selection
 
 if TYPE_CHECKING:
     import graphviz

@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.clocks import Clock
+from htagraph.graph.clocks import Clock
 from htagraph.export.raw import RawEvent, raw_blocks, us
 from htagraph.export.tracks import Slices, nesting_tracks
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.trace.reading.decode import BlockDecoder, Columns
 from htagraph.trace.reading.growing import Interner, label

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from htagraph.core.parents import outermost
 from htagraph.export.raw import FOR_VIEWING, RawEvent, TraceWriter
-from htagraph.graph import DependencyGraph
-from htagraph.hierarchy import tree_parents
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tree import tree_parents
 from htagraph.core.issues import IssueLog
 from htagraph.core.naming import LINEAR
 from htagraph.trace.reading.decode import event_decoder

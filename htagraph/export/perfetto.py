@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import BETWEEN
+from htagraph.graph.activities import BETWEEN
 from htagraph.counters import bandwidth_changes, queue_changes
 from htagraph.export.originals import Original, PidOf, survey
 from htagraph.export.raw import FOR_VIEWING, RawEvent, TraceWriter, us
 from htagraph.export.tracks import nesting_tracks
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.cp_columns import Columns, View
 from htagraph.hta.cp_edges import Drawn, device_edges, host_edges
 from htagraph.core.kinds import ActivityKind

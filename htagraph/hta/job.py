@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from htagraph.build import build, prepare
 from htagraph.core.errors import HtagraphError, RankError, TraceError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.window import in_window, is_analysed, step_names
-from htagraph.loading import in_parallel
+from htagraph.graph.load import in_parallel
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.trace.reading.discover import RankedFile, rank_files
 from htagraph.trace.reading.read import read_trace

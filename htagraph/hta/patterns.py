@@ -12,14 +12,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.export.patterns import overlay_patterns
-from htagraph.hierarchy import depths
+from htagraph.graph.tree import depths
 from htagraph.hta.names import is_step
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_that
 from htagraph.sequences import sequences_below
 
 if TYPE_CHECKING:
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.hta.job import HtaJob
 
 __all__ = ["frequent_cuda_kernel_sequences"]

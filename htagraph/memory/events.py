@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.graph import DependencyGraph
-from htagraph.hierarchy import around
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tree import around
 from htagraph.core.kinds import ActivityKind
 from htagraph.trace.columns import Trace
 

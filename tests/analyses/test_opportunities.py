@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph.analyses.opportunities import opportunities
 from htagraph.core.errors import SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.scenario_text import criteria
 from htagraph.simulate import Change, Job, ScaleKernels, ScaleLoader, ScaleNetwork, ScaleOptimizer, simulate

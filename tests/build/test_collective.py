@@ -12,9 +12,9 @@ import pytest
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind
 from htagraph.build.matching import match
-from htagraph.clocks import Clock
+from htagraph.graph.clocks import Clock
 from htagraph.core.kinds import ActivityKind
-from htagraph.matches import with_joins
+from htagraph.graph.matches import with_joins
 from htagraph.simulate import Job, Simulated, simulate
 from tests.build.test_matching import OFFSETS, loaded, made
 from tests.reach import SHARED

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from htagraph import EdgeKind, Provenance
-from htagraph.activities import Edges
+from htagraph.graph.activities import Edges
 from htagraph.build.event_wait import event_wait, event_waits
 from tests.oracles import edges_by_name
 from tests.reach import SHARED

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from htagraph.core.errors import GraphError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
 
 ACTS = pd.DataFrame(

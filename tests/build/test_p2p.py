@@ -11,7 +11,7 @@ from htagraph import EdgeKind
 from htagraph.build.alignment import Track
 from htagraph.build.matching import match
 from htagraph.build.p2p import partners
-from htagraph.clocks import estimate_clocks
+from htagraph.graph.clocks import estimate_clocks
 from htagraph.simulate import Job, simulate
 from tests.build.test_collective import awaited, truly_awaited
 from tests.build.test_matching import OFFSETS, loaded, made, matched, recorded

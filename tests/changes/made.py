@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import strategies as st
 
-from htagraph.activities import Activities, Edges, Lane
-from htagraph.graph import DependencyGraph
+from htagraph.graph.activities import Activities, Edges, Lane
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.matches import Matches
+from htagraph.graph.matches import Matches
 
 LATENCY_NS = 5
 CALL_NS = 10

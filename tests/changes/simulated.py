@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 import htagraph as hg
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.scenario import Scenario
 from htagraph.simulate import REGIMES, Change, simulate
 from htagraph.simulate.job import Job

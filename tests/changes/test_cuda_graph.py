@@ -7,7 +7,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from tests.changes.simulated import recorded, small
 from tests.reach import DATA, graph_of

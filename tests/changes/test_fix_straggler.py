@@ -15,7 +15,7 @@ import htagraph as hg
 from htagraph.changes.fix_straggler import fix_straggler
 from htagraph.changes.state import State, initial
 from htagraph.core.errors import SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.peers import alike
 from htagraph.replay import predict

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.outcome import Outcome
 from htagraph.scenario import Scenario

@@ -9,7 +9,7 @@ import htagraph as hg
 from htagraph.changes.state import initial
 from htagraph.changes.transfers import fitted, link_share, transfers
 from htagraph.core.errors import SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from tests.changes.made import Piece, made
 from tests.strategies import COMMUNICATE, kernel, launch, load
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 import htagraph as hg
-from htagraph.activities import Edges
+from htagraph.graph.activities import Edges
 from htagraph.changes.rewire import rewired
 from htagraph.changes.state import NEVER, initial
 from htagraph.core.kinds import EdgeKind, Provenance

@@ -8,7 +8,7 @@ import pytest
 from htagraph.changes.scale import scale
 from htagraph.changes.state import NEVER, ChangeError, activities_of, checked, initial, own_time, released
 from htagraph.core.errors import SelectionError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.replay import predict
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step
 

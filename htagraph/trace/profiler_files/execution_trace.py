@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import NotATraceError, SelectionError, TraceError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.trace.profiler_files.files import content
 

@@ -11,7 +11,7 @@ import pandas as pd
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 if TYPE_CHECKING:
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["coverage"]
 

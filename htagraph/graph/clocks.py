@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from htagraph.activities import Activities
+    from htagraph.graph.activities import Activities
     from htagraph.build.matching import Found
 
 __all__ = ["Clock", "corrected", "estimate_clocks"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from htagraph.core import traverse
 from htagraph.core.errors import GraphError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import EdgeKind, Provenance
 
 __all__ = [

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph, Selection, SelectionError
-from htagraph.hierarchy import tree_parents
+from htagraph.graph.tree import tree_parents
 from tests.reach import JOBS, SHARED, graph_of, label
 from tests.strategies import COMPUTE, OTHER, Json, annotation, jobs, kernel, launch, load, op, step
 

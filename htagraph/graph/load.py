@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 from htagraph.build import RankPart, build, prepare
 from htagraph.core.errors import HtagraphError, RankError, SelectionError, TraceError
-from htagraph.graph import DependencyGraph
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.trace.reading.discover import RankedFile, TracePaths, rank_files

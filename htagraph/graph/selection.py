@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.criteria import CRITERIA, Mask, Some
+from htagraph.graph.criteria import CRITERIA, Mask, Some
 from htagraph.core.errors import SelectionError
-from htagraph.hierarchy import ancestors, descendants, tree_parents
+from htagraph.graph.tree import ancestors, descendants, tree_parents
 from htagraph.core.kinds import ActivityKind
-from htagraph.positions import Place, placed
+from htagraph.graph.positions import Place, placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
 
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Selection"]
 

@@ -14,7 +14,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.trace.columns import SparseColumn
 
 if TYPE_CHECKING:
-    from htagraph.clocks import Clock
+    from htagraph.graph.clocks import Clock
 
 __all__ = ["BETWEEN", "Activities", "Edges", "Lane", "common_time", "frozen"]
 

@@ -15,7 +15,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_backward
 
 if TYPE_CHECKING:
-    from htagraph.activities import Activities
+    from htagraph.graph.activities import Activities
 
 __all__ = ["ancestors", "around", "deepest_first", "depths", "descendants", "tree_parents"]
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, GraphError, Provenance, SelectionError, TraceError
-from htagraph.activities import Edges, Lane
+from htagraph.graph.activities import Edges, Lane
 from htagraph.trace.events import CpuOp, Kernel
 from tests.strategies import COMPUTE, OTHER, Frames, complete, frames, kernel, launch, load, op, step
 

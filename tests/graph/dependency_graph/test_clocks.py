@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.activities import Activities, common_time
-from htagraph.clocks import Clock, corrected, estimate_clocks
+from htagraph.graph.activities import Activities, common_time
+from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.simulate import REGIMES, Job, simulate
 from tests.build.test_matching import OFFSETS, loaded, matched, recorded
 from tests.reach import SHARED

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.criteria import Mask, named
+from htagraph.graph.criteria import Mask, named
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Place", "placed"]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 
 if TYPE_CHECKING:
-    from htagraph.activities import Activities, Edges
+    from htagraph.graph.activities import Activities, Edges
 
 __all__ = ["UNEXPLAINED", "binding_edges", "gap_kinds"]
 

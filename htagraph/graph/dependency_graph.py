@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
+from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.core.errors import GraphError, SelectionError
-from htagraph.gaps import binding_edges, gap_kinds
+from htagraph.graph.gaps import binding_edges, gap_kinds
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.trace.reading.read import read_event
-from htagraph.selection import Selection
+from htagraph.graph.selection import Selection
 from htagraph.trace.columns import Trace
 
 if TYPE_CHECKING:
     import networkx
     import pandas as pd
 
-    from htagraph.clocks import Clock
+    from htagraph.graph.clocks import Clock
     from htagraph.trace.events import Event
-    from htagraph.matches import Matches
+    from htagraph.graph.matches import Matches
 
 __all__ = ["DependencyGraph"]
 
@@ -215,7 +215,7 @@ class DependencyGraph:
         return frozen(gap_kinds(self.activities, self.edges, self.binding, self.gap))
 
     def select(self, **criteria: Any) -> Selection:  # noqa: ANN401 - documented in Selection.of
-        """Return the activities that meet every criterion given; see `htagraph.selection.Selection`.
+        """Return the activities that meet every criterion given; see `htagraph.graph.selection.Selection`.
 
         Args:
             **criteria: ``kind`` (a word of `ActivityKind`, or ``device``, ``host``, ``kernel``), ``name`` and ``op``
@@ -302,7 +302,7 @@ class DependencyGraph:
             >>> table.loc[table["what"] == "any predecessor", "share_percent"].tolist()
             [100.0]
         """
-        from htagraph.coverage import coverage
+        from htagraph.graph.coverage import coverage
 
         return coverage(self)
 
@@ -322,7 +322,7 @@ class DependencyGraph:
         Nodes are vertex numbers with ``activity``, ``name``, ``rank`` and ``time_ns``; edges have ``weight`` (the lag,
         ns), ``kind`` and ``provenance``.
         """
-        from htagraph.backend import convert_to_nx
+        from htagraph.graph.networkx_backend import convert_to_nx
 
         return convert_to_nx(self)
 

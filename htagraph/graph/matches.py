@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.activities import Activities
-from htagraph.clocks import Clock, corrected
+from htagraph.graph.activities import Activities
+from htagraph.graph.clocks import Clock, corrected
 from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:

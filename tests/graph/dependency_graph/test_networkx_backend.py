@@ -8,9 +8,10 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 
-from htagraph import DependencyGraph, EdgeKind, Provenance, backend
-from htagraph.activities import Edges
-from htagraph.backend_info import get_info
+from htagraph import DependencyGraph, EdgeKind, Provenance
+from htagraph.graph import networkx_backend as backend
+from htagraph.graph.activities import Edges
+from htagraph.graph.networkx_info import get_info
 from tests.reach import JOBS, graph_of, label
 from tests.strategies import Frames, frames, load, op
 

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.hierarchy import depths, tree_parents
+from htagraph.graph.tree import depths, tree_parents
 from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
-    from htagraph.graph import DependencyGraph
+    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["CRITERIA", "Mask", "Some", "named"]
 

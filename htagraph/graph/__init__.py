@@ -1,0 +1,1 @@
+"""What depended on what: activities, the dependencies between them, the one tree of enclosure, selections."""
