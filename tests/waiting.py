@@ -15,7 +15,7 @@ import numpy as np
 
 from htagraph.graph.activities import Edges
 from htagraph.build import prepare
-from htagraph.build.activities import Job, join
+from htagraph.graph.evidence.activities import Job, join
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.trace.reading.discover import rank_files

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from htagraph.graph.activities import Edges
-from htagraph.build.activities import Job, RankPart, join, prepare
+from htagraph.graph.evidence.activities import Job, RankPart, join, prepare
 from htagraph.build.acyclic import acyclic
 from htagraph.build.autograd import autograd
 from htagraph.build.body import body
@@ -19,7 +19,7 @@ from htagraph.build.host_order import host_order
 from htagraph.build.host_sync import host_sync
 from htagraph.build.latency import latency
 from htagraph.build.launch import launch
-from htagraph.build.matching import match
+from htagraph.graph.evidence.matching import match
 from htagraph.build.memcpy_sync import memcpy_sync
 from htagraph.build.p2p import p2p
 from htagraph.build.queue_full import queue_full

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from htagraph.graph.activities import Edges
-from htagraph.build.activities import Job
+from htagraph.graph.evidence.activities import Job
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import EdgeKind
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from htagraph.graph.activities import Activities, Edges
-from htagraph.build.activities import Job
+from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.trace.columns import Flows
 

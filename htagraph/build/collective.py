@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from htagraph.graph.activities import Edges
-from htagraph.build.activities import Job
-from htagraph.build.meetings import meetings
+from htagraph.graph.evidence.activities import Job
+from htagraph.graph.evidence.meetings import meetings
 from htagraph.core.kinds import EdgeKind
 
 __all__ = ["collective"]

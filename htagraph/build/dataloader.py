@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.graph.activities import Edges
-from htagraph.build.activities import Job
+from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.core.naming import is_data_loader
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.graph.activities import Edges
-from htagraph.build.activities import Job
-from htagraph.build.calls import Calls, await_rows
-from htagraph.build.records import (
+from htagraph.graph.evidence.activities import Job
+from htagraph.graph.evidence.calls import Calls, await_rows
+from htagraph.graph.evidence.records import (
     TOLERANCE_NS,
     TWO_CLOCKS_NS,
     Answer,
@@ -25,7 +25,7 @@ from htagraph.build.records import (
     returns,
     unresolved_waits,
 )
-from htagraph.build.sites import grouped
+from htagraph.graph.evidence.sites import grouped
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 

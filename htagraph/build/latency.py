@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.graph.activities import Edges
-from htagraph.build.activities import Job
+from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import EdgeKind
 
 __all__ = ["latency"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.graph.activities import Edges
-from htagraph.build.activities import Job
-from htagraph.build.launches import graph_launches
+from htagraph.graph.evidence.activities import Job
+from htagraph.graph.evidence.launches import graph_launches
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["launch"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.graph.activities import Edges
-from htagraph.build.activities import Job
-from htagraph.build.records import returns
-from htagraph.build.sites import mixed
+from htagraph.graph.evidence.activities import Job
+from htagraph.graph.evidence.records import returns
+from htagraph.graph.evidence.sites import mixed
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 

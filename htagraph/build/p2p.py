@@ -15,9 +15,9 @@ from itertools import product
 from typing import Final
 
 from htagraph.graph.activities import Edges
-from htagraph.build.activities import Job
-from htagraph.build.alignment import Cluster, Fit, Track, fit_pair, pairs, slope
-from htagraph.build.meetings import meetings
+from htagraph.graph.evidence.activities import Job
+from htagraph.graph.evidence.alignment import Cluster, Fit, Track, fit_pair, pairs, slope
+from htagraph.graph.evidence.meetings import meetings
 from htagraph.core.kinds import EdgeKind
 
 __all__ = ["p2p", "partners"]

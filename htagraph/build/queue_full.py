@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.graph.activities import Edges
-from htagraph.build.activities import Job
-from htagraph.build.calls import Calls
-from htagraph.build.records import TOLERANCE_NS
-from htagraph.build.sites import mixed
+from htagraph.graph.evidence.activities import Job
+from htagraph.graph.evidence.calls import Calls
+from htagraph.graph.evidence.records import TOLERANCE_NS
+from htagraph.graph.evidence.sites import mixed
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["queue_full"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from htagraph.graph.activities import Activities, Edges
-from htagraph.build.activities import Job
+from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import EdgeKind
 
 __all__ = ["settle"]

@@ -14,7 +14,7 @@ from htagraph.graph.clocks import Clock, corrected
 from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
-    from htagraph.build.matching import Found
+    from htagraph.graph.evidence.matching import Found
 
 __all__ = ["Matches", "with_joins"]
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.build.nesting import nest, nesting_order
+from htagraph.graph.evidence.nesting import nest, nesting_order
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.cp_columns import DEPENDENCY, KERNEL, LAUNCH, NOBODY, OPERATOR, SYNC, Columns, View
 from htagraph.core.kinds import EdgeKind

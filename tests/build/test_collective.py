@@ -11,7 +11,7 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind
-from htagraph.build.matching import match
+from htagraph.graph.evidence.matching import match
 from htagraph.graph.clocks import Clock
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.matches import with_joins

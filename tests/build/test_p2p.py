@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from htagraph import EdgeKind
-from htagraph.build.alignment import Track
-from htagraph.build.matching import match
+from htagraph.graph.evidence.alignment import Track
+from htagraph.graph.evidence.matching import match
 from htagraph.build.p2p import partners
 from htagraph.graph.clocks import estimate_clocks
 from htagraph.simulate import Job, simulate

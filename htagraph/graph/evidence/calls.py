@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.build.activities import Job
-from htagraph.build.sites import mixed, owners
+from htagraph.graph.evidence.activities import Job
+from htagraph.graph.evidence.sites import mixed, owners
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
 from htagraph.trace.columns import Trace

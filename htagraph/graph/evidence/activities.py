@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.graph.activities import Activities, Lane, common_time
-from htagraph.build.nesting import nest, nesting_order
+from htagraph.graph.evidence.nesting import nest, nesting_order
 from htagraph.trace.events import MODELS, columns
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.core.kinds import ActivityKind
@@ -27,7 +27,7 @@ from htagraph.core.naming import (
 from htagraph.trace.columns import SparseColumn, Table, Trace
 
 if TYPE_CHECKING:
-    from htagraph.build.calls import Calls
+    from htagraph.graph.evidence.calls import Calls
     from htagraph.graph.clocks import Clock
     from htagraph.graph.matches import Matches
 
@@ -62,7 +62,7 @@ class Job:
     @cached_property
     def calls(self) -> Calls:
         """The runtime calls in the order in which they enqueued work."""
-        from htagraph.build.calls import Calls
+        from htagraph.graph.evidence.calls import Calls
 
         return Calls.of(self)
 

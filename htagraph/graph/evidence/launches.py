@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.build.activities import Job
+from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_graph_launch
 

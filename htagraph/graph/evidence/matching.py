@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.graph.activities import Activities, Lane
-from htagraph.build.alignment import Cluster, Track, cluster
-from htagraph.build.members import Members, members_of
+from htagraph.graph.evidence.alignment import Cluster, Track, cluster
+from htagraph.graph.evidence.members import Members, members_of
 from htagraph.build.p2p import partners
-from htagraph.build.trial import Team, aligned, tested, times
+from htagraph.graph.evidence.trial import Team, aligned, tested, times
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming

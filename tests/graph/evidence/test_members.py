@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.build.members import members_of
+from htagraph.graph.evidence.members import members_of
 from htagraph.core.naming import collective_op, transfer_direction
 from htagraph.simulate import Job, simulate
 from tests.build.test_matching import matched, score, truth_of

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.build.activities import Job
-from htagraph.build.calls import Calls
+from htagraph.graph.evidence.activities import Job
+from htagraph.graph.evidence.calls import Calls
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import given, settings
 
-from htagraph.build.calls import Calls, spread
+from htagraph.graph.evidence.calls import Calls, spread
 from htagraph.core.kinds import ActivityKind
 from tests.strategies import OTHER, Json, kernel, launch, op, runtime, traces
 from tests.waiting import by_hand

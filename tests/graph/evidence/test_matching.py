@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.graph.activities import Activities
-from htagraph.build.matching import Found, match
+from htagraph.graph.evidence.matching import Found, match
 from htagraph.graph.clocks import estimate_clocks
 from htagraph.core.kinds import ActivityKind
 from htagraph.simulate import REGIMES, Job, Simulated, simulate

@@ -1,0 +1,1 @@
+"""What the recording says about calls, waits, records and members of collectives: what edge rules share."""
