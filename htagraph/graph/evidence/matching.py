@@ -17,7 +17,7 @@ import numpy.typing as npt
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.evidence.alignment import Cluster, Track, cluster
 from htagraph.graph.evidence.members import Members, members_of
-from htagraph.build.p2p import partners
+from htagraph.graph.rules.p2p import partners
 from htagraph.graph.evidence.trial import Team, aligned, tested, times
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.core.issues import Issue

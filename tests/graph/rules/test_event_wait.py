@@ -6,7 +6,7 @@ import pytest
 
 from htagraph import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.build.event_wait import event_wait, event_waits
+from htagraph.graph.rules.event_wait import event_wait, event_waits
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
 from tests.strategies import COPY, Json, kernel, launch, load, op, runtime

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from htagraph.build.queue_full import queue_full
+from htagraph.graph.rules.queue_full import queue_full
 from tests.strategies import Json, kernel, launch
 from tests.waiting import MADE, by_hand, named, simulated, verdict
 

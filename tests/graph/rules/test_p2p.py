@@ -10,7 +10,7 @@ import pytest
 from htagraph import EdgeKind
 from htagraph.graph.evidence.alignment import Track
 from htagraph.graph.evidence.matching import match
-from htagraph.build.p2p import partners
+from htagraph.graph.rules.p2p import partners
 from htagraph.graph.clocks import estimate_clocks
 from htagraph.simulate import Job, simulate
 from tests.build.test_collective import awaited, truly_awaited

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from htagraph import EdgeKind
-from htagraph.build.memcpy_sync import memcpy_sync
+from htagraph.graph.rules.memcpy_sync import memcpy_sync
 from tests.oracles import edges_by_name
 from tests.strategies import Json, complete, kernel, launch, load, runtime
 from tests.waiting import MADE, by_hand, named, simulated, verdict

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from htagraph import EdgeKind, Provenance
-from htagraph.build.host_sync import host_sync, host_syncs
+from htagraph.graph.rules.host_sync import host_sync, host_syncs
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
 from tests.strategies import Json, complete, kernel, launch, load, runtime

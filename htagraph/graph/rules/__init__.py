@@ -1,0 +1,1 @@
+"""Edge rules, one file each, and `RULES`, their order."""
