@@ -18,7 +18,7 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, analyses
-from htagraph.build import RULES
+from htagraph.graph.construction.build import RULES
 from htagraph.core.naming import activity_kind
 from tests.reach import DATASETS, REPOSITORY, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op, step
@@ -110,7 +110,7 @@ def test_an_analysis_has_a_row_in_the_readme(name: str) -> None:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_an_edge_rule_has_a_module_a_member_and_a_test(rule: Any) -> None:
     name = rule.__name__
-    assert rule.__module__ == f"htagraph.build.{name}", f"the rule {name} does not live in htagraph/build/{name}.py"
+    assert rule.__module__ == f"htagraph.graph.construction.build.{name}", f"the rule {name} does not live in htagraph/build/{name}.py"
     assert name.upper() in EdgeKind.__members__, f"EdgeKind lacks {name.upper()}"
     assert (TESTS / "build" / f"test_{name}.py").is_file(), f"tests/build/test_{name}.py is missing"
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from htagraph.graph.activities import Edges
-from htagraph.build import prepare
+from htagraph.graph.construction.build import prepare
 from htagraph.graph.evidence.activities import Job, join
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING

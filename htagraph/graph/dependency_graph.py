@@ -105,7 +105,7 @@ class DependencyGraph:
             >>> graph.activities.start.tolist()
             [0, 5]
         """
-        from htagraph.build.frames import from_frames
+        from htagraph.graph.construction.frames import from_frames
 
         return from_frames(activities, dependencies)
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from htagraph.build import RankPart, build, prepare
+from htagraph.graph.construction.build import RankPart, build, prepare
 from htagraph.core.errors import HtagraphError, RankError, SelectionError, TraceError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.issues import Issue

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.build import build, prepare
+from htagraph.graph.construction.build import build, prepare
 from htagraph.core.errors import HtagraphError, RankError, TraceError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.window import in_window, is_analysed, step_names

@@ -15,7 +15,7 @@ __all__ = ["launch"]
 def launch(job: Job) -> Edges:
     """Return an edge from the start of each launch to the start of each piece of work with its correlation id.
 
-    The lag is what was observed; `htagraph.build.latency` takes off what the work waited for once all other edges are
+    The lag is what was observed; `htagraph.graph.construction.latency` takes off what the work waited for once all other edges are
     known. The works of graph launches hang on GRAPH edges.
     """
     acts = job.activities

@@ -14,7 +14,7 @@ import htagraph as hg
 from htagraph.graph.evidence.members import members_of
 from htagraph.core.naming import collective_op, transfer_direction
 from htagraph.simulate import Job, simulate
-from tests.build.test_matching import matched, score, truth_of
+from tests.graph.construction.build.test_matching import matched, score, truth_of
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from htagraph.graph.clocks import Clock
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.matches import with_joins
 from htagraph.simulate import Job, Simulated, simulate
-from tests.build.test_matching import OFFSETS, loaded, made
+from tests.graph.construction.build.test_matching import OFFSETS, loaded, made
 from tests.reach import SHARED
 
 JOBS = {

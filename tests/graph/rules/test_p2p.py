@@ -13,8 +13,8 @@ from htagraph.graph.evidence.matching import match
 from htagraph.graph.rules.p2p import partners
 from htagraph.graph.clocks import estimate_clocks
 from htagraph.simulate import Job, simulate
-from tests.build.test_collective import awaited, truly_awaited
-from tests.build.test_matching import OFFSETS, loaded, made, matched, recorded
+from tests.graph.construction.build.test_collective import awaited, truly_awaited
+from tests.graph.construction.build.test_matching import OFFSETS, loaded, made, matched, recorded
 
 
 @pytest.mark.parametrize("era", ["2026", "2024", "2021"])

@@ -7,23 +7,23 @@ from dataclasses import replace
 
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.activities import Job, RankPart, join, prepare
-from htagraph.build.acyclic import acyclic
+from htagraph.graph.construction.acyclic import acyclic
 from htagraph.graph.rules.autograd import autograd
 from htagraph.graph.rules.body import body
 from htagraph.graph.rules.collective import collective
 from htagraph.graph.rules.dataloader import dataloader
 from htagraph.graph.rules.event_wait import event_wait
-from htagraph.build.fit import fit
+from htagraph.graph.construction.fit import fit
 from htagraph.graph.rules.cuda_graph import graph
 from htagraph.graph.rules.host_order import host_order
 from htagraph.graph.rules.host_sync import host_sync
-from htagraph.build.latency import latency
+from htagraph.graph.construction.latency import latency
 from htagraph.graph.rules.launch import launch
 from htagraph.graph.evidence.matching import match
 from htagraph.graph.rules.memcpy_sync import memcpy_sync
 from htagraph.graph.rules.p2p import p2p
 from htagraph.graph.rules.queue_full import queue_full
-from htagraph.build.settle import settle
+from htagraph.graph.construction.settle import settle
 from htagraph.graph.rules.step import step
 from htagraph.graph.rules.stream import stream
 from htagraph.graph.rules.thread import thread

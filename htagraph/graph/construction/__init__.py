@@ -1,0 +1,1 @@
+"""How columns and rules become a graph."""
