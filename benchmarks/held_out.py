@@ -17,7 +17,7 @@ import pandas as pd
 
 import htagraph as hg
 from htagraph.core.kinds import EdgeKind
-from htagraph.replay import predict
+from htagraph.queries.replay import predict
 
 WORK = ("computation", "memory", "communication")
 OWN_TIME = (EdgeKind.BODY, EdgeKind.COLLECTIVE, EdgeKind.P2P)

@@ -36,7 +36,7 @@ from .analyses.stragglers import stragglers as stragglers
 from .analyses.temporal_breakdown import temporal_breakdown as temporal_breakdown
 from .analyses.what_if import what_if as what_if
 from .trace.argument_checks import check_arguments as check_arguments
-from .arguments import arguments as arguments
+from .queries.arguments import arguments as arguments
 from .graph.clocks import Clock as Clock
 from .differences.compare import compare as compare
 from .differences.diff import Diff as Diff
@@ -65,13 +65,13 @@ from .memory_analysis import MemoryAnalysis as MemoryAnalysis
 from .core.naming import DEFAULT_NAMING as DEFAULT_NAMING
 from .core.naming import Naming as Naming
 from .outcome import Outcome as Outcome
-from .paths import CriticalPath as CriticalPath
+from .queries.paths import CriticalPath as CriticalPath
 from .trace.reading.read import read_events as read_events
-from .replay import Replay as Replay
-from .replay import replay as replay
+from .queries.replay import Replay as Replay
+from .queries.replay import replay as replay
 from .scenario import Scenario as Scenario
 from .graph.selection import Selection as Selection
-from .stacks import call_stack as call_stack
+from .queries.call_stack import call_stack as call_stack
 from .summary import Summary as Summary
 from .summary import summarize as summarize
 from .validation import Validation as Validation

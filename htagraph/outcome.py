@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.graph.activities import frozen
-from htagraph.changes.state import NEVER, State, initial
+from htagraph.queries.weights import NEVER, State, initial
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
-from htagraph.replay import predict, without_unexplained
+from htagraph.queries.replay import predict, without_unexplained
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.paths import CriticalPath
+    from htagraph.queries.paths import CriticalPath
 
 __all__ = ["Outcome"]
 
@@ -153,7 +153,7 @@ class Outcome:
             steps: of these steps only.
             ranks: of these ranks only.
         """
-        from htagraph.window import path_in_window
+        from htagraph.queries.window import path_in_window
 
         return path_in_window(self.graph, steps, ranks)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from htagraph import changes as change
-from htagraph.changes.state import State
+from htagraph.queries.weights import State
 from htagraph.outcome import Outcome
-from htagraph.replay import predict
+from htagraph.queries.replay import predict
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

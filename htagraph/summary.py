@@ -18,7 +18,7 @@ from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.replay import replay
+from htagraph.queries.replay import replay
 from htagraph.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.verdict import verdict
 

@@ -13,7 +13,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.graph.load import Progress, load
 from htagraph.trace.reading.discover import TracePaths
-from htagraph.replay import replay
+from htagraph.queries.replay import replay
 
 __all__ = ["Validation", "validate"]
 

@@ -25,7 +25,7 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.paths import CriticalPath
+from htagraph.queries.paths import CriticalPath
 from tests.reach import SHARED, graph_of, raw_events
 
 SAMPLES = SHARED / "hta" / "critical_path"

@@ -9,7 +9,7 @@ import pytest
 
 import htagraph as hg
 from htagraph import changes
-from htagraph.changes.state import State
+from htagraph.queries.weights import State
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.scenario import Scenario

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.annotations import device_annotations
-from htagraph.attribution import names_of
-from htagraph.durations import STATISTICS, statistics
+from htagraph.queries.device_annotations import device_annotations
+from htagraph.queries.attribution import names_of
+from htagraph.queries.durations import STATISTICS, statistics
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 

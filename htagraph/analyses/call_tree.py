@@ -7,7 +7,7 @@ import pandas as pd
 
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
-from htagraph.stacks import tree_columns
+from htagraph.queries.call_stack import tree_columns
 
 __all__ = ["call_tree"]
 

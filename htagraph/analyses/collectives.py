@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.waits import Waits, bus_factor, waits_of
+from htagraph.queries.collective_waits import Waits, bus_factor, waits_of
 
 __all__ = ["collectives"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.attribution import names_of
-from htagraph.enclosing import enclosing, launched, regions
+from htagraph.queries.attribution import names_of
+from htagraph.queries.enclosing import enclosing, launched, regions
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_compiled_region, is_triton_kernel, names_that

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.attribution import names_of
-from htagraph.binding import KERNEL_PAUSE_US, binding_kind, pause_cause
+from htagraph.queries.attribution import names_of
+from htagraph.queries.idle_cause import KERNEL_PAUSE_US, binding_kind, pause_cause
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.pauses import stream_pauses
+from htagraph.queries.stream_idle import stream_pauses
 
 __all__ = ["idle_intervals"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.durations import STATISTICS, statistics, timed_work
+from htagraph.queries.durations import STATISTICS, statistics, timed_work
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.counters import bandwidth_changes, distribution, lasting_us
+from htagraph.queries.counter_series import bandwidth_changes, distribution, lasting_us
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["memory_bandwidth_summary"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.memory.events import memory_events
+from htagraph.queries.memory_events import memory_events
 
 __all__ = ["memory_timeline"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.attribution import module_of, names_of
+from htagraph.queries.attribution import module_of, names_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_module_frame, names_that
-from htagraph.owners import OWNED, kind_words, time_by_owner
+from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 
 __all__ = ["module_breakdown"]
 

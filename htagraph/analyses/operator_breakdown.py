@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pandas as pd
 
-from htagraph.arguments import arguments
-from htagraph.attribution import names_of, operator_of
+from htagraph.queries.arguments import arguments
+from htagraph.queries.attribution import names_of, operator_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
-from htagraph.owners import OWNED, kind_words, time_by_owner
+from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 
 __all__ = ["operator_breakdown"]
 

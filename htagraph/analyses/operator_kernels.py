@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.graph.criteria import named
-from htagraph.enclosing import enclosing, launched
+from htagraph.queries.enclosing import enclosing, launched
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_memory_call, names_that
-from htagraph.sequences import numbered
+from htagraph.queries.kernel_sequences import numbered
 
 __all__ = ["operator_kernels"]
 

@@ -7,7 +7,7 @@ import pandas as pd
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.intervals import intersection, length
 from htagraph.core.kinds import ActivityKind
-from htagraph.work import work_of
+from htagraph.queries.busy_time import work_of
 
 __all__ = ["overlap"]
 

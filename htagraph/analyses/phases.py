@@ -10,7 +10,7 @@ import pandas as pd
 
 from htagraph.core.parents import outermost
 from htagraph.graph.criteria import named
-from htagraph.enclosing import enclosing, launched
+from htagraph.queries.enclosing import enclosing, launched
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import tree_parents
 from htagraph.core.intervals import group_lengths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.counters import queue_changes
+from htagraph.queries.counter_series import queue_changes
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["queue_length"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.counters import distribution, lasting_us, queue_changes
+from htagraph.queries.counter_series import distribution, lasting_us, queue_changes
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["queue_summary"]

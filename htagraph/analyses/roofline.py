@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.arguments import arguments
-from htagraph.attribution import names_of
-from htagraph.counter_ranges import counter_ranges, operators_around
+from htagraph.queries.arguments import arguments
+from htagraph.queries.attribution import names_of
+from htagraph.queries.cupti_ranges import counter_ranges, operators_around
 from htagraph.core.flops import cost_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import ancestors, tree_parents
@@ -26,7 +26,7 @@ from htagraph.core.naming import (
     names_that,
 )
 from htagraph.core.device_peaks import peak_of
-from htagraph.sequences import work_below
+from htagraph.queries.kernel_sequences import work_below
 
 __all__ = ["roofline"]
 

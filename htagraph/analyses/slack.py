@@ -11,7 +11,7 @@ import pandas as pd
 
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
-from htagraph.paths import path_to
+from htagraph.queries.paths import path_to
 
 __all__ = ["slack"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.changes.state import initial
+from htagraph.queries.weights import initial
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.scenario import Scenario
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from htagraph.changes.state import NEVER, ChangeError, State, checked, of_kind, released
+from htagraph.queries.weights import NEVER, ChangeError, State, checked, of_kind, released
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from htagraph.changes.state import OwnTime, State, here, of_kind, with_factor
+from htagraph.queries.weights import OwnTime, State, here, of_kind, with_factor
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import EdgeKind, GapKind
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from htagraph.graph.activities import Activities, Edges
 from htagraph.changes.rewire import rewired
-from htagraph.changes.state import NEVER, State
+from htagraph.queries.weights import NEVER, State
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 

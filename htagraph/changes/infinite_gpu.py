@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.changes.state import NEVER, State, of_kind, own_time, weighed, with_factor
+from htagraph.queries.weights import NEVER, State, of_kind, own_time, weighed, with_factor
 from htagraph.core.kinds import ActivityKind, EdgeKind
 
 __all__ = ["infinite_gpu"]

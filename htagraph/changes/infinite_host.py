@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.changes.state import NEVER, State, of_kind, weighed
+from htagraph.queries.weights import NEVER, State, of_kind, weighed
 from htagraph.core.kinds import EdgeKind, GapKind
 
 __all__ = ["infinite_host"]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from htagraph.changes.free_dataloader import loader_time
 from htagraph.changes.scale import scale
-from htagraph.changes.state import ChangeError, State, checked, with_factor
+from htagraph.queries.weights import ChangeError, State, checked, with_factor
 from htagraph.core.kinds import ActivityKind
 
 __all__ = ["inject"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.changes.state import (
+from htagraph.queries.weights import (
     TRANSFERS,
     ChangeError,
     Jitter,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.changes.rewire import launch_order, rewired
-from htagraph.changes.state import State
+from htagraph.queries.weights import State
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import EdgeKind, Provenance

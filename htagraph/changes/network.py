@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.changes.state import ChangeError, State, checked, end_spread, weighed
+from htagraph.queries.weights import ChangeError, State, checked, end_spread, weighed
 from htagraph.changes.transfers import fitted, transfers
 from htagraph.core.errors import SelectionError
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from htagraph.changes.state import State, activities_of, of_kind, weighed
+from htagraph.queries.weights import State, activities_of, of_kind, weighed
 from htagraph.core.kinds import ActivityKind, EdgeKind
 
 __all__ = ["no_launch_overhead"]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from htagraph.graph.activities import Edges
 from htagraph.changes.rewire import collective_kernels, launch_order, rewired
-from htagraph.changes.state import State
+from htagraph.queries.weights import State
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 

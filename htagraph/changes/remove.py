@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.changes.state import TRANSFERS, State, activities_of, of_kind, own_time, released, weighed, with_factor
+from htagraph.queries.weights import TRANSFERS, State, activities_of, of_kind, own_time, released, weighed, with_factor
 from htagraph.core.kinds import ActivityKind, EdgeKind
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from htagraph.changes.state import NEVER, State, activities_of, of_kind, released, weighed
+from htagraph.queries.weights import NEVER, State, activities_of, of_kind, released, weighed
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
 

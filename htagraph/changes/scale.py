@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from htagraph.changes.state import State, checked, own_time, with_factor
+from htagraph.queries.weights import State, checked, own_time, with_factor
 
 __all__ = ["scale"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from htagraph.changes.scale import scale
-from htagraph.changes.state import State
+from htagraph.queries.weights import State
 from htagraph.core.kinds import ActivityKind
 
 __all__ = ["scale_network"]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.changes.state import ChangeError, State, checked, weighed
+from htagraph.queries.weights import ChangeError, State, checked, weighed
 from htagraph.changes.transfers import fitted, link_share, transfers
 from htagraph.core.errors import SelectionError
-from htagraph.replay import predict
+from htagraph.queries.replay import predict
 
 if TYPE_CHECKING:
     from htagraph.changes.transfers import Transfers

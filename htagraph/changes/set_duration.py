@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from htagraph.changes.state import TRANSFERS, State, checked, no_match, of_kind, own_time, weighed
+from htagraph.queries.weights import TRANSFERS, State, checked, no_match, of_kind, own_time, weighed
 
 __all__ = ["set_duration"]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.changes.state import TRANSFERS, of_kind
+from htagraph.queries.weights import TRANSFERS, of_kind
 from htagraph.core.errors import SelectionError
 
 if TYPE_CHECKING:
-    from htagraph.changes.state import State
+    from htagraph.queries.weights import State
     from htagraph.graph.matches import Matches
 
 __all__ = ["Line", "Transfers", "fitted", "link_share", "transfers"]

@@ -15,7 +15,7 @@ from htagraph.scenario_text import CHANGES, criteria_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.paths import CriticalPath
+    from htagraph.queries.paths import CriticalPath
     from htagraph.report import Report
 
 __all__ = ["critical_path", "report"]

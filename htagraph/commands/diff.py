@@ -12,7 +12,7 @@ import typer
 
 from htagraph.commands.options import Form, Format, Output, Ranks, Top, chosen, read, show
 from htagraph.commands.words import command_line, time_text
-from htagraph.paths import CATEGORIES
+from htagraph.queries.paths import CATEGORIES
 
 if TYPE_CHECKING:
     import pandas as pd

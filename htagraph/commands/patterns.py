@@ -88,7 +88,7 @@ def _shorter(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str],
     """Return how many occurrences launched less than what counts, and how to see them."""
     from htagraph.core.parents import outermost
     from htagraph.graph.tree import tree_parents
-    from htagraph.sequences import containing
+    from htagraph.queries.kernel_sequences import containing
 
     every = len(outermost(tree_parents(graph.activities, graph.names), containing(graph, operator)))
     fewer = every - int(table["count"].sum())

@@ -6,7 +6,7 @@ import glob
 import shlex
 from collections.abc import Iterable
 
-from htagraph.paths import CATEGORY_WORDS
+from htagraph.queries.paths import CATEGORY_WORDS
 
 __all__ = ["and_list", "category_words", "command_line", "glob_of", "plural", "time_text"]
 

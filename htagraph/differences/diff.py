@@ -19,8 +19,8 @@ from htagraph.differences.sentences import told
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import stable_name
-from htagraph.paths import CATEGORIES, CriticalPath
-from htagraph.window import path_in_window
+from htagraph.queries.paths import CATEGORIES, CriticalPath
+from htagraph.queries.window import path_in_window
 
 __all__ = ["Diff", "diff"]
 
@@ -78,7 +78,7 @@ class Diff:
         """The time of each place on both critical paths, exactly.
 
         One row per ``path``, ``place`` (int64, see `htagraph.differences.alignment.Alignment`) and ``category``
-        (int64, index into `htagraph.paths.CATEGORIES`) with ``before_ns`` and ``after_ns`` (int64), whose sums are the
+        (int64, index into `htagraph.queries.paths.CATEGORIES`) with ``before_ns`` and ``after_ns`` (int64), whose sums are the
         lengths of the two windows.
         """
         paths = zip((self.before, self.after), self.alignment.path, self.alignment.place, (1, 0), strict=True)

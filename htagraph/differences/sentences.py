@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from htagraph.paths import CATEGORY_WORDS
+from htagraph.queries.paths import CATEGORY_WORDS
 from htagraph.report import inputs_of
 
 if TYPE_CHECKING:

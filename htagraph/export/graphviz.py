@@ -16,7 +16,7 @@ from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
-from htagraph.paths import CriticalPath
+from htagraph.queries.paths import CriticalPath
 from htagraph.graph.selection import Selection
 
 if TYPE_CHECKING:

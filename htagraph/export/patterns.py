@@ -20,7 +20,7 @@ from htagraph.core.naming import LINEAR
 from htagraph.trace.reading.decode import event_decoder
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
-from htagraph.sequences import Sequences, containing, sequences_below
+from htagraph.queries.kernel_sequences import Sequences, containing, sequences_below
 
 __all__ = ["export_patterns", "overlay_patterns"]
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.graph.activities import BETWEEN
-from htagraph.counters import bandwidth_changes, queue_changes
+from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.export.originals import Original, PidOf, survey
 from htagraph.export.raw import FOR_VIEWING, RawEvent, TraceWriter, us
 from htagraph.export.tracks import nesting_tracks
@@ -22,7 +22,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
-from htagraph.paths import CATEGORIES, CriticalPath
+from htagraph.queries.paths import CATEGORIES, CriticalPath
 from htagraph.trace.reading.growing import Interner
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pandas.api.extensions import ExtensionArray
 from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.temporal_breakdown import temporal_breakdown as native_temporal_breakdown
-from htagraph.annotations import narrowest
+from htagraph.queries.device_annotations import narrowest
 from htagraph.core.group_stats import described, summed
 from htagraph.hta.frame import frame_of, in_whole, rows_of, smallest_type, whole
 from htagraph.hta.job import HtaJob

@@ -227,12 +227,12 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
             print(f"Critical {node}, ev_id = {node.ev_idx} ev_name = {name}")  # noqa: T201 - as its name says
 
     def waited_for(self) -> Any:  # noqa: ANN401 - CriticalPath
-        """Return the `htagraph.paths.CriticalPath` of the window: what each moment waited for, summing to the window.
+        """Return the `htagraph.queries.paths.CriticalPath` of the window: what each moment waited for, summing to the window.
 
         Raises:
             ValueError: the graph was restored without its job.
         """
-        from htagraph.paths import path_to
+        from htagraph.queries.paths import path_to
 
         graph = self.job.graph
         vertices = self.parts.vertex[self.parts.vertex >= 0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from htagraph.counter_ranges import counter_ranges, operators_around
+from htagraph.queries.cupti_ranges import counter_ranges, operators_around
 from htagraph.core.naming import COUNTER_RANGE
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.arguments import arguments
+from htagraph.queries.arguments import arguments
 from htagraph.hta.names import is_step, step_of
 from htagraph.hta.window import device_side
 from htagraph.trace.columns import Trace

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.operator_kernels import operator_kernels
-from htagraph.enclosing import launched
+from htagraph.queries.enclosing import launched
 from htagraph.hta.frame import in_whole, smallest_type
 from htagraph.hta.job import HtaJob
 from htagraph.core.naming import is_memory_call, names_that

@@ -16,7 +16,7 @@ from htagraph.graph.tree import depths
 from htagraph.hta.names import is_step
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_that
-from htagraph.sequences import sequences_below
+from htagraph.queries.kernel_sequences import sequences_below
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import htagraph as hg
 from htagraph import DependencyGraph, SelectionError
 from htagraph.analyses.critical_path import critical_path
-from htagraph.paths import CATEGORIES, CriticalPath
+from htagraph.queries.paths import CATEGORIES, CriticalPath
 from tests.reach import JOBS, graph_of, label
 from tests.strategies import COMMUNICATE, COMPUTE, Frames, Job, Json, frames, jobs, kernel, launch, load, op, step
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import ActivityKind, DependencyGraph
-from htagraph.work import self_time
+from htagraph.queries.busy_time import self_time
 from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load, op, step
 
 OPERATORS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)

@@ -9,7 +9,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.analyses.stragglers import Stragglers, _times, stragglers
-from htagraph.blame import CAUSES
+from htagraph.queries.blame import CAUSES
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.simulate import REGIMES, Job, SlowRank, simulate
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label

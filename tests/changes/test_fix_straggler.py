@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.changes.fix_straggler import fix_straggler
-from htagraph.changes.state import State, initial
+from htagraph.queries.weights import State, initial
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
-from htagraph.peers import alike
-from htagraph.replay import predict
+from htagraph.queries.peers import alike
+from htagraph.queries.replay import predict
 from htagraph.simulate import Job, ScaleLoader, SlowRank, simulate
 from tests.changes.made import Piece, made, places
 from tests.reach import DATA, graph_of

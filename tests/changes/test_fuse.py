@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 
 from htagraph.changes.fuse import fuse
-from htagraph.changes.state import initial
+from htagraph.queries.weights import initial
 from htagraph.core.errors import SelectionError
-from htagraph.replay import predict
+from htagraph.queries.replay import predict
 from tests.changes.made import Piece, by_stream, jobs, made, places
 
 

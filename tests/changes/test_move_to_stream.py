@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from htagraph.changes.move_to_stream import move_to_stream
-from htagraph.changes.state import State, initial
+from htagraph.queries.weights import State, initial
 from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.kinds import EdgeKind
-from htagraph.replay import predict
+from htagraph.queries.replay import predict
 from tests.changes.made import Piece, jobs, made, places
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.changes.state import initial
+from htagraph.queries.weights import initial
 from htagraph.changes.transfers import fitted, link_share, transfers
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph

@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from htagraph.changes.no_overlap import no_overlap
 from htagraph.changes.perfect_overlap import perfect_overlap
 from htagraph.changes.rewire import launch_order
-from htagraph.changes.state import State, initial
+from htagraph.queries.weights import State, initial
 from htagraph.core.errors import SelectionError
-from htagraph.replay import predict
+from htagraph.queries.replay import predict
 from tests.changes.made import Order, Piece, by_stream, jobs, made
 from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load, op
 

@@ -12,9 +12,9 @@ from hypothesis import assume, given, settings
 import htagraph as hg
 from htagraph.graph.activities import Edges
 from htagraph.changes.rewire import rewired
-from htagraph.changes.state import NEVER, initial
+from htagraph.queries.weights import NEVER, initial
 from htagraph.core.kinds import EdgeKind, Provenance
-from htagraph.replay import predict
+from htagraph.queries.replay import predict
 from tests.changes.made import Piece, jobs, made, places
 
 

@@ -26,7 +26,7 @@ import pandas as pd
 
 from htagraph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
-from htagraph.replay import predict
+from htagraph.queries.replay import predict
 
 __all__ = [
     "NS", "Job", "World", "analyse", "compared", "derive", "groups", "idealised", "published", "read",

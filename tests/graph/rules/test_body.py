@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from htagraph import EdgeKind
 from htagraph.core.intervals import length, union
-from htagraph.work import self_time
+from htagraph.queries.busy_time import self_time
 from tests.oracles import edges_by_name
 from tests.strategies import COMPUTE, Json, annotation, kernel, load, op, traces
 

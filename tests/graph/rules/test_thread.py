@@ -4,7 +4,7 @@ import pytest
 
 import htagraph as hg
 from htagraph import EdgeKind, GapKind
-from htagraph.replay import predict
+from htagraph.queries.replay import predict
 from htagraph.simulate import REGIMES, simulate
 from tests.oracles import edges_by_name
 from tests.reach import SHARED

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.replay import predict, without_unexplained
+from htagraph.queries.replay import predict, without_unexplained
 from tests.reach import JOBS, graph_of, label
 from tests.strategies import Frames, Job, frames, jobs, load
 

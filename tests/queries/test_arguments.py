@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.arguments import arguments, event_arguments
+from htagraph.queries.arguments import arguments, event_arguments
 from tests.reach import JOBS, SHARED, graph_of, label, raw_events
 from tests.strategies import COMPUTE, MAIN, complete, kernel, launch, load, op, write
 

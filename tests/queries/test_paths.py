@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from htagraph import ActivityKind, DependencyGraph, EdgeKind, GapKind
 from htagraph.core import traverse
 from htagraph.analyses.critical_path import critical_path
-from htagraph.paths import CATEGORIES, CriticalPath, path_to, segments_of
-from htagraph.ways import ways_beside
+from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to, segments_of
+from htagraph.queries.near_critical import ways_beside
 from tests.reach import DATASETS, graph_of
 from tests.strategies import Frames, Job, frames, jobs, load, op, runtime
 
@@ -100,7 +100,7 @@ def test_as_many_ways_as_asked_for(source: Path) -> None:
 
 
 def test_every_kind_has_a_category() -> None:
-    from htagraph import paths
+    from htagraph.queries import paths
 
     assert set(paths._OF_KIND) == set(ActivityKind)
     assert set(paths._OF_EDGE) == set(EdgeKind)

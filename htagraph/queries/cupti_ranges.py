@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.arguments import event_arguments
+from htagraph.queries.arguments import event_arguments
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import COUNTER_RANGE, is_kernel_launch, names_that

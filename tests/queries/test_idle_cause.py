@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from htagraph import EdgeKind
-from htagraph.binding import CAUSES, binding_kind, pause_cause
+from htagraph.queries.idle_cause import CAUSES, binding_kind, pause_cause
 from tests import oracles
 from tests.strategies import COMPUTE, Json, kernel, launch, load, traces
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.enclosing import enclosing, launched, regions
+from htagraph.queries.enclosing import enclosing, launched, regions
 from htagraph.core.intervals import group_lengths
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op
 

@@ -10,7 +10,7 @@ import numpy as np
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
-from htagraph.paths import CriticalPath, path_to
+from htagraph.queries.paths import CriticalPath, path_to
 
 __all__ = ["path_in_window"]
 

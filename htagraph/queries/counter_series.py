@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.enclosing import launched
+from htagraph.queries.enclosing import launched
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.group_stats import described
 from htagraph.core.kinds import ActivityKind

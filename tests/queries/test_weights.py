@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from htagraph.changes.scale import scale
-from htagraph.changes.state import NEVER, ChangeError, activities_of, checked, initial, own_time, released
+from htagraph.queries.weights import NEVER, ChangeError, activities_of, checked, initial, own_time, released
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.replay import predict
+from htagraph.queries.replay import predict
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step
 
 

@@ -10,7 +10,7 @@ import pytest
 import htagraph as hg
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.simulate import REGIMES, Job, Simulated, simulate
-from htagraph.waits import bus_factor, waits_of
+from htagraph.queries.collective_waits import bus_factor, waits_of
 from tests.reach import JOBS, SHARED, graph_of, label
 from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
 

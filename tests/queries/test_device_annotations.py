@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import htagraph.annotations as module
-from htagraph.annotations import device_annotations, narrowest
+import htagraph.queries.device_annotations as module
+from htagraph.queries.device_annotations import device_annotations, narrowest
 from tests.strategies import COMPUTE, complete, kernel, load
 
 _intervals = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=10)

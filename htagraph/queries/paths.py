@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.attribution import label_of, module_of, names_of, operator_of
+from htagraph.queries.attribution import label_of, module_of, names_of, operator_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.graph.selection import Selection
-from htagraph.ways import Way, ways_beside
+from htagraph.queries.near_critical import Way, ways_beside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,7 +146,7 @@ class CriticalPath:
             ``start_us`` (float64, since the job's first activity, common clock), ``duration_us`` (float64), ``rank``
             (int64), ``lane`` (str), ``activity`` (int64: whose time it is), ``name`` and ``kind`` (str: of it),
             ``edge`` (str: `EdgeKind`; empty at the head), ``gap`` (str: `GapKind` or empty), ``category`` (str),
-            ``operator`` and ``module`` (str: see `htagraph.attribution`; empty for none), ``before`` (str: name of the
+            ``operator`` and ``module`` (str: see `htagraph.queries.attribution`; empty for none), ``before`` (str: name of the
             activity whose start or end the segment leads to), ``hop`` (bool: the path comes from another rank).
         """
         import pandas as pd

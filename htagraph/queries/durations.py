@@ -10,7 +10,7 @@ import pandas as pd
 
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
-from htagraph.work import self_time
+from htagraph.queries.busy_time import self_time
 
 __all__ = ["STATISTICS", "statistics", "timed_work"]
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 
 from htagraph.core.intervals import length
 from htagraph.core.kinds import ActivityKind
-from htagraph.work import self_time, work_of
+from htagraph.queries.busy_time import self_time, work_of
 from tests import oracles
 from tests.strategies import COMMUNICATE, COMPUTE, Json, annotation, kernel, load, op, traces
 

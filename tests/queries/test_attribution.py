@@ -4,7 +4,7 @@ import numpy.typing as npt
 from hypothesis import given, settings
 
 from htagraph import ActivityKind, DependencyGraph, EdgeKind
-from htagraph.attribution import label_of, module_of, names_of, operator_of
+from htagraph.queries.attribution import label_of, module_of, names_of, operator_of
 from tests.strategies import COMPUTE, Job, annotation, arrow, complete, jobs, kernel, launch, load, op, step
 
 OPERATORS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from htagraph.graph.dependency_graph import DependencyGraph
 
 if TYPE_CHECKING:
-    from htagraph.paths import CriticalPath
+    from htagraph.queries.paths import CriticalPath
 
 __all__ = ["Way", "ways_beside"]
 

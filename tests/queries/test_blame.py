@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.blame import CAUSES, _split, blame_of, chains_of, others_median
+from htagraph.queries.blame import CAUSES, _split, blame_of, chains_of, others_median
 from htagraph.simulate import Job, SlowRank
-from htagraph.waits import waits_of
+from htagraph.queries.collective_waits import waits_of
 from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load
 from tests.test_waits import MADE, made
 

@@ -1,0 +1,1 @@
+"""Questions to the graph that several analyses share."""
