@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import htagraph as hg
-from htagraph.scenario import Scenario
+from htagraph.whatif.scenario import Scenario
 from htagraph.simulate import (
     REGIMES,
     Job,

@@ -22,7 +22,7 @@ from .analyses.memory_timeline import memory_timeline as memory_timeline
 from .analyses.module_breakdown import module_breakdown as module_breakdown
 from .analyses.operator_breakdown import operator_breakdown as operator_breakdown
 from .analyses.operator_kernels import operator_kernels as operator_kernels
-from .analyses.opportunities import opportunities as opportunities
+from .whatif.opportunities import opportunities as opportunities
 from .analyses.overlap import overlap as overlap
 from .analyses.phases import phases as phases
 from .analyses.queue_length import queue_length as queue_length
@@ -34,7 +34,7 @@ from .analyses.step_times import step_times as step_times
 from .analyses.stragglers import Stragglers as Stragglers
 from .analyses.stragglers import stragglers as stragglers
 from .analyses.temporal_breakdown import temporal_breakdown as temporal_breakdown
-from .analyses.what_if import what_if as what_if
+from .whatif.what_if import what_if as what_if
 from .trace.argument_checks import check_arguments as check_arguments
 from .queries.arguments import arguments as arguments
 from .graph.clocks import Clock as Clock
@@ -64,12 +64,12 @@ from .trace.profiler_files.memory_snapshot import read_memory_snapshot as read_m
 from .memory_analysis import MemoryAnalysis as MemoryAnalysis
 from .core.naming import DEFAULT_NAMING as DEFAULT_NAMING
 from .core.naming import Naming as Naming
-from .outcome import Outcome as Outcome
+from .whatif.outcome import Outcome as Outcome
 from .queries.paths import CriticalPath as CriticalPath
 from .trace.reading.read import read_events as read_events
 from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
-from .scenario import Scenario as Scenario
+from .whatif.scenario import Scenario as Scenario
 from .graph.selection import Selection as Selection
 from .queries.call_stack import call_stack as call_stack
 from .summary import Summary as Summary

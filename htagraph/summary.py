@@ -11,7 +11,7 @@ from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.launch_stats import launch_stats
-from htagraph.analyses.opportunities import opportunities
+from htagraph.whatif.opportunities import opportunities
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.rank_idle import rank_idle
 from htagraph.analyses.step_times import step_times

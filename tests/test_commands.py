@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import cli
 from htagraph.commands.words import command_line, time_text
-from htagraph.scenario_text import CHANGES, criteria
+from htagraph.whatif.change_options import CHANGES, criteria
 from htagraph.simulate import REGIMES, Job, simulate
 from tests.command_line import one_line_of_error
 from tests.damage import document, healthy, written
@@ -314,7 +314,7 @@ def test_any_sequence_of_options_is_kept_in_order(sequence: list[tuple[str, str]
     words.insert(min(place, len(words)), ["job"])
     command: Any = typer.main.get_command(cli.app)
     context = command.commands["what-if"].make_context("what-if", [word for part in words for word in part])
-    assert context.meta["htagraph.changes"] == sequence
+    assert context.meta["htagraph.whatif.changes"] == sequence
     assert list(context.params["paths"]) == ["job"]
 
 

@@ -10,7 +10,7 @@ import typer
 
 from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Top, chosen, given, read, refuse_input, show
 from htagraph.commands.words import and_list, category_words, command_line, glob_of, plural, time_text
-from htagraph.scenario_text import CHANGES, criteria_text
+from htagraph.whatif.change_options import CHANGES, criteria_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,7 +164,7 @@ def _saving(path: CriticalPath, whole: pd.DataFrame, inputs: Sequence[str]) -> l
 
 def _predicted(path: CriticalPath, options: list[str]) -> str:
     """Return in words what a change would really save: less than its time where something else is in the way then."""
-    from htagraph.analyses.what_if import what_if
+    from htagraph.whatif.what_if import what_if
     from htagraph.core.errors import SelectionError
 
     option, *value = options

@@ -29,7 +29,7 @@ def opportunities(
 ) -> None:
     """What to improve first, by what it would gain: kernels, operators, ranks, process groups, host phases."""
     graph = read(paths, ranks, steps)
-    from htagraph.analyses.opportunities import opportunities as ranked
+    from htagraph.whatif.opportunities import opportunities as ranked
 
     show(report(graph, ranked(graph, top=top), given(paths, ranks, steps)), form, output, paths)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.scenario_text import numbers
+from htagraph.whatif.change_options import numbers
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -12,19 +12,19 @@ from typer.core import TyperCommand
 
 from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, read, show
 from htagraph.commands.words import category_words, time_text
-from htagraph.scenario_text import CHANGES, Change
+from htagraph.whatif.change_options import CHANGES, Change
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.outcome import Outcome
+    from htagraph.whatif.outcome import Outcome
     from htagraph.report import Report
-    from htagraph.scenario import Scenario
+    from htagraph.whatif.scenario import Scenario
 
 __all__ = ["WhatIfCommand", "report", "what_if"]
 
 _MOST_PERCENT = 50
-_GIVEN = "htagraph.changes"
+_GIVEN = "htagraph.whatif.changes"
 _SMALL = 0.005  # of a speedup: what is nearer to 1 is no change
 
 
@@ -103,7 +103,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
         raise typer.BadParameter(msg, ctx=ctx, param_hint="CHANGES")
     texts = [f"--{option} {text}".rstrip() for option, text in ctx.meta[_GIVEN]]
     graph = read(paths, ranks, steps)
-    from htagraph.analyses.what_if import what_if as scenario_of
+    from htagraph.whatif.what_if import what_if as scenario_of
 
     scenarios = [scenario_of(graph)]
     for change in changes:

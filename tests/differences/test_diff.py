@@ -23,7 +23,7 @@ from htagraph.simulate import (
     ScaleNetwork,
     SlowRank,
 )
-from tests.changes.simulated import recorded
+from tests.whatif.changes.simulated import recorded
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step, traces
 

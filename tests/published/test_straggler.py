@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.scenario import Scenario
+from htagraph.whatif.scenario import Scenario
 from tests.published.straggler import (
     NS,
     Job,

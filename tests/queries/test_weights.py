@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from htagraph.changes.scale import scale
+from htagraph.whatif.changes.scale import scale
 from htagraph.queries.weights import NEVER, ChangeError, activities_of, checked, initial, own_time, released
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph

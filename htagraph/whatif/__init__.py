@@ -1,0 +1,1 @@
+"""What the job would do if something were different."""

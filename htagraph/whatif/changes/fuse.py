@@ -1,0 +1,99 @@
+"""Kernels that follow each other on one stream become one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph.activities import Activities, Edges
+from htagraph.whatif.rewire import rewired
+from htagraph.queries.weights import NEVER, State
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+
+__all__ = ["fuse"]
+
+_ENQUEUED = (EdgeKind.STREAM, EdgeKind.LAUNCH, EdgeKind.GRAPH)
+_FUSIBLE = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
+_CALL_WAITS = (EdgeKind.QUEUE_FULL, EdgeKind.MEMCPY_SYNC)
+
+
+def fuse(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of `DependencyGraph.select`
+    """Return the state where each run of selected kernels that follow each other on one stream is one kernel.
+
+    Their durations add up and the pauses between them vanish. The launch calls of all but the first vanish; what the
+    operators around them do on the host stays. What waited for any of them waits for the last. A run ends where other
+    work lies between, where a step ends, and before a kernel that waits for another stream as well.
+
+    Args:
+        state: before the change.
+        **criteria: which kernels; communication never fuses.
+
+    Raises:
+        SelectionError: no two of the selected kernels follow each other.
+    """
+    graph = state.graph
+    before, after = _pairs(state, graph.select(**criteria).activities, criteria)
+    acts, edges = graph.activities, graph.edges
+    last = np.arange(len(acts))
+    for one, other in zip(before[::-1].tolist(), after[::-1].tolist(), strict=True):
+        last[one] = last[other]  # pairs come in the order of their streams
+    joins = np.zeros(graph.vertex_count, np.bool_)
+    joins[2 * after] = True
+    calls = _vanishing_calls(acts, after)
+    gone = np.zeros(len(acts), np.bool_)
+    gone[calls] = True
+    blocked = np.isin(edges.kind, _CALL_WAITS) & gone[edges.target // 2]
+    stays = ~joins[edges.target] & ~blocked
+    lag = np.where((edges.kind == EdgeKind.BODY) & gone[edges.activity], 0, state.lag)[stays]
+    kept = edges.take(stays)
+    ends = kept.source % 2 == 1
+    source = np.where(ends, 2 * last[kept.source // 2] + 1, kept.source).astype(np.int32)
+    kept = replace(kept, source=source)
+    chain = Edges.of(2 * before + 1, 2 * after, 0, EdgeKind.STREAM, Provenance.ORDER)
+    gap = state.gap.copy()
+    gap[2 * after] = 0
+    runs = len(np.setdiff1d(before, after))
+    note = f"fuse: {runs + len(after)} kernels became {runs}; {len(calls)} launch calls vanished"
+    state = replace(state, gap=gap, notes=(*state.notes, note))
+    return rewired(state, Edges.concatenate([kept, chain]), np.concatenate([lag, chain.lag]), "fuse")
+
+
+def _pairs(
+    state: State, selected: npt.NDArray[np.int64], criteria: dict[str, Any]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the selected neighbours (the one before, the one after) by stream and time."""
+    acts, edges = state.graph.activities, state.graph.edges
+    chosen = np.zeros(len(acts), np.bool_)
+    chosen[selected] = np.isin(acts.kind[selected], _FUSIBLE)
+    work = np.flatnonzero(acts.on_device)
+    work = work[np.lexsort((acts.start[work], acts.lane[work]))]
+    before, after = work[:-1], work[1:]
+    previous = np.full(len(acts), -1, np.int64)
+    previous[after] = before
+    other = ~np.isin(edges.kind, _ENQUEUED) & (edges.target % 2 == 0) & (state.lag > NEVER)
+    other &= edges.source // 2 != previous[edges.target // 2]
+    waits = np.zeros(len(acts), np.bool_)
+    waits[edges.target[other] // 2] = True
+    fits = chosen[before] & chosen[after] & ~waits[after]
+    fits &= (acts.lane[before] == acts.lane[after]) & (acts.step[before] == acts.step[after])
+    if not fits.any():
+        asked = ", ".join(f"{name}={value!r}" for name, value in criteria.items())
+        msg = (
+            f"fuse({asked}): no two of the {int(chosen.sum())} selected kernels follow each other on one stream "
+            "without other work, a step's end or a wait for another stream between them"
+        )
+        raise SelectionError(msg)
+    return before[fits], after[fits]
+
+
+def _vanishing_calls(acts: Activities, after: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the launches all of whose work is fused with work launched before."""
+    calls = acts.cause[after]
+    calls = np.unique(calls[(calls >= 0) & (acts.kind[calls] == ActivityKind.LAUNCH)])
+    launches_more = acts.on_device.copy()
+    launches_more[after] = False
+    return np.setdiff1d(calls, acts.cause[launches_more]).astype(np.int64)

@@ -1,0 +1,95 @@
+"""Device work runs on another stream of its rank."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph.activities import Activities, Edges, Lane
+from htagraph.whatif.rewire import launch_order, rewired
+from htagraph.queries.weights import State
+from htagraph.core.errors import SelectionError
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.core.kinds import EdgeKind, Provenance
+
+__all__ = ["move_to_stream"]
+
+
+def move_to_stream(state: State, *, stream: int, **criteria: Any) -> State:  # noqa: ANN401 - those of `select`
+    """Return the state where the selected device work runs on another stream of its rank and device.
+
+    On the streams that it leaves and joins, work runs in the order in which it was launched; a new neighbour follows
+    without a pause. All other dependencies stay, and none is invented: what only the order of the old stream ensured,
+    such as a kernel that reads what the one before it wrote, is no longer waited for.
+
+    Args:
+        state: before the change.
+        stream: id of the stream, an existing or a new one.
+        **criteria: which work; host activities among them stay where they are.
+
+    Raises:
+        SelectionError: no device work is selected, or all of it is there already.
+        GraphError: something would have to wait for itself; names the circle.
+    """
+    graph = state.graph
+    acts = graph.activities
+    rows = graph.select(**criteria).activities
+    rows = rows[acts.on_device[rows]]
+    if stream < 0 or not len(rows):
+        asked = ", ".join(f"{name}={value!r}" for name, value in criteria.items())
+        what = "a stream's id is not negative" if stream < 0 else "no device work is selected"
+        msg = f"move_to_stream(stream={stream}, {asked}): {what}; the graph's streams: {_streams(graph)}"
+        raise SelectionError(msg)
+    lane, lanes = _moved(graph, rows, stream)
+    rows = np.flatnonzero(lane != acts.lane)
+    if not len(rows):
+        msg = f"move_to_stream: all selected work is on stream {stream} already"
+        raise SelectionError(msg)
+    touched = np.union1d(acts.lane[rows], lane[rows])
+    moved = replace(acts, lane=lane)
+    before, after = _predecessors(graph, acts, touched), _predecessors(graph, moved, touched)
+    changed = before != after
+    edges = graph.edges
+    on_stream = (edges.kind == EdgeKind.STREAM) & (edges.target % 2 == 0)
+    apart = lane[edges.source // 2] != lane[edges.target // 2]
+    stays = ~(on_stream & (changed[edges.target // 2] | apart))
+    new = np.flatnonzero(changed & (after >= 0))
+    chain = Edges.of(2 * after[new] + 1, 2 * new, 0, EdgeKind.STREAM, Provenance.ORDER)
+    note = f"move_to_stream: {len(rows)} pieces of work moved to stream {stream}; data they share is not checked"
+    state = replace(state, notes=(*state.notes, note))
+    edges, lag = Edges.concatenate([edges.take(stays), chain]), np.concatenate([state.lag[stays], chain.lag])
+    return rewired(state, edges, lag, "move_to_stream", activities=moved, lanes=lanes)
+
+
+def _moved(
+    graph: DependencyGraph, rows: npt.NDArray[np.int64], stream: int
+) -> tuple[npt.NDArray[np.int32], tuple[Lane, ...]]:
+    """Return (the lane of every activity, all lanes) once `rows` are on the stream."""
+    lanes = list(graph.lanes)
+    number = {(lane.rank, lane.device, lane.stream): i for i, lane in enumerate(lanes) if lane.stream >= 0}
+    lane = graph.activities.lane.copy()
+    for old in np.unique(lane[rows]).tolist():
+        home = lanes[old]
+        key = (home.rank, home.device, stream)
+        if key not in number:
+            number[key] = len(lanes)
+            lanes.append(replace(home, tid=stream, stream=stream, thread=""))
+        lane[rows[graph.activities.lane[rows] == old]] = number[key]
+    return lane, tuple(lanes)
+
+
+def _predecessors(graph: DependencyGraph, acts: Activities, lanes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Return the work before each on its stream in the order of launches, -1 for the first and on other lanes."""
+    found = np.full(len(acts), -1, np.int64)
+    work = launch_order(graph, np.flatnonzero(acts.on_device & np.isin(acts.lane, lanes)))
+    work = work[np.argsort(acts.lane[work], kind="stable")]
+    same = acts.lane[work[1:]] == acts.lane[work[:-1]]
+    found[work[1:][same]] = work[:-1][same]
+    return found
+
+
+def _streams(graph: DependencyGraph) -> str:
+    return ", ".join(map(str, sorted({lane.stream for lane in graph.lanes if lane.stream >= 0}))) or "none"

@@ -1,0 +1,86 @@
+"""Another network: given latency and bandwidth in place of those that the transfers show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from htagraph.queries.weights import ChangeError, State, checked, end_spread, weighed
+from htagraph.whatif.transfers import fitted, transfers
+from htagraph.core.errors import SelectionError
+
+if TYPE_CHECKING:
+    from htagraph.whatif.transfers import Transfers
+
+__all__ = ["network"]
+
+
+def network(state: State, *, latency_us: float | None = None, bandwidth_gbps: float | None = None) -> State:
+    """Return the state in which transfers take ``latency + bytes on the link / bandwidth``.
+
+    What is not given is fitted to the transfers of each (process group, operation), or of all where those have one size
+    only. How much longer or shorter each transfer took than the model says is kept, as a factor. Bytes on the link are
+    by ring algorithms, such as ``2 (n - 1) / n`` of an all-reduce: the bandwidth is NCCL's bus bandwidth.
+
+    Args:
+        state: the weights so far.
+        latency_us: of a collective, µs; None keeps what is measured.
+        bandwidth_gbps: of a rank, 10^9 bytes/s (not bits); None keeps what is measured.
+
+    Raises:
+        SelectionError: neither is given, or a number makes no sense, or no sizes are known.
+    """
+    if latency_us is None and bandwidth_gbps is None:
+        msg = "network: give latency_us=, bandwidth_gbps= or both"
+        raise ChangeError(msg)
+    latency = None if latency_us is None else checked(latency_us, "latency_us") * 1000
+    per_byte = None if bandwidth_gbps is None else 1 / checked(bandwidth_gbps, "bandwidth_gbps", least=1e-6)
+    found = transfers(state)
+    spread = end_spread(state, found.edges)
+    lag = state.lag[found.edges] - spread
+    known = found.moved >= 0
+    if not known.any():
+        msg = (
+            "network: no sizes of messages are in these traces (PyTorch writes them since 2.4, in "
+            "`record_param_comms`); scale_network(factor=) needs none"
+        )
+        raise SelectionError(msg)
+    if latency is not None and per_byte is not None:
+        model, other = _usual(found, lag), latency + found.moved * per_byte
+    else:
+        measured = _measured(found, lag)
+        model = measured[:, 0] + found.moved * measured[:, 1]
+        own = (
+            measured[:, 0] if latency is None else np.full(len(lag), latency),
+            measured[:, 1] if per_byte is None else np.full(len(lag), per_byte),
+        )
+        other = own[0] + found.moved * own[1]
+    ratio = np.divide(lag, model, out=np.ones(len(lag)), where=model > 0)
+    new = np.where(known & (lag > 0), np.rint(ratio * other), lag).astype(np.int64) + spread
+    if not known.all():
+        state = state.with_note(f"network: {int((~known).sum())} transfers of unknown size keep their time")
+    return weighed(state, found.edges, new)
+
+
+def _usual(found: Transfers, lag: np.ndarray) -> np.ndarray:
+    """Return the usual time of the transfers of the same (group, op) and size: their mean, but for outliers."""
+    _, member = np.unique(np.stack([found.label, found.moved]), axis=1, return_inverse=True)
+    member = member.ravel()
+    order = np.lexsort((lag, member))
+    first = np.searchsorted(member[order], np.arange(int(member.max()) + 2))
+    median = lag[order][(first[:-1] + first[1:]) // 2][member]
+    usual: np.ndarray = np.bincount(member, np.clip(lag, median / 2, median * 2)) / np.bincount(member)
+    return usual[member]
+
+
+def _measured(found: Transfers, lag: np.ndarray) -> np.ndarray:
+    """Return latency and time per byte of each transfer's (group, op), as fitted, ns."""
+    lines = fitted(found, lag)
+    if any(line is None for line in lines):
+        msg = (
+            "network: all messages have about the same size, so latency and bandwidth cannot be told apart; "
+            "give both latency_us= and bandwidth_gbps=, or use scale_network(factor=)"
+        )
+        raise SelectionError(msg)
+    return np.array(lines, np.float64)[found.label]

@@ -1,0 +1,67 @@
+"""Collectives in line with the computation: what overlapping them gives today."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph.activities import Edges
+from htagraph.whatif.rewire import collective_kernels, launch_order, rewired
+from htagraph.queries.weights import State
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+
+__all__ = ["no_overlap"]
+
+
+def no_overlap(state: State, *, group: str | None = None) -> State:
+    """Return the state where the collectives of some process groups run in line with their rank's computation.
+
+    A collective starts when all computation that was launched before it is over, on every stream of its rank, and
+    computation launched after it starts when it is over. All ranks are treated alike.
+
+    Args:
+        state: before the change.
+        group: glob on the labels of process groups, or on the names of communication kernels of no known group; None
+            means all.
+
+    Raises:
+        SelectionError: no communication kernel fits; names the process groups of the graph.
+        GraphError: ranks launch collectives in orders that exclude each other; names the circle.
+    """
+    graph = state.graph
+    rows = collective_kernels(graph, group, "no_overlap")
+    acts = graph.activities
+    sources, targets = [], []
+    for rank in np.unique(acts.rank[rows]).tolist():
+        source, target = _in_line(graph, rank, rows[acts.rank[rows] == rank])
+        sources.append(source)
+        targets.append(target)
+    source, target = np.concatenate(sources), np.concatenate(targets)
+    new = Edges.of(2 * source + 1, 2 * target, 0, EdgeKind.STREAM, Provenance.ORDER)
+    note = f"no_overlap: {len(rows)} collective kernels run in line with the computation"
+    state = replace(state, notes=(*state.notes, note))
+    lag = np.concatenate([state.lag, new.lag])
+    return rewired(state, Edges.concatenate([graph.edges, new]), lag, "no_overlap")
+
+
+def _in_line(
+    graph: DependencyGraph, rank: int, rows: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (work, work that waits for its end): each collective between its neighbours on every computing stream."""
+    acts = graph.activities
+    mine = acts.of_rank(rank)
+    compute = mine.start + np.flatnonzero(acts.kind[mine] == ActivityKind.COMPUTATION)
+    sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for lane in np.unique(acts.lane[compute]).tolist():
+        order = launch_order(graph, np.concatenate([compute[acts.lane[compute] == lane], rows]))
+        collective = np.isin(order, rows)
+        place = np.arange(len(order))
+        before = np.maximum.accumulate(np.where(collective, -1, place))  # the last computation up to each place
+        after = np.minimum.accumulate(np.where(collective, len(order), place)[::-1])[::-1]
+        has_before, has_after = collective & (before >= 0), collective & (after < len(order))
+        sources += [order[before[has_before]], order[has_after]]
+        targets += [order[has_before], order[after[has_after]]]
+    return np.concatenate(sources), np.concatenate(targets)

@@ -1,0 +1,30 @@
+"""Scale the network: every transfer between ranks takes a multiple of its time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from htagraph.whatif.changes.scale import scale
+from htagraph.queries.weights import State
+from htagraph.core.kinds import ActivityKind
+
+__all__ = ["scale_network"]
+
+_COMMUNICATION = (ActivityKind.COMMUNICATION.label, ActivityKind.HOST_COMMUNICATION.label)
+
+
+def scale_network(state: State, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
+    """Return the state in which transfers take `factor` times as long; how long ranks wait for each other follows.
+
+    By how much the members of a collective end after the first of them stays, up to 5 µs: no network makes that. Of
+    communication whose partners are not in the graph, the shortest of its name and size is taken as pure transfer.
+
+    Args:
+        state: the weights so far.
+        factor: at least 0; 0.5 is a network twice as fast.
+        **criteria: which communication, such as ``rank=`` or ``name=``; all of it by default.
+
+    Raises:
+        SelectionError: there is no such communication, or the factor is negative or not finite.
+    """
+    return scale(state, factor=factor, **({"kind": _COMMUNICATION} | criteria))

@@ -1,0 +1,332 @@
+"""What to improve first: each kernel, operator, rank, process group and host phase by what the job would gain."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.queries.weights import TRANSFERS, OwnTime, State, checked, end_spread, initial, own_time, with_factor
+from htagraph.core.errors import SelectionError
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.queries.replay import predict
+from htagraph.whatif.change_options import criteria_text
+
+__all__ = ["opportunities"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_LEVELS = 200  # beyond, a stack is a runaway recursion, and each level costs as much as the graph
+_PER_KIND = 12
+"""Candidates of a kind that are looked at: those with most time on the critical path."""
+_ALIKE = 0.97
+"""What contains something that gains this share of it is left out."""
+_KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
+_TALKS = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
+_CALLS = (ActivityKind.RUNTIME,)
+_RUNTIME = (ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME)
+_REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
+_PYTHON_GAPS = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
+_OWN_WORK = ["host", "computation", "memory"]
+_NOTES = {
+    "kernel": "",
+    "call": "the calls' own time",
+    "operator": "all inside it, and all device work launched there",
+    "rank": "its own work; that others wait for it is what there is to gain",
+    "group": "transfers only; waiting for late ranks belongs to what made them late",
+    "phase": "",
+}
+_COLUMNS = {
+    "what": "str", "name": "str", "target": "str", "time_us": "float64", "critical_us": "float64",
+    "gain_us": "float64", "gain_percent": "float64",
+}  # fmt: skip
+
+
+def opportunities(
+    graph: DependencyGraph, top: int = 10, curve: Sequence[float] = (0.75, 0.5, 0.25, 0.0)
+) -> pd.DataFrame:
+    """Rank what could be improved by how much shorter the job would be, by simulation.
+
+    Everything is tried as if it took no time at all, and all waits are derived anew: that is the ceiling of what any
+    improvement of it can gain, and less than its time where something else is in the way then. Candidates overlap (an
+    operator contains its kernels), so gains do not add up. What gains hardly more (3 %) than something that it contains
+    is left out: the smaller one is what can be changed.
+
+    Args:
+        graph: the job.
+        top: how many rows at most.
+        curve: factors for which the gain is given as well, 0.5 for twice as fast.
+
+    Returns:
+        One row per candidate that gains anything, best first: ``what`` (``"kernel"``, ``"call"``: a runtime call,
+        ``"operator"``, ``"rank"``, ``"group"`` or ``"phase"``), ``name``, ``target`` (str: the criteria for ``htagraph
+        what-if --scale``; empty where none select exactly this), ``time_us`` (its own time, summed over ranks and
+        steps), ``critical_us`` (the part on the critical path: no gain is larger), ``gain_us`` and ``gain_percent`` (of
+        the makespan; if it took no time), for each factor of the curve a column such as ``gain_at_75_us``,
+        ``gain_at_50_us``, ``gain_at_25_us`` and ``gain_at_0_us`` (if it took that percentage of its time; all float64)
+        and ``note`` (str: what the time includes).
+
+    Raises:
+        SelectionError: `top` or a factor is negative.
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.opportunities(hg.load("data/demo"), top=3)
+        >>> bool(table["gain_us"].is_monotonic_decreasing)
+        True
+    """
+    checked(top, "top")
+    factors = {f"gain_at_{100 * checked(factor, 'curve'):g}_us": float(factor) for factor in curve}
+    kinds = _COLUMNS | dict.fromkeys(factors, "float64") | {"note": "str"}
+    trial = _Trial(initial(graph))
+    rows = []
+    for gain, candidate, time in _best(trial, top):
+        gains = {
+            column: float(gain if factor == 0 else trial.gain(time, factor)) / 1000
+            for column, factor in factors.items()
+        }
+        rows.append({
+            "what": candidate.what, "name": candidate.name,
+            "target": criteria_text(candidate.criteria) if candidate.criteria else "",
+            "time_us": trial.total(time) / 1000, "critical_us": trial.on_path(time) / 1000, "gain_us": gain / 1000,
+            "gain_percent": 100 * gain / trial.makespan, **gains, "note": candidate.note,
+        })  # fmt: skip
+    return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    what: str
+    name: str
+    bound: int
+    """At most this is to be gained, ns."""
+    criteria: dict[str, Any] | None
+    note: str
+    members: tuple[int, ...] = ()
+    """Of a group that no criteria select."""
+
+
+def _best(trial: _Trial, top: int) -> list[tuple[int, _Candidate, OwnTime]]:
+    """Return the candidates that gain most, best first: (gain in ns, candidate, its time).
+
+    They are tried in the order of what each could gain at most, until none that is left could come in.
+    """
+    tried: list[tuple[int, _Candidate, OwnTime]] = []
+    found: list[tuple[int, _Candidate, OwnTime]] = []
+    for candidate in sorted(_candidates(trial), key=lambda each: -each.bound):
+        if len(found) >= top and candidate.bound < (_ALIKE * found[top - 1][0] if top else 1):
+            break
+        time = _time_of(trial.state, candidate)
+        gain = trial.gain(time, 0.0)
+        if gain > 0:
+            tried.append((gain, candidate, time))
+            found = _smallest(tried)
+    return found[:top]
+
+
+def _smallest(tried: list[tuple[int, _Candidate, OwnTime]]) -> list[tuple[int, _Candidate, OwnTime]]:
+    """Return those that gain clearly more than what they contain, best first: of others the smaller can be improved."""
+    found: list[tuple[int, _Candidate, OwnTime]] = []
+    for gain, candidate, time in sorted(tried, key=lambda each: (each[0], len(each[2].edges) + len(each[2].gaps))):
+        if not any(less >= _ALIKE * gain and _within(part, time) for less, _, part in found):
+            found.append((gain, candidate, time))
+    return sorted(found, key=lambda each: -each[0])
+
+
+def _within(some: OwnTime, other: OwnTime) -> bool:
+    """Return whether some time is part of other time."""
+    fewer = len(some.edges) <= len(other.edges) and len(some.gaps) <= len(other.gaps)
+    return fewer and bool(np.isin(some.edges, other.edges).all()) and bool(np.isin(some.gaps, other.gaps).all())
+
+
+class _Trial:
+    """A job as recorded, and what it gains by changes to the time of something."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.last = int(state.graph.time.max(initial=0))
+        self.makespan = self.last - state.graph.origin_ns
+
+    def gain(self, time: OwnTime, factor: float) -> int:
+        """Return by how many ns the job is shorter if some time is multiplied."""
+        state = with_factor(self.state, time, factor)
+        return self.last - int(predict(state.graph, state.lag, state.gap, state.head).max(initial=0))
+
+    def total(self, time: OwnTime) -> int:
+        """Return how much time it is, ns."""
+        return int((self.state.lag[time.edges] - time.fixed).sum() + self.state.gap[time.gaps].sum())
+
+    def on_path(self, time: OwnTime) -> int:
+        """Return how much of it lies on the critical path, ns."""
+        on_edges = np.isin(time.edges, self.path[1])
+        on_gaps = np.isin(time.gaps, self.path[0])
+        lags = (self.state.lag[time.edges] - time.fixed)[on_edges]
+        return int(lags.sum() + self.state.gap[time.gaps[on_gaps]].sum())
+
+    @cached_property
+    def path(self) -> tuple[Array, Array]:
+        """The vertices of the critical path and the edges between them."""
+        from htagraph.core import traverse  # numba takes a moment to load
+
+        graph = self.state.graph
+        if not graph.vertex_count:
+            nothing = np.zeros(0, np.int64)
+            return nothing, nothing
+        start = np.iinfo(np.int64).min
+        path = traverse.walk_back(graph.binding, graph.edges.source, graph.time, int(np.argmax(graph.time)), start)
+        return path, graph.binding[path[1:]].astype(np.int64)
+
+    @cached_property
+    def shares(self) -> pd.DataFrame:
+        """What the critical path has of anybody's time: ``owner`` (-1 for none), ``rank``, ``gap``, ``ns``.
+
+        One row per (owner, rank, whether it is a gap).
+        """
+        graph = self.state.graph
+        vertices, edges = self.path
+        owner = graph.edges.activity[edges]
+        timed = (owner >= 0) & (graph.edges.kind[edges] != EdgeKind.HOST_ORDER)
+        region = np.full(graph.vertex_count, -2, np.int64)
+        ordering = graph.edges.kind == EdgeKind.HOST_ORDER
+        region[graph.edges.target[ordering]] = graph.edges.activity[ordering]
+        gaps = vertices[np.isin(graph.gap_kind[vertices], _PYTHON_GAPS) & (region[vertices] >= -1)]
+        rank = graph.activities.rank
+        table = pd.DataFrame({
+            "owner": np.concatenate([owner[timed].astype(np.int64), region[gaps]]),
+            "rank": np.concatenate([rank[owner[timed]], rank[gaps // 2]]),
+            "gap": np.repeat([False, True], [int(timed.sum()), len(gaps)]),
+            "ns": np.concatenate([graph.edges.lag[edges][timed], graph.gap[gaps]]),
+        })  # fmt: skip
+        return table.groupby(["owner", "rank", "gap"])["ns"].sum().clip(lower=0).reset_index()
+
+
+def _candidates(trial: _Trial) -> Iterator[_Candidate]:
+    graph, shares = trial.state.graph, trial.shares
+    acts = graph.activities
+    owned = shares[shares["owner"] >= 0]
+    kind = acts.kind[owned["owner"]]
+    yield from _by_name(graph, owned[np.isin(kind, _KERNELS)], "kernel")
+    yield from _by_name(graph, owned[np.isin(kind, _CALLS)], "call")
+    yield from _operators(graph, owned)
+    yield from _groups(graph, owned[np.isin(kind, _TALKS)])
+    rows = shares[(shares["owner"] < 0) | ~np.isin(acts.kind[shares["owner"]], (ActivityKind.COMMUNICATION,))]
+    ranks = rows.groupby("rank")["ns"].sum()
+    for rank, ns in _largest(ranks) if len(graph.ranks) > 1 else ():  # that all time is the only rank's helps nobody
+        yield _Candidate("rank", f"rank {rank}", ns, {"rank": int(rank), "kind": _OWN_WORK}, _NOTES["rank"])
+    yield from _phases(graph, shares)
+
+
+def _largest(totals: pd.Series[Any]) -> list[tuple[Any, int]]:
+    """Return the (key, ns) of the largest totals."""
+    top = totals[totals > 0].sort_values(ascending=False, kind="stable").head(_PER_KIND)
+    return [(key, int(ns)) for key, ns in top.items()]
+
+
+def _by_name(graph: DependencyGraph, owned: pd.DataFrame, what: str) -> Iterator[_Candidate]:
+    acts = graph.activities
+    by_name = owned.groupby([acts.kind[owned["owner"]], acts.name[owned["owner"]]])["ns"].sum()
+    for (kind, name), ns in _largest(by_name):
+        criteria = {"kind": ActivityKind(kind).label, "name": glob.escape(graph.names[name])}
+        yield _Candidate(what, graph.names[name], ns, criteria, _NOTES[what])
+
+
+def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candidate]:
+    """Yield operators and annotations by what lies inside them or was launched there."""
+    acts = graph.activities
+    above = np.where(acts.on_device, acts.cause, acts.parent)
+    at, item = owned["owner"].to_numpy(), np.arange(len(owned))
+    found = []
+    for _ in range(_LEVELS):  # each round one level up
+        if not len(at):
+            break
+        named = np.isin(acts.kind[at], (ActivityKind.OP, ActivityKind.ANNOTATION))
+        found.append(np.stack([item[named], acts.kind[at[named]], acts.name[at[named]]]))
+        at = above[at]
+        item, at = item[at >= 0], at[at >= 0]
+    # a recursive operator contains what is inside it once
+    pairs = np.unique(np.concatenate(found, axis=1), axis=1) if found else np.zeros((3, 0), np.int64)
+    table = pd.DataFrame({"kind": pairs[1], "name": pairs[2], "ns": owned["ns"].to_numpy()[pairs[0]]})
+    loaders = acts.name[graph.edges.activity[graph.edges.kind == EdgeKind.DATALOADER]]
+    for kind, what in ((ActivityKind.OP, "operator"), (ActivityKind.ANNOTATION, "phase")):
+        mine = table[table["kind"] == kind]
+        for name, ns in _largest(mine.groupby("name")["ns"].sum()):
+            text, note = graph.names[name], _NOTES["operator"]
+            if name in loaders:
+                yield _Candidate("phase", "data loading", ns, {"op": glob.escape(text)}, f"all inside {text}")
+            else:
+                yield _Candidate(what, text, ns, {"op": glob.escape(text)}, note)
+
+
+def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candidate]:
+    """Yield process groups; communication of unknown groups by its kernels' names."""
+    acts, matches = graph.activities, graph.matches
+    label = np.full(len(acts), -1, np.int64)
+    known: dict[str, int] = {}
+    if matches is not None and matches.count:
+        numbers = np.array([known.setdefault(group, len(known)) for group in matches.group], np.int64)
+        label[matches.activity] = numbers[matches.collective]
+    mine = label[owned["owner"]]
+    texts = list(known)
+    for number, ns in _largest(owned[mine >= 0].groupby(mine[mine >= 0])["ns"].sum()):
+        members = np.flatnonzero(label == number)
+        criteria = _exact_criteria(graph, members)
+        note = _NOTES["group"] if criteria else f"{_NOTES['group']}; no criteria select exactly this group"
+        yield _Candidate("group", texts[number], ns, criteria, note, tuple(members.tolist()))
+    alone = owned[mine < 0]
+    for name, ns in _largest(alone.groupby(acts.name[alone["owner"]])["ns"].sum()):
+        criteria = {"kind": [kind.label for kind in _TALKS], "name": glob.escape(graph.names[name])}
+        note = "partners unknown: what takes longer than the shortest of its size counts as waiting"
+        yield _Candidate("group", graph.names[name], ns, criteria, note)
+
+
+def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | None:
+    """Return criteria that select these communications and no other, if there are any as simple as that."""
+    acts = graph.activities
+    talks = np.flatnonzero(np.isin(acts.kind, _TALKS))
+    kinds = {"kind": [ActivityKind(kind).label for kind in np.unique(acts.kind[members])]}
+    streams = sorted({graph.lanes[lane].stream for lane in np.unique(acts.lane[members]).tolist()})
+    stream = {"stream": streams} if streams and streams[0] >= 0 else {}
+    names = np.unique(acts.name[members])
+    name = {"name": glob.escape(graph.names[names[0]])} if len(names) == 1 else {}
+    for criteria in (kinds, kinds | stream, kinds | name, kinds | stream | name):
+        if np.array_equal(np.intersect1d(graph.select(**criteria).activities, talks), members):
+            return criteria
+    return None
+
+
+def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[_Candidate]:
+    """Yield what hosts spend their time on."""
+    acts = graph.activities
+    kind = np.where(shares["owner"] >= 0, acts.kind[shares["owner"]], -1)
+    gap, ns = shares["gap"].to_numpy(), shares["ns"].to_numpy()
+    host = gap | ((kind >= 0) & (kind < ActivityKind.COMPUTATION))
+    for name, mine, criteria, note in (
+        ("all host work", host, {"kind": "host"}, "operators, calls and the Python between them; waits are derived"),
+        ("Python between operators", gap & (kind >= 0), {"kind": [each.label for each in _REGIONS]},
+         "host time inside steps and annotations that no event covers"),
+        ("launch calls", kind == ActivityKind.LAUNCH, {"kind": "launch"}, "the calls themselves, not the operators"),
+        ("synchronizing calls", kind == ActivityKind.SYNC, {"kind": "sync"}, "their own cost, not what they wait for"),
+        ("other runtime calls", np.isin(kind, _RUNTIME), {"kind": [each.label for each in _RUNTIME]}, ""),
+    ):  # fmt: skip
+        if ns[mine].sum() > 0:
+            yield _Candidate("phase", name, int(ns[mine].sum()), criteria, note)
+
+
+def _time_of(state: State, candidate: _Candidate) -> OwnTime:
+    """Return where a candidate's time lies."""
+    if candidate.criteria is not None:
+        return own_time(state, candidate.criteria)
+    mine = np.zeros(len(state.graph.activities) + 1, np.bool_)
+    mine[list(candidate.members)] = True
+    edges = state.graph.edges
+    rows = np.flatnonzero(np.isin(edges.kind, TRANSFERS) & mine[edges.activity])
+    if not len(rows):
+        msg = f"group {candidate.name!r}: none of its members has a transfer"
+        raise SelectionError(msg)
+    return OwnTime(rows, end_spread(state, rows), np.zeros(0, np.int64))

@@ -1,0 +1,241 @@
+"""Outcome: what a job would do under a scenario, moment by moment, and how far to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph.activities import frozen
+from htagraph.queries.weights import NEVER, State, initial
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind
+from htagraph.queries.replay import predict, without_unexplained
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.queries.paths import CriticalPath
+
+__all__ = ["Outcome"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Some: TypeAlias = int | Sequence[int] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The prediction of a scenario. Every time is on the common clock of all ranks; a makespan begins at its origin."""
+
+    baseline: DependencyGraph
+    """The job as it was recorded."""
+    state: State
+    """The weights it was run with."""
+    changes: tuple[str, ...]
+    """What was changed, in order."""
+    time: npt.NDArray[np.int64]
+    """The predicted moment of each vertex of `state.graph`, ns."""
+
+    def __repr__(self) -> str:
+        what = " · ".join(self.changes) or "nothing changed"
+        return (
+            f"Outcome({what}: {self.baseline_ns / 1e6:.3f} → {self.makespan_ns / 1e6:.3f} ms, "
+            f"{self.speedup:.3f}× [{self.low:.3f}, {self.high:.3f}])"
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about the prediction, such as that it is an extrapolation."""
+        return self.state.notes
+
+    @property
+    def baseline_ns(self) -> int:
+        """From the first recorded moment to the last of any thread that does something, ns."""
+        return _span(self.baseline, self.baseline.time)
+
+    @property
+    def makespan_ns(self) -> int:
+        """From the first recorded moment to the last predicted one, ns."""
+        return _span(self.baseline, self.time)
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast the job is: `baseline_ns` / `makespan_ns`."""
+        return _ratio(self.baseline_ns, self.makespan_ns)
+
+    @property
+    def saved_ns(self) -> int:
+        """By how much the makespan falls, ns; negative where it grows."""
+        return self.baseline_ns - self.makespan_ns
+
+    @property
+    def low(self) -> float:
+        """The lower end of the error bar of `speedup`.
+
+        Pauses that no edge explains are kept in `speedup`. Were none of them real, neither before nor after, the job
+        would speed up by another factor: the error bar is the interval between the two. It is [1, 1] where nothing
+        is changed, and narrow where the unexplained does not matter to the answer.
+        """
+        return min(self.speedup, self._speedup_without_unexplained)
+
+    @property
+    def high(self) -> float:
+        """The upper end of the error bar of `speedup`; see `low`."""
+        return max(self.speedup, self._speedup_without_unexplained)
+
+    @cached_property
+    def _speedup_without_unexplained(self) -> float:
+        before = _span(self.baseline, _without_unexplained(initial(self.baseline)))
+        return _ratio(before, _span(self.baseline, _without_unexplained(self.state)))
+
+    @property
+    def baseline_mean_step_ns(self) -> float:
+        """(last end - first start) / number of steps as recorded, over all ranks, ns; the whole if there are none."""
+        return _mean_step(self.baseline, self.baseline.time)
+
+    @property
+    def mean_step_ns(self) -> float:
+        """(last end - first start) / number of steps as predicted, over all ranks, ns; the whole if there are none."""
+        return _mean_step(self.state.graph, self.time)
+
+    def step_times(self) -> pd.DataFrame:
+        """Return when each step began and was over, as recorded and as predicted.
+
+        A step begins with its ProfilerStep annotation and is over when that and all work launched in it is.
+
+        Returns:
+            One row per rank and step, in that order: ``step``, ``rank`` (int64), ``start_us``, ``end_us``,
+            ``predicted_start_us``, ``predicted_end_us`` (float64, on the common clock since the job's first moment).
+        """
+        import pandas as pd
+
+        graph, origin = self.baseline, self.baseline.origin_ns
+        start, end = _steps(graph)
+        new_start, new_end = _steps(self.state.graph)
+        return pd.DataFrame(
+            {
+                "step": graph.activities.step[end // 2].astype(np.int64),
+                "rank": graph.activities.rank[end // 2].astype(np.int64),
+                "start_us": (graph.time[start] - origin) / 1000,
+                "end_us": (graph.time[end] - origin) / 1000,
+                "predicted_start_us": (self.time[new_start] - origin) / 1000,
+                "predicted_end_us": (self.time[new_end] - origin) / 1000,
+            }
+        )
+
+    @cached_property
+    def graph(self) -> DependencyGraph:
+        """The job as predicted: the same activities at the predicted moments, the edges with their lags as changed.
+
+        All ranks are on the common clock. Edges that a change made void are gone.
+        """
+        graph = self.state.graph
+        start = self.time[0::2]
+        # what no edge holds together, such as an event whose slices were refused, might end before it starts
+        duration = np.maximum(self.time[1::2] - start, 0)
+        edges = replace(graph.edges, lag=self.state.lag)
+        void = self.state.lag <= NEVER
+        if void.any():
+            edges = edges.take(~void)
+        return graph.replace(
+            activities=replace(graph.activities, start=start, duration=duration), edges=edges, clocks=()
+        )
+
+    def critical_path(self, steps: Some = None, ranks: Some = None) -> CriticalPath:
+        """Return the critical path of the job as predicted; see `htagraph.critical_path`.
+
+        Args:
+            steps: of these steps only.
+            ranks: of these ranks only.
+        """
+        from htagraph.queries.window import path_in_window
+
+        return path_in_window(self.graph, steps, ranks)
+
+    @cached_property
+    def samples_ns(self) -> npt.NDArray[np.int64]:
+        """The makespan of each run with noise, ns.
+
+        Raises:
+            SelectionError: the scenario has no jitter.
+        """
+        return frozen(self._draws[0])
+
+    @cached_property
+    def step_samples_ns(self) -> npt.NDArray[np.float64]:
+        """The mean step time of each run with noise, ns.
+
+        Raises:
+            SelectionError: the scenario has no jitter.
+        """
+        return frozen(self._draws[1])
+
+    @property
+    def p50_ns(self) -> float:
+        """The makespan that half the runs with noise stay below, ns."""
+        return float(np.percentile(self.samples_ns, 50))
+
+    @property
+    def p99_ns(self) -> float:
+        """The makespan that 99 percent of the runs with noise stay below, ns."""
+        return float(np.percentile(self.samples_ns, 99))
+
+    @property
+    def p50_step_ns(self) -> float:
+        """The mean step time that half the runs with noise stay below, ns."""
+        return float(np.percentile(self.step_samples_ns, 50))
+
+    @property
+    def p99_step_ns(self) -> float:
+        """The mean step time that 99 percent of the runs with noise stay below, ns."""
+        return float(np.percentile(self.step_samples_ns, 99))
+
+    @cached_property
+    def _draws(self) -> tuple[Array, Array]:
+        from htagraph.whatif.changes.jitter import drawn
+
+        if not self.state.jitter:
+            msg = "no runs with noise: add .jitter(sigma=..., runs=...) to the scenario"
+            raise SelectionError(msg)
+        spans, means = [], []
+        for state in drawn(self.state):
+            time = predict(state.graph, state.lag, state.gap, state.head)
+            spans.append(_span(self.baseline, time))
+            means.append(_mean_step(state.graph, time))
+        return np.array(spans, np.int64), np.array(means, np.float64)
+
+
+def _span(graph: DependencyGraph, time: Array) -> int:
+    ends = time[1::2] if graph.awake.all() else time[1::2][graph.awake]  # nothing ends later than an end
+    return int(ends.max()) - graph.origin_ns if len(ends) else 0
+
+
+def _ratio(before: float, after: float) -> float:
+    return before / after if after else (float("inf") if before else 1.0)
+
+
+def _without_unexplained(state: State) -> Array:
+    """Return the prediction with every gap zeroed that no edge explains."""
+    return predict(state.graph, state.lag, without_unexplained(state.graph, state.gap), state.head)
+
+
+def _steps(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return the vertices at which each step begins and is over, by (rank, step)."""
+    acts = graph.activities
+    ends, marks = (np.flatnonzero(acts.kind == kind) for kind in (ActivityKind.BOUNDARY, ActivityKind.STEP))
+    ends = ends[np.lexsort((acts.step[ends], acts.rank[ends]))]
+    of_end, of_mark = (acts.rank[rows].astype(np.int64) << 32 | acts.step[rows] for rows in (ends, marks))
+    order = np.argsort(of_mark, kind="stable")
+    return 2 * marks[order][np.searchsorted(of_mark[order], of_end)], 2 * ends
+
+
+def _mean_step(graph: DependencyGraph, time: Array) -> float:
+    start, end = _steps(graph)
+    if not len(start):
+        return float(_span(graph, time))
+    return float(time[end].max() - time[start].min()) / len(np.unique(graph.activities.step[end >> 1]))

@@ -1,0 +1,76 @@
+"""A what-if against the truth: the simulated job, run again with the parameter changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+
+import htagraph as hg
+from htagraph.whatif.scenario import Scenario
+from htagraph.simulate import (
+    REGIMES,
+    Change,
+    RemoveKernels,
+    RemoveSync,
+    ScaleHost,
+    ScaleKernels,
+    ScaleLaunches,
+    ScaleLoader,
+    ScaleNetwork,
+    ScaleOptimizer,
+    SetNetwork,
+    SlowRank,
+    simulate,
+)
+from tests.whatif.changes.simulated import error, recorded, small
+
+Case: TypeAlias = tuple[Callable[[Scenario], Scenario], Change]
+WORK = ("computation", "memory")
+CASES: dict[str, Case] = {
+    "kernels_half": (lambda s: s.scale(factor=0.5, kind=WORK), ScaleKernels(factor=0.5)),
+    "kernels_double": (lambda s: s.scale(factor=2, kind=WORK), ScaleKernels(factor=2.0)),
+    "no_gemms": (lambda s: s.scale(factor=0, name="*gemm*", kind=WORK), RemoveKernels(name="*gemm*")),
+    "one_step": (lambda s: s.scale(factor=3, kind=WORK, step=6), ScaleKernels(factor=3.0, steps=(1,))),
+    "one_op": (lambda s: s.scale(factor=4, name="aten::mm", kind="op"), ScaleHost(op="aten::mm", factor=4.0)),
+    "launches": (lambda s: s.no_launch_overhead(), ScaleLaunches(factor=0.0, latency_factor=0.0)),
+    "network_half": (lambda s: s.scale_network(factor=0.5), ScaleNetwork(factor=0.5)),
+    "network_third": (lambda s: s.scale_network(factor=3), ScaleNetwork(factor=3.0)),
+    "no_loader": (lambda s: s.free_dataloader(), ScaleLoader(factor=0.0)),
+    "slow_loader": (lambda s: s.inject(rank=1, factor=9, kind="loader"), ScaleLoader(factor=9.0, ranks=(1,))),
+    "optimizer": (lambda s: s.scale(factor=0.5, name="Optimizer.step*"), ScaleOptimizer(factor=0.5)),
+    "no_sync": (lambda s: s.remove_sync(), RemoveSync()),
+    "slow_rank": (lambda s: s.inject(rank=1, factor=1.5), SlowRank(rank=1, factor=1.5)),
+    "slow_host": (lambda s: s.inject(rank=1, factor=1.5, kind="host"), SlowRank(rank=1, factor=1.5, what="host")),
+}
+
+
+@pytest.mark.parametrize("regime", ["gpu_bound", "host_bound", "communication_bound", "tensor", "pipeline"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_prediction_meets_the_truth(regime: str, case: str) -> None:
+    assert error(small(regime), *CASES[case]) <= 0.005
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_the_mean_step_is_the_simulators(regime: str) -> None:
+    graph, true = recorded(small(regime))
+    outcome = hg.what_if(graph).run()
+    assert outcome.mean_step_ns == outcome.baseline_mean_step_ns == pytest.approx(true, abs=2)
+
+
+@pytest.mark.parametrize(("latency", "bandwidth"), [(5.0, 40.0), (None, 40.0), (400.0, None)])
+def test_another_network(latency: float | None, bandwidth: float | None) -> None:
+    job = small("tensor").model_copy(update={"tp": 2, "ranks": 4, "network_gb_s": 12.0, "jitter": 0.0})
+    truth = SetNetwork(latency_us=latency, gb_s=bandwidth)
+    assert error(job, lambda s: s.network(latency_us=latency, bandwidth_gbps=bandwidth), truth) <= 0.005
+
+
+def test_more_ranks_are_an_extrapolation_near_the_truth() -> None:
+    job = small("communication_bound").model_copy(update={"ranks": 4, "jitter": 0.05})
+    graph, before = recorded(job)
+    true = simulate(job.model_copy(update={"ranks": 16})).mean_step_ns
+    outcome = hg.what_if(graph).scale_ranks(16).run()
+    assert abs(outcome.mean_step_ns - true) < abs(before - true)  # better than to say that nothing changes
+    assert outcome.mean_step_ns == pytest.approx(true, rel=0.03)
+    assert "extrapolation" in outcome.notes[0]

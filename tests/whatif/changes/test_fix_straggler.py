@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import htagraph as hg
+from htagraph.whatif.changes.fix_straggler import fix_straggler
+from htagraph.queries.weights import State, initial
+from htagraph.core.errors import SelectionError
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.queries.peers import alike
+from htagraph.queries.replay import predict
+from htagraph.simulate import Job, ScaleLoader, SlowRank, simulate
+from tests.whatif.changes.made import Piece, made, places
+from tests.reach import DATA, graph_of
+
+TO: dict[str, Callable[[list[int]], float]] = {"median": statistics.median, "mean": statistics.mean, "min": min}
+
+
+def _time(state: State) -> np.ndarray:
+    return predict(state.graph, state.lag, state.gap, state.head)
+
+
+def _chains(durations: list[list[int]]) -> DependencyGraph:
+    """Return a job where every rank does one thing after another, and all wait for all at the end."""
+    rows = [(rank, f"op{i}", ns) for rank, row in enumerate(durations) for i, ns in enumerate(row)]
+    acts = pd.DataFrame(rows, columns=["rank", "name", "duration_ns"])
+    width = len(durations[0])
+    links = [(rank * width + i, rank * width + i + 1) for rank in range(len(durations)) for i in range(width - 1)]
+    return DependencyGraph.from_frames(acts, pd.DataFrame(links, columns=["source", "target"], dtype=int))
+
+
+@pytest.mark.parametrize("to", ["median", "mean", "min"])
+@given(st.data())
+@settings(deadline=None, max_examples=40)
+def test_work_takes_what_it_takes_elsewhere_where_that_is_less(to: str, data: st.DataObject) -> None:
+    ranks, width = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 5))
+    row = st.lists(st.integers(0, 1000), min_size=width, max_size=width)
+    durations = data.draw(st.lists(row, min_size=ranks, max_size=ranks))
+    slow = data.draw(st.integers(0, ranks - 1))
+    graph = _chains(durations)
+    time = _time(fix_straggler(initial(graph), rank=slow, to=to))  # type: ignore[arg-type]
+    fixed = [list(row) for row in durations]
+    for i in range(width):
+        others = [durations[rank][i] for rank in range(ranks) if rank != slow]
+        fixed[slow][i] = min(fixed[slow][i], int(TO[to](others)))
+    assert np.diff(time.reshape(-1, 2)).ravel().tolist() == [ns for row in fixed for ns in row]
+
+
+@given(st.lists(st.lists(st.integers(1, 1000), min_size=3, max_size=3), min_size=2, max_size=5))
+@settings(deadline=None, max_examples=40)
+def test_auto_is_the_rank_whose_fix_makes_the_job_shortest(durations: list[list[int]]) -> None:
+    graph = _chains(durations)
+    every = [int(_time(fix_straggler(initial(graph), rank=rank)).max()) for rank in range(len(durations))]
+    state = fix_straggler(initial(graph), rank="auto")
+    assert int(_time(state).max()) == min(every) <= int(graph.time.max())
+    if every.count(min(every)) == 1:
+        assert state.notes[-1].startswith(f"fix_straggler: rank {every.index(min(every))} had")
+
+
+def test_transfers_and_launch_latencies_are_no_work_of_the_rank() -> None:
+    def rank(number: int, transfer: int) -> list[Piece]:
+        return [Piece("a", 7, 100, rank=number), Piece("nccl", 7, transfer, rank=number, collective=0)]
+
+    graph = made([*rank(0, 50), *rank(1, 500)])
+    state = fix_straggler(initial(graph), rank=1)
+    assert state.lag.tolist() == initial(graph).lag.tolist()
+
+
+def test_a_slow_kernel_shrinks_the_waits_of_the_others() -> None:
+    pieces: list[Piece] = []
+    for number, ns in enumerate((100, 900, 100)):
+        talk = len(pieces)
+        pieces += [
+            Piece("a", 7, ns, rank=number),
+            Piece("nccl", 8, 50, waits=(talk,), rank=number, collective=0),
+        ]
+    graph = made(pieces)
+    works = places(pieces)[1]
+    time = _time(fix_straggler(initial(graph)))
+    assert graph.time[2 * works[1] + 1] == 5 + 900 + 50
+    assert [int(time[2 * works[i] + 1]) for i in (1, 3, 5)] == [155, 155, 155]
+
+
+def test_untraced_host_time_is_work_too() -> None:
+    graph = graph_of(DATA / "demo")
+    state = initial(graph)
+    host = (graph.gap_kind == GapKind.HOST_UNTRACED) & (np.repeat(graph.activities.rank, 2) == 1)
+    slow = State(graph, state.lag, np.where(host, 10 * state.gap, state.gap), state.head)
+    fixed = fix_straggler(slow, rank=1)
+    assert fixed.gap[host].sum() < 0.15 * slow.gap[host].sum()
+    assert np.array_equal(fixed.gap[~host], slow.gap[~host])
+
+
+def test_nothing_gets_slower_and_other_ranks_keep_their_weights() -> None:
+    graph = graph_of(DATA / "demo")
+    state = initial(graph)
+    fixed = fix_straggler(state, rank=2, to="mean")
+    assert (fixed.lag <= state.lag).all()
+    assert (fixed.gap <= state.gap).all()
+    owner = graph.edges.activity[fixed.lag != state.lag]
+    assert set(graph.activities.rank[owner].tolist()) == {2}
+
+
+def test_work_that_the_others_do_not_have_stays_and_is_reported() -> None:
+    acts = pd.DataFrame({"rank": [0, 1, 1], "name": ["a", "a", "own"], "duration_ns": [10, 30, 2_000_000]})
+    graph = DependencyGraph.from_frames(acts, pd.DataFrame({"source": [1], "target": [2]}))
+    state = fix_straggler(initial(graph), rank=1)
+    assert state.notes == (
+        "fix_straggler: rank 1 had 0.000 ms of work beyond its peers' median; 2.000 ms without peers stay",
+    )
+    assert int(_time(state).max()) == 2_000_010
+
+
+def test_requests_without_a_meaning_are_errors() -> None:
+    demo = initial(graph_of(DATA / "demo"))
+    with pytest.raises(SelectionError, match=r"rank 9 is not in this graph; its ranks: 0, 1, 2, 3"):
+        fix_straggler(demo, rank=9)
+    with pytest.raises(SelectionError, match="choose from median, mean, min"):
+        fix_straggler(demo, to="max")  # type: ignore[arg-type]
+    alone = initial(_chains([[1, 2]]))
+    with pytest.raises(SelectionError, match="nothing to compare it with"):
+        fix_straggler(alone)
+
+
+STRAGGLERS = [
+    ("kernels", SlowRank(rank=2, what="kernels", factor=1.5), {}),
+    ("one kernel class", SlowRank(rank=1, what="kernels", name="*gemm*", factor=1.4), {"data_strategy": "fsdp"}),
+    ("host", SlowRank(rank=3, what="host", factor=2.0), {"kernel_us": 25.0}),
+    ("loader", SlowRank(rank=0, what="loader", factor=20.0), {}),
+]
+
+
+@pytest.mark.parametrize(("what", "slow", "options"), STRAGGLERS, ids=[each[0] for each in STRAGGLERS])
+def test_the_job_without_its_straggler_takes_what_was_predicted(
+    what: str, slow: SlowRank, options: dict[str, Any], tmp_path: Path
+) -> None:
+    job = Job(ranks=4, steps=4, layers=3, **options)
+    recorded = simulate(job.model_copy(update={"slow_ranks": (slow,)}))
+    recorded.write(tmp_path)
+    outcome = hg.what_if(hg.load(tmp_path)).apply(fix_straggler).run()
+    truth = simulate(job).mean_step_ns
+    assert recorded.mean_step_ns > 1.02 * truth, what
+    assert outcome.notes[-1].startswith(f"fix_straggler: rank {slow.rank} had"), what
+    assert outcome.mean_step_ns == pytest.approx(truth, rel=0.01), what
+
+
+STALL = ScaleLoader(factor=60.0, ranks=(1,), steps=(2,))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("jitter", [0.03, 0.15])
+def test_a_stall_is_no_straggler(ranks: int, jitter: float, tmp_path: Path) -> None:
+    """One step in which the loader of rank 1 stalls hides the slow kernels of rank 0, and stays when they are fixed."""
+    job = Job(ranks=ranks, steps=4, layers=3, jitter=jitter, changes=(STALL,))
+    recorded = simulate(job.model_copy(update={"slow_ranks": (SlowRank(rank=0, factor=1.4),)}))
+    recorded.write(tmp_path)
+    graph = hg.load(tmp_path)
+    truth = simulate(job).mean_step_ns
+    stalled = simulate(job.model_copy(update={"changes": ()})).mean_step_ns
+    assert truth > 1.1 * stalled
+    assert recorded.mean_step_ns > 1.02 * truth
+    outcome = hg.what_if(graph).fix_straggler().run()
+    assert outcome.notes[-1].startswith("fix_straggler: rank 0 had")
+    assert outcome.mean_step_ns == pytest.approx(truth, rel=0.01)
+    other = hg.what_if(graph).fix_straggler(rank=1).run()
+    assert other.mean_step_ns == pytest.approx(recorded.mean_step_ns, rel=0.01)
+
+
+def test_a_place_in_the_step_that_is_slow_every_time_is_fixed_alone(tmp_path: Path) -> None:
+    simulate(Job(ranks=2, steps=4, layers=4)).write(tmp_path)
+    graph = hg.load(tmp_path)
+    name, place = alike(graph)
+    acts, state = graph.activities, initial(graph)
+    gemm = next(i for i in np.flatnonzero(acts.kind == ActivityKind.COMPUTATION) if "gemm" in graph.names[acts.name[i]])
+    rank = acts.rank[graph.edges.activity]
+    at = np.where(graph.edges.kind == EdgeKind.BODY, graph.edges.activity, -1)
+    chosen = (at >= 0) & (rank == 1) & (place[at] == place[gemm])
+    others = (at >= 0) & (rank == 1) & (name[at] == name[gemm]) & ~chosen
+    assert chosen.sum() == 4 < others.sum()
+    slow = State(graph, np.where(chosen, 3 * state.lag, state.lag), state.gap, state.head)
+    fixed = fix_straggler(slow, rank=1)
+    assert fixed.lag[chosen].sum() == pytest.approx(state.lag[chosen].sum(), rel=0.1)
+    assert fixed.lag[others].sum() > 0.9 * state.lag[others].sum()

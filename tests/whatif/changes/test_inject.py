@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import htagraph as hg
+from htagraph.core.errors import SelectionError
+from tests.whatif.changes.made import Piece, made
+from tests.whatif.changes.simulated import recorded, small
+
+
+def test_only_the_ranks_kernels_become_slower() -> None:
+    pieces = [
+        Piece(name, 7, 100, rank=rank, collective=c) for rank in (0, 1) for name, c in (("gemm", -1), ("nccl", 0))
+    ]
+    graph = made(pieces)
+    changed = hg.what_if(graph).inject(rank=1, factor=2.5).state.lag - graph.edges.lag
+    assert changed[changed != 0].tolist() == [150]
+
+
+def test_everybody_waits_for_a_straggler() -> None:
+    graph, _ = recorded(small("gpu_bound"))
+    steps = hg.what_if(graph).inject(rank=1, factor=1.5).run().step_times()
+    longer = (steps["predicted_end_us"] - steps["end_us"]).groupby(steps["rank"]).max()
+    assert longer[0] == pytest.approx(longer[1], rel=0.02)
+    assert longer[0] > 0
+
+
+def test_one_step_of_the_host() -> None:
+    graph, _ = recorded(small("host_bound"))
+    state = hg.what_if(graph).inject(rank=0, factor=2, kind="host", step=graph.steps[1]).state
+    changed = np.flatnonzero(state.lag != graph.edges.lag)
+    assert set(graph.activities.step[graph.edges.activity[changed]].tolist()) == {graph.steps[1]}
+    assert not graph.activities.on_device[graph.edges.activity[changed]].any()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 9, "factor": 2}, "its ranks: 0, 1"),
+        ({"rank": 9, "factor": 2, "kind": "loader"}, "its ranks: 0, 1"),
+        ({"rank": 0, "factor": -2}, "factor="),
+        ({"rank": 0, "factor": 2, "kind": "gpu"}, "kernels, host, loader"),
+        ({"rank": 0, "factor": 2, "name": "*nothing*"}, "nothing matches"),
+    ],
+)
+def test_a_straggler_that_makes_no_sense_is_refused(options: dict[str, Any], message: str) -> None:
+    graph, _ = recorded(small("gpu_bound"))
+    with pytest.raises(SelectionError, match=message):
+        hg.what_if(graph).inject(**options)

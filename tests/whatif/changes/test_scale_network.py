@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import htagraph as hg
+from htagraph.core.errors import SelectionError
+from tests.whatif.changes.made import Piece, made, places
+from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
+
+
+def test_the_transfer_is_scaled_and_the_wait_is_not() -> None:
+    pieces = [Piece("nccl", 7, 30, rank=0, collective=0), Piece("gemm", 7, 50, rank=1),
+              Piece("nccl", 7, 30, rank=1, collective=0)]  # fmt: skip
+    graph = made(pieces)
+    _, works = places(pieces)
+    predicted = hg.what_if(graph).scale_network(factor=0.5).run().graph
+    arrival, gone = graph.time[2 * works[2]], predicted.time[2 * works[0] + 1]
+    assert gone == arrival + 15
+    assert np.array_equal(predicted.time[2 * np.array(works)], graph.time[2 * np.array(works)])
+
+
+def test_without_partners_only_the_shortest_of_its_kind_is_transfer() -> None:
+    graph = load([
+        launch(0, 1, 1), kernel(COMMUNICATE, 10, 4, 1), launch(2, 1, 2), kernel(COMMUNICATE, 20, 10, 2),
+    ])  # fmt: skip
+    predicted = hg.what_if(graph).scale_network(factor=0.5).run().graph
+    assert predicted.activities.duration[graph.select(name=COMMUNICATE).activities].tolist() == [2_000, 8_000]
+    twice = hg.what_if(graph).scale_network(factor=0.5).scale_network(factor=4).run().graph
+    assert twice.activities.duration[graph.select(name=COMMUNICATE).activities].tolist() == [8_000, 14_000]
+
+
+def test_some_of_the_network() -> None:
+    pieces = [Piece("nccl_a", 7, 30), Piece("nccl_b", 8, 300)]
+    graph = made(pieces)
+    assert hg.what_if(graph).scale_network(factor=0, name="nccl_a").run().saved_ns == 0
+    assert hg.what_if(graph).scale_network(factor=2, name="nccl_a").state.lag.sum() == graph.edges.lag.sum() + 30
+
+
+def test_a_job_without_communication_is_an_error() -> None:
+    with pytest.raises(SelectionError, match="communication"):
+        hg.what_if(load([launch(0, 1, 1), kernel(COMPUTE, 3, 5, 1)])).scale_network(factor=0.5)

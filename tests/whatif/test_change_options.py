@@ -1,0 +1,169 @@
+"""The words of what-if: read, written, refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from htagraph.core.kinds import ActivityKind
+from htagraph.whatif.scenario import Scenario
+from htagraph.whatif.change_options import CHANGES, Change, bandwidth, criteria, criteria_text, duration_ns, numbers
+
+LABELS = [kind.label for kind in ActivityKind]
+ODD = st.sampled_from(['",', ",name=", ":", '"', '""', ",rank=1", "*", "at::native::x<4, 2>", "=", ",", "a b", "\n"])
+TEXTS = st.lists(ODD | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=5).map(
+    "".join
+)
+SEVERAL = st.integers(0, 10**8) | st.lists(st.integers(0, 10**8), min_size=2, max_size=4)
+CRITERIA = st.fixed_dictionaries(
+    {},
+    optional={
+        "kind": st.sampled_from(LABELS) | st.lists(st.sampled_from(LABELS), min_size=2, max_size=3),
+        "name": TEXTS,
+        "op": TEXTS,
+        "rank": SEVERAL,
+        "stream": SEVERAL,
+        "step": SEVERAL,
+    },
+).filter(len)
+
+
+@given(CRITERIA)
+@settings(deadline=None)
+def test_criteria_that_are_written_are_read_as_they_were(wanted: dict[str, Any]) -> None:
+    assert criteria(criteria_text(wanted)) == wanted
+
+
+@given(CRITERIA, st.floats(0, 1e6))
+@settings(deadline=None)
+def test_the_factor_is_behind_the_last_colon_whatever_the_names_hold(wanted: dict[str, Any], factor: float) -> None:
+    change = CHANGES["scale"].read(f"{criteria_text(wanted)}:{factor!r}")
+    assert change == Change("scale", {"factor": factor, **wanted})
+
+
+@pytest.mark.parametrize("option", CHANGES)
+@given(st.text(max_size=20) | CRITERIA.map(criteria_text))
+@settings(deadline=None, max_examples=60)
+def test_any_text_is_a_change_or_a_clear_refusal(option: str, text: str) -> None:
+    try:
+        change = CHANGES[option].read(text)
+    except ValueError as error:
+        assert "could not convert" not in str(error)
+        assert str(error)
+    else:
+        assert callable(getattr(Scenario, change.method))
+
+
+READ = [
+    ("scale", "name=void at::f<4, int>(int, int):0.5", "scale",
+     {"factor": 0.5, "name": "void at::f<4, int>(int, int)"}),
+    ("scale", 'op="a,rank=1",rank=2:2', "scale", {"factor": 2.0, "op": "a,rank=1", "rank": 2}),
+    ("scale", "kind=computation,memory,step=4-6:0", "scale",
+     {"factor": 0.0, "kind": ["computation", "memory"], "step": [4, 5, 6]}),
+    ("set", "name=at::mm:12us", "set_duration", {"ns": 12_000.0, "name": "at::mm"}),
+    ("remove", "op=a::b", "remove", {"op": "a::b"}),
+    ("network", "0.5", "scale_network", {"factor": 0.5}),
+    ("network", "latency=10us,bandwidth=100GB/s", "network", {"latency_us": 10.0, "bandwidth_gbps": 100.0}),
+    ("network", "bandwidth=400Gbit/s", "network", {"bandwidth_gbps": 50.0}),
+    ("fix-straggler", "auto", "fix_straggler", {"rank": "auto"}),
+    ("fix-straggler", "3", "fix_straggler", {"rank": 3}),
+    ("no-launch-overhead", "", "no_launch_overhead", {}),
+    ("no-launch-overhead", "rank=1", "no_launch_overhead", {"rank": 1}),
+    ("infinite-host", "", "infinite_host", {}),
+    ("infinite-gpu", "", "infinite_gpu", {}),
+    ("cuda-graph", "step=5-6,rank=0", "cuda_graph", {"step": [5, 6], "rank": 0}),
+    ("inject", "rank=2:1.3", "inject", {"factor": 1.3, "rank": 2}),
+    ("inject", "rank=2,kind=loader:2", "inject", {"factor": 2.0, "rank": 2, "kind": "loader"}),
+    ("jitter", "0.05:100", "jitter", {"sigma": 0.05, "runs": 100}),
+    ("jitter", "0.05", "jitter", {"sigma": 0.05}),
+    ("free-dataloader", "", "free_dataloader", {}),
+    ("remove-sync", "name=*Sync*", "remove_sync", {"name": "*Sync*"}),
+    ("perfect-overlap", "", "perfect_overlap", {"group": None}),
+    ("no-overlap", "dp*", "no_overlap", {"group": "dp*"}),
+    ("fuse", "name=a", "fuse", {"name": "a"}),
+    ("move-to-stream", "name=a::b:20", "move_to_stream", {"name": "a::b", "stream": 20}),
+    ("scale-ranks", "64", "scale_ranks", {"n": 64}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("option", "text", "method", "options"), READ)
+def test_a_change_is_read(option: str, text: str, method: str, options: dict[str, Any]) -> None:
+    assert CHANGES[option].read(text) == Change(method, options)
+
+
+def test_every_change_has_an_example_here() -> None:
+    assert {option for option, *_ in READ} == set(CHANGES)
+
+
+@dataclass
+class Called:
+    """Stands in for a scenario: remembers what was called."""
+
+    calls: list[tuple[str, dict[str, Any]]]
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda **options: Called([*self.calls, (name, options)])
+
+
+def test_a_change_is_applied_by_the_method_of_its_name() -> None:
+    scenario: Any = Called([])
+    for text in ("0.5", "latency=1us"):
+        scenario = CHANGES["network"].read(text).apply(scenario)
+    assert scenario.calls == [("scale_network", {"factor": 0.5}), ("network", {"latency_us": 1.0})]
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "words"),
+    [
+        ("scale", "name=a", "lacks :FACTOR"),
+        ("scale", "name=a:fast", "a factor such as 0.5"),
+        ("scale", ":0.5", "no criterion"),
+        ("scale", "nmae=a:0.5", "'nmae' is no criterion"),
+        ("scale", "name=a,rnk=2:0.5", "'rnk' is no criterion"),
+        ("scale", "name=a,name=b:0.5", "given twice"),
+        ("scale", "name=:0.5", "nothing behind name="),
+        ("scale", "rank=one:0.5", "is not a list of numbers"),
+        ("set", "name=a:12", "a duration such as"),
+        ("set", "name=a:-12us", "a duration such as"),
+        ("network", "fast", "latency"),
+        ("network", "speed=3", "neither latency nor bandwidth"),
+        ("network", "bandwidth=100", "a bandwidth such as"),
+        ("fix-straggler", "slowest", "auto"),
+        ("cuda-graph", "rank=1", "step=N"),
+        ("inject", "rank=1,2:1.3", "the one rank"),
+        ("inject", "kind=host:1.3", "the one rank"),
+        ("jitter", "0.05:many", "number of runs"),
+        ("move-to-stream", "name=a:x", "number of a stream"),
+        ("move-to-stream", "name=a,stream=7:20", "stream= cannot"),
+        ("scale-ranks", "-4", "number of ranks"),
+    ],
+)
+def test_what_cannot_be_read_says_why(option: str, text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        CHANGES[option].read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [("300ns", 300), ("12us", 12_000), ("12 µs", 12_000), (".5ms", 500_000), ("2s", 2e9), ("1e3us", 1e6)],
+)
+def test_durations_have_units(text: str, ns: float) -> None:
+    assert duration_ns(text) == pytest.approx(ns)
+
+
+@pytest.mark.parametrize(
+    ("text", "gb"), [("100GB/s", 100), ("800Gb/s", 100), ("800Gbit/s", 100), ("1.5TB/s", 1500), ("250MB/s", 0.25)]
+)
+def test_bandwidths_are_of_bytes_or_bits(text: str, gb: float) -> None:
+    assert bandwidth(text) == pytest.approx(gb)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 20)), min_size=1, max_size=5))
+@settings(deadline=None)
+def test_numbers_and_ranges_are_read(ranges: list[tuple[int, int]]) -> None:
+    text = ",".join(str(first) if not more else f"{first}-{first + more}" for first, more in ranges)
+    assert numbers(text) == [number for first, more in ranges for number in range(first, first + more + 1)]

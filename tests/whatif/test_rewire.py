@@ -1,0 +1,97 @@
+"""What structural changes owe to the changes before and after them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+import htagraph as hg
+from htagraph.graph.activities import Edges
+from htagraph.whatif.rewire import rewired
+from htagraph.queries.weights import NEVER, initial
+from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.queries.replay import predict
+from tests.whatif.changes.made import Piece, jobs, made, places
+
+
+def _times(pieces: list[Piece], factor: int) -> list[Piece]:
+    return [replace(piece, duration=factor * piece.duration) if piece.name == "gemm_a" else piece for piece in pieces]
+
+
+@given(jobs())
+@settings(deadline=None, max_examples=40)
+def test_weights_may_change_before_and_after_the_structure(pieces: list[Piece]) -> None:
+    assume(any(piece.name == "gemm_a" for piece in pieces) and any(piece.collective >= 0 for piece in pieces))
+    job = hg.what_if(made(pieces))
+    before = job.scale(factor=3, name="gemm_a").move_to_stream(stream=33, name="gemm_a").no_overlap().run()
+    after = job.move_to_stream(stream=33, name="gemm_a").no_overlap().scale(factor=3, name="gemm_a").run()
+    assert before.time.tolist() == after.time.tolist()
+    again = hg.what_if(made(_times(pieces, 3))).move_to_stream(stream=33, name="gemm_a").no_overlap().run()
+    assert again.time.tolist() == before.time.tolist()
+
+
+def test_the_predicted_graph_is_sound_and_replays_to_the_prediction() -> None:
+    graph = hg.load("data/demo")
+    for scenario in (
+        hg.what_if(graph).fuse(kind="computation"),
+        hg.what_if(graph).move_to_stream(stream=99, name="*gemm*"),
+        hg.what_if(graph).perfect_overlap(),
+        hg.what_if(graph).no_overlap(),
+        hg.what_if(graph).fix_straggler(),
+    ):
+        outcome = scenario.run()
+        outcome.graph.check()
+        assert hg.replay(outcome.graph).max_error_ns == 0
+        assert outcome.makespan_ns == int(outcome.graph.time.max()) - graph.origin_ns
+
+
+def test_noise_stays_on_the_edges_it_was_for() -> None:
+    pieces = [Piece(name, stream, 1000 * (i + 1)) for i, (name, stream) in enumerate((("a", 7), ("b", 7), ("c", 8)))]
+    job = hg.what_if(made(pieces))
+    first = job.jitter(sigma=0.2, runs=5, name="c").move_to_stream(stream=7, name="c").run().samples_ns
+    second = job.move_to_stream(stream=7, name="c").jitter(sigma=0.2, runs=5, name="c").run().samples_ns
+    assert first.tolist() == second.tolist()
+    assert len(set(first.tolist())) > 1
+
+
+def test_a_moment_without_predecessors_stays_where_it_was() -> None:
+    pieces = [Piece("a", 7, 100), Piece("b", 7, 10)]
+    graph = made(pieces)
+    start = 2 * places(pieces)[1][1]
+    left = graph.edges.target != start
+    state = rewired(initial(graph), graph.edges.take(left), graph.edges.lag[left], "test")
+    assert predict(state.graph, state.lag, state.gap, state.head).tolist() == graph.time.tolist()
+
+
+def test_edges_that_constrain_nothing_leave_and_of_parallel_ones_the_largest_lag_counts() -> None:
+    pieces = [Piece("a", 7, 100), Piece("b", 7, 10)]
+    graph = made(pieces)
+    source, target = (2 * np.array([work]) + side for work, side in zip(places(pieces)[1], (1, 0), strict=True))
+    twice = Edges.of(source, target, 0, EdgeKind.STREAM, Provenance.ORDER)
+    edges = Edges.concatenate([graph.edges, twice])
+    state = rewired(initial(graph), edges, np.concatenate([graph.edges.lag, [7]]), "test")
+    assert len(state.lag) == len(graph.edges)
+    assert predict(state.graph, state.lag, state.gap, state.head).max() == graph.time.max() + 7
+    lag = np.where(edges.kind == EdgeKind.STREAM, NEVER, np.concatenate([graph.edges.lag, [7]]))
+    assert len(rewired(initial(graph), edges, lag, "test").lag) == len(graph.edges) - 1
+
+
+@pytest.mark.parametrize("name", ["fuse", "move_to_stream", "perfect_overlap", "no_overlap"])
+def test_recorded_lags_and_gaps_survive(name: str) -> None:
+    graph = hg.load("data/demo")
+    given: dict[str, dict[str, Any]] = {
+        "fuse": {"kind": "computation"}, "move_to_stream": {"name": "*gemm*", "stream": 99},
+    }  # fmt: skip
+    options = given.get(name, {})
+    after = getattr(hg.what_if(graph).scale(factor=0.5), name)(**options).state.graph
+    assert np.array_equal(after.gap, graph.gap)
+    assert np.array_equal(after.gap_kind, graph.gap_kind)
+    kept = {(u, v): lag for u, v, lag in zip(after.edges.source, after.edges.target, after.edges.lag, strict=True)}
+    bodies = np.flatnonzero(graph.edges.kind == EdgeKind.BODY)
+    for edge in bodies[:500].tolist():
+        pair = (graph.edges.source[edge], graph.edges.target[edge])
+        assert kept[pair] == graph.edges.lag[edge]
