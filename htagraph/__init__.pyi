@@ -38,9 +38,9 @@ from .whatif.what_if import what_if as what_if
 from .trace.argument_checks import check_arguments as check_arguments
 from .queries.arguments import arguments as arguments
 from .graph.clocks import Clock as Clock
-from .differences.compare import compare as compare
-from .differences.diff import Diff as Diff
-from .differences.diff import diff as diff
+from .analyses.differences.compare import compare as compare
+from .analyses.differences.diff import Diff as Diff
+from .analyses.differences.diff import diff as diff
 from .core.errors import DamagedTraceError as DamagedTraceError
 from .core.errors import GraphError as GraphError
 from .core.errors import HtagraphError as HtagraphError

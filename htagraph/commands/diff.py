@@ -17,7 +17,7 @@ from htagraph.queries.paths import CATEGORIES
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.differences import Diff
+    from htagraph.analyses.differences import Diff
     from htagraph.report import Report
 
 __all__ = ["FAILED", "Limit", "diff", "limit", "report"]
@@ -89,8 +89,8 @@ def diff(  # noqa: PLR0913 - one argument per option
     numbers, later = chosen(steps_before, "--steps-before"), chosen(steps_after, "--steps-after")
     some = chosen(ranks, "--ranks")
     graphs = [read([path], None, None) for path in (before, after)]
-    from htagraph.differences import compare
-    from htagraph.differences import diff as difference_of
+    from htagraph.analyses.differences import compare
+    from htagraph.analyses.differences import diff as difference_of
 
     found = difference_of(graphs[0], graphs[1], steps=numbers, steps_after=later, ranks=some)
     names = compare(

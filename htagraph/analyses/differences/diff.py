@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.differences.alignment import Alignment, align
-from htagraph.differences.choice import Part, parts_of
-from htagraph.differences.compare import change_words
-from htagraph.differences.effects import Effects, effects
-from htagraph.differences.sentences import told
+from htagraph.analyses.differences.alignment import Alignment, align
+from htagraph.analyses.differences.choice import Part, parts_of
+from htagraph.analyses.differences.compare import change_words
+from htagraph.analyses.differences.effects import Effects, effects
+from htagraph.analyses.differences.sentences import told
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import stable_name
@@ -77,7 +77,7 @@ class Diff:
     def entries(self) -> pd.DataFrame:
         """The time of each place on both critical paths, exactly.
 
-        One row per ``path``, ``place`` (int64, see `htagraph.differences.alignment.Alignment`) and ``category``
+        One row per ``path``, ``place`` (int64, see `htagraph.analyses.differences.alignment.Alignment`) and ``category``
         (int64, index into `htagraph.queries.paths.CATEGORIES`) with ``before_ns`` and ``after_ns`` (int64), whose sums are the
         lengths of the two windows.
         """

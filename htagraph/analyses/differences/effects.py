@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.queries.weights import OwnTime, State, initial, own_time, with_factor
-from htagraph.differences.alignment import Alignment
-from htagraph.differences.choice import Part
+from htagraph.analyses.differences.alignment import Alignment
+from htagraph.analyses.differences.choice import Part
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import short_name
 from htagraph.queries.replay import predict

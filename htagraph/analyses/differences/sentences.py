@@ -10,7 +10,7 @@ from htagraph.report import inputs_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.differences.diff import Diff
+    from htagraph.analyses.differences.diff import Diff
 
 __all__ = ["told"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.differences.alignment import align
-from htagraph.differences.choice import Part, parts_of
+from htagraph.analyses.differences.alignment import align
+from htagraph.analyses.differences.choice import Part, parts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.naming import short_name, stable_name, step_number
 
