@@ -50,7 +50,7 @@ from .core.errors import SelectionError as SelectionError
 from .core.errors import TraceError as TraceError
 from .trace.profiler_files.execution_trace import link_execution_trace as link_execution_trace
 from .trace.profiler_files.execution_trace import read_execution_trace as read_execution_trace
-from .export.graphviz import to_graphviz as to_graphviz
+from .output.export.graphviz import to_graphviz as to_graphviz
 from .graph.dependency_graph import DependencyGraph as DependencyGraph
 from .core.kinds import ActivityKind as ActivityKind
 from .core.kinds import EdgeKind as EdgeKind
@@ -72,7 +72,7 @@ from .queries.replay import replay as replay
 from .whatif.scenario import Scenario as Scenario
 from .graph.selection import Selection as Selection
 from .queries.call_stack import call_stack as call_stack
-from .summary import Summary as Summary
-from .summary import summarize as summarize
-from .validation import Validation as Validation
-from .validation import validate as validate
+from .output.summary import Summary as Summary
+from .output.summary import summarize as summarize
+from .output.validation import Validation as Validation
+from .output.validation import validate as validate

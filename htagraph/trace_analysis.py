@@ -14,9 +14,9 @@ from htagraph.hta import breakdowns, counters, cupti, launches, patterns, stragg
 from htagraph.hta.counters import TimeSeriesTypes
 from htagraph.hta.job import TraceFiles, open_job
 from htagraph.hta.trace import HtaTrace
-from htagraph.plot import breakdowns as breakdown_figures
-from htagraph.plot.patterns import patterns_figure
-from htagraph.plot.show import show
+from htagraph.output.plot import breakdowns as breakdown_figures
+from htagraph.output.plot.patterns import patterns_figure
+from htagraph.output.plot.show import show
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import htagraph as hg
-from htagraph.plot.memory import memory_categories, memory_in_use, memory_timeline
+from htagraph.output.plot.memory import memory_categories, memory_in_use, memory_timeline
 from tests.memory.made import allocation
 from tests.strategies import load, op
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
-from htagraph.render import render_summary
+from htagraph.output.render import render_summary
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

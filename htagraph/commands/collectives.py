@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["collectives", "report"]
 
@@ -42,7 +42,7 @@ def report(
     graph: DependencyGraph, parts: pd.DataFrame, inputs: Sequence[str], *, top: int = 20, each: bool = False
 ) -> Report:
     """Return the report on the parts of `htagraph.collectives`; `inputs` are the words that choose what is read."""
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     table = by_operation(parts).head(top)
     tables = {"collectives": table}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["counters", "report"]
 
@@ -43,7 +43,7 @@ def counters(  # noqa: PLR0913 - one argument per option
     graph = read(paths, ranks, steps)
     found = report(graph, given(paths, ranks, steps), full=full, series=series)
     if perfetto is not None:
-        from htagraph.export.perfetto import counters_to_perfetto
+        from htagraph.output.export.perfetto import counters_to_perfetto
 
         found.sentences.append(f"{counters_to_perfetto(graph, perfetto)}.")
     show(found, form, output, paths)
@@ -55,7 +55,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, full: int = _FULL, 
     from htagraph.analyses.memory_bandwidth_summary import memory_bandwidth_summary
     from htagraph.analyses.queue_length import queue_length
     from htagraph.analyses.queue_summary import queue_summary
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     queues, copies = queue_summary(graph, full=full), memory_bandwidth_summary(graph)
     tables = {"queues": queues, "bandwidth": copies}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.queries.paths import CriticalPath
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["critical_path", "report"]
 
@@ -71,7 +71,7 @@ def _written(path: CriticalPath, perfetto: Path | None, graphviz: Path | None) -
     if perfetto is not None:
         said.append(str(path.to_perfetto(perfetto)))
     if graphviz is not None:
-        from htagraph.export.graphviz import draw
+        from htagraph.output.export.graphviz import draw
 
         said.append(f"{draw(path, graphviz)}: a picture of the path")
     return said
@@ -79,7 +79,7 @@ def _written(path: CriticalPath, perfetto: Path | None, graphviz: Path | None) -
 
 def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:
     """Return the report on a path; `inputs` are the words that choose what is read."""
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     whole = path.summary()
     shares = whole.groupby("group", sort=False).head(top).reset_index(drop=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.analyses.differences import Diff
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["FAILED", "Limit", "diff", "limit", "report"]
 
@@ -134,7 +134,7 @@ def report(
     """Return the report on a difference; `inputs` are the two jobs as they were named."""
     import pandas as pd
 
-    from htagraph.report import Report, inputs_of, issues_of
+    from htagraph.output.report import Report, inputs_of, issues_of
 
     graphs = [part.graph for part in found.parts]
     sides = list(zip(("before", "after"), graphs, strict=True))

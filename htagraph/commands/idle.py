@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["idle", "report"]
 
@@ -41,7 +41,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     from htagraph.analyses.idle_breakdown import idle_breakdown
     from htagraph.analyses.idle_intervals import idle_intervals
     from htagraph.core.naming import short_name
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     streams = idle_breakdown(graph)
     pauses = idle_intervals(graph)

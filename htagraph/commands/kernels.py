@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["By", "kernels", "over_ranks", "report"]
 
@@ -55,7 +55,7 @@ def kernels(  # noqa: PLR0913 - one argument per option
 def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, top: int = 20) -> Report:
     """Return the report on a job's device time; `inputs` are the words that choose what is read."""
     from htagraph.core.naming import short_name
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     table = _table(graph, by)
     if by == By.RANK:

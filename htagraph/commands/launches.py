@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["launches", "report"]
 
@@ -44,7 +44,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     from htagraph.analyses.launch_stats import launch_stats
     from htagraph.analyses.operator_kernels import operator_kernels
     from htagraph.analyses.phases import phases
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     stats = launch_stats(graph)
     operators = operator_kernels(graph).sort_values("device_us", ascending=False, kind="stable", ignore_index=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["memory", "report", "report_on_snapshot", "report_on_timeline"]
 
@@ -76,7 +76,7 @@ def report(graph: DependencyGraph, *, top: int = 15) -> Report:
     """Return the report on the memory events of traces."""
     from htagraph.analyses.memory_at_peak import memory_at_peak
     from htagraph.analyses.memory_peaks import memory_peaks
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     peaks, whose = memory_peaks(graph), memory_at_peak(graph)
     tables = {"memory_peaks": peaks, "memory_at_peak": whose.groupby(["rank", "device"], sort=False).head(top)}
@@ -142,7 +142,7 @@ def _alone(
 ) -> Report:  # fmt: skip
     import pandas as pd
 
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
     inputs = pd.DataFrame({"rank": [-1], "file": [str(path)]})
     issues = pd.DataFrame(columns=["rank", "file", "what", "detail", "count"])

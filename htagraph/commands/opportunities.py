@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["opportunities", "report"]
 
@@ -36,7 +36,7 @@ def opportunities(
 
 def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -> Report:
     """Return the report on the result of `htagraph.opportunities`; `inputs` are the words that choose what is read."""
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     columns = ["what", "name", "time_us", "critical_us", "gain_us", "gain_percent", "gain_at_50_us"]
     brief = {"opportunities": table[columns].rename(columns={"gain_at_50_us": "gain_if_halved_us"})}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.core.issues import Issue
     from htagraph.graph.load import Progress
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = [
     "Form", "Format", "Output", "Paths", "Ranks", "Steps", "Top", "chosen", "emit", "given", "progress", "read",
@@ -85,7 +85,7 @@ def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGr
 
 def show(report: Report, form: Format, output: Path | None, paths: Sequence[str]) -> None:
     """Write a report on what lies at some paths."""
-    from htagraph.render import render_report
+    from htagraph.output.render import render_report
 
     emit(render_report(report, form.value, width=width_of(output), color=wants_color(output)), output, paths)
 

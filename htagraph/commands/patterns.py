@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["patterns", "report"]
 
@@ -50,7 +50,7 @@ def patterns(  # noqa: PLR0913 - one argument per option
 
     table = kernel_patterns(graph, operator, min_length=min_length)
     if overlay is not None:
-        from htagraph.export.patterns import export_patterns
+        from htagraph.output.export.patterns import export_patterns
 
         files = export_patterns(graph, overlay, operator, min_length=min_length, top=top, compress=compress)
         for file in files:
@@ -63,7 +63,7 @@ def report(
     graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], *, operator: str, min_length: int, top: int = 5
 ) -> Report:
     """Return the report on the result of `htagraph.kernel_patterns`; `inputs` choose what is read."""
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     shown = table.groupby("rank").head(top)
     brief = shown.drop(columns=["pattern", "example"])

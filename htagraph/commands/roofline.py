@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["report", "roofline"]
 
@@ -60,7 +60,7 @@ def report(
     `chosen` says whether the user gave the peaks of computing and of memory.
     """
     from htagraph.analyses.cupti_counters import cupti_counters
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     counters = cupti_counters(graph)
     tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})

@@ -11,7 +11,7 @@ from htagraph.commands.words import command_line, time_text
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.report import Report
+    from htagraph.output.report import Report
 
 __all__ = ["report", "stragglers"]
 
@@ -33,7 +33,7 @@ def stragglers(
 
 def report(graph: DependencyGraph, found: Stragglers, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the result of `htagraph.stragglers`; `inputs` are the words that choose what is read."""
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     table = found.to_frame().sort_values("blamed_us", ascending=False, kind="stable").head(top)
     causes = found.blame.groupby(["charged_rank", "cause"], as_index=False).agg(

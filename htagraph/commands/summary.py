@@ -17,8 +17,8 @@ def summary(
 ) -> None:
     """Where did the time go, and what bounds this job?"""
     graph = read(paths, ranks, steps)
-    from htagraph.render import render_summary
-    from htagraph.summary import summarize
+    from htagraph.output.render import render_summary
+    from htagraph.output.summary import summarize
 
     result = summarize(graph, top=top)
     emit(render_summary(result, form.value, width=width_of(output), color=wants_color(output)), output, paths)

@@ -20,10 +20,10 @@ def validate(
 ) -> None:
     """What is wrong with these traces, and what can they answer? Exit code 1 if a file cannot be used."""
     with progress("reading") as advance:
-        from htagraph.validation import validate as validated
+        from htagraph.output.validation import validate as validated
 
         report = validated(paths, arguments=arguments, progress=advance)
-    from htagraph.render import render_validation
+    from htagraph.output.render import render_validation
 
     emit(render_validation(report, form.value, width=width_of(output), color=wants_color(output)), output, paths)
     if not report.usable:

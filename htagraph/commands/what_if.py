@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.whatif.outcome import Outcome
-    from htagraph.report import Report
+    from htagraph.output.report import Report
     from htagraph.whatif.scenario import Scenario
 
 __all__ = ["WhatIfCommand", "report", "what_if"]
@@ -126,7 +126,7 @@ def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5)
         texts: the changes in words.
         top: kernels of the critical path named.
     """
-    from htagraph.report import report_on
+    from htagraph.output.report import report_on
 
     outcomes = [scenario.run() for scenario in scenarios]
     after = outcomes[-1]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
-from htagraph.export.raw import FOR_VIEWING, edit_trace, us
+from htagraph.output.export.raw import FOR_VIEWING, edit_trace, us
 from htagraph.core.group_stats import described
 from htagraph.hta.frame import ids_of_lanes, smallest_type, whole
 from htagraph.hta.job import HtaJob

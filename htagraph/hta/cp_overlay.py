@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from htagraph.export.originals import Original, survey
-from htagraph.export.raw import FOR_VIEWING, RawEvent, edit_trace, us
+from htagraph.output.export.originals import Original, survey
+from htagraph.output.export.raw import FOR_VIEWING, RawEvent, edit_trace, us
 from htagraph.hta.cp_types import CPEdge, CPEdgeType, flag
 from htagraph.core.kinds import ActivityKind
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.export.patterns import overlay_patterns
+from htagraph.output.export.patterns import overlay_patterns
 from htagraph.graph.tree import depths
 from htagraph.hta.names import is_step
 from htagraph.core.kinds import ActivityKind

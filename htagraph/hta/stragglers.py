@@ -63,7 +63,7 @@ def potential_stragglers(
 
 def late_starts_figure(job: HtaJob, steps: Sequence[int] | None = None) -> Figure:
     """Return how late each rank starts in each step, as a figure."""
-    from htagraph.plot.launches import late_starts_figure as figure_of
+    from htagraph.output.plot.launches import late_starts_figure as figure_of
 
     return figure_of(
         late_starts(job.graph, steps=None if steps is None else [n for n in steps if n in job.graph.steps])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from pandas.api.extensions import ExtensionArray
 
-    from htagraph.export.perfetto import Written
+    from htagraph.output.export.perfetto import Written
 
 __all__ = ["CATEGORIES", "CATEGORY_WORDS", "CriticalPath", "Segments", "path_to", "segments_of"]
 
@@ -283,12 +283,12 @@ class CriticalPath:
             target: the file to write, gzipped if it ends in ``.gz``; never one of the traces.
 
         Returns:
-            What was written and what could not be drawn as recorded; see `htagraph.export.perfetto.path_to_perfetto`.
+            What was written and what could not be drawn as recorded; see `htagraph.output.export.perfetto.path_to_perfetto`.
 
         Raises:
             TraceError: a trace was changed since it was loaded, or the target cannot be written.
         """
-        from htagraph.export.perfetto import path_to_perfetto
+        from htagraph.output.export.perfetto import path_to_perfetto
 
         return path_to_perfetto(self, target)
 

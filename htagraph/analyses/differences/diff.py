@@ -15,7 +15,7 @@ from htagraph.analyses.differences.alignment import Alignment, align
 from htagraph.analyses.differences.choice import Part, parts_of
 from htagraph.analyses.differences.compare import change_words
 from htagraph.analyses.differences.effects import Effects, effects
-from htagraph.analyses.differences.sentences import told
+from htagraph.output.diff_sentences import told
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import stable_name

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import htagraph as hg
-from htagraph.plot.counters import memory_bandwidth, queue_length
+from htagraph.output.plot.counters import memory_bandwidth, queue_length
 from tests.reach import DATA, graph_of
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from htagraph import Stragglers
-from htagraph.verdict import verdict
+from htagraph.output.verdict import verdict
 
 PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import htagraph as hg
-from htagraph.export.patterns import export_patterns
+from htagraph.output.export.patterns import export_patterns
 from tests.reach import DATA, SHARED, raw_events
 
 ENGINE = SHARED.parent / "perfetto" / "tp_wasm.py"

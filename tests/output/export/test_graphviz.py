@@ -12,7 +12,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import HtagraphError, SelectionError
-from htagraph.export.graphviz import draw
+from htagraph.output.export.graphviz import draw
 from htagraph.core.naming import short_name
 from tests.command_line import Ran
 from tests.reach import DATA, JOBS, LARGE_BYTES, graph_of, label

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.render import FORMATS, render_report, render_summary, render_validation
-from htagraph.report import Report
+from htagraph.output.render import FORMATS, render_report, render_summary, render_validation
+from htagraph.output.report import Report
 from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load, step, write
 
 LONG = "void at::native::" + "very_" * 20 + "long_kernel<float>(float*)"

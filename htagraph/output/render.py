@@ -17,9 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from htagraph.core.naming import short_name
-from htagraph.report import Report
-from htagraph.summary import Summary
-from htagraph.validation import Validation
+from htagraph.output.report import Report
+from htagraph.output.summary import Summary
+from htagraph.output.validation import Validation
 
 __all__ = ["FORMATS", "render_report", "render_summary", "render_validation"]
 

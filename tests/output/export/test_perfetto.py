@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.core.errors import TraceError
-from htagraph.export.perfetto import counters_to_perfetto, path_to_perfetto
-from htagraph.export.tracks import Slices, nesting_tracks
+from htagraph.output.export.perfetto import counters_to_perfetto, path_to_perfetto
+from htagraph.output.export.tracks import Slices, nesting_tracks
 from tests.damage import healthy, kineto_text
 from tests.reach import DATA, JOBS, LARGE_BYTES, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.parents import outermost
-from htagraph.export.raw import FOR_VIEWING, RawEvent, TraceWriter
+from htagraph.output.export.raw import FOR_VIEWING, RawEvent, TraceWriter
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import tree_parents
 from htagraph.core.issues import IssueLog

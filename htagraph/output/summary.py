@@ -19,8 +19,8 @@ from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import replay
-from htagraph.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
-from htagraph.verdict import verdict
+from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
+from htagraph.output.verdict import verdict
 
 __all__ = ["SCHEMA_VERSION", "Summary", "summarize"]
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.graph.clocks import Clock
-from htagraph.export.raw import RawEvent, raw_blocks, us
-from htagraph.export.tracks import Slices, nesting_tracks
+from htagraph.output.export.raw import RawEvent, raw_blocks, us
+from htagraph.output.export.tracks import Slices, nesting_tracks
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.trace.reading.decode import BlockDecoder, Columns

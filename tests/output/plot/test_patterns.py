@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.plot.patterns import patterns_figure
-from htagraph.plot.roofline import roofline_figure
+from htagraph.output.plot.patterns import patterns_figure
+from htagraph.output.plot.roofline import roofline_figure
 from tests.analyses.test_kernel_patterns import linear
 from tests.reach import DATA
 from tests.strategies import load

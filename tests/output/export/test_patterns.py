@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import htagraph as hg
-from htagraph.export.patterns import export_patterns
+from htagraph.output.export.patterns import export_patterns
 from tests.analyses.test_kernel_patterns import linear
 from tests.reach import SHARED, raw_events
 from tests.strategies import Json, complete, kernel, launch, load, op, write

@@ -10,7 +10,7 @@ import pytest
 import htagraph as hg
 from htagraph.hta import breakdowns
 from htagraph.hta.job import HtaJob, open_job
-from htagraph.plot import breakdowns as figures
+from htagraph.output.plot import breakdowns as figures
 from tests.reach import REPOSITORY
 from tests.strategies import COMMUNICATE, COMPUTE, annotation, kernel, launch, write
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from htagraph.queries.paths import CATEGORY_WORDS
-from htagraph.report import inputs_of
+from htagraph.output.report import inputs_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from htagraph.graph.activities import BETWEEN
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
-from htagraph.export.originals import Original, PidOf, survey
-from htagraph.export.raw import FOR_VIEWING, RawEvent, TraceWriter, us
-from htagraph.export.tracks import nesting_tracks
+from htagraph.output.export.originals import Original, PidOf, survey
+from htagraph.output.export.raw import FOR_VIEWING, RawEvent, TraceWriter, us
+from htagraph.output.export.tracks import nesting_tracks
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.summary import SCHEMA_VERSION
+from htagraph.output.summary import SCHEMA_VERSION
 from tests.strategies import COMMUNICATE, COMPUTE, Json, jobs, kernel, launch, load, runtime, step
 
 

@@ -1,0 +1,1 @@
+"""Words, tables, figures and files: the only floor that words, draws or writes."""
