@@ -1,5 +1,5 @@
 """``python -m htagraph``."""
 
-from htagraph.cli import main
+from htagraph.cli.main import main
 
 main()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-from htagraph import cli
+from htagraph.cli import main as cli
 from tests.command_line import Ran
 
 settings.register_profile("same", derandomize=True, phases=(Phase.explicit, Phase.generate))

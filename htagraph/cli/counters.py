@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, given, read, refuse_input, show
-from htagraph.commands.words import command_line, time_text
+from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, given, read, refuse_input, show
+from htagraph.cli.words import command_line, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.commands.words import command_line, time_text
+from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.words import command_line, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, read, show
-from htagraph.commands.words import plural, time_text
+from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, read, show
+from htagraph.cli.words import plural, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ import pytest
 
 import htagraph as hg
 from htagraph import SelectionError
-from htagraph.commands.kernels import By, report
+from htagraph.cli.kernels import By, report
 from tests.analyses.test_kernel_patterns import linear
 from tests.reach import REPOSITORY
 from tests.strategies import COMPUTE, annotation, complete, kernel, launch, load, op, write

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import htagraph as hg
-from htagraph.commands.kernels import By, over_ranks, report
+from htagraph.cli.kernels import By, over_ranks, report
 from tests.reach import REPOSITORY
 from tests.strategies import COMPUTE, complete, kernel, launch, load, op, write
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from htagraph.commands.options import Form, Format, Output, Paths, emit, progress, wants_color, width_of
+from htagraph.cli.options import Form, Format, Output, Paths, emit, progress, wants_color, width_of
 
 __all__ = ["validate"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.commands.words import command_line, plural, time_text
+from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.words import command_line, plural, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,22 +12,22 @@ from typing import Annotated
 
 import typer
 
-from htagraph.commands.collectives import collectives
-from htagraph.commands.counters import counters
-from htagraph.commands.critical_path import critical_path
-from htagraph.commands.diff import diff
-from htagraph.commands.idle import idle
-from htagraph.commands.kernels import kernels
-from htagraph.commands.launches import launches
-from htagraph.commands.memory import memory
-from htagraph.commands.opportunities import opportunities
-from htagraph.commands.patterns import patterns
-from htagraph.commands.roofline import roofline
-from htagraph.commands.simulate import simulate
-from htagraph.commands.stragglers import stragglers
-from htagraph.commands.summary import summary
-from htagraph.commands.validate import validate
-from htagraph.commands.what_if import WhatIfCommand, what_if
+from htagraph.cli.collectives import collectives
+from htagraph.cli.counters import counters
+from htagraph.cli.critical_path import critical_path
+from htagraph.cli.diff import diff
+from htagraph.cli.idle import idle
+from htagraph.cli.kernels import kernels
+from htagraph.cli.launches import launches
+from htagraph.cli.memory import memory
+from htagraph.cli.opportunities import opportunities
+from htagraph.cli.patterns import patterns
+from htagraph.cli.roofline import roofline
+from htagraph.cli.simulate import simulate
+from htagraph.cli.stragglers import stragglers
+from htagraph.cli.summary import summary
+from htagraph.cli.validate import validate
+from htagraph.cli.what_if import WhatIfCommand, what_if
 from htagraph.core.errors import HtagraphError
 
 __all__ = ["app", "main"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, emit, read, wants_color, width_of
+from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, emit, read, wants_color, width_of
 
 __all__ = ["summary"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from htagraph.commands.options import Form, Format, Output, Ranks, Top, chosen, read, show
-from htagraph.commands.words import command_line, time_text
+from htagraph.cli.options import Form, Format, Output, Ranks, Top, chosen, read, show
+from htagraph.cli.words import command_line, time_text
 from htagraph.queries.paths import CATEGORIES
 
 if TYPE_CHECKING:

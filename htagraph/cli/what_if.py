@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Steps, Top, read, show
-from htagraph.commands.words import category_words, time_text
+from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, read, show
+from htagraph.cli.words import category_words, time_text
 from htagraph.whatif.change_options import CHANGES, Change
 
 if TYPE_CHECKING:

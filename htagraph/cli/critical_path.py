@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.commands.options import Form, Format, Output, Paths, Ranks, Top, chosen, given, read, refuse_input, show
-from htagraph.commands.words import and_list, category_words, command_line, glob_of, plural, time_text
+from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Top, chosen, given, read, refuse_input, show
+from htagraph.cli.words import and_list, category_words, command_line, glob_of, plural, time_text
 from htagraph.whatif.change_options import CHANGES, criteria_text
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from htagraph.commands.idle import report
+from htagraph.cli.idle import report
 from tests.reach import REPOSITORY
 from tests.strategies import COMPUTE, kernel, launch, load
 

@@ -1,0 +1,277 @@
+"""The command line: data on stdout, one line of error on stderr, exit codes 0, 1 and 2."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from htagraph.cli.options import wants_color
+from tests.command_line import Ran, one_line_of_error
+from tests.damage import document, healthy, kineto_text, written
+
+ESCAPE = "\x1b"
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#4", "pid": 77, "tid": 77, "ts": 50, "dur": 900}
+    for rank in range(3):
+        written(tmp_path / "job" / f"rank-{rank}.json.gz", document([step, *healthy()], rank))
+    return tmp_path / "job"
+
+
+@pytest.mark.parametrize("command", ["summary", "validate"])
+@pytest.mark.parametrize("form", ["table", "json", "csv", "md"])
+def test_every_format_goes_to_stdout_and_nothing_to_stderr(command: str, form: str, traces: Path, run: Any) -> None:
+    ran = run(command, traces, "--format", form)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.endswith("\n")
+    assert ESCAPE not in ran.out
+
+
+def test_json_is_a_versioned_envelope_with_units_in_its_names(traces: Path, run: Any) -> None:
+    envelope = json.loads(run("summary", traces, "-f", "json").out)
+    assert {"schema_version", "inputs", "window_us", "warnings", "counts", "results"} <= envelope.keys()
+    assert envelope["schema_version"] == 1
+    assert [row["rank"] for row in envelope["inputs"]] == [0, 1, 2]
+    breakdown = envelope["results"]["temporal_breakdown"][0]
+    assert {key.rpartition("_")[2] for key, value in breakdown.items() if isinstance(value, float)} <= {"us", "percent"}
+    assert envelope["counts"] == {row["what"]: row["count"] for row in envelope["warnings"]}
+
+
+def test_json_of_validate_says_whether_files_are_usable(traces: Path, run: Any) -> None:
+    report = json.loads(run("validate", traces, "-f", "json").out)
+    assert (report["schema_version"], report["usable"]) == (1, True)
+
+
+def test_csv_has_a_table_behind_each_title(traces: Path, run: Any) -> None:
+    blocks = [block for block in run("summary", traces, "-f", "csv").out.split("# ") if block]
+    tables = {
+        block.split("\n", 1)[0]: list(csv.reader(io.StringIO(block.split("\n", 1)[1].strip()))) for block in blocks
+    }
+    assert {"inputs", "temporal_breakdown", "kernels", "verdict"} <= tables.keys()
+    assert all(len({len(row) for row in rows}) == 1 for rows in tables.values())
+
+
+def test_markdown_has_tables_of_even_rows(traces: Path, run: Any) -> None:
+    rows = [line for line in run("summary", traces, "-f", "md").out.splitlines() if line.startswith("|")]
+    assert rows
+    assert all(row.endswith("|") for row in rows)
+
+
+@pytest.mark.parametrize(("ranks", "read"), [("0,2", [0, 2]), ("1-2", [1, 2]), ("0-1,2", [0, 1, 2]), ("1", [1])])
+def test_ranks_are_numbers_and_ranges(ranks: str, read: list[int], traces: Path, run: Any) -> None:
+    envelope = json.loads(run("summary", traces, "--ranks", ranks, "-f", "json").out)
+    assert [row["rank"] for row in envelope["inputs"]] == read
+
+
+def test_steps_limit_what_is_read(traces: Path, run: Any) -> None:
+    whole, part = (json.loads(run("summary", traces, "-f", "json", *more).out) for more in ([], ["--steps", "4"]))
+    assert part["inputs"][0]["steps"] == "4"
+    assert part["inputs"][0]["activities"] <= whole["inputs"][0]["activities"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["summary"],
+        ["summary", "x", "--ranks", "a"],
+        ["summary", "x", "--ranks", "3-1"],
+        ["summary", "x", "--ranks", ""],
+        ["summary", "x", "--steps", "1-"],
+        ["summary", "x", "--steps", "0,3-1"],
+        ["summary", "x", "--ranks", "0-99999999999"],
+        ["summary", "x", "--steps", "-1"],
+        ["summary", "x", "--format", "xml"],
+        ["summary", "x", "--top", "0"],
+        ["summary", "x", "--nope"],
+        ["nope"],
+    ],
+)
+def test_wrong_usage_has_exit_code_two_and_no_output(arguments: Sequence[str], run: Any) -> None:
+    ran = run(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert "Traceback" not in ran.err
+    assert ran.err
+
+
+@pytest.mark.parametrize(("arguments", "words"), [(["--ranks", "9"], "rank 9"), (["--steps", "8"], "steps 8")])
+def test_what_is_not_there_is_one_line(arguments: list[str], words: str, traces: Path, run: Any) -> None:
+    one_line_of_error(run("summary", traces, *arguments), words)
+
+
+TEXT = kineto_text(healthy())
+UNUSABLE = {
+    "empty": b"",
+    "no json": b"oops",
+    "other json": b'{"a": 1}',
+    "cut in the header": TEXT[:150].encode(),
+    "two documents": (TEXT * 2).encode(),
+    "zip": b"PK\x03\x04",
+    "binary": b"\x0a\0\0\1",
+    "cut gzip": b"\x1f\x8b\x08\0\0\0",
+    "no time": TEXT.replace('"ts": 200', '"ts": "soon"').encode(),
+    "no number": TEXT.replace('"correlation": 2', '"correlation": "two"').encode(),
+}
+
+
+@pytest.mark.parametrize("command", ["summary", "validate"])
+@pytest.mark.parametrize("data", UNUSABLE.values(), ids=UNUSABLE)
+def test_an_unusable_file_is_one_line_that_names_it(command: str, data: bytes, tmp_path: Path, run: Any) -> None:
+    one_line_of_error(run(command, written(tmp_path / "bad.json", data)), "bad.json")
+
+
+@pytest.mark.parametrize("cut", range(len(TEXT) // 3, len(TEXT) - 2, len(TEXT) // 9))
+def test_a_cut_file_is_summarized_with_a_warning(cut: int, tmp_path: Path, run: Any) -> None:
+    ran = run("summary", written(tmp_path / "cut.json", TEXT[:cut]), "-f", "json")
+    assert ran.code == 0
+    assert "warning" in ran.err
+    assert "cut.json" in ran.err
+    assert json.loads(ran.out)["counts"]["truncated"] == 1
+
+
+@pytest.mark.parametrize("numbers", ["1009", "10,12", "99-1009"])
+def test_numbers_of_several_digits_are_read_as_such(numbers: str, traces: Path, run: Any) -> None:
+    one_line_of_error(run("summary", traces, "--steps", numbers), numbers.split(",")[0].split("-")[0])
+
+
+def test_validate_reports_the_unusable_among_others_and_fails(traces: Path, run: Any) -> None:
+    written(traces / "rank-3.json", "oops")
+    ran = run("validate", traces, "-f", "json")
+    assert ran.code == 1
+    assert json.loads(ran.out)["usable"] is False
+    one_line_of_error(run("summary", traces), "rank-3.json")
+
+
+@pytest.mark.parametrize("path", ["none.json", "none/*.json"])
+def test_a_path_to_nothing_is_one_line(path: str, tmp_path: Path, run: Any) -> None:
+    one_line_of_error(run("summary", tmp_path / path), path, "no such file")
+
+
+def test_output_goes_to_a_file(traces: Path, tmp_path: Path, run: Any) -> None:
+    ran = run("summary", traces, "-f", "json", "-o", tmp_path / "out.json")
+    assert ran == Ran(0, "", "")
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["schema_version"] == 1
+
+
+def test_output_to_a_folder_that_is_not_there_is_one_line(traces: Path, tmp_path: Path, run: Any) -> None:
+    one_line_of_error(run("summary", traces, "-o", tmp_path / "none" / "out.txt"), "out.txt", "No such file")
+
+
+def test_names_with_markup_are_printed_as_they_are(tmp_path: Path, run: Any) -> None:
+    text = document(healthy()).replace("gemm<", "[red]a|b[/red]<")
+    ran = run("summary", written(tmp_path / "a.json", text))
+    assert ran.code == 0
+    assert "[red]a|b[/red]" in ran.out
+
+
+def test_color_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert wants_color(None)
+    assert not wants_color(Path("out.txt"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not wants_color(None)
+
+
+def test_the_version_is_printed(run: Any) -> None:
+    assert run("--version").out.startswith("htagraph ")
+
+
+# as a process
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "htagraph", *map(str, arguments)]
+
+
+def test_a_reader_that_leaves_early_sees_no_traceback(traces: Path) -> None:
+    pipe = "import sys; sys.stdin.readline()"
+    with subprocess.Popen(command("summary", traces), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
+        subprocess.run([sys.executable, "-c", pipe], stdin=writer.stdout, check=True)
+        assert writer.stdout is not None
+        assert writer.stderr is not None
+        writer.stdout.close()
+        error = writer.stderr.read().decode()
+    assert error == ""
+
+
+def test_a_closed_pipe_is_no_traceback(traces: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(command("summary", traces), stdout=write_end, stderr=subprocess.PIPE, check=False)
+    os.close(write_end)
+    assert done.stderr == b""
+    assert done.returncode == 1
+
+
+def test_a_damaged_file_is_one_line_from_the_process_too(tmp_path: Path) -> None:
+    path = written(tmp_path / "bad.json", "oops")
+    done = subprocess.run(command("summary", path), capture_output=True, text=True, check=False)
+    one_line_of_error(Ran(done.returncode, done.stdout, done.stderr), "bad.json")
+
+
+def event(**more: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 5} | more
+
+
+@pytest.mark.parametrize(
+    ("root", "words"),
+    [
+        ({"traceEvents": [event(ts=int("9" * 400))]}, "is not a time"),
+        ({"baseTimeNanoseconds": 2**70, "traceEvents": [event()]}, "baseTimeNanoseconds"),
+        ({"baseTimeNanoseconds": 2**63 - 1, "traceEvents": [event(), event(ts=10)]}, "baseTimeNanoseconds"),
+    ],
+)
+def test_numbers_that_nothing_can_hold_are_one_line(root: Any, words: str, tmp_path: Path, run: Any) -> None:
+    one_line_of_error(run("summary", written(tmp_path / "odd.json", json.dumps(root))), "odd.json", words)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [event(cat="kernel", tid="stream ²")],
+        [event(cat="kernel", pid=2**70)],
+        [event(cat=f"c{number}") for number in range(40_000)],
+    ],
+)
+def test_odd_ids_and_many_categories_are_summarized(events: Any, tmp_path: Path, run: Any) -> None:
+    assert run("summary", written(tmp_path / "odd.json", json.dumps({"traceEvents": events}))).code == 0
+
+
+def test_events_of_unknown_categories_are_reported(tmp_path: Path, run: Any) -> None:
+    trace = written(tmp_path / "odd.json", json.dumps({"traceEvents": [event(), event(cat="Kernels")]}))
+    assert "Kernels" in run("summary", trace).err
+
+
+def test_an_empty_path_is_not_the_current_folder(run: Any) -> None:
+    one_line_of_error(run("summary", ""), "empty path")
+
+
+def test_a_name_with_half_a_surrogate_can_be_shown(tmp_path: Path, run: Any) -> None:
+    device = '"deviceProperties": [{"id": 0, "name": "\\ud800"}]'
+    text = f'{{{device}, "traceEvents": [{json.dumps(event(cat="kernel", pid=0))}]}}'
+    assert run("summary", written(tmp_path / "odd.json", text)).code == 0
+
+
+def test_many_unescaped_quotes_take_time_in_proportion(tmp_path: Path, run: Any) -> None:
+    import time
+
+    def took(count: int) -> float:
+        one = json.dumps(event(name="f(12): {QdeviceQ: QcpuQ}", args={"Call stack": "x" * 100})).replace("Q", '"')
+        trace = written(tmp_path / f"{count}.json", f'{{"traceEvents": [{", ".join([one] * count)}]}}')
+        start = time.perf_counter()
+        assert run("validate", trace).code == 0
+        return time.perf_counter() - start
+
+    took(10)
+    assert took(12_000) < 8 * took(3_000) + 0.5
