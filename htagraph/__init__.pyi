@@ -61,7 +61,7 @@ from .graph.matches import Matches as Matches
 from .trace.profiler_files.memory_timeline import read_memory_timeline as read_memory_timeline
 from .trace.profiler_files.memory_snapshot import MemorySnapshot as MemorySnapshot
 from .trace.profiler_files.memory_snapshot import read_memory_snapshot as read_memory_snapshot
-from .memory_analysis import MemoryAnalysis as MemoryAnalysis
+from .hta.memory_analysis import MemoryAnalysis as MemoryAnalysis
 from .core.naming import DEFAULT_NAMING as DEFAULT_NAMING
 from .core.naming import Naming as Naming
 from .whatif.outcome import Outcome as Outcome

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from htagraph.memory_analysis import MemoryAnalysis
-from htagraph.trace_analysis import TraceAnalysis
-from htagraph.trace_diff import DeviceType, LabeledTrace, TraceDiff
+from htagraph.hta.memory_analysis import MemoryAnalysis
+from htagraph.hta.trace_analysis import TraceAnalysis
+from htagraph.hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
 from tests.reach import SHARED
 
 HTA = SHARED / "hta"

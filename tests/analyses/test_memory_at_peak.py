@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from tests.memory.made import allocation
+from tests.trace.profiler_files.made import allocation
 from tests.reach import SHARED
 from tests.strategies import load, op
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import htagraph as hg
-from tests.memory.made import allocation
+from tests.trace.profiler_files.made import allocation
 from tests.strategies import load, op
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from tests.memory.made import allocation
+from tests.trace.profiler_files.made import allocation
 from tests.reach import SHARED
 from tests.strategies import OTHER, load, op, step
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.command_line import one_line_of_error
-from tests.memory.made import allocation
+from tests.trace.profiler_files.made import allocation
 from tests.reach import REPOSITORY
 from tests.strategies import op, write
 

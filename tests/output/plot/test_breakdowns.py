@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.hta import breakdowns
-from htagraph.hta.job import HtaJob, open_job
+from htagraph.hta.shapes import breakdowns
+from htagraph.hta.shapes.job import HtaJob, open_job
 from htagraph.output.plot import breakdowns as figures
 from tests.reach import REPOSITORY
 from tests.strategies import COMMUNICATE, COMPUTE, annotation, kernel, launch, write

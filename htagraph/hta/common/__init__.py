@@ -1,0 +1,1 @@
+"""HTA's import path `hta.common`."""

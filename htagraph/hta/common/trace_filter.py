@@ -1,0 +1,191 @@
+"""HTA's trace filters: objects that choose rows of its frames. On graphs, `DependencyGraph.select` does the same.
+
+Each is called with a frame and, where names are numbers in it, a symbol table. A frame that lacks what a filter looks
+at is an error here; HTA returns it unfiltered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import pandas as pd
+
+from htagraph.core.errors import SelectionError
+from htagraph.hta.shapes.names import memory_type
+
+if TYPE_CHECKING:
+    from htagraph.hta.common.trace_symbol_table import SymbolTable
+
+__all__ = [
+    "CPUOperatorFilter", "CompositeFilter", "FirstIterationFilter", "GPUKernelFilter", "IterationFilter",
+    "IterationIndexFilter", "MemCopyEventFilter", "NameFilter", "QueryFilter", "RankFilter", "TimeRangeFilter",
+    "ZeroDurationFilter",
+]  # fmt: skip
+
+Filter: TypeAlias = Callable[[pd.DataFrame, "SymbolTable | None"], pd.DataFrame]
+Some: TypeAlias = int | Sequence[int]
+_SYNCS = ("Event Sync", "Context Sync")
+
+
+@dataclass(frozen=True)
+class IterationFilter:
+    """The events of one or several profiler steps, by number."""
+
+    iterations: Some
+
+    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+        """Return the rows of these steps."""
+        return df[_column(df, "iteration").isin(_several(self.iterations))]
+
+
+@dataclass(frozen=True)
+class IterationIndexFilter:
+    """The events of one or several profiler steps, by position among those that the frame has."""
+
+    iteration_index: Some
+
+    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+        """Return the rows of these steps; all where the frame has no steps."""
+        steps = sorted(step for step in _column(df, "iteration").unique() if step >= 0)
+        chosen = [steps[i] for i in _several(self.iteration_index) if 0 <= i < len(steps)]
+        return df[df["iteration"].isin(chosen)] if steps else df
+
+
+def FirstIterationFilter() -> IterationIndexFilter:
+    """Return the filter for the events of the first profiler step."""
+    return IterationIndexFilter(0)
+
+
+@dataclass(frozen=True)
+class RankFilter:
+    """The events of one or several ranks, in a frame with a column ``rank``."""
+
+    ranks: Some
+
+    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+        """Return the rows of these ranks."""
+        return df[_column(df, "rank").isin(_several(self.ranks))]
+
+
+@dataclass(frozen=True)
+class TimeRangeFilter:
+    """The events that lie within (start, end), in the units of ``ts``."""
+
+    time_range: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        start, end = self.time_range
+        if start > end:
+            msg = f"the time range begins at {start}, after its end {end}"
+            raise ValueError(msg)
+
+    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+        """Return the rows that begin and end within the range."""
+        start, end = self.time_range
+        return df[(_column(df, "ts") >= start) & (df["ts"] + _column(df, "dur") <= end)]
+
+
+@dataclass(frozen=True)
+class NameFilter:
+    """The events whose names begin with what a regular expression matches."""
+
+    name_pattern: str
+    symbol_table: SymbolTable | None = None
+    name_column: str | None = None
+
+    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+        """Return the rows with matching names."""
+        names = _names(df, self.symbol_table or symbol_table, self.name_column)
+        pattern = re.compile(self.name_pattern)
+        matching = {name for name in names.unique() if pattern.match(name)}
+        return df[names.isin(matching).to_numpy()]
+
+
+@dataclass(frozen=True)
+class QueryFilter:
+    """The events for which an expression on columns is true."""
+
+    query: str
+
+    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+        """Return the rows for which it is true."""
+        return df.query(self.query)
+
+
+ZeroDurationFilter = QueryFilter("dur > 0")
+
+
+@dataclass(frozen=True)
+class GPUKernelFilter:
+    """The device's events: on a stream and correlated, or, with a symbol table, waits for the device."""
+
+    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+        """Return the device's rows."""
+        return df[_on_device(df, symbol_table)]
+
+
+@dataclass(frozen=True)
+class CPUOperatorFilter:
+    """The host's events: all that are not the device's."""
+
+    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+        """Return the host's rows; without a symbol table those on no stream."""
+        return df[~_on_device(df, symbol_table)] if symbol_table else df[_column(df, "stream") == -1]
+
+
+@dataclass(frozen=True)
+class MemCopyEventFilter:
+    """The copies of one kind, such as ``"Memcpy DtoH"``."""
+
+    memory_copy_type: str
+    symbol_table: SymbolTable | None = None
+
+    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+        """Return the rows of these copies."""
+        names = _names(df, self.symbol_table or symbol_table, None)
+        matching = {name for name in names.unique() if memory_type(name) == self.memory_copy_type}
+        return df[names.isin(matching).to_numpy()]
+
+
+@dataclass(frozen=True)
+class CompositeFilter:
+    """Several filters, one after the other."""
+
+    filters: Sequence[Filter]
+
+    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+        """Return the rows that all filters leave."""
+        for each in self.filters:
+            df = each(df, symbol_table)
+        return df
+
+
+def _column(df: pd.DataFrame, name: str) -> pd.Series:
+    if name not in df:
+        msg = f"the frame has no column {name!r}; it has {', '.join(map(str, df.columns))}"
+        raise SelectionError(msg)
+    return df[name]
+
+
+def _several(value: Some) -> list[int]:
+    return [value] if isinstance(value, int) else list(value)
+
+
+def _names(df: pd.DataFrame, symbols: SymbolTable | None, column: str | None) -> pd.Series:
+    """Return the names as texts: of the column that is named, of the numbers in ``name``, or of ``s_name``."""
+    names = _column(df, column or ("name" if symbols or "s_name" not in df else "s_name"))
+    if names.dtype.kind != "i":
+        return names
+    if symbols is None:
+        msg = "names are numbers in this frame: pass its symbol table, or decode it"
+        raise SelectionError(msg)
+    return names.map(dict(enumerate(symbols.sym_table)))
+
+
+def _on_device(df: pd.DataFrame, symbols: SymbolTable | None) -> pd.Series:
+    on_stream = (_column(df, "stream") >= 0) & (_column(df, "correlation") >= 0)
+    syncs = [symbols.sym_index[name] for name in _SYNCS if name in symbols.sym_index] if symbols else []
+    return on_stream | df["name"].isin(syncs)

@@ -1,0 +1,1 @@
+"""HTA's critical-path graph as a view of ours."""

@@ -1,0 +1,1 @@
+"""Native results in HTA's columns, index, units and rounding."""

@@ -1,0 +1,83 @@
+"""HTA's table of CUPTI's counters and operators."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from htagraph.queries.cupti_ranges import counter_ranges, operators_around
+from htagraph.core.naming import COUNTER_RANGE
+
+if TYPE_CHECKING:
+    from htagraph.hta.shapes.job import HtaJob
+
+__all__ = ["CUDA_SASS_INSTRUCTION_COUNTER_FLOPS", "cupti_counter_data_with_operators"]
+
+CUDA_SASS_INSTRUCTION_COUNTER_FLOPS: dict[str, int] = {
+    f"smsp__sass_thread_inst_executed_op_{width}{op}_pred_on.sum": 2 if op == "fma" else 1
+    for width in "fhd"
+    for op in ("fma", "mul", "add")
+}
+"""How many floating-point operations one count of each counter is."""
+
+_BEHIND_COUNTERS = ["index_correlation", "iteration", "end"]
+_NOWHERE: dict[str, float] = {
+    "depth": -1, "height": -1, "parent": -1, "num_kernels": 0, "kernel_dur_sum": 0.0, "kernel_span": 0.0,
+    "first_kernel_start": -1.0, "last_kernel_end": -1.0,
+}  # fmt: skip
+"""What HTA's tree of calls says of an event that lies on none of its threads, as ranges do."""
+
+
+def cupti_counter_data_with_operators(job: HtaJob, ranks: Sequence[int] | None = None) -> list[pd.DataFrame]:
+    """Return HTA's table of each rank's counter ranges, in the order of time.
+
+    Args:
+        job: the job.
+        ranks: whose; HTA's choice if not given.
+
+    Returns:
+        Per rank that has as many kernel launches as ranges: the columns of HTA's frame with ``cat`` and ``name`` as
+        text and a column per counter, in the order of the file; those of HTA's tree of calls, in which no range lies;
+        and ``index_runtime`` (the launch, as position in the file), ``op_stack`` (list of the operators around it, the
+        outermost first), ``top_level_op``, ``bottom_level_op`` (str).
+    """
+    chosen = job.ranks(ranks)
+    if COUNTER_RANGE not in job.symbols.sym_index:
+        warnings.warn(f"{job.described(chosen)}: has no {COUNTER_RANGE} events", stacklevel=3)
+        return []
+    found = [_of_rank(job, rank) for rank in chosen]
+    return [table for table in found if table is not None]
+
+
+def _of_rank(job: HtaJob, rank: int) -> pd.DataFrame | None:
+    ranges = counter_ranges(job.graph, rank)
+    launch = ranges["launch"].to_numpy()
+    if not len(ranges) or (launch < 0).any():
+        why = "has no cuda_profiler_range events" if not len(ranges) else "has not as many launches as counter ranges"
+        warnings.warn(f"{job.described([rank])}: {why}", stacklevel=5)
+        return None
+    acts, names = job.graph.activities, job.graph.names
+    stacks = [[names[name] for name in acts.name[stack]] for stack in operators_around(job.graph, launch)]
+    frame = job.frame(rank).loc[ranges["range"]].reset_index(drop=True)
+    words = np.array(job.symbols.get_sym_table(), object)
+    for column in ("cat", "name"):
+        frame[column] = pd.Series(words[frame[column].to_numpy()], dtype="str")
+    counters = ranges[ranges.columns[3:]].apply(_narrow)
+    front = frame.drop(columns=_BEHIND_COUNTERS)
+    table = pd.concat([front.drop(columns=front.columns.intersection(counters.columns)), counters], axis=1)
+    return pd.concat([table, frame[_BEHIND_COUNTERS]], axis=1).assign(
+        **_NOWHERE,
+        index_runtime=_narrow(pd.Series(acts.event[launch])),
+        op_stack=pd.Series(stacks, dtype=object),
+        top_level_op=pd.Series([stack[0] if stack else "" for stack in stacks], dtype="str"),
+        bottom_level_op=pd.Series([stack[-1] if stack else "" for stack in stacks], dtype="str"),
+    )
+
+
+def _narrow(values: pd.Series) -> pd.Series:
+    numbers = pd.to_numeric(values, errors="coerce")
+    return pd.to_numeric(numbers, downcast="integer") if numbers.dtype.kind == "i" else numbers

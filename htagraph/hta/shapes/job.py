@@ -1,0 +1,183 @@
+"""HtaJob: a job read as HTA reads it, without the last profiler step unless asked for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph.construction.build import build, prepare
+from htagraph.core.errors import HtagraphError, RankError, TraceError
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.hta.shapes.window import in_window, is_analysed, step_names
+from htagraph.graph.load import in_parallel
+from htagraph.core.naming import DEFAULT_NAMING
+from htagraph.trace.reading.discover import RankedFile, rank_files
+from htagraph.trace.reading.read import read_trace
+from htagraph.trace.columns import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.hta.common.trace_symbol_table import SymbolTable
+
+__all__ = ["HtaJob", "TraceFiles", "open_job"]
+
+TraceFiles: TypeAlias = Mapping[int, str] | Sequence[str] | None
+
+
+@dataclass(frozen=True, eq=False)
+class HtaJob:
+    """What HTA keeps of a job: the graph and the events of its window."""
+
+    graph: DependencyGraph
+    traces: Mapping[int, Trace]
+    """The complete events of the window, by rank: of all categories, those too that are no activity."""
+    files: dict[int, str]
+    windowed: bool
+    """Whether events were left out: HTA then lists the device's before the host's."""
+    aligned: bool = True
+    """Whether times count from the first event of any rank; else they are the files' own."""
+
+    @cached_property
+    def first_ns(self) -> int:
+        """The earliest start of any event of any rank: what HTA's times count from once ranks are aligned."""
+        starts = [int(trace.events.start.min()) for trace in self.traces.values() if len(trace.events)]
+        return min(starts, default=0)
+
+    def base_ns(self, rank: int) -> int:
+        """Return what a file's own times count from: HTA never adds it."""
+        return self.of_rank(rank).header.base_time_nanoseconds or 0
+
+    def zero_ns(self, rank: int) -> int:
+        """Return what a rank's times in HTA's frame count from."""
+        return self.first_ns if self.aligned else self.base_ns(rank)
+
+    @cached_property
+    def symbols(self) -> SymbolTable:
+        """The numbers that stand for names and categories in HTA's frames."""
+        from htagraph.hta.common.trace_symbol_table import SymbolTable
+
+        table = SymbolTable()
+        for trace in self.traces.values():
+            table.add_symbols(trace.names)
+            table.add_symbols(trace.categories)
+        return table
+
+    @cached_property
+    def _frames(self) -> dict[int, pd.DataFrame]:
+        return {}
+
+    def frame(self, rank: int) -> pd.DataFrame:
+        """Return a rank's events as HTA's frame; callers leave it as it is, or copy it."""
+        if rank not in self._frames:
+            from htagraph.hta.shapes.frame import frame_of
+
+            self._frames[rank] = frame_of(self, rank)
+        return self._frames[rank]
+
+    def ranks(self, chosen: Sequence[int] | None = None) -> list[int]:
+        """Return the ranks asked for; where none are, HTA's choice: rank 0, else the lowest there is.
+
+        Raises:
+            RankError: a rank was not read.
+        """
+        if chosen is None or not len(chosen):
+            return [0] if 0 in self.traces else sorted(self.traces)[:1]
+        for rank in chosen:
+            self.of_rank(rank)
+        return list(chosen)
+
+    def described(self, chosen: Sequence[int] | None = None) -> str:
+        """Return some ranks, or all, with their files: what a warning is about."""
+        ranks = sorted(self.traces if chosen is None else chosen)
+        if not ranks:
+            return "no rank"
+        more = f" and {len(ranks) - 1} more" if len(ranks) > 1 else ""
+        return f"rank {ranks[0]} ({self.files[ranks[0]]}){more}"
+
+    def of_rank(self, rank: int) -> Trace:
+        """Return one rank's events.
+
+        Raises:
+            RankError: it was not read.
+        """
+        if rank not in self.traces:
+            msg = f"rank {rank} was not read; there are ranks {', '.join(map(str, sorted(self.traces))) or 'none'}"
+            raise RankError(msg)
+        return self.traces[rank]
+
+
+def open_job(
+    trace_files: TraceFiles = None, trace_dir: str = "", *, include_last_profiler_step: bool | None = False,
+    whole: bool = False,
+) -> HtaJob:  # fmt: skip
+    """Return a job from what HTA's constructors take.
+
+    Args:
+        trace_files: a map from rank to file, or files whose ranks their headers say; relative to `trace_dir` where
+            they are not there.
+        trace_dir: the folder to read where no files are given.
+        include_last_profiler_step: keep the events of the last ProfilerStep.
+        whole: keep every event and its own times, as HTA does before it aligns and filters ranks.
+
+    Raises:
+        HtagraphError: a file or folder is absent or no trace, or two files claim one rank.
+    """
+    if trace_files is not None and not len(trace_files):
+        msg = "trace_files is empty: name at least one file, or a folder in trace_dir"
+        raise TraceError(msg)
+    files = _files(trace_files, trace_dir)
+    read = [_raised(found) for _, found in in_parallel(files, _trace)]
+    if len(read) == 1 and files[0].source == "only file" and _says_no_rank(read[0]):
+        warnings.warn(f"{read[0].path}: says no rank; read as rank 0", stacklevel=4)
+    named = {name for trace in read for name in step_names(trace)}
+    windowed = not whole and len(named) > 1
+    last = bool(include_last_profiler_step)
+    kept = [in_window(trace, include_last=last) if windowed else is_analysed(trace) for trace in read]
+    read = [_only(trace, keep) for trace, keep in zip(read, kept, strict=True)]
+    traces = {trace.rank: trace for trace in sorted(read, key=lambda trace: trace.rank)}
+    graph = build([prepare(trace, DEFAULT_NAMING) for trace in traces.values()], DEFAULT_NAMING)
+    return HtaJob(graph, traces, {rank: str(trace.path) for rank, trace in traces.items()}, windowed, not whole)
+
+
+def _says_no_rank(trace: Trace) -> bool:
+    distributed = trace.header.distributed_info
+    return distributed is None or distributed.rank is None
+
+
+def _files(trace_files: TraceFiles, trace_dir: str) -> list[RankedFile]:
+    if trace_files is None:
+        return rank_files(trace_dir)
+    if isinstance(trace_files, Mapping):
+        return rank_files({rank: _placed(path, trace_dir) for rank, path in trace_files.items()})
+    return rank_files([_placed(path, trace_dir) for path in trace_files])
+
+
+def _placed(path: str, trace_dir: str) -> Path:
+    inside = Path(trace_dir) / path  # is the path itself where that is absolute
+    return inside if trace_dir and inside.exists() else Path(path)
+
+
+def _trace(file: RankedFile, progress: object = None) -> Trace | HtagraphError:
+    del progress
+    try:
+        return read_trace(file.path, file.rank_in)
+    except HtagraphError as error:
+        return error
+
+
+def _raised(found: Trace | HtagraphError) -> Trace:
+    if isinstance(found, HtagraphError):
+        raise found
+    return found
+
+
+def _only(trace: Trace, keep: npt.NDArray[np.bool_]) -> Trace:
+    return trace if keep.all() else replace(trace, events=trace.events.take(keep))

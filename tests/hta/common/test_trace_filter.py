@@ -1,0 +1,66 @@
+"""HTA's filters on its frames; that graphs choose the same is tested with `DependencyGraph.select`."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from htagraph.core.errors import SelectionError
+from htagraph.hta.common import trace_filter as filters
+from htagraph.hta.common.trace_symbol_table import SymbolTable
+
+NAMES = ["aten::mm", "cudaLaunchKernel", "gemm", "Memcpy DtoH (Device -> Pinned)", "Event Sync"]
+
+
+def table() -> SymbolTable:
+    symbols = SymbolTable()
+    symbols.add_symbols(NAMES)
+    return symbols
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame({
+        "name": range(5), "ts": [0, 1, 5, 9, 20], "dur": [3, 1, 4, 0, 2], "stream": [-1, -1, 7, 7, -1],
+        "correlation": [-1, 4, 4, 5, 6], "iteration": [-1, 550, 550, 551, 551], "rank": [0, 0, 1, 1, 2],
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("choose", "rows"),
+    [
+        (filters.IterationFilter(550), [1, 2]),
+        (filters.IterationFilter([551, 9]), [3, 4]),
+        (filters.IterationIndexFilter([1, 7]), [3, 4]),
+        (filters.FirstIterationFilter(), [1, 2]),
+        (filters.RankFilter([0, 2]), [0, 1, 4]),
+        (filters.TimeRangeFilter((1, 9)), [1, 2, 3]),
+        (filters.NameFilter(r"aten::|.*emm"), [0, 2]),
+        (filters.QueryFilter("dur == 3"), [0]),
+        (filters.ZeroDurationFilter, [0, 1, 2, 4]),
+        (filters.GPUKernelFilter(), [2, 3, 4]),
+        (filters.CPUOperatorFilter(), [0, 1]),
+        (filters.MemCopyEventFilter("Memcpy DtoH"), [3]),
+        (filters.CompositeFilter([filters.IterationFilter(550), filters.GPUKernelFilter()]), [2]),
+    ],
+)
+def test_each_filter_keeps_its_rows(choose: filters.Filter, rows: list[int]) -> None:
+    assert choose(frame(), table()).index.tolist() == rows
+
+
+def test_without_a_symbol_table_waits_are_the_hosts() -> None:
+    assert filters.GPUKernelFilter()(frame()).index.tolist() == [2, 3]
+    assert filters.CPUOperatorFilter()(frame()).index.tolist() == [0, 1, 4]
+
+
+def test_names_as_texts_need_no_symbol_table() -> None:
+    decoded = frame().assign(s_name=NAMES)
+    assert filters.NameFilter("gemm")(decoded).index.tolist() == [2]
+    with pytest.raises(SelectionError, match="symbol table"):
+        filters.NameFilter("gemm")(frame())
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(SelectionError, match="'iteration'"):
+        filters.IterationFilter(1)(pd.DataFrame({"ts": [1]}))
+    with pytest.raises(ValueError, match="after its end"):
+        filters.TimeRangeFilter((5, 1))
