@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 import htagraph as hg
-from htagraph.whatif.scenario import Scenario
 from htagraph.simulate import (
     REGIMES,
     Job,
@@ -33,6 +32,7 @@ from htagraph.simulate import (
     SlowRank,
     simulate,
 )
+from htagraph.whatif.scenario import Scenario
 
 Rewrite: TypeAlias = Callable[[Scenario], Scenario]
 LOADER = "enumerate(DataLoader)*"

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from htagraph.core.issues import IssueLog
-from htagraph.trace.reading.read import read_trace
 from htagraph.trace.columns import Trace
+from htagraph.trace.reading.read import read_trace
 
 Json: TypeAlias = dict[str, Any]
 

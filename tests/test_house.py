@@ -18,27 +18,15 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, analyses
-from htagraph.graph.construction.build import RULES
 from htagraph.core.naming import activity_kind
+from htagraph.graph.rules import RULES
 from tests.reach import DATASETS, REPOSITORY, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
 PACKAGE = REPOSITORY / "htagraph"
 TESTS = REPOSITORY / "tests"
-OUTPUTS = (
-    "cli",
-    "commands",
-    "render",
-    "__main__",
-    "simulate",
-    "export",
-    "plot",
-    "hta",
-    "trace_analysis",
-    "trace_diff",
-    "memory_analysis",
-)
-"""Modules and packages that may print, draw or write: the uppermost layer."""
+OUTPUTS = ("cli", "output", "hta", "simulate", "__main__")
+"""Packages that may print, draw or write: `output`, what lies above it, and the oracle, which writes traces."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 ANALYSES = sorted(path.stem for path in (PACKAGE / "analyses").glob("*.py") if path.stem != "__init__")
@@ -110,9 +98,12 @@ def test_an_analysis_has_a_row_in_the_readme(name: str) -> None:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_an_edge_rule_has_a_module_a_member_and_a_test(rule: Any) -> None:
     name = rule.__name__
-    assert rule.__module__ == f"htagraph.graph.construction.build.{name}", f"the rule {name} does not live in htagraph/build/{name}.py"
-    assert name.upper() in EdgeKind.__members__, f"EdgeKind lacks {name.upper()}"
-    assert (TESTS / "build" / f"test_{name}.py").is_file(), f"tests/build/test_{name}.py is missing"
+    assert rule.__module__ == f"htagraph.graph.rules.{name}", (
+        f"the rule {name} is not in htagraph/graph/rules/{name}.py"
+    )
+    kind = name.removeprefix("cuda_").upper()
+    assert kind in EdgeKind.__members__, f"EdgeKind lacks {kind}"
+    assert (TESTS / "graph" / "rules" / f"test_{name}.py").is_file(), f"tests/graph/rules/test_{name}.py is missing"
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in EdgeKind if kind != EdgeKind.USER])
@@ -166,13 +157,13 @@ _NAMED = re.compile(
 )
 
 
-_MAY_NAME = ("naming", "events")
+_MAY_NAME = (PACKAGE / "core" / "naming", PACKAGE / "trace" / "events")
 """Packages that know events by name."""
 
 
 @pytest.mark.parametrize(
     "path",
-    [path for path in MODULES if not is_output(path) and path.relative_to(PACKAGE).parts[0] not in _MAY_NAME],
+    [path for path in MODULES if not is_output(path) and not any(path.is_relative_to(each) for each in _MAY_NAME)],
     ids=module_name,
 )
 def test_only_the_naming_package_knows_names_of_events(path: Path) -> None:
@@ -188,7 +179,7 @@ def test_only_the_naming_package_knows_names_of_events(path: Path) -> None:
         and " " not in node.value  # sentences for users may name what they speak of
         and _NAMED.search(node.value)
     ]
-    assert not found, f"{module_name(path)} has names that belong in htagraph/naming: {found}"
+    assert not found, f"{module_name(path)} has names that belong in htagraph/core/naming: {found}"
 
 
 def test_importing_the_package_loads_no_heavy_library() -> None:

@@ -13,15 +13,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from htagraph.graph.activities import Edges
-from htagraph.graph.construction.build import prepare
-from htagraph.graph.evidence.activities import Job, join
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING
-from htagraph.trace.reading.discover import rank_files
-from htagraph.trace.reading.read import read_trace
+from htagraph.graph.activities import Edges
+from htagraph.graph.construction.activities import join, prepare
+from htagraph.graph.evidence.job import Job
 from htagraph.simulate import Job as Described
 from htagraph.simulate import simulate
+from htagraph.trace.reading.discover import rank_files
+from htagraph.trace.reading.read import read_trace
 from tests.strategies import BASE_NS, Json, complete
 
 Pair: TypeAlias = tuple[int, int]

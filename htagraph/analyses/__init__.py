@@ -24,7 +24,6 @@ from htagraph.analyses.memory_timeline import memory_timeline
 from htagraph.analyses.module_breakdown import module_breakdown
 from htagraph.analyses.operator_breakdown import operator_breakdown
 from htagraph.analyses.operator_kernels import operator_kernels
-from htagraph.whatif.opportunities import opportunities
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.phases import phases
 from htagraph.analyses.queue_length import queue_length
@@ -35,7 +34,6 @@ from htagraph.analyses.slack import slack
 from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
-from htagraph.whatif.what_if import what_if
 
 __all__ = [
     "annotated_kernels",
@@ -62,7 +60,6 @@ __all__ = [
     "module_breakdown",
     "operator_breakdown",
     "operator_kernels",
-    "opportunities",
     "overlap",
     "phases",
     "queue_length",
@@ -73,5 +70,4 @@ __all__ = [
     "step_times",
     "stragglers",
     "temporal_breakdown",
-    "what_if",
 ]

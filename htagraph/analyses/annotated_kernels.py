@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.queries.device_annotations import device_annotations, narrowest
-from htagraph.queries.attribution import annotation_of, names_of
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.attribution import annotation_of, names_of
+from htagraph.queries.device_annotations import device_annotations, narrowest
 
 __all__ = ["annotated_kernels"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.queries.device_annotations import device_annotations
-from htagraph.queries.attribution import names_of
-from htagraph.queries.durations import STATISTICS, statistics
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.attribution import names_of
+from htagraph.queries.device_annotations import device_annotations
+from htagraph.queries.durations import STATISTICS, statistics
 
 __all__ = ["annotation_breakdown"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.queries.attribution import names_of
-from htagraph.queries.enclosing import enclosing, launched, regions
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_compiled_region, is_triton_kernel, names_that
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.attribution import names_of
+from htagraph.queries.enclosing import enclosing, launched, regions
 
 __all__ = ["compiled_regions"]
 

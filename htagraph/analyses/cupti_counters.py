@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.queries.cupti_ranges import counter_ranges, operators_around
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.naming import flop_per_count
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.cupti_ranges import counter_ranges, operators_around
 
 __all__ = ["cupti_counters"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import is_graph_launch, names_that
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["graph_launches"]
 

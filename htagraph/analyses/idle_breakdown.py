@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from htagraph.graph.activities import Lane
-from htagraph.queries.idle_cause import CAUSES, KERNEL_PAUSE_US, binding_kind, pause_cause
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.idle_cause import CAUSES, KERNEL_PAUSE_US, binding_kind, pause_cause
 
 __all__ = ["idle_breakdown"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
 from htagraph.queries.idle_cause import KERNEL_PAUSE_US, binding_kind, pause_cause
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.stream_idle import stream_pauses
 
 __all__ = ["idle_intervals"]

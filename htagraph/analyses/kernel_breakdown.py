@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.queries.durations import STATISTICS, statistics, timed_work
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.durations import STATISTICS, statistics, timed_work
 
 __all__ = ["kernel_breakdown"]
 

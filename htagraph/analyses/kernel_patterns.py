@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from htagraph.core.naming import LINEAR
 from htagraph.core.parents import outermost
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import tree_parents
-from htagraph.core.naming import LINEAR
 from htagraph.queries.kernel_sequences import containing, sequences_below
 
 __all__ = ["kernel_patterns"]

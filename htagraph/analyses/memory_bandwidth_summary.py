@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.queries.counter_series import bandwidth_changes, distribution, lasting_us
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.counter_series import bandwidth_changes, distribution, lasting_us
 
 __all__ = ["memory_bandwidth_summary"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.queries.attribution import module_of, names_of
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_module_frame, names_that
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.attribution import module_of, names_of
 from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 
 __all__ = ["module_breakdown"]

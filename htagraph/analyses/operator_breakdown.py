@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pandas as pd
 
+from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of, operator_of
-from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.core.kinds import ActivityKind
 from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 
 __all__ = ["operator_breakdown"]

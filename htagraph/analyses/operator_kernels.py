@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.graph.criteria import named
-from htagraph.queries.enclosing import enclosing, launched
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_memory_call, names_that
+from htagraph.graph.criteria import named
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.enclosing import enclosing, launched
 from htagraph.queries.kernel_sequences import numbered
 
 __all__ = ["operator_kernels"]

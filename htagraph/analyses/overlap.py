@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.intervals import intersection, length
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.busy_time import work_of
 
 __all__ = ["overlap"]

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.parents import outermost
-from htagraph.graph.criteria import named
-from htagraph.queries.enclosing import enclosing, launched
-from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.tree import tree_parents
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import collective_op, inference_phase, names_that
+from htagraph.core.parents import outermost
+from htagraph.graph.criteria import named
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tree import tree_parents
+from htagraph.queries.enclosing import enclosing, launched
 
 __all__ = ["phases"]
 

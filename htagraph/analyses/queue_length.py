@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.queries.counter_series import queue_changes
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.counter_series import queue_changes
 
 __all__ = ["queue_length"]
 

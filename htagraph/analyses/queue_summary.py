@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.queries.counter_series import distribution, lasting_us, queue_changes
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.counter_series import distribution, lasting_us, queue_changes
 
 __all__ = ["queue_summary"]
 

@@ -9,12 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.queries.arguments import arguments
-from htagraph.queries.attribution import names_of
-from htagraph.queries.cupti_ranges import counter_ranges, operators_around
+from htagraph.core.device_peaks import peak_of
 from htagraph.core.flops import cost_of
-from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.tree import ancestors, tree_parents
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import (
     element_bytes,
@@ -25,7 +21,11 @@ from htagraph.core.naming import (
     is_tf32_kernel,
     names_that,
 )
-from htagraph.core.device_peaks import peak_of
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tree import ancestors, tree_parents
+from htagraph.queries.arguments import arguments
+from htagraph.queries.attribution import names_of
+from htagraph.queries.cupti_ranges import counter_ranges, operators_around
 from htagraph.queries.kernel_sequences import work_below
 
 __all__ = ["roofline"]

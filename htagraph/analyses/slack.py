@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import path_to
 
 __all__ = ["slack"]

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of, others_median
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.naming import short_name
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of, others_median
 from htagraph.queries.collective_waits import Waits, waits_of
 
 __all__ = ["stragglers"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.busy_time import work_of
 
 __all__ = ["temporal_breakdown"]

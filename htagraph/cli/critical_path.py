@@ -15,8 +15,8 @@ from htagraph.whatif.change_options import CHANGES, criteria_text
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.queries.paths import CriticalPath
     from htagraph.output.report import Report
+    from htagraph.queries.paths import CriticalPath
 
 __all__ = ["critical_path", "report"]
 
@@ -164,8 +164,8 @@ def _saving(path: CriticalPath, whole: pd.DataFrame, inputs: Sequence[str]) -> l
 
 def _predicted(path: CriticalPath, options: list[str]) -> str:
     """Return in words what a change would really save: less than its time where something else is in the way then."""
-    from htagraph.whatif.what_if import what_if
     from htagraph.core.errors import SelectionError
+    from htagraph.whatif.what_if import what_if
 
     option, *value = options
     try:

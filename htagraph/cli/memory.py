@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
     from htagraph.output.report import Report
+    from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
 
 __all__ = ["memory", "report", "report_on_snapshot", "report_on_timeline"]
 

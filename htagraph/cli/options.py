@@ -16,8 +16,8 @@ import typer
 from htagraph.whatif.change_options import numbers
 
 if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.core.issues import Issue
+    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.graph.load import Progress
     from htagraph.output.report import Report
 

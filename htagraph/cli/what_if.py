@@ -17,8 +17,8 @@ from htagraph.whatif.change_options import CHANGES, Change
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.whatif.outcome import Outcome
     from htagraph.output.report import Report
+    from htagraph.whatif.outcome import Outcome
     from htagraph.whatif.scenario import Scenario
 
 __all__ = ["WhatIfCommand", "report", "what_if"]

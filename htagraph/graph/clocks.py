@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities
-    from htagraph.graph.evidence.matching import Found
+    from htagraph.graph.construction.matching.match import Found
 
 __all__ = ["Clock", "corrected", "estimate_clocks"]
 

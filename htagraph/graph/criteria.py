@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.graph.tree import depths, tree_parents
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.tree import depths, tree_parents
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

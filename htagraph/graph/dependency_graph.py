@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.core.errors import GraphError, SelectionError
-from htagraph.graph.gaps import binding_edges, gap_kinds
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
-from htagraph.trace.reading.read import read_event
+from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
+from htagraph.graph.gaps import binding_edges, gap_kinds
 from htagraph.graph.selection import Selection
 from htagraph.trace.columns import Trace
+from htagraph.trace.reading.read import read_event
 
 if TYPE_CHECKING:
     import networkx
     import pandas as pd
 
     from htagraph.graph.clocks import Clock
-    from htagraph.trace.events import Event
     from htagraph.graph.matches import Matches
+    from htagraph.trace.events import Event
 
 __all__ = ["DependencyGraph"]
 

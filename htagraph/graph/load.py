@@ -13,11 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from htagraph.graph.construction.build import RankPart, build, prepare
 from htagraph.core.errors import HtagraphError, RankError, SelectionError, TraceError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
+from htagraph.graph.construction.activities import RankPart, prepare
+from htagraph.graph.construction.build import build
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.trace.reading.discover import RankedFile, TracePaths, rank_files
 from htagraph.trace.reading.read import read_trace
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected
-from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
-    from htagraph.graph.evidence.matching import Found
+    from htagraph.graph.construction.matching.match import Found
 
 __all__ = ["Matches", "with_joins"]
 

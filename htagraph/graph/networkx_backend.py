@@ -14,8 +14,8 @@ import numpy as np
 
 from htagraph.core import traverse
 from htagraph.core.errors import GraphError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
     "ancestors",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.criteria import Mask, named
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.criteria import Mask, named
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.criteria import CRITERIA, Mask, Some
 from htagraph.core.errors import SelectionError
-from htagraph.graph.tree import ancestors, descendants, tree_parents
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.criteria import CRITERIA, Mask, Some
 from htagraph.graph.positions import Place, placed
+from htagraph.graph.tree import ancestors, descendants, tree_parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

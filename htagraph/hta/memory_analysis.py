@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline, times_and_sizes
 from htagraph.output.plot.memory import memory_categories
 from htagraph.output.plot.show import show
+from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline, times_and_sizes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,6 @@
 """TraceAnalysis with the methods, defaults and results of Holistic Trace Analysis, on the dependency graph.
 
-Change ``from hta.trace_analysis import TraceAnalysis`` to ``from htagraph.hta.trace_analysis import TraceAnalysis``: names,
+Change ``from hta.trace_analysis import TraceAnalysis`` to ``from htagraph.trace_analysis import TraceAnalysis``: names,
 arguments, columns, units (µs) and rounding are those of HTA 0.6.1; docs/HTA.md lists where the numbers differ, and why.
 Nothing is computed here: `htagraph.hta` gives the results of `htagraph.analyses` HTA's shape.
 """
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from htagraph.hta.common.trace import HtaTrace
 from htagraph.hta.shapes import breakdowns, counters, cupti, launches, patterns, stragglers
 from htagraph.hta.shapes.counters import TimeSeriesTypes
 from htagraph.hta.shapes.job import TraceFiles, open_job
-from htagraph.hta.common.trace import HtaTrace
 from htagraph.output.plot import breakdowns as breakdown_figures
 from htagraph.output.plot.patterns import patterns_figure
 from htagraph.output.plot.show import show
@@ -426,7 +426,9 @@ class TraceAnalysis:
         Returns:
             (the graph with its critical path, whether that was found); None if there is no such annotation.
         """
-        from htagraph.hta.critical_path import analysis as critical_path  # brings networkx, which nothing else here needs
+        from htagraph.hta.critical_path import (
+            analysis as critical_path,  # brings networkx, which nothing else here needs
+        )
 
         return critical_path.critical_path_analysis(
             self.job, rank, annotation, instance_id, data_load_events, stacklevel=3

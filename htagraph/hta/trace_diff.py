@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from htagraph.hta.shapes.diff import DeviceType, brief_frame, compared, events_of, groups_of, ops_summary, steps_of
 from htagraph.hta.common.trace import HtaTrace
+from htagraph.hta.shapes.diff import DeviceType, brief_frame, compared, events_of, groups_of, ops_summary, steps_of
 
 if TYPE_CHECKING:
     import pandas as pd

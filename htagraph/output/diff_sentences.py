@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from htagraph.queries.paths import CATEGORY_WORDS
 from htagraph.output.report import inputs_of
+from htagraph.queries.paths import CATEGORY_WORDS
 
 if TYPE_CHECKING:
     import pandas as pd

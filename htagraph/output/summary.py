@@ -11,16 +11,16 @@ from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.launch_stats import launch_stats
-from htagraph.whatif.opportunities import opportunities
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.rank_idle import rank_idle
 from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.replay import replay
 from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.output.verdict import verdict
+from htagraph.queries.replay import replay
+from htagraph.whatif.opportunities import opportunities
 
 __all__ = ["SCHEMA_VERSION", "Summary", "summarize"]
 

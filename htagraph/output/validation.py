@@ -8,12 +8,12 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from htagraph.trace.argument_checks import check_arguments
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
-from htagraph.trace.reading.discover import TracePaths
 from htagraph.queries.replay import replay
+from htagraph.trace.argument_checks import check_arguments
+from htagraph.trace.reading.discover import TracePaths
 
 __all__ = ["Validation", "validate"]
 

@@ -13,12 +13,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
-from htagraph.trace.events import canonical_category
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.issues import IssueLog
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import Selection
+from htagraph.trace.events import canonical_category
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
-from htagraph.graph.selection import Selection
 
 __all__ = ["arguments", "event_arguments"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.parents import nearest
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import is_module_frame, names_that, short_name
+from htagraph.core.parents import nearest
+from htagraph.graph.dependency_graph import DependencyGraph
 
 if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray

@@ -1,9 +1,9 @@
 """Why a rank came late: the way back from its arrival, each activity on it compared with the same one on other ranks.
 
-Every moment has one edge that held it up (see `htagraph.queries.idle_cause`). These edges form a forest whose roots are cut where
-a collective let a rank go: what lies between two of them is one rank's own doing. Along each stretch the excess over
-the peers is summed by cause. A wait is charged to the ranks and causes of the stretches that led to the late arrival,
-back to the last arrival that let both it and the rank that waits go on.
+Every moment has one edge that held it up (`DependencyGraph.binding`). These edges form a forest whose roots are cut
+where a collective let a rank go: what lies between two of them is one rank's own doing. Along each stretch the excess
+over the peers is summed by cause. A wait is charged to the ranks and causes of the stretches that led to the late
+arrival, back to the last arrival that let both it and the rank that waits go on.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.gaps import binding_edges
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
-from htagraph.queries.peers import peers
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.gaps import binding_edges
 from htagraph.queries.collective_waits import Waits
+from htagraph.queries.peers import peers
 
 __all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of", "others_median"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.intervals import Intervals, union
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Work", "self_time", "work_of"]
 

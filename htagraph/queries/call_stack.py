@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import deepest_first, depths, tree_parents
-from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.queries.enclosing import launched
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.group_stats import described
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import copy_kind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.enclosing import launched
 
 __all__ = ["bandwidth_changes", "distribution", "lasting_us", "queue_changes"]
 

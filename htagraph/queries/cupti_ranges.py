@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.queries.arguments import event_arguments
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import COUNTER_RANGE, is_kernel_launch, names_that
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.arguments import event_arguments
 
 __all__ = ["counter_ranges", "operators_around"]
 

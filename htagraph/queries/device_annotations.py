@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.naming import DEVICE_ANNOTATION
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["device_annotations", "narrowest"]
 

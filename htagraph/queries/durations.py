@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.busy_time import self_time
 
 __all__ = ["STATISTICS", "statistics", "timed_work"]

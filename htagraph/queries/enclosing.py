@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kinds import EdgeKind
 from htagraph.core.parents import nearest
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import tree_parents
-from htagraph.core.kinds import EdgeKind
 
 __all__ = ["enclosing", "launched", "regions"]
 

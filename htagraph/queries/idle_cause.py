@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["CAUSES", "KERNEL_PAUSE_US", "binding_kind", "pause_cause"]
 

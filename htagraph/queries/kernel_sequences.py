@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.parents import nearest
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_that
+from htagraph.core.parents import nearest
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Sequences", "containing", "named", "numbered", "sequences_below", "work_below"]
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import around
-from htagraph.core.kinds import ActivityKind
 from htagraph.trace.columns import Trace
 
 __all__ = ["memory_events"]

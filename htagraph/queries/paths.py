@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.queries.attribution import label_of, module_of, names_of, operator_of
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
+from htagraph.queries.attribution import label_of, module_of, names_of, operator_of
 from htagraph.queries.near_critical import Way, ways_beside
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class CriticalPath:
             ``start_us`` (float64, since the job's first activity, common clock), ``duration_us`` (float64), ``rank``
             (int64), ``lane`` (str), ``activity`` (int64: whose time it is), ``name`` and ``kind`` (str: of it),
             ``edge`` (str: `EdgeKind`; empty at the head), ``gap`` (str: `GapKind` or empty), ``category`` (str),
-            ``operator`` and ``module`` (str: see `htagraph.queries.attribution`; empty for none), ``before`` (str: name of the
+            ``operator`` and ``module`` (str: see `queries.attribution`; empty for none), ``before`` (str: name of the
             activity whose start or end the segment leads to), ``hop`` (bool: the path comes from another rank).
         """
         import pandas as pd
@@ -283,7 +283,7 @@ class CriticalPath:
             target: the file to write, gzipped if it ends in ``.gz``; never one of the traces.
 
         Returns:
-            What was written and what could not be drawn as recorded; see `htagraph.output.export.perfetto.path_to_perfetto`.
+            What was written and what could not be drawn as recorded; see `output.export.perfetto`.
 
         Raises:
             TraceError: a trace was changed since it was loaded, or the target cannot be written.

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.graph.activities import frozen
-from htagraph.graph.gaps import UNEXPLAINED
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, GapKind
+from htagraph.graph.activities import frozen
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.gaps import UNEXPLAINED
 
 if TYPE_CHECKING:
     Times = npt.NDArray[np.int64]

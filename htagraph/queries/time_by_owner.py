@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import deepest_first
-from htagraph.core.kinds import ActivityKind
 from htagraph.queries.busy_time import self_time
 
 __all__ = ["OWNED", "OwnerOf", "kind_words", "time_by_owner"]

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import CriticalPath, path_to
 
 __all__ = ["path_in_window"]

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import pandas as pd
 from pydantic import TypeAdapter, ValidationError
 
-from htagraph.trace.events import Event, canonical_category, parse_event
 from htagraph.core.issues import IssueLog
+from htagraph.trace.events import Event, canonical_category, parse_event
 from htagraph.trace.reading.decode import event_decoder
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split

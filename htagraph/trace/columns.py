@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import TraceError
-from htagraph.trace.events import Header
 from htagraph.core.issues import Issue
+from htagraph.trace.events import Header
 
 __all__ = ["Flows", "SparseColumn", "Table", "Trace"]
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.queries.weights import TRANSFERS, OwnTime, State, checked, end_spread, initial, own_time, with_factor
 from htagraph.core.errors import SelectionError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
+from htagraph.queries.weights import TRANSFERS, OwnTime, State, checked, end_spread, initial, own_time, with_factor
 from htagraph.whatif.change_options import criteria_text
 
 __all__ = ["opportunities"]

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import frozen
-from htagraph.queries.weights import NEVER, State, initial
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.activities import frozen
 from htagraph.queries.replay import predict, without_unexplained
+from htagraph.queries.weights import NEVER, State, initial
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import Edges, frozen
-from htagraph.queries.weights import NEVER, Jitter, State
 from htagraph.core.errors import GraphError, SelectionError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.activities import Edges, frozen
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
+from htagraph.queries.weights import NEVER, Jitter, State
 
 __all__ = ["collective_kernels", "launch_order", "rewired"]
 

@@ -1,4 +1,4 @@
-"""Scenario: a chain of changes to a job, each a thin method over the function of its name in `htagraph.whatif.changes`."""
+"""Scenario: a chain of changes to a job, each a thin method over the function of its name in `whatif.changes`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from htagraph.whatif import changes as change
-from htagraph.queries.weights import State
-from htagraph.whatif.outcome import Outcome
 from htagraph.queries.replay import predict
+from htagraph.queries.weights import State
+from htagraph.whatif import changes as change
+from htagraph.whatif.outcome import Outcome
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -66,7 +66,7 @@ class Scenario:
         return self.apply(change.scale_network, factor=factor, **criteria)
 
     def network(self, *, latency_us: float | None = None, bandwidth_gbps: float | None = None) -> Scenario:
-        """Give the network another latency (µs) or bus bandwidth (10^9 bytes/s); see `htagraph.whatif.changes.network`."""
+        """Give the network another latency (µs) or bus bandwidth (10^9 bytes/s); see `whatif.changes.network`."""
         return self.apply(change.network, latency_us=latency_us, bandwidth_gbps=bandwidth_gbps)
 
     def no_launch_overhead(self, **criteria: Any) -> Scenario:  # noqa: ANN401 - those of graph.select
@@ -81,7 +81,7 @@ class Scenario:
         end_us: float | None = None,
         rank: int | Sequence[int] | None = None,
     ) -> Scenario:
-        """Launch all work of steps, or of a range of time, as one CUDA graph; see `htagraph.whatif.changes.cuda_graph`."""
+        """Launch all work of steps, or of a range of time, as one CUDA graph; see `whatif.changes.cuda_graph`."""
         return self.apply(change.cuda_graph, step=step, start_us=start_us, end_us=end_us, rank=rank)
 
     def infinite_host(self) -> Scenario:

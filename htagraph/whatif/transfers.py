@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.queries.weights import TRANSFERS, of_kind
 from htagraph.core.errors import SelectionError
+from htagraph.queries.weights import TRANSFERS, of_kind
 
 if TYPE_CHECKING:
-    from htagraph.queries.weights import State
     from htagraph.graph.matches import Matches
+    from htagraph.queries.weights import State
 
 __all__ = ["Line", "Transfers", "fitted", "link_share", "transfers"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from htagraph.queries.weights import initial
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.weights import initial
 from htagraph.whatif.scenario import Scenario
 
 __all__ = ["what_if"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from htagraph.analyses.collectives import collectives
+from tests.queries.test_collective_waits import MADE, made
 from tests.reach import DATASETS, SHARED, graph_of, label
 from tests.strategies import COMMUNICATE, kernel, launch, load
-from tests.test_waits import MADE, made
 
 PARTS = ["wait_us", "transfer_us", "excess_us"]
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from tests.trace.profiler_files.made import allocation
 from tests.reach import SHARED
 from tests.strategies import load, op
+from tests.trace.profiler_files.made import allocation
 
 QWEN = SHARED / "tracelens" / "h100_qwen.json.gz"
 

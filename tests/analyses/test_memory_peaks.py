@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import htagraph as hg
-from tests.trace.profiler_files.made import allocation
 from tests.strategies import load, op
+from tests.trace.profiler_files.made import allocation
 
 
 def test_the_first_of_the_highest_moments_is_the_peak() -> None:

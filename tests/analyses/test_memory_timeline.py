@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from tests.trace.profiler_files.made import allocation
 from tests.reach import SHARED
 from tests.strategies import OTHER, load, op, step
+from tests.trace.profiler_files.made import allocation
 
 QWEN = SHARED / "tracelens" / "h100_qwen.json.gz"
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 
 from htagraph import ActivityKind, DependencyGraph, EdgeKind
-from htagraph.core import traverse
 from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.slack import slack
+from htagraph.core import traverse
 from tests.reach import DATASETS, graph_of
 from tests.strategies import COMPUTE, Frames, Job, Json, frames, jobs, kernel, launch, load, op, traces
 

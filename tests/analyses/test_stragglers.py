@@ -9,12 +9,12 @@ import pytest
 
 import htagraph as hg
 from htagraph.analyses.stragglers import Stragglers, _times, stragglers
-from htagraph.queries.blame import CAUSES
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.blame import CAUSES
 from htagraph.simulate import REGIMES, Job, SlowRank, simulate
+from tests.queries.test_collective_waits import MADE, made
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load
-from tests.test_waits import MADE, made
 
 DEVICE = Job(ranks=4, steps=3, layers=3, seed=11)
 HOST = Job(

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.command_line import one_line_of_error
-from tests.trace.profiler_files.made import allocation
 from tests.reach import REPOSITORY
 from tests.strategies import op, write
+from tests.trace.profiler_files.made import allocation
 
 DEMO = REPOSITORY / "data" / "demo"
 FORMS = ["table", "json", "csv", "md"]

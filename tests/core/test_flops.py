@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from htagraph.core.device_peaks import PEAKS, peak_of
 from htagraph.core.flops import Cost, cost_of
 from htagraph.core.naming import element_bytes, flop_formula
-from htagraph.core.device_peaks import PEAKS, peak_of
 
 _sizes = st.integers(1, 5)
 

@@ -12,7 +12,7 @@ import htagraph as hg
 from htagraph.graph.activities import Activities, common_time
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.simulate import REGIMES, Job, simulate
-from tests.graph.construction.build.test_matching import OFFSETS, loaded, matched, recorded
+from tests.graph.construction.matching.test_match import OFFSETS, loaded, matched, recorded
 from tests.reach import SHARED
 
 

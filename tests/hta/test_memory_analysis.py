@@ -1,4 +1,6 @@
-"""HTA's interface to memory timelines: what it shows and what it writes. Its numbers: tests/trace/profiler_files/test_memory_timeline."""
+"""HTA's interface to memory timelines: what it shows and what it writes.
+
+Its numbers: tests/trace/profiler_files/test_memory_timeline."""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ import pytest
 
 import htagraph as hg
 from htagraph.output.plot.memory import memory_categories, memory_in_use, memory_timeline
-from tests.trace.profiler_files.made import allocation
 from tests.strategies import load, op
+from tests.trace.profiler_files.made import allocation
 
 EVENTS = [[-1, 1, 1024**3, 0], [5_000_000, 2, 2 * 1024**3, 4], [7_000_000, 4, -(1024**3), 4]]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from htagraph.hta.shapes.job import open_job
 from htagraph.hta.common.trace import HtaTrace
+from htagraph.hta.shapes.job import open_job
 from htagraph.hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
 from tests.reach import DATA, SHARED
 from tests.strategies import COMPUTE, complete, kernel, launch, op, step, write

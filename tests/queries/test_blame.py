@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from htagraph.queries.blame import CAUSES, _split, blame_of, chains_of, others_median
-from htagraph.simulate import Job, SlowRank
 from htagraph.queries.collective_waits import waits_of
+from htagraph.simulate import Job, SlowRank
+from tests.queries.test_collective_waits import MADE, made
 from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load
-from tests.test_waits import MADE, made
 
 KERNELS = CAUSES.index("kernels")
 MADE["slow in one of four groups"] = Job(

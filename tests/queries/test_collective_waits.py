@@ -9,8 +9,8 @@ import pytest
 
 import htagraph as hg
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.simulate import REGIMES, Job, Simulated, simulate
 from htagraph.queries.collective_waits import bus_factor, waits_of
+from htagraph.simulate import REGIMES, Job, Simulated, simulate
 from tests.reach import JOBS, SHARED, graph_of, label
 from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
 

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.queries.enclosing import enclosing, launched, regions
 from htagraph.core.intervals import group_lengths
+from htagraph.queries.enclosing import enclosing, launched, regions
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op
 
 _INTERVALS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 9)), max_size=12)

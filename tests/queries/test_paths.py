@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 
 from htagraph import ActivityKind, DependencyGraph, EdgeKind, GapKind
-from htagraph.core import traverse
 from htagraph.analyses.critical_path import critical_path
-from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to, segments_of
+from htagraph.core import traverse
 from htagraph.queries.near_critical import ways_beside
+from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to, segments_of
 from tests.reach import DATASETS, graph_of
 from tests.strategies import Frames, Job, frames, jobs, load, op, runtime
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.peers import alike, lane_roles, peers
 from tests.reach import DATA, graph_of
 from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load, op, step

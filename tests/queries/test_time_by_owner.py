@@ -5,10 +5,10 @@ import pandas as pd
 from hypothesis import given, settings
 
 from htagraph.queries.attribution import module_of, operator_of
-from htagraph.queries.durations import statistics, timed_work
-from htagraph.queries.time_by_owner import kind_words, time_by_owner
-from htagraph.queries.stream_idle import stream_pauses
 from htagraph.queries.busy_time import self_time
+from htagraph.queries.durations import statistics, timed_work
+from htagraph.queries.stream_idle import stream_pauses
+from htagraph.queries.time_by_owner import kind_words, time_by_owner
 from tests.strategies import COMPUTE, Job, jobs, kernel, load, op
 
 

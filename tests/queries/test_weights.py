@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from htagraph.whatif.changes.scale import scale
-from htagraph.queries.weights import NEVER, ChangeError, activities_of, checked, initial, own_time, released
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
+from htagraph.queries.weights import NEVER, ChangeError, activities_of, checked, initial, own_time, released
+from htagraph.whatif.changes.scale import scale
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.whatif.scenario import Scenario
 from htagraph.whatif.change_options import CHANGES, Change, bandwidth, criteria, criteria_text, duration_ns, numbers
+from htagraph.whatif.scenario import Scenario
 
 LABELS = [kind.label for kind in ActivityKind]
 ODD = st.sampled_from(['",', ",name=", ":", '"', '""', ",rank=1", "*", "at::native::x<4, 2>", "=", ",", "a b", "\n"])

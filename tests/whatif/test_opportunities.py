@@ -12,15 +12,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.whatif.opportunities import opportunities
 from htagraph.core.errors import SelectionError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
-from htagraph.whatif.change_options import criteria
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.simulate import Change, Job, ScaleKernels, ScaleLoader, ScaleNetwork, ScaleOptimizer, simulate
-from tests.whatif.changes.made import Piece, jobs, made
+from htagraph.whatif.change_options import criteria
+from htagraph.whatif.opportunities import opportunities
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, kernel, launch, load, op, runtime
+from tests.whatif.changes.made import Piece, jobs, made
 
 EVERYTHING = 10_000
 

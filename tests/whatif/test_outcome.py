@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, GapKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, kernel, launch, load, op, step
 

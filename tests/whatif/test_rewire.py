@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, given, settings
 
 import htagraph as hg
-from htagraph.graph.activities import Edges
-from htagraph.whatif.rewire import rewired
-from htagraph.queries.weights import NEVER, initial
 from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.graph.activities import Edges
 from htagraph.queries.replay import predict
+from htagraph.queries.weights import NEVER, initial
+from htagraph.whatif.rewire import rewired
 from tests.whatif.changes.made import Piece, jobs, made, places
 
 

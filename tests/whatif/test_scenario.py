@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.whatif import changes
-from htagraph.queries.weights import State
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.weights import State
+from htagraph.whatif import changes
 from htagraph.whatif.scenario import Scenario
 from tests.reach import DATA, graph_of
 

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.parents import nearest
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_module_frame, names_that, short_name, stable_name
+from htagraph.core.parents import nearest
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Alignment", "align"]
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Part", "parts_of"]
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.choice import Part, parts_of
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.naming import short_name, stable_name, step_number
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["CHANGES", "change_words", "compare"]
 

@@ -15,10 +15,9 @@ from htagraph.analyses.differences.alignment import Alignment, align
 from htagraph.analyses.differences.choice import Part, parts_of
 from htagraph.analyses.differences.compare import change_words
 from htagraph.analyses.differences.effects import Effects, effects
-from htagraph.output.diff_sentences import told
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import stable_name
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 from htagraph.queries.window import path_in_window
 
@@ -77,8 +76,8 @@ class Diff:
     def entries(self) -> pd.DataFrame:
         """The time of each place on both critical paths, exactly.
 
-        One row per ``path``, ``place`` (int64, see `htagraph.analyses.differences.alignment.Alignment`) and ``category``
-        (int64, index into `htagraph.queries.paths.CATEGORIES`) with ``before_ns`` and ``after_ns`` (int64), whose sums are the
+        One row per ``path``, ``place`` (int64, see `Alignment`) and ``category`` (int64, index into
+        `htagraph.queries.paths.CATEGORIES`) with ``before_ns`` and ``after_ns`` (int64), whose sums are the
         lengths of the two windows.
         """
         paths = zip((self.before, self.after), self.alignment.path, self.alignment.place, (1, 0), strict=True)
@@ -224,6 +223,8 @@ class Diff:
 
     def sentences(self) -> list[str]:
         """Return in words by how much the step time changed and what it is made of, the most important first."""
+        from htagraph.output.diff_sentences import told
+
         return told(self)
 
     def _worded(self) -> list[tuple[str, Part]]:

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.queries.weights import OwnTime, State, initial, own_time, with_factor
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.choice import Part
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import short_name
 from htagraph.queries.replay import predict
+from htagraph.queries.weights import OwnTime, State, initial, own_time, with_factor
 
 __all__ = ["Effects", "effects"]
 

@@ -6,10 +6,10 @@ from collections import Counter
 
 import numpy as np
 
-from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.activities import Job
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import EdgeKind
+from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.job import Job
 
 __all__ = ["acyclic"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core import traverse
-from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.core.errors import GraphError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.graph.activities import Activities, Edges, Lane
+from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["from_frames"]
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import EdgeKind
+from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.job import Job
 
 __all__ = ["latency"]
 

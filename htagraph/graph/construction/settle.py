@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from htagraph.graph.activities import Activities, Edges
-from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import EdgeKind
+from htagraph.graph.activities import Activities, Edges
+from htagraph.graph.evidence.job import Job
 
 __all__ = ["settle"]
 

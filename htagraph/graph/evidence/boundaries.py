@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.records import TOLERANCE_NS, Answer, Plausible, best
 from htagraph.graph.evidence.sites import grouped, mixed
 from htagraph.graph.evidence.stream_waits import WINDOW_NS, SharedByRank, StreamWaits, as_site
-from htagraph.core.kinds import ActivityKind
 
 __all__ = ["boundary_waits"]
 

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.evidence.activities import Job
-from htagraph.graph.evidence.sites import mixed, owners
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
+from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.sites import mixed, owners
 from htagraph.trace.columns import Trace
 
 __all__ = ["AwaitRows", "Calls", "Enqueued", "await_rows", "spread"]

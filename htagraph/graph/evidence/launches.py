@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_graph_launch
+from htagraph.graph.evidence.job import Job
 
 __all__ = ["graph_launches"]
 

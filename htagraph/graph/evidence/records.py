@@ -15,11 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.evidence.activities import Job
-from htagraph.graph.evidence.calls import Calls
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
+from htagraph.graph.evidence.calls import Calls
+from htagraph.graph.evidence.job import Job
 
 __all__ = [
     "TOLERANCE_NS",

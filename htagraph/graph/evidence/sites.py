@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import Activities
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.activities import Activities
 
 __all__ = ["grouped", "mixed", "owners"]
 

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kinds import ActivityKind, Provenance
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.records import Answer, Hypothesis, Plausible, Site, best, in_order, records_back
 from htagraph.graph.evidence.sites import grouped, mixed
-from htagraph.core.kinds import ActivityKind, Provenance
 
 __all__ = ["WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
 

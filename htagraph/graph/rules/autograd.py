@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from htagraph.graph.activities import Activities, Edges
-from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.graph.activities import Activities, Edges
+from htagraph.graph.evidence.job import Job
 from htagraph.trace.columns import Flows
 
 __all__ = ["autograd"]

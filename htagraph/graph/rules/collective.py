@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.activities import Job
-from htagraph.graph.evidence.meetings import meetings
 from htagraph.core.kinds import EdgeKind
+from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.meetings import meetings
 
 __all__ = ["collective"]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.activities import Job
-from htagraph.graph.evidence.launches import graph_launches
 from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.launches import graph_launches
 
-__all__ = ["graph"]
+__all__ = ["cuda_graph"]
 
 
-def graph(job: Job) -> Edges:
+def cuda_graph(job: Job) -> Edges:
     """Return an edge from the start of each graph launch to the start of each of its works.
 
     For the first work on each stream the nominal lag is the least latency of that rank's launches of as many works: how

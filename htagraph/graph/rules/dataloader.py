@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.core.naming import is_data_loader
+from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.job import Job
 
 __all__ = ["dataloader"]
 

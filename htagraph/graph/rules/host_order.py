@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.job import Job
 
 __all__ = ["host_order"]
 

@@ -9,9 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.activities import Job
 from htagraph.graph.evidence.calls import Calls, await_rows
+from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.records import (
     TOLERANCE_NS,
     TWO_CLOCKS_NS,
@@ -26,8 +28,6 @@ from htagraph.graph.evidence.records import (
     unresolved_waits,
 )
 from htagraph.graph.evidence.sites import grouped
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.core.naming import names_like
 
 __all__ = ["host_sync", "host_syncs"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.activities import Job
-from htagraph.graph.evidence.launches import graph_launches
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.launches import graph_launches
 
 __all__ = ["launch"]
 
@@ -15,8 +15,8 @@ __all__ = ["launch"]
 def launch(job: Job) -> Edges:
     """Return an edge from the start of each launch to the start of each piece of work with its correlation id.
 
-    The lag is what was observed; `htagraph.graph.construction.latency` takes off what the work waited for once all other edges are
-    known. The works of graph launches hang on GRAPH edges.
+    The lag is what was observed; `construction.latency` takes off what the work waited for once all other edges
+    are known. The works of graph launches hang on GRAPH edges.
     """
     acts = job.activities
     work = np.flatnonzero(acts.on_device & (acts.cause >= 0))

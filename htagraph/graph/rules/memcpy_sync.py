@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.activities import Job
-from htagraph.graph.evidence.records import returns
-from htagraph.graph.evidence.sites import mixed
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
+from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.records import returns
+from htagraph.graph.evidence.sites import mixed
 
 __all__ = ["memcpy_sync"]
 

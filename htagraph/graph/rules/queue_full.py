@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.activities import Job
 from htagraph.graph.evidence.calls import Calls
+from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.records import TOLERANCE_NS
 from htagraph.graph.evidence.sites import mixed
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 
 __all__ = ["queue_full"]
 

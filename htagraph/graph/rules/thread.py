@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.activities import Job
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_backward, is_collective_call
+from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.job import Job
 
 __all__ = ["thread"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from htagraph.hta.common.trace_symbol_table import SymbolTable
 from htagraph.hta.shapes.device import device_type
 from htagraph.hta.shapes.job import HtaJob, TraceFiles, open_job
 from htagraph.hta.shapes.names import shorten
-from htagraph.hta.common.trace_symbol_table import SymbolTable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.kinds import ActivityKind
 from htagraph.hta.critical_path.types import BoundType, CPEdgeType
 from htagraph.hta.shapes.frame import frame_of
 from htagraph.hta.shapes.names import shorten
-from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
     from htagraph.hta.critical_path.graph import CPGraph

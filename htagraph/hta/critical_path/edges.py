@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.evidence.nesting import nest, nesting_order
+from htagraph.core.kinds import EdgeKind
+from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.critical_path.columns import DEPENDENCY, KERNEL, LAUNCH, NOBODY, OPERATOR, SYNC, Columns, View
-from htagraph.core.kinds import EdgeKind
 
 __all__ = ["Drawn", "device_edges", "host_edges"]
 

@@ -21,8 +21,8 @@ from htagraph.hta.critical_path.types import STRICT, TYPES, CPEdge, CPEdgeType, 
 from htagraph.hta.shapes.frame import whole
 
 if TYPE_CHECKING:
-    from htagraph.hta.shapes.job import HtaJob
     from htagraph.hta.common.trace_symbol_table import SymbolTable
+    from htagraph.hta.shapes.job import HtaJob
 
 __all__ = ["CPGraph", "Place"]
 
@@ -227,7 +227,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
             print(f"Critical {node}, ev_id = {node.ev_idx} ev_name = {name}")  # noqa: T201 - as its name says
 
     def waited_for(self) -> Any:  # noqa: ANN401 - CriticalPath
-        """Return the `htagraph.queries.paths.CriticalPath` of the window: what each moment waited for, summing to the window.
+        """Return the `htagraph.CriticalPath` of the window: what each moment waited for, summing to the window.
 
         Raises:
             ValueError: the graph was restored without its job.

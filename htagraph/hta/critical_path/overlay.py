@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from htagraph.core.kinds import ActivityKind
+from htagraph.hta.critical_path.types import CPEdge, CPEdgeType, flag
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.raw import FOR_VIEWING, RawEvent, edit_trace, us
-from htagraph.hta.critical_path.types import CPEdge, CPEdgeType, flag
-from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
     from htagraph.hta.critical_path.graph import CPGraph

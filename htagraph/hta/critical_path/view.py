@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import RUNTIME_CATEGORIES
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.critical_path.columns import Columns, View
 from htagraph.hta.critical_path.edges import Drawn, device_edges, host_edges
-from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import RUNTIME_CATEGORIES
 
 if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HtaJob

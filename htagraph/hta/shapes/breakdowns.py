@@ -14,12 +14,12 @@ from pandas.api.extensions import ExtensionArray
 from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.temporal_breakdown import temporal_breakdown as native_temporal_breakdown
-from htagraph.queries.device_annotations import narrowest
 from htagraph.core.group_stats import described, summed
+from htagraph.core.kinds import ActivityKind
 from htagraph.hta.shapes.frame import frame_of, in_whole, rows_of, smallest_type, whole
 from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.names import shorten
-from htagraph.core.kinds import ActivityKind
+from htagraph.queries.device_annotations import narrowest
 
 __all__ = [
     "comm_comp_overlap", "gpu_kernel_breakdown", "gpu_kernels_with_user_annotations", "idle_time_breakdown",

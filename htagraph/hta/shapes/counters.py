@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.queries.counter_series import bandwidth_changes, queue_changes
-from htagraph.output.export.raw import FOR_VIEWING, edit_trace, us
 from htagraph.core.group_stats import described
 from htagraph.hta.shapes.frame import ids_of_lanes, smallest_type, whole
 from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.window import is_analysed
+from htagraph.output.export.raw import FOR_VIEWING, edit_trace, us
+from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 
 __all__ = [
     "TimeSeriesTypes", "counter_events", "memory_bw_summary", "memory_bw_time_series", "queue_length_summary",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from htagraph.queries.cupti_ranges import counter_ranges, operators_around
 from htagraph.core.naming import COUNTER_RANGE
+from htagraph.queries.cupti_ranges import counter_ranges, operators_around
 
 if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HtaJob

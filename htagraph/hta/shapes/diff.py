@@ -15,8 +15,8 @@ from htagraph.hta.shapes.names import is_step, shorten, step_of
 from htagraph.hta.shapes.window import device_side
 
 if TYPE_CHECKING:
-    from htagraph.hta.common.trace_symbol_table import SymbolTable
     from htagraph.hta.common.trace import HtaTrace
+    from htagraph.hta.common.trace_symbol_table import SymbolTable
 
 __all__ = ["DeviceType", "brief_frame", "compared", "events_of", "groups_of", "ops_summary", "steps_of"]
 

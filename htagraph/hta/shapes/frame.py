@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.queries.arguments import arguments
 from htagraph.hta.shapes.names import is_step, step_of
 from htagraph.hta.shapes.window import device_side
+from htagraph.queries.arguments import arguments
 from htagraph.trace.columns import Trace
 
 if TYPE_CHECKING:

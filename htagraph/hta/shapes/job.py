@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.construction.build import build, prepare
 from htagraph.core.errors import HtagraphError, RankError, TraceError
-from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.hta.shapes.window import in_window, is_analysed, step_names
-from htagraph.graph.load import in_parallel
 from htagraph.core.naming import DEFAULT_NAMING
+from htagraph.graph.construction.activities import prepare
+from htagraph.graph.construction.build import build
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.load import in_parallel
+from htagraph.hta.shapes.window import in_window, is_analysed, step_names
+from htagraph.trace.columns import Trace
 from htagraph.trace.reading.discover import RankedFile, rank_files
 from htagraph.trace.reading.read import read_trace
-from htagraph.trace.columns import Trace
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.operator_kernels import operator_kernels
-from htagraph.queries.enclosing import launched
+from htagraph.core.naming import is_memory_call, names_that
 from htagraph.hta.shapes.frame import in_whole, smallest_type
 from htagraph.hta.shapes.job import HtaJob
-from htagraph.core.naming import is_memory_call, names_that
+from htagraph.queries.enclosing import launched
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.output.export.patterns import overlay_patterns
-from htagraph.graph.tree import depths
-from htagraph.hta.shapes.names import is_step
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_that
+from htagraph.graph.tree import depths
+from htagraph.hta.shapes.names import is_step
+from htagraph.output.export.patterns import overlay_patterns
 from htagraph.queries.kernel_sequences import sequences_below
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import HtagraphError, SelectionError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
-from htagraph.queries.paths import CriticalPath
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
+from htagraph.queries.paths import CriticalPath
 
 if TYPE_CHECKING:
     import graphviz

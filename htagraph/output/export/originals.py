@@ -12,11 +12,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.issues import Issue, IssueLog
 from htagraph.graph.clocks import Clock
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.raw import RawEvent, raw_blocks, us
 from htagraph.output.export.tracks import Slices, nesting_tracks
-from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.core.issues import Issue, IssueLog
 from htagraph.trace.reading.decode import BlockDecoder, Columns
 from htagraph.trace.reading.growing import Interner, label
 from htagraph.trace.reading.source import iter_bytes

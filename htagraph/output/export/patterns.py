@@ -11,16 +11,16 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.parents import outermost
-from htagraph.output.export.raw import FOR_VIEWING, RawEvent, TraceWriter
-from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.tree import tree_parents
 from htagraph.core.issues import IssueLog
 from htagraph.core.naming import LINEAR
+from htagraph.core.parents import outermost
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.tree import tree_parents
+from htagraph.output.export.raw import FOR_VIEWING, RawEvent, TraceWriter
+from htagraph.queries.kernel_sequences import Sequences, containing, sequences_below
 from htagraph.trace.reading.decode import event_decoder
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
-from htagraph.queries.kernel_sequences import Sequences, containing, sequences_below
 
 __all__ = ["export_patterns", "overlay_patterns"]
 

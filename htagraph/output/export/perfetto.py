@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import BETWEEN
-from htagraph.queries.counter_series import bandwidth_changes, queue_changes
-from htagraph.output.export.originals import Original, PidOf, survey
-from htagraph.output.export.raw import FOR_VIEWING, RawEvent, TraceWriter, us
-from htagraph.output.export.tracks import nesting_tracks
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
+from htagraph.graph.activities import BETWEEN
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.export.originals import Original, PidOf, survey
+from htagraph.output.export.raw import FOR_VIEWING, RawEvent, TraceWriter, us
+from htagraph.output.export.tracks import nesting_tracks
+from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 from htagraph.trace.reading.growing import Interner
 

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import NotATraceError
+from htagraph.core.naming import operator_of_frame
 from htagraph.trace.profiler_files.memory_lifetimes import lifetimes
 from htagraph.trace.profiler_files.unpickle import read_plain_pickle
-from htagraph.core.naming import operator_of_frame
 
 __all__ = ["MemorySnapshot", "read_memory_snapshot"]
 

@@ -1,4 +1,4 @@
-"""Text of events → columns. The decoder's types are generated from the models in `htagraph.trace.events`: one schema."""
+"""Text of events → columns. The decoder's types are generated from the models in `trace.events`: one schema."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import numpy as np
 from pydantic import ValidationError
 
 from htagraph.core.errors import TraceError
-from htagraph.trace.events import MODELS, BulkField, canonical_category, columns, parse_event
 from htagraph.core.issues import IssueLog
+from htagraph.trace.columns import Array, Flows, Lane, SparseColumn, Table
+from htagraph.trace.events import MODELS, BulkField, canonical_category, columns, parse_event
 from htagraph.trace.reading.growing import TYPECODES, GrowingTable, Interner, LaneInterner, as_array, extend, label
 from htagraph.trace.reading.times import EXACT_FLOAT_US, FractionStyle, numbers_to_ns, text_to_ns
-from htagraph.trace.columns import Array, Flows, Lane, SparseColumn, Table
 
 __all__ = ["BlockDecoder", "Columns", "event_decoder", "event_text_decoder"]
 

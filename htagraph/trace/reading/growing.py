@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from htagraph.trace.events import BulkField
 from htagraph.trace.columns import Array, Lane
+from htagraph.trace.events import BulkField
 
 __all__ = ["TYPECODES", "GrowingTable", "Interner", "LaneInterner", "as_array", "extend", "label"]
 

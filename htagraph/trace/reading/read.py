@@ -12,14 +12,14 @@ import numpy as np
 from pydantic import ValidationError
 
 from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError
-from htagraph.trace.events import Event, Header, parse_event
 from htagraph.core.issues import IssueLog
+from htagraph.trace.columns import Table, Trace
+from htagraph.trace.events import Event, Header, parse_event
 from htagraph.trace.reading.decode import BlockDecoder, Columns, event_decoder, event_text_decoder
 from htagraph.trace.reading.salvage import salvage_header
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import find_events, split
 from htagraph.trace.reading.times import padded
-from htagraph.trace.columns import Table, Trace
 
 __all__ = ["read_event", "read_events", "read_header", "read_trace"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from htagraph.queries.weights import NEVER, ChangeError, State, checked, of_kind, released
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.queries.weights import NEVER, ChangeError, State, checked, of_kind, released
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

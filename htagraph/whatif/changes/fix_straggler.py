@@ -8,13 +8,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.queries.blame import others_median
-from htagraph.queries.weights import State
 from htagraph.core.errors import SelectionError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.blame import others_median
 from htagraph.queries.peers import alike, peers
 from htagraph.queries.replay import predict
+from htagraph.queries.weights import State
 
 __all__ = ["fix_straggler"]
 
@@ -38,7 +38,7 @@ def fix_straggler(
 
     Own work is what its operators, calls, kernels and copies do, and the untraced host time between them; transfers and
     waits are not. A straggler is slower in every step, not once: work of one name takes a typical time on each rank
-    (the median over all its instances, each relative to the same one on the other ranks, see `htagraph.queries.peers`), and
+    (the median over all its instances, each relative to the same one on the other ranks, see `queries.peers`), and
     where this exceeds the `to` of the other ranks' typical times, by more than three standard errors, every instance
     takes that much less. Names that tell too little go by all host or device work of the rank, places in a step by
     their name; data loading is judged alone. So a single stall stays, and so does what is faster: nothing ever gets

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import Activities, Edges
-from htagraph.whatif.rewire import rewired
-from htagraph.queries.weights import NEVER, State
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.graph.activities import Activities, Edges
+from htagraph.queries.weights import NEVER, State
+from htagraph.whatif.rewire import rewired
 
 __all__ = ["fuse"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.queries.weights import NEVER, State, of_kind, own_time, weighed, with_factor
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.queries.weights import NEVER, State, of_kind, own_time, weighed, with_factor
 
 __all__ = ["infinite_gpu"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.queries.weights import NEVER, State, of_kind, weighed
 from htagraph.core.kinds import EdgeKind, GapKind
+from htagraph.queries.weights import NEVER, State, of_kind, weighed
 
 __all__ = ["infinite_host"]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from htagraph.whatif.changes.free_dataloader import loader_time
-from htagraph.whatif.changes.scale import scale
-from htagraph.queries.weights import ChangeError, State, checked, with_factor
 from htagraph.core.kinds import ActivityKind
+from htagraph.queries.weights import ChangeError, State, checked, own_time, with_factor
+from htagraph.whatif.loader_time import loader_time
 
 __all__ = ["inject"]
 
@@ -35,9 +34,10 @@ def inject(
     Raises:
         SelectionError: the rank is absent or has nothing of the kind, or the factor is negative or not finite.
     """
+    factor = checked(factor, "factor")
     if kind == "loader":
-        return with_factor(state, loader_time(state, {"rank": rank} | criteria), checked(factor, "factor"))
+        return with_factor(state, loader_time(state, {"rank": rank} | criteria), factor)
     if not isinstance(kind, str) or kind not in _KINDS:
         msg = f"kind={kind!r}: choose from kernels, host, loader"
         raise ChangeError(msg)
-    return scale(state, factor=factor, kind=_KINDS[kind], rank=rank, **criteria)
+    return with_factor(state, own_time(state, {"kind": _KINDS[kind], "rank": rank} | criteria), factor)

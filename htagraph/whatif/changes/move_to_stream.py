@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import Activities, Edges, Lane
-from htagraph.whatif.rewire import launch_order, rewired
-from htagraph.queries.weights import State
 from htagraph.core.errors import SelectionError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.graph.activities import Activities, Edges, Lane
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.weights import State
+from htagraph.whatif.rewire import launch_order, rewired
 
 __all__ = ["move_to_stream"]
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from htagraph.core.errors import SelectionError
 from htagraph.queries.weights import ChangeError, State, checked, end_spread, weighed
 from htagraph.whatif.transfers import fitted, transfers
-from htagraph.core.errors import SelectionError
 
 if TYPE_CHECKING:
     from htagraph.whatif.transfers import Transfers

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from htagraph.queries.weights import State, activities_of, of_kind, weighed
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.queries.weights import State, activities_of, of_kind, weighed
 
 __all__ = ["no_launch_overhead"]
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import Edges
-from htagraph.whatif.rewire import collective_kernels, launch_order, rewired
-from htagraph.queries.weights import State
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.graph.activities import Edges
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.weights import State
+from htagraph.whatif.rewire import collective_kernels, launch_order, rewired
 
 __all__ = ["no_overlap"]
 

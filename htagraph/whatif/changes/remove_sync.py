@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from htagraph.queries.weights import NEVER, State, activities_of, of_kind, released, weighed
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.queries.weights import NEVER, State, activities_of, of_kind, released, weighed
 
 __all__ = ["remove_sync"]
 

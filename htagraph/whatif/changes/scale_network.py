@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from htagraph.whatif.changes.scale import scale
-from htagraph.queries.weights import State
 from htagraph.core.kinds import ActivityKind
+from htagraph.queries.weights import State, checked, own_time, with_factor
 
 __all__ = ["scale_network"]
 
@@ -27,4 +26,5 @@ def scale_network(state: State, *, factor: float, **criteria: Any) -> State:  # 
     Raises:
         SelectionError: there is no such communication, or the factor is negative or not finite.
     """
-    return scale(state, factor=factor, **({"kind": _COMMUNICATION} | criteria))
+    factor = checked(factor, "factor")
+    return with_factor(state, own_time(state, {"kind": _COMMUNICATION} | criteria), factor)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.queries.weights import ChangeError, State, checked, weighed
-from htagraph.whatif.transfers import fitted, link_share, transfers
 from htagraph.core.errors import SelectionError
 from htagraph.queries.replay import predict
+from htagraph.queries.weights import ChangeError, State, checked, weighed
+from htagraph.whatif.transfers import fitted, link_share, transfers
 
 if TYPE_CHECKING:
     from htagraph.whatif.transfers import Transfers

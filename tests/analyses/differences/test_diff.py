@@ -23,9 +23,9 @@ from htagraph.simulate import (
     ScaleNetwork,
     SlowRank,
 )
-from tests.whatif.changes.simulated import recorded
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step, traces
+from tests.whatif.changes.simulated import recorded
 
 SMALL = Job(ranks=2, steps=3, layers=3)
 GEMM = "ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_nn"

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from htagraph.core.errors import GraphError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.graph.dependency_graph import DependencyGraph
 
 ACTS = pd.DataFrame(
     {"kind": ["join", "communication", "communication"], "rank": [0, 1, 0], "duration_ns": 0},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from htagraph import ActivityKind, Provenance
-from htagraph.graph.evidence.activities import Job
+from htagraph.graph.evidence.job import Job
 from htagraph.graph.rules.event_wait import event_wait, event_waits
 from tests.strategies import kernel, launch
 from tests.waiting import MADE, by_hand, hidden, named, simulated, verdict

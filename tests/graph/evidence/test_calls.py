@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import given, settings
 
-from htagraph.graph.evidence.calls import Calls, spread
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.evidence.calls import Calls, spread
 from tests.strategies import OTHER, Json, kernel, launch, op, runtime, traces
 from tests.waiting import by_hand
 

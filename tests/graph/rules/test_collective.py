@@ -11,12 +11,12 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind
-from htagraph.graph.evidence.matching import match
-from htagraph.graph.clocks import Clock
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.clocks import Clock
+from htagraph.graph.construction.matching.match import match
 from htagraph.graph.matches import with_joins
 from htagraph.simulate import Job, Simulated, simulate
-from tests.graph.construction.build.test_matching import OFFSETS, loaded, made
+from tests.graph.construction.matching.test_match import OFFSETS, loaded, made
 from tests.reach import SHARED
 
 JOBS = {

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from htagraph import EdgeKind
-from htagraph.graph.evidence.alignment import Track
-from htagraph.graph.evidence.matching import match
-from htagraph.graph.rules.p2p import partners
 from htagraph.graph.clocks import estimate_clocks
+from htagraph.graph.construction.matching.alignment import Track
+from htagraph.graph.construction.matching.match import match
+from htagraph.graph.construction.matching.partners import partners
 from htagraph.simulate import Job, simulate
-from tests.graph.construction.build.test_collective import awaited, truly_awaited
-from tests.graph.construction.build.test_matching import OFFSETS, loaded, made, matched, recorded
+from tests.graph.construction.matching.test_match import OFFSETS, loaded, made, matched, recorded
+from tests.graph.rules.test_collective import awaited, truly_awaited
 
 
 @pytest.mark.parametrize("era", ["2026", "2024", "2021"])

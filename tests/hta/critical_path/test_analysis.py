@@ -21,8 +21,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from htagraph.core.errors import RankError, TraceError
-from htagraph.hta.critical_path.columns import NOBODY, Columns, View, heaviest_path
-from htagraph.hta.critical_path.overlay import is_zero_weight_launch_edge
 from htagraph.hta.critical_path.analysis import (
     CPEdge,
     CPEdgeType,
@@ -31,6 +29,8 @@ from htagraph.hta.critical_path.analysis import (
     overlay_critical_path_analysis,
     restore_cpgraph,
 )
+from htagraph.hta.critical_path.columns import NOBODY, Columns, View, heaviest_path
+from htagraph.hta.critical_path.overlay import is_zero_weight_launch_edge
 from htagraph.hta.shapes.job import HtaJob, open_job
 from tests.reach import JOBS, SHARED, label
 from tests.strategies import step, write

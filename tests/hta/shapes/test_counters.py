@@ -25,7 +25,7 @@ from htagraph.hta.shapes.counters import (
     time_spent_blocked_on_full_queue,
     write_trace_with_counters,
 )
-from tests.hta.test_launches import job, made, real
+from tests.hta.shapes.test_launches import job, made, real
 from tests.strategies import COMPUTE, Json, complete, kernel, launch, op
 
 TWO_STREAMS: list[Json] = [

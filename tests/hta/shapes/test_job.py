@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from htagraph.core.errors import HtagraphError, RankError
+from htagraph.hta.common.trace import HtaTrace, Trace
 from htagraph.hta.shapes.job import HtaJob, open_job
 from htagraph.hta.shapes.names import memory_type, shorten, step_of
-from htagraph.hta.common.trace import HtaTrace, Trace
 
 Event = dict[str, Any]
 

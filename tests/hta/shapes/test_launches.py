@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from htagraph.hta.shapes.job import HtaJob, open_job
-from htagraph.hta.shapes.launches import aten_op_figure, aten_op_kernels_and_delay, cuda_kernel_launch_stats, launch_figures
+from htagraph.hta.shapes.launches import (
+    aten_op_figure,
+    aten_op_kernels_and_delay,
+    cuda_kernel_launch_stats,
+    launch_figures,
+)
 from tests.reach import DATA, SHARED
 from tests.strategies import COMPUTE, COPY, Json, kernel, launch, op, runtime, write
 

@@ -11,7 +11,7 @@ import pytest
 from htagraph.hta.shapes.job import HtaJob, open_job
 from htagraph.hta.shapes.stragglers import potential_stragglers, profiler_steps
 from tests.analyses.test_late_starts import rank
-from tests.hta.test_launches import made, real
+from tests.hta.shapes.test_launches import made, real
 from tests.reach import SHARED
 from tests.strategies import COMPUTE, kernel, launch
 

@@ -12,8 +12,8 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import HtagraphError, SelectionError
-from htagraph.output.export.graphviz import draw
 from htagraph.core.naming import short_name
+from htagraph.output.export.graphviz import draw
 from tests.command_line import Ran
 from tests.reach import DATA, JOBS, LARGE_BYTES, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op

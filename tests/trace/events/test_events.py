@@ -357,7 +357,7 @@ def test_every_model_is_exported() -> None:
 
 
 def test_importing_builds_no_validator() -> None:
-    code = "from htagraph import events; print(any(m.__pydantic_complete__ for m in events.MODELS.values()))"
+    code = "from htagraph.trace import events; print(any(m.__pydantic_complete__ for m in events.MODELS.values()))"
     run = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from htagraph.core.errors import TraceError
+from htagraph.trace.columns import Table, Trace
 from htagraph.trace.events import BulkField, Event, canonical_category, columns
 from htagraph.trace.reading.read import read_events
-from htagraph.trace.columns import Table, Trace
 from tests.damage import BASE_NS, END, Json, call, document, healthy, issues, kernel, loaded, op, read, written
 from tests.reach import DATASETS, REAL, label
 

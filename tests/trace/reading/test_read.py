@@ -10,9 +10,9 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import TraceError
+from htagraph.trace.columns import Table
 from htagraph.trace.events import CpuOp, Kernel, Metadata, RecordWindowEnd
 from htagraph.trace.reading.read import read_event, read_events, read_header
-from htagraph.trace.columns import Table
 from tests.damage import (
     BASE_NS,
     END,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.core.errors import DamagedTraceError, TraceError
-from htagraph.trace.reading.read import read_events
 from htagraph.trace.columns import Trace
+from htagraph.trace.reading.read import read_events
 from tests.damage import (
     END,
     Json,
@@ -31,7 +31,7 @@ from tests.damage import (
     written,
 )
 from tests.reach import REAL
-from tests.trace.columns.reading.test_split import read_in_pieces
+from tests.trace.reading.test_split import read_in_pieces
 
 EVENTS = healthy(4)
 TEXT = kineto_text(EVENTS)

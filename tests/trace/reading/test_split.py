@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError
-from htagraph.trace.reading import source, split
 from htagraph.trace.columns import Trace
+from htagraph.trace.reading import source, split
 from tests.damage import (
     END,
     Json,

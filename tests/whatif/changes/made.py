@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import strategies as st
 
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.matches import Matches
 
 LATENCY_NS = 5

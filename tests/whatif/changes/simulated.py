@@ -8,9 +8,9 @@ from functools import cache
 
 import htagraph as hg
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.whatif.scenario import Scenario
 from htagraph.simulate import REGIMES, Change, simulate
 from htagraph.simulate.job import Job
+from htagraph.whatif.scenario import Scenario
 
 
 @cache

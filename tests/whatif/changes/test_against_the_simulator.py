@@ -8,7 +8,6 @@ from typing import TypeAlias
 import pytest
 
 import htagraph as hg
-from htagraph.whatif.scenario import Scenario
 from htagraph.simulate import (
     REGIMES,
     Change,
@@ -24,6 +23,7 @@ from htagraph.simulate import (
     SlowRank,
     simulate,
 )
+from htagraph.whatif.scenario import Scenario
 from tests.whatif.changes.simulated import error, recorded, small
 
 Case: TypeAlias = tuple[Callable[[Scenario], Scenario], Change]

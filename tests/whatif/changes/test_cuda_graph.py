@@ -7,11 +7,11 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
-from tests.whatif.changes.simulated import recorded, small
+from htagraph.graph.dependency_graph import DependencyGraph
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, kernel, launch, load, op, runtime, step
+from tests.whatif.changes.simulated import recorded, small
 
 SHORT = 2
 

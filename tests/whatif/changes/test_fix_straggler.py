@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.whatif.changes.fix_straggler import fix_straggler
-from htagraph.queries.weights import State, initial
 from htagraph.core.errors import SelectionError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.peers import alike
 from htagraph.queries.replay import predict
+from htagraph.queries.weights import State, initial
 from htagraph.simulate import Job, ScaleLoader, SlowRank, simulate
-from tests.whatif.changes.made import Piece, made, places
+from htagraph.whatif.changes.fix_straggler import fix_straggler
 from tests.reach import DATA, graph_of
+from tests.whatif.changes.made import Piece, made, places
 
 TO: dict[str, Callable[[list[int]], float]] = {"median": statistics.median, "mean": statistics.mean, "min": min}
 

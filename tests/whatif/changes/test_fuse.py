@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from htagraph.whatif.changes.fuse import fuse
-from htagraph.queries.weights import initial
 from htagraph.core.errors import SelectionError
 from htagraph.queries.replay import predict
+from htagraph.queries.weights import initial
+from htagraph.whatif.changes.fuse import fuse
 from tests.whatif.changes.made import Piece, by_stream, jobs, made, places
 
 

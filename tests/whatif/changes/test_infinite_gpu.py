@@ -4,9 +4,9 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
+from tests.strategies import load, op
 from tests.whatif.changes.made import CALL_NS, LATENCY_NS, Piece, made
 from tests.whatif.changes.simulated import recorded, small
-from tests.strategies import load, op
 
 
 def test_only_the_host_and_the_network_are_left() -> None:

@@ -4,8 +4,8 @@ import numpy as np
 
 import htagraph as hg
 from htagraph.core.kinds import ActivityKind
-from tests.whatif.changes.simulated import recorded, small
 from tests.strategies import COMPUTE, kernel, launch, load, op, runtime
+from tests.whatif.changes.simulated import recorded, small
 
 
 def test_only_the_device_is_left() -> None:

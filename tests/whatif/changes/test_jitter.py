@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.whatif.changes.jitter import drawn
 from htagraph.core.errors import SelectionError
+from htagraph.whatif.changes.jitter import drawn
+from tests.strategies import load, op
 from tests.whatif.changes.made import Piece, made
 from tests.whatif.changes.simulated import recorded, small
-from tests.strategies import load, op
 
 
 def _chain(count: int, ns: int) -> hg.DependencyGraph:

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.whatif.outcome import Outcome
 from htagraph.whatif.scenario import Scenario
-from tests.whatif.changes.made import jobs as pieces_of
-from tests.whatif.changes.made import made
 from tests.reach import DATASETS, graph_of, label
 from tests.strategies import frames, jobs, load
+from tests.whatif.changes.made import jobs as pieces_of
+from tests.whatif.changes.made import made
 
 RELAXED = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])
 

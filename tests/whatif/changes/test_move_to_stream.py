@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.whatif.changes.move_to_stream import move_to_stream
-from htagraph.queries.weights import State, initial
 from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.kinds import EdgeKind
 from htagraph.queries.replay import predict
+from htagraph.queries.weights import State, initial
+from htagraph.whatif.changes.move_to_stream import move_to_stream
 from tests.whatif.changes.made import Piece, jobs, made, places
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.queries.weights import initial
-from htagraph.whatif.transfers import fitted, link_share, transfers
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
-from tests.whatif.changes.made import Piece, made
+from htagraph.queries.weights import initial
+from htagraph.whatif.transfers import fitted, link_share, transfers
 from tests.strategies import COMMUNICATE, kernel, launch, load
+from tests.whatif.changes.made import Piece, made
 
 SIZES = (1000, 4000, 1000)  # bytes: two ranks reduce them, so that a link carries 2 (2 - 1) / 2 of each
 

@@ -4,8 +4,8 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
-from tests.whatif.changes.made import Piece, made, places
 from tests.strategies import load, op
+from tests.whatif.changes.made import Piece, made, places
 
 
 def test_launches_and_their_latency_vanish() -> None:

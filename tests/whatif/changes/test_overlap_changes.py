@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
+from htagraph.core.errors import SelectionError
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import State, initial
 from htagraph.whatif.changes.no_overlap import no_overlap
 from htagraph.whatif.changes.perfect_overlap import perfect_overlap
 from htagraph.whatif.rewire import launch_order
-from htagraph.queries.weights import State, initial
-from htagraph.core.errors import SelectionError
-from htagraph.queries.replay import predict
-from tests.whatif.changes.made import Order, Piece, by_stream, jobs, made
 from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load, op
+from tests.whatif.changes.made import Order, Piece, by_stream, jobs, made
 
 
 def _time(state: State) -> list[int]:

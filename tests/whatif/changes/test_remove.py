@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 
 import htagraph as hg
+from tests.strategies import COMPUTE, COPY, kernel, launch, load, op
 from tests.whatif.changes.made import CALL_NS, LATENCY_NS, Piece, made, places
 from tests.whatif.changes.simulated import recorded, small
-from tests.strategies import COMPUTE, COPY, kernel, launch, load, op
 
 
 def test_a_kernel_goes_with_its_launch() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
-from tests.whatif.changes.simulated import recorded, small
 from tests.strategies import COMPUTE, kernel, launch, load, op, runtime
+from tests.whatif.changes.simulated import recorded, small
 
 
 def test_the_call_costs_what_it_costs_when_nothing_is_pending() -> None:

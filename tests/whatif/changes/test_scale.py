@@ -5,8 +5,8 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
-from tests.whatif.changes.made import CALL_NS, LATENCY_NS, Piece, made
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op
+from tests.whatif.changes.made import CALL_NS, LATENCY_NS, Piece, made
 
 
 def test_a_kernel_takes_a_multiple_of_its_time() -> None:

@@ -5,8 +5,8 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
-from tests.whatif.changes.made import Piece, made, places
 from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
+from tests.whatif.changes.made import Piece, made, places
 
 
 def test_the_transfer_is_scaled_and_the_wait_is_not() -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.whatif.transfers import transfers
 from htagraph.core.errors import SelectionError
-from tests.whatif.changes.simulated import recorded, small
+from htagraph.whatif.transfers import transfers
 from tests.strategies import load, op
+from tests.whatif.changes.simulated import recorded, small
 
 
 def test_as_many_ranks_as_there_are_change_nothing() -> None:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
-from tests.whatif.changes.made import Piece, made, places
 from tests.strategies import COMPUTE, annotation, jobs, kernel, launch, load, op
+from tests.whatif.changes.made import Piece, made, places
 
 
 def test_every_kernel_takes_what_is_said() -> None:

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.evidence.alignment import TOLERANCE_NS, slope
-from htagraph.graph.evidence.members import Members
+from htagraph.graph.construction.matching.alignment import TOLERANCE_NS, slope
+from htagraph.graph.construction.matching.members import Members
 
 __all__ = ["Team", "aligned", "tested", "times"]
 

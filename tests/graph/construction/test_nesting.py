@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.graph.evidence.nesting import nest
+from htagraph.graph.construction.nesting import nest
 from tests import oracles
 from tests.strategies import load, op
 

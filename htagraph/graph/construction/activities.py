@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import Activities, Lane, common_time
-from htagraph.graph.evidence.nesting import nest, nesting_order
-from htagraph.trace.events import MODELS, columns
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import (
@@ -24,63 +20,19 @@ from htagraph.core.naming import (
     activity_kind,
     step_number,
 )
+from htagraph.graph.activities import Activities, Lane
+from htagraph.graph.construction.nesting import nest, nesting_order
+from htagraph.graph.evidence.job import Job
 from htagraph.trace.columns import SparseColumn, Table, Trace
+from htagraph.trace.events import MODELS, columns
 
-if TYPE_CHECKING:
-    from htagraph.graph.evidence.calls import Calls
-    from htagraph.graph.clocks import Clock
-    from htagraph.graph.matches import Matches
-
-__all__ = ["Job", "RankPart", "join", "prepare"]
+__all__ = ["RankPart", "join", "prepare"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _SNAP_NS = 2  # children end up to 2 ns after their parents: rounding of the profiler's clock conversion
 _REAL_ID_SHARE = 0.9
 _LAST_DEVICE, _STREAM_DIGITS = 10_000, 12  # ids beyond are no ordinals
 _OVERFLOW_NS = 100_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """What the edge rules work on: the activities of all ranks, and the order of moments on their lanes."""
-
-    activities: Activities
-    names: tuple[str, ...]
-    lanes: tuple[Lane, ...]
-    traces: Mapping[int, Trace]
-    boundaries: npt.NDArray[np.int32]
-    """The vertices of host activities by (lane, time)."""
-    at_work: npt.NDArray[np.int32]
-    """For each of `boundaries` the innermost activity behind it that is work, no annotation; -1 for none."""
-    issues: tuple[Issue, ...]
-    naming: Naming = DEFAULT_NAMING
-    clocks: tuple[Clock, ...] = ()
-    matches: Matches | None = None
-    refused: dict[str, tuple[Issue, ...]] = field(default_factory=dict)
-    """What rules left out and say so, by rule: filled while they run."""
-
-    @cached_property
-    def calls(self) -> Calls:
-        """The runtime calls in the order in which they enqueued work."""
-        from htagraph.graph.evidence.calls import Calls
-
-        return Calls.of(self)
-
-    @cached_property
-    def time(self) -> npt.NDArray[np.int64]:
-        """The moment of each vertex on the common clock, ns."""
-        return common_time(self.activities, self.clocks)
-
-    def moment(self, vertex: Array) -> npt.NDArray[np.int64]:
-        """Return when vertices were recorded, on the common clock, ns."""
-        return self.time[vertex] if self.clocks else self.activities.moment(vertex)
-
-    def slices(self) -> tuple[Array, Array, Array]:
-        """Return the stretches between neighbouring moments of a thread: (source, target, activity at work or -1)."""
-        source, target = self.boundaries[:-1], self.boundaries[1:]
-        lane = self.activities.lane
-        same = lane[source // 2] == lane[target // 2]
-        return source[same], target[same], self.at_work[:-1][same]
 
 
 @dataclass(frozen=True, eq=False)

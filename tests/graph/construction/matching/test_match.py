@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
-from htagraph.graph.activities import Activities
-from htagraph.graph.evidence.matching import Found, match
-from htagraph.graph.clocks import estimate_clocks
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.activities import Activities
+from htagraph.graph.clocks import estimate_clocks
+from htagraph.graph.construction.matching.match import Found, match
 from htagraph.simulate import REGIMES, Job, Simulated, simulate
 from tests.reach import SHARED
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import htagraph as hg
-from htagraph.graph.evidence.members import members_of
 from htagraph.core.naming import collective_op, transfer_direction
+from htagraph.graph.construction.matching.members import members_of
 from htagraph.simulate import Job, simulate
-from tests.graph.construction.build.test_matching import matched, score, truth_of
+from tests.graph.construction.matching.test_match import matched, score, truth_of
 
 
 @pytest.mark.parametrize(

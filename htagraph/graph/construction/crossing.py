@@ -15,7 +15,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 @njit(cache=True)
 def nest_crossing(lane: Array, start: Array, end: Array, is_work: Array, snap: int) -> tuple[Array, Array, Array]:
-    """Return what `htagraph.graph.evidence.nesting.nest` describes, for any intervals."""
+    """Return what `htagraph.graph.construction.nesting.nest` describes, for any intervals."""
     count = len(start)
     parent = np.full(count, -1, np.int32)
     boundaries = np.empty(2 * count, np.int32)

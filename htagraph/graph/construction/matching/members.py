@@ -8,10 +8,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import Activities
-from htagraph.trace.events.base import parse_ranks
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
+from htagraph.graph.activities import Activities
+from htagraph.trace.events.base import parse_ranks
 
 __all__ = ["Members", "members_of"]
 

@@ -14,14 +14,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.activities import Activities, Lane
-from htagraph.graph.evidence.alignment import Cluster, Track, cluster
-from htagraph.graph.evidence.members import Members, members_of
-from htagraph.graph.rules.p2p import partners
-from htagraph.graph.evidence.trial import Team, aligned, tested, times
-from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
+from htagraph.graph.activities import Activities, Lane
+from htagraph.graph.clocks import Clock, corrected, estimate_clocks
+from htagraph.graph.construction.matching.alignment import Cluster, Track, cluster
+from htagraph.graph.construction.matching.members import Members, members_of
+from htagraph.graph.construction.matching.partners import partners
+from htagraph.graph.construction.matching.trial import Team, aligned, tested, times
 from htagraph.trace.columns import Trace
 
 __all__ = ["Found", "match"]

@@ -1,0 +1,1 @@
+"""Which activities of the ranks are one collective, or a send and its receive."""

@@ -1,0 +1,68 @@
+"""Job: what the edge rules work on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.issues import Issue
+from htagraph.core.naming import DEFAULT_NAMING, Naming
+from htagraph.graph.activities import Activities, Lane, common_time
+from htagraph.trace.columns import Trace
+
+if TYPE_CHECKING:
+    from htagraph.graph.clocks import Clock
+    from htagraph.graph.evidence.calls import Calls
+    from htagraph.graph.matches import Matches
+
+__all__ = ["Job"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What the edge rules work on: the activities of all ranks, and the order of moments on their lanes."""
+
+    activities: Activities
+    names: tuple[str, ...]
+    lanes: tuple[Lane, ...]
+    traces: Mapping[int, Trace]
+    boundaries: npt.NDArray[np.int32]
+    """The vertices of host activities by (lane, time)."""
+    at_work: npt.NDArray[np.int32]
+    """For each of `boundaries` the innermost activity behind it that is work, no annotation; -1 for none."""
+    issues: tuple[Issue, ...]
+    naming: Naming = DEFAULT_NAMING
+    clocks: tuple[Clock, ...] = ()
+    matches: Matches | None = None
+    refused: dict[str, tuple[Issue, ...]] = field(default_factory=dict)
+    """What rules left out and say so, by rule: filled while they run."""
+
+    @cached_property
+    def calls(self) -> Calls:
+        """The runtime calls in the order in which they enqueued work."""
+        from htagraph.graph.evidence.calls import Calls
+
+        return Calls.of(self)
+
+    @cached_property
+    def time(self) -> npt.NDArray[np.int64]:
+        """The moment of each vertex on the common clock, ns."""
+        return common_time(self.activities, self.clocks)
+
+    def moment(self, vertex: Array) -> npt.NDArray[np.int64]:
+        """Return when vertices were recorded, on the common clock, ns."""
+        return self.time[vertex] if self.clocks else self.activities.moment(vertex)
+
+    def slices(self) -> tuple[Array, Array, Array]:
+        """Return the stretches between neighbouring moments of a thread: (source, target, activity at work or -1)."""
+        source, target = self.boundaries[:-1], self.boundaries[1:]
+        lane = self.activities.lane
+        same = lane[source // 2] == lane[target // 2]
+        return source[same], target[same], self.at_work[:-1][same]

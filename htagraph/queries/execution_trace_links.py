@@ -1,0 +1,78 @@
+"""Which node of an execution trace is behind each operator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.errors import SelectionError, TraceError
+from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.trace.profiler_files.execution_trace import LISTS
+
+__all__ = ["link_execution_trace"]
+
+_LINKABLE = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.HOST_COMMUNICATION)
+_BELONG = 0.5
+
+
+def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int | None = None) -> pd.DataFrame:
+    """Return the node of an execution trace behind each operator of a rank.
+
+    Both number the operators of a process: a node's record-function id is the External id of its activity. A pair whose
+    names differ is no pair.
+
+    Args:
+        graph: the job, recorded in the same run.
+        nodes: what `read_execution_trace` gave.
+        rank: whose execution trace it is; may be left out where the graph has one rank.
+
+    Returns:
+        One row per operator or annotation that has a node, indexed by ``activity`` (int64): ``name`` (str),
+        ``et_node`` (int64), ``op_schema`` (str), ``input_shapes``, ``input_types``, ``output_shapes``,
+        ``output_types`` (object).
+
+    Raises:
+        SelectionError: the rank is not in the graph, or none is named where there are several.
+        TraceError: the ids are shared but most names differ: the two were not recorded in one run.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load({0: "data/demo/rank-0.json.gz"})
+        >>> columns = ["name", "parent", "rf_id", "op_schema", "input_shapes", "input_types", "output_shapes",
+        ...            "output_types"]
+        >>> len(link_execution_trace(graph, pd.DataFrame(columns=columns)))
+        0
+
+    Source: HTA's correlate_execution_trace.
+    """
+    acts = graph.activities
+    mine = acts.of_rank(_rank(graph, rank))
+    external = acts.arg("external_id")[mine]
+    known = np.isin(acts.kind[mine], _LINKABLE) & (external > 0)
+    rows = mine.start + np.flatnonzero(known)
+    real = nodes[nodes["rf_id"] > 0].drop_duplicates("rf_id")
+    at = pd.Index(real["rf_id"]).get_indexer(pd.Index(external[known]))
+    rows, at = rows[at >= 0], at[at >= 0]
+    names = np.array([graph.names[name] for name in acts.name[rows]], object)
+    same = names == real["name"].to_numpy(object)[at]
+    if len(rows) and same.mean() < _BELONG:
+        first = int(np.argmin(same))
+        msg = (
+            f"the execution trace is not of this run: {int((~same).sum())} of {len(rows)} shared ids have other names, "
+            f"such as {real['name'].iloc[at[first]]!r} for {graph.describe(int(rows[first]))}"
+        )
+        raise TraceError(msg)
+    linked = real.iloc[at[same]].rename_axis("et_node").reset_index().set_index(pd.Index(rows[same], name="activity"))
+    return linked[["name", "et_node", "op_schema", *LISTS]].astype(
+        {"name": "str", "et_node": "int64", "op_schema": "str"}
+    )
+
+
+def _rank(graph: DependencyGraph, rank: int | None) -> int:
+    if rank in graph.ranks:
+        return int(rank)
+    if rank is None and len(graph.ranks) <= 1:
+        return graph.ranks[0] if graph.ranks else 0
+    msg = f"rank {rank}: say whose execution trace it is; this graph has ranks {', '.join(map(str, graph.ranks))}"
+    raise SelectionError(msg)
