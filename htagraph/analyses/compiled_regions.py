@@ -9,7 +9,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_compiled_region, is_triton_kernel, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
-from htagraph.queries.enclosing import enclosing, launched, regions
+from htagraph.queries.launched_work import launched
 
 __all__ = ["compiled_regions"]
 
@@ -47,13 +47,13 @@ def compiled_regions(graph: DependencyGraph) -> pd.DataFrame:
     triton = names_that(is_triton_kernel, graph.names)
     wanted = compiled[acts.name] & np.isin(acts.kind, (ActivityKind.OP, ActivityKind.ANNOTATION))
     around = np.full(len(acts), -1, np.int64)
-    region, around_each = regions(graph, wanted)
-    around[region] = around_each
+    region = np.flatnonzero(wanted)
+    around[region] = graph.tree.nearest(wanted, graph.tree.parent[region])
     rows = [_rows(graph, region, around[region], {"count": 1, "host_us": acts.duration[region] / 1000})]
     call, work = launched(graph)
     is_triton = triton[acts.name[work]] & (acts.kind[work] == ActivityKind.COMPUTATION)
     device_us = acts.duration[work] / 1000
-    owner = enclosing(graph, wanted, call)
+    owner = graph.tree.nearest(wanted, call)
     outside = (owner < 0) & is_triton
     while True:  # each round one region outwards
         some = (owner >= 0) | outside

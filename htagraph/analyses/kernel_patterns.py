@@ -5,9 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from htagraph.core.naming import LINEAR
-from htagraph.core.parents import outermost
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.tree import tree_parents
 from htagraph.queries.kernel_sequences import containing, sequences_below
 
 __all__ = ["kernel_patterns"]
@@ -43,8 +41,7 @@ def kernel_patterns(graph: DependencyGraph, operator: str = LINEAR, *, min_lengt
 
     Source: HTA's frequent CUDA kernel patterns, without its rule that only occurrences at one depth count.
     """
-    above = tree_parents(graph.activities, graph.names)
-    root = outermost(above, containing(graph, operator))
-    table = sequences_below(graph, root, above, min_length).to_frame()
+    root = graph.tree.outermost(containing(graph, operator))
+    table = sequences_below(graph, root, graph.tree.parent, min_length).to_frame()
     order = {"rank": True, "count": False, "pattern": True}
     return table.sort_values(list(order), ascending=list(order.values()), kind="stable", ignore_index=True)

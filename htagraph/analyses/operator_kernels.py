@@ -12,8 +12,8 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_memory_call, names_that
 from htagraph.graph.criteria import named
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.enclosing import enclosing, launched
 from htagraph.queries.kernel_sequences import numbered
+from htagraph.queries.launched_work import launched
 
 __all__ = ["operator_kernels"]
 
@@ -53,7 +53,7 @@ def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = Tr
     acts = graph.activities
     call, work = launched(graph)
     wanted = (acts.kind == ActivityKind.OP) & named(graph.names, op)[acts.name]
-    owner = enclosing(graph, wanted, call)
+    owner = graph.tree.nearest(wanted, call)
     keep = (owner >= 0) & (memory | ~names_that(is_memory_call, graph.names)[acts.name[call]])
     order = np.flatnonzero(keep)[np.argsort(owner[keep], kind="stable")]
     call, work, owner = call[order], work[order], owner[order]

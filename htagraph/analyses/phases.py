@@ -9,18 +9,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.intervals import group_lengths
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import collective_op, inference_phase, names_that
-from htagraph.core.parents import outermost
 from htagraph.graph.criteria import named
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.tree import tree_parents
-from htagraph.queries.enclosing import enclosing, launched
+from htagraph.queries.launched_work import launched
 
 __all__ = ["phases"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.OP, ActivityKind.PYTHON)
 _COLUMNS = {
     "rank": "int64", "phase": "str", "example": "str", "count": "int64", "tokens": "int64", "host_us": "float64",
     "wall_us": "float64", "mean_wall_us": "float64", "max_wall_us": "float64", "busy_us": "float64",
@@ -62,7 +59,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     place = np.full(len(acts), -1, np.int64)
     place[region] = np.arange(len(region))
     call, work = launched(graph)
-    owner = enclosing(graph, place >= 0, call)
+    owner = graph.tree.nearest(place >= 0, call)
     call, work, group = call[owner >= 0], work[owner >= 0], place[owner[owner >= 0]]
     count = len(region)
     end = acts.end[region].copy()
@@ -76,7 +73,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
         "tokens": [tokens for _, tokens in of_name], "host_us": acts.duration[region] / 1000,
         "wall_us": (end - acts.start[region]) / 1000, "busy_us": busy / 1000,
         "kernels": np.bincount(group, minlength=count),
-        "launches": np.bincount(place[enclosing(graph, place >= 0, np.unique(call))], minlength=count),
+        "launches": np.bincount(place[graph.tree.nearest(place >= 0, np.unique(call))], minlength=count),
     })  # fmt: skip
     return _grouped(table)
 
@@ -101,13 +98,13 @@ def _grouped(table: pd.DataFrame) -> pd.DataFrame:
 
 def _regions(graph: DependencyGraph, annotation: str | None) -> Array:
     """Return the activities that are regions, in ascending order, none in another."""
-    acts, above = graph.activities, tree_parents(graph.activities, graph.names)
+    acts, outermost = graph.activities, graph.tree.outermost
     if annotation is not None:
         fits = named(graph.names, annotation)
         is_phase = named([inference_phase(name)[0] for name in graph.names], annotation) & ~fits
-        regions = np.isin(acts.kind, _REGIONS) & fits[acts.name]
-        return outermost(above, regions | (is_phase[acts.name] & (acts.kind == ActivityKind.ANNOTATION)))
+        regions = np.isin(acts.kind, FRAMES) & fits[acts.name]
+        return outermost(regions | (is_phase[acts.name] & (acts.kind == ActivityKind.ANNOTATION)))
     collective = names_that(lambda name: collective_op(name, host=True) != "", graph.names)
-    rows = outermost(above, (acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name])
+    rows = outermost((acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name])
     bare = ~np.isin(acts.rank, np.unique(acts.rank[rows]))
-    return np.union1d(rows, outermost(above, (acts.kind == ActivityKind.STEP) & bare))
+    return np.union1d(rows, outermost((acts.kind == ActivityKind.STEP) & bare))

@@ -22,7 +22,6 @@ from htagraph.core.naming import (
     names_that,
 )
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.tree import ancestors, tree_parents
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of
 from htagraph.queries.cupti_ranges import counter_ranges, operators_around
@@ -90,7 +89,7 @@ def roofline(
         if peak is not None and not 0 < peak < float("inf"):
             msg = f"{name}={peak!r}: give what the device does at most, a number above 0"
             raise ValueError(msg)
-    above = tree_parents(graph.activities, graph.names)
+    above = graph.tree.parent
     shaped, left_out = _by_shapes(graph, above)
     counted = _by_counters(graph)
     if len(counted):
@@ -139,7 +138,7 @@ def _by_shapes(graph: DependencyGraph, above: Array) -> tuple[pd.DataFrame, int]
     counted = table["activity"].to_numpy(np.int64)
     around = np.zeros(len(acts), np.bool_)
     around[above[counted][above[counted] >= 0]] = True
-    table = table[~ancestors(above, around)[counted]]
+    table = table[~graph.tree.around(around)[counted]]
     counted = table["activity"].to_numpy(np.int64)
     known = table["element_bytes"] > 0
     moved = (table["read"] + table["written"] * table["element_bytes"]).where(known).astype("float64")

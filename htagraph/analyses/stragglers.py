@@ -175,7 +175,7 @@ def _same_inside(graph: DependencyGraph, rows: Array, rank: int) -> bool:
     acts = graph.activities
     chosen = np.zeros(len(acts) + 1, np.bool_)
     chosen[rows] = True
-    both = np.concatenate([rows, np.flatnonzero(chosen[acts.parent])])
+    both = np.concatenate([rows, np.flatnonzero(chosen[graph.tree.parent])])
     count = np.bincount(np.searchsorted(graph.ranks, acts.rank[both]), minlength=len(graph.ranks))
     mine = int(np.searchsorted(graph.ranks, rank))
     return len(count) > 1 and bool(count[mine] <= _SAME * np.median(np.delete(count, mine)))

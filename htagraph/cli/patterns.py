@@ -86,11 +86,9 @@ def _readable(pattern: str) -> str:
 
 def _shorter(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str) -> list[str]:
     """Return how many occurrences launched less than what counts, and how to see them."""
-    from htagraph.core.parents import outermost
-    from htagraph.graph.tree import tree_parents
     from htagraph.queries.kernel_sequences import containing
 
-    every = len(outermost(tree_parents(graph.activities, graph.names), containing(graph, operator)))
+    every = len(graph.tree.outermost(containing(graph, operator)))
     fewer = every - int(table["count"].sum())
     if not fewer:
         return []

@@ -6,8 +6,25 @@ Members are stored as int8 codes in columns; `label` gives the word that users s
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
-__all__ = ["ActivityKind", "EdgeKind", "GapKind", "Provenance"]
+__all__ = [
+    "ADDED",
+    "ANNOTATIONS",
+    "COMMUNICATION",
+    "DEVICE",
+    "DEVICE_WORK",
+    "FRAMES",
+    "HOST",
+    "KERNELS",
+    "LAUNCHES",
+    "OPERATORS",
+    "TRANSFERS",
+    "ActivityKind",
+    "EdgeKind",
+    "GapKind",
+    "Provenance",
+]
 
 
 class _Labelled(IntEnum):
@@ -45,13 +62,37 @@ class ActivityKind(_Labelled):
     @property
     def is_work(self) -> bool:
         """Return whether an activity of this kind keeps its thread or stream busy; annotations only name a region."""
-        return self not in (
-            ActivityKind.ANNOTATION,
-            ActivityKind.STEP,
-            ActivityKind.BOUNDARY,
-            ActivityKind.JOIN,
-            ActivityKind.DEVICE_OTHER,
-        )
+        return not (self.is_annotation or self.is_added or self is ActivityKind.DEVICE_OTHER)
+
+    @property
+    def is_annotation(self) -> bool:
+        """Return whether it only names a region of a thread: a user annotation or a step."""
+        return self in (ActivityKind.ANNOTATION, ActivityKind.STEP)
+
+    @property
+    def is_operator(self) -> bool:
+        """Return whether it is an operator; a collective on a host thread is one."""
+        return self in (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
+
+    @property
+    def is_frame(self) -> bool:
+        """Return whether others are called in it: an operator, annotation, step or Python frame."""
+        return self.is_annotation or self in (ActivityKind.OP, ActivityKind.PYTHON)
+
+    @property
+    def is_communication(self) -> bool:
+        """Return whether it is a rank's part in a collective, a send or a receive, on a device or on the host."""
+        return self in (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
+
+    @property
+    def is_kernel(self) -> bool:
+        """Return whether it is a kernel: computation or communication on a device."""
+        return self in (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION)
+
+    @property
+    def is_added(self) -> bool:
+        """Return whether no event recorded it: the graph adds it."""
+        return self in (ActivityKind.BOUNDARY, ActivityKind.JOIN)
 
 
 class EdgeKind(_Labelled):
@@ -73,6 +114,16 @@ class EdgeKind(_Labelled):
     P2P = 13
     GRAPH = 14
     DATALOADER = 15
+
+    @property
+    def is_transfer(self) -> bool:
+        """Return whether it carries data between ranks, so that its lag is a transfer."""
+        return self in (EdgeKind.COLLECTIVE, EdgeKind.P2P)
+
+    @property
+    def is_launch(self) -> bool:
+        """Return whether it leads from a launch to device work."""
+        return self in (EdgeKind.LAUNCH, EdgeKind.GRAPH)
 
 
 class Provenance(_Labelled):
@@ -96,3 +147,27 @@ class GapKind(_Labelled):
     COLLECTIVE_EXCESS = 7  # a collective took longer than its members' arrivals and transfers explain
     OTHER = 8  # between activities that the user brought, or at a moment that the graph added
     TRACE_HEAD = 9  # nothing in the trace precedes this moment
+
+
+DEVICE: Final = tuple(kind for kind in ActivityKind if kind.on_device)
+"""Kinds of activities on a device stream."""
+HOST: Final = tuple(kind for kind in ActivityKind if not kind.on_device)
+"""Kinds of activities on a host thread, and those that the graph adds."""
+DEVICE_WORK: Final = tuple(kind for kind in ActivityKind if kind.on_device and kind.is_work)
+"""Kernels, copies and sets."""
+KERNELS: Final = tuple(kind for kind in ActivityKind if kind.is_kernel)
+"""Kinds of kernels: no copies and sets."""
+OPERATORS: Final = tuple(kind for kind in ActivityKind if kind.is_operator)
+"""Kinds of operators, collectives on host threads included."""
+ANNOTATIONS: Final = tuple(kind for kind in ActivityKind if kind.is_annotation)
+"""Kinds that only name a region of a thread: user annotations and steps."""
+FRAMES: Final = tuple(kind for kind in ActivityKind if kind.is_frame)
+"""Kinds in which others are called: operators, annotations, steps, Python frames."""
+COMMUNICATION: Final = tuple(kind for kind in ActivityKind if kind.is_communication)
+"""Kinds of communication, on devices and on host threads."""
+ADDED: Final = tuple(kind for kind in ActivityKind if kind.is_added)
+"""Kinds that no event recorded."""
+TRANSFERS: Final = tuple(kind for kind in EdgeKind if kind.is_transfer)
+"""Kinds of edges whose lag is a transfer between ranks."""
+LAUNCHES: Final = tuple(kind for kind in EdgeKind if kind.is_launch)
+"""Kinds of edges from a launch to device work."""

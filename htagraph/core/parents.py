@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["nearest", "outermost"]
+__all__ = ["deepest_first", "depths", "nearest", "outermost"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -44,3 +44,33 @@ def outermost(above: Array, wanted: Array) -> npt.NDArray[np.int64]:
     """
     rows = np.flatnonzero(wanted)
     return rows[nearest(above, wanted, above[rows]) < 0]
+
+
+def depths(parents: Array) -> npt.NDArray[np.int32]:
+    """Return how many others lie above each one.
+
+    Example:
+        >>> import numpy as np
+        >>> depths(np.array([-1, 0, 1, -1])).tolist()
+        [0, 1, 2, 0]
+    """
+    jump = np.append(parents, -1)  # the last, which -1 points to, is nothing and leads nowhere
+    depth = (jump >= 0).astype(np.int32)
+    while (jump >= 0).any():  # each round twice as far up
+        depth += depth[jump]
+        jump = jump[jump]
+    return depth[:-1]
+
+
+def deepest_first(parents: Array) -> list[npt.NDArray[np.int64]]:
+    """Return those that have a parent, level by level, the deepest level first.
+
+    Example:
+        >>> import numpy as np
+        >>> [level.tolist() for level in deepest_first(np.array([-1, 0, 1, 0]))]
+        [[2], [1, 3]]
+    """
+    depth = depths(parents)
+    rows = np.flatnonzero(depth > 0)
+    rows = rows[np.argsort(-depth[rows], kind="stable")]
+    return np.split(rows, np.flatnonzero(np.diff(depth[rows])) + 1) if len(rows) else []

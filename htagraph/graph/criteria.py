@@ -5,28 +5,78 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind
-from htagraph.graph.tree import depths, tree_parents
+from htagraph.core.kinds import DEVICE, HOST, KERNELS, ActivityKind
+from htagraph.core.nearest import nearest_words
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["CRITERIA", "Mask", "Some", "named"]
+__all__ = ["Criteria", "IntSelector", "Mask", "mask_of", "named"]
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
-Some: TypeAlias = int | Sequence[int] | None
-_GROUPS = {
-    "kernel": (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION),
-    "device": tuple(kind for kind in ActivityKind if kind.on_device),
-    "host": tuple(kind for kind in ActivityKind if not kind.on_device),
-}
-_ENCLOSING = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON)
+IntSelector: TypeAlias = int | Sequence[int] | None
+"""One number or several; None for all."""
+_KIND_GROUPS: Final = {"kernel": KERNELS, "device": DEVICE, "host": HOST}
+_SHOWN_NUMBERS = 32
+"""How many ranks or steps a message lists: four lines of a terminal. More would hide what is wrong."""
+
+
+class Criteria(TypedDict, total=False):
+    """The keywords of `DependencyGraph.select`, of selections and of changes."""
+
+    kind: str | Sequence[str] | None
+    """A word of `ActivityKind` such as ``"computation"``, ``"communication"``, ``"memory"``, ``"op"``, ``"launch"``, or
+    a group: ``"kernel"``, ``"device"``, ``"host"``. Several are alternatives."""
+    category: str | None
+    """Glob of the category in the file, such as ``"gpu_memcpy"``."""
+    name: str | None
+    """Glob (``*``, ``?``, ``[seq]``), case-sensitive, of the activity's own name; or just this name."""
+    regex: str | None
+    """Regular expression, case-sensitive, anywhere in the activity's own name."""
+    op: str | None
+    """Glob of the name of anything that the activity lies inside in `DependencyGraph.tree`: operators, annotations,
+    steps, Python frames, its launch. The operator itself is not inside itself; `name` selects it."""
+    rank: IntSelector
+    """One or several ranks."""
+    stream: IntSelector
+    """One or several stream ids; only device work has one."""
+    step: IntSelector
+    """One or several N of ProfilerStep#N."""
+    step_index: IntSelector
+    """One or several positions among the steps of the graph: 0 for the first, -1 for the last."""
+    time: tuple[float, float] | None
+    """(start, end): what begins and ends between them, µs since the job's first activity."""
+    min_us: float | None
+    """What takes at least so long, µs; 0.001 leaves out what takes no time."""
+    max_us: float | None
+    """What takes at most so long, µs."""
+    depth: IntSelector
+    """One or several numbers of activities above it, as `htagraph.call_tree` counts them."""
+    activity: IntSelector
+    """One or several activity numbers."""
+
+
+def mask_of(graph: DependencyGraph, criteria: Criteria) -> Mask:
+    """Return which activities meet every criterion given.
+
+    Raises:
+        SelectionError: a criterion that there is not, or a value that is none of its criterion's.
+    """
+    mask = np.ones(len(graph.activities), np.bool_)
+    for criterion, value in criteria.items():
+        if criterion not in _CRITERIA:
+            near = nearest_words(criterion, _CRITERIA)
+            msg = f"{criterion!r} is no criterion: choose from {', '.join(_CRITERIA)}{near}"
+            raise SelectionError(msg)
+        if value is not None:
+            mask &= _CRITERIA[criterion](graph, value)
+    return mask
 
 
 def named(names: Sequence[str], text: str) -> Mask:
@@ -44,11 +94,12 @@ def named(names: Sequence[str], text: str) -> Mask:
 
 
 def _kind(graph: DependencyGraph, kind: str | Sequence[str]) -> Mask:
-    words = {each.label: (each,) for each in ActivityKind} | _GROUPS
+    words = {each.label: (each,) for each in ActivityKind} | _KIND_GROUPS
     wanted = list(kind) if isinstance(kind, Iterable) and not isinstance(kind, str) else [kind]
     unknown = [word for word in wanted if not isinstance(word, str) or word not in words]
     if unknown:
-        msg = f"kind {unknown[0]!r}: choose from {', '.join(sorted(words))}"
+        near = nearest_words(str(unknown[0]), words)
+        msg = f"kind {unknown[0]!r}: choose from {', '.join(sorted(words))}{near}"
         raise SelectionError(msg)
     return np.isin(graph.activities.kind, [int(each) for word in wanted for each in words[word]])
 
@@ -67,23 +118,23 @@ def _regex(graph: DependencyGraph, pattern: str) -> Mask:
     except (re.error, TypeError) as error:
         msg = f"regex {pattern!r} is no regular expression ({error})"
         raise SelectionError(msg) from None
-    found = np.fromiter((compiled.search(name) is not None for name in graph.names), np.bool_, len(graph.names))
-    return found[graph.activities.name]
+    matches = np.fromiter((compiled.search(name) is not None for name in graph.names), np.bool_, len(graph.names))
+    return matches[graph.activities.name]
 
 
 def _op(graph: DependencyGraph, glob: str) -> Mask:
-    return _inside(graph, _name(graph, glob))
+    return graph.tree.inside(_name(graph, glob))
 
 
-def _rank(graph: DependencyGraph, rank: Some) -> Mask:
+def _rank(graph: DependencyGraph, rank: IntSelector) -> Mask:
     return np.isin(graph.activities.rank, _known(rank, graph.ranks, "rank"))
 
 
-def _step(graph: DependencyGraph, step: Some) -> Mask:
+def _step(graph: DependencyGraph, step: IntSelector) -> Mask:
     return np.isin(graph.activities.step, _known(step, graph.steps, "step"))
 
 
-def _step_index(graph: DependencyGraph, position: Some) -> Mask:
+def _step_index(graph: DependencyGraph, position: IntSelector) -> Mask:
     steps, wanted = graph.steps, _several(position)
     absent = [number for number in wanted if not -len(steps) <= number < len(steps)]
     if absent:
@@ -92,7 +143,7 @@ def _step_index(graph: DependencyGraph, position: Some) -> Mask:
     return np.isin(graph.activities.step, [steps[number] for number in wanted])
 
 
-def _stream(graph: DependencyGraph, stream: Some) -> Mask:
+def _stream(graph: DependencyGraph, stream: IntSelector) -> Mask:
     wanted = set(_several(stream))
     lanes = [i for i, lane in enumerate(graph.lanes) if lane.stream in wanted and lane.device >= 0]
     return np.isin(graph.activities.lane, lanes)
@@ -126,11 +177,11 @@ def _us(value: float, what: str) -> float:
     return float(value)
 
 
-def _depth(graph: DependencyGraph, depth: Some) -> Mask:
-    return np.isin(depths(tree_parents(graph.activities, graph.names)), _several(depth))
+def _depth(graph: DependencyGraph, depth: IntSelector) -> Mask:
+    return np.isin(graph.tree.depth, _several(depth))
 
 
-def _activity(graph: DependencyGraph, activity: Some) -> Mask:
+def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
     wanted, count = _several(activity), len(graph.activities)
     absent = [number for number in wanted if not 0 <= number < count]
     if absent:
@@ -141,7 +192,7 @@ def _activity(graph: DependencyGraph, activity: Some) -> Mask:
     return chosen
 
 
-CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
+_CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
     "kind": _kind, "category": _category, "name": _name, "regex": _regex, "op": _op, "rank": _rank,
     "stream": _stream, "step": _step, "step_index": _step_index, "time": _time, "min_us": _min_us, "max_us": _max_us,
     "depth": _depth, "activity": _activity,
@@ -149,7 +200,7 @@ CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
 """Keyword of `DependencyGraph.select` → which activities meet it."""
 
 
-def _several(value: Some) -> list[int]:
+def _several(value: IntSelector) -> list[int]:
     numbers = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
     wrong = [number for number in numbers if not isinstance(number, int | np.integer)]
     if wrong:
@@ -158,28 +209,12 @@ def _several(value: Some) -> list[int]:
     return [int(number) for number in numbers if number is not None]
 
 
-def _known(value: Some, known: tuple[int, ...], what: str) -> list[int]:
+def _known(value: IntSelector, known: tuple[int, ...], what: str) -> list[int]:
     wanted = _several(value)
     absent = [number for number in wanted if number not in known]
     if absent:
-        has = ", ".join(map(str, known[:32])) or "none"
-        msg = f"{what} {absent[0]} is not in this graph; its {what}s: {has}"
+        shown = ", ".join(map(str, known[:_SHOWN_NUMBERS])) or "none"
+        more = f" and {len(known) - _SHOWN_NUMBERS} more" if len(known) > _SHOWN_NUMBERS else ""
+        msg = f"{what} {absent[0]} is not in this graph; its {what}s: {shown}{more}"
         raise SelectionError(msg)
     return wanted
-
-
-def _inside(graph: DependencyGraph, matches: Mask) -> Mask:
-    """Return which activities are, or lie under, or were launched under, an enclosing activity that matches."""
-    acts: Any = graph.activities
-    inside = matches & np.isin(acts.kind, _ENCLOSING)
-    above = acts.parent.copy()
-    while (above >= 0).any():  # each round one level up: as many rounds as the deepest stack has levels
-        known = above >= 0
-        hit = known.copy()
-        hit[known] = inside[above[known]]
-        inside |= hit
-        above[known] = acts.parent[above[known]]
-        above[inside] = -1
-    caused = acts.cause >= 0
-    inside[caused] |= inside[acts.cause[caused]]
-    return inside

@@ -6,6 +6,7 @@ before u plus the edge's lag. Times and lags are int64 ns.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,24 +17,29 @@ import numpy.typing as npt
 
 from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.issues import Issue
-from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.graph.gaps import binding_edges, gap_kinds
 from htagraph.graph.selection import Selection
+from htagraph.graph.tree import Tree, tree_of
 from htagraph.trace.columns import Trace
 from htagraph.trace.reading.read import read_event
 
 if TYPE_CHECKING:
     import networkx
     import pandas as pd
+    from typing_extensions import Unpack
 
     from htagraph.graph.clocks import Clock
+    from htagraph.graph.criteria import Criteria
     from htagraph.graph.matches import Matches
     from htagraph.trace.events import Event
 
 __all__ = ["DependencyGraph"]
 
 Array: TypeAlias = npt.NDArray[Any]
+_SHOWN_RANKS = 8
+"""Rows of the table in a notebook: one node's ranks. Doubled, the table fills half a screen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +119,20 @@ class DependencyGraph:
         ranks = f"{len(self.ranks)} rank{'' if len(self.ranks) == 1 else 's'}"
         return f"DependencyGraph({ranks}, {len(self.activities):,} activities, {len(self.edges):,} edges)"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a row per rank."""
+        acts = self.activities
+        cells = []
+        for rank in self.ranks[:_SHOWN_RANKS]:
+            kind = acts.kind[acts.of_rank(rank)]
+            span = self.time[2 * acts.of_rank(rank).start : 2 * acts.of_rank(rank).stop]
+            length = f"{(span.max() - span.min()) / 1e6:,.3f}" if len(span) else ""
+            cells.append((rank, f"{len(kind):,}", f"{int(np.isin(kind, DEVICE_WORK).sum()):,}", length))
+        rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
+        more = f"<p>and {len(self.ranks) - len(cells):,} more ranks</p>" if len(self.ranks) > len(cells) else ""
+        head = "".join(f"<th>{word}</th>" for word in ("rank", "activities", "kernels and copies", "recorded ms"))
+        return f"<p>{html.escape(repr(self))}</p><table><tr>{head}</tr>{rows}</table>{more}"
+
     @property
     def vertex_count(self) -> int:
         """Number of vertices: two per activity."""
@@ -148,6 +168,11 @@ class DependencyGraph:
             return frozen(~frames)
         works = ~frames | np.isin(acts.lane, np.unique(acts.lane[~frames]))
         return frozen(works | ~np.isin(acts.rank, np.unique(acts.rank[works])))
+
+    @cached_property
+    def tree(self) -> Tree:
+        """What encloses what, across threads and launches: the one answer to every question of that kind."""
+        return tree_of(self.activities, self.names)
 
     @cached_property
     def time(self) -> npt.NDArray[np.int64]:
@@ -214,17 +239,18 @@ class DependencyGraph:
         """What each gap is, GapKind: NONE where there is no gap, TRACE_HEAD where no edge enters."""
         return frozen(gap_kinds(self.activities, self.edges, self.binding, self.gap))
 
-    def select(self, **criteria: Any) -> Selection:  # noqa: ANN401 - documented in Selection.of
-        """Return the activities that meet every criterion given; see `htagraph.graph.selection.Selection`.
+    def select(self, **criteria: Unpack[Criteria]) -> Selection:
+        """Return the activities that meet every criterion given; `Criteria` describes each.
 
         Args:
-            **criteria: ``kind`` (a word of `ActivityKind`, or ``device``, ``host``, ``kernel``), ``name`` and ``op``
-                (globs: of the activity, of an operator or annotation around it or its launch), ``rank``, ``stream``,
-                ``step``, ``step_index`` (a number or several), ``regex``, ``category``, ``time``, ``min_us``,
-                ``max_us``, ``depth``, ``activity``: see `Selection.of`.
+            **criteria: ``kind`` (a word of `ActivityKind`, or ``device``, ``host``, ``kernel``), ``name`` (glob of the
+                activity's name), ``op`` (glob of the name of anything that the activity lies inside), ``rank``,
+                ``stream``, ``step``, ``step_index`` (a number or several), ``regex``, ``category``, ``time``,
+                ``min_us``, ``max_us``, ``depth``, ``activity``. None leaves a criterion out.
 
         Raises:
-            SelectionError: a kind, rank or step that the graph does not have.
+            SelectionError: a kind, rank, step or activity that the graph does not have, a value of the wrong type, or
+                an unknown criterion. The message names the nearest that there are.
 
         Example:
             >>> import htagraph as hg
@@ -232,7 +258,7 @@ class DependencyGraph:
             >>> len(graph.select(kind="communication", rank=0)) > 0
             True
         """
-        return Selection.of(self, **criteria)
+        return Selection.of(self, criteria)
 
     def event(self, activity: int) -> Event:
         """Return the pydantic model of an activity, with every argument that its file had.

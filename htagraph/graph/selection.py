@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import html
 import operator
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
-from htagraph.graph.criteria import CRITERIA, Mask, Some
+from htagraph.graph.criteria import Criteria, Mask, mask_of
 from htagraph.graph.positions import Place, placed
-from htagraph.graph.tree import ancestors, descendants, tree_parents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
+    from typing_extensions import Unpack
 
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Selection"]
+
+_SHOWN_ROWS = 5
+"""Rows of the table in a notebook: enough to recognize what was selected. Doubled, it is longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,67 +51,18 @@ class Selection:
     """Their numbers."""
 
     @staticmethod
-    def of(  # noqa: PLR0913 - one keyword per criterion
-        graph: DependencyGraph,
-        *,
-        kind: str | Sequence[str] | None = None,
-        category: str | None = None,
-        name: str | None = None,
-        regex: str | None = None,
-        op: str | None = None,
-        rank: Some = None,
-        stream: Some = None,
-        step: Some = None,
-        step_index: Some = None,
-        time: tuple[float, float] | None = None,
-        min_us: float | None = None,
-        max_us: float | None = None,
-        depth: Some = None,
-        activity: Some = None,
-        **unknown: Any,  # noqa: ANN401 - refused, whatever it is
-    ) -> Selection:
-        """Return the activities that meet every criterion given.
-
-        Args:
-            graph: where to look.
-            kind: a word of `ActivityKind` such as ``"computation"``, ``"communication"``, ``"memory"``, ``"op"``,
-                ``"launch"``, or a group: ``"kernel"``, ``"device"``, ``"host"``. Several are alternatives.
-            category: glob of the category in the file, such as ``"gpu_memcpy"``.
-            name: glob (``*``, ``?``, ``[seq]``), case-sensitive, of the activity's own name; or just this name.
-            regex: regular expression, case-sensitive, found anywhere in the activity's own name.
-            op: glob of the name of any operator, annotation or Python frame that encloses the activity, or, for
-                device work, encloses its launch.
-            rank: one or several ranks.
-            stream: one or several stream ids; only device work has one.
-            step: one or several N of ProfilerStep#N.
-            step_index: one or several positions among the steps of the graph: 0 for the first, -1 for the last.
-            time: (start, end): what begins and ends between them, µs since the job's first activity.
-            min_us: what takes at least so long, µs; 0.001 leaves out what takes no time.
-            max_us: what takes at most so long, µs.
-            depth: one or several numbers of activities above it, as `htagraph.call_tree` counts them.
-            activity: one or several activity numbers.
-            **unknown: nothing: another keyword is refused.
-
-        Raises:
-            SelectionError: a kind, rank, step or activity that the graph does not have; names those that it has. Or a
-                value that is none of its criterion, or a criterion that there is not; names those that there are.
-        """
-        if unknown:
-            msg = f"{next(iter(unknown))!r} is no criterion: choose from {', '.join(CRITERIA)}"
-            raise SelectionError(msg)
-        values: dict[str, Any] = {
-            "kind": kind, "category": category, "name": name, "regex": regex, "op": op, "rank": rank,
-            "stream": stream, "step": step, "step_index": step_index, "time": time, "min_us": min_us,
-            "max_us": max_us, "depth": depth, "activity": activity,
-        }  # fmt: skip
-        mask = np.ones(len(graph.activities), np.bool_)
-        for criterion, value in values.items():
-            if value is not None:
-                mask &= CRITERIA[criterion](graph, value)
-        return Selection(graph, np.flatnonzero(mask))
+    def of(graph: DependencyGraph, criteria: Criteria) -> Selection:
+        """Return the activities that meet every criterion given; see `DependencyGraph.select`."""
+        return Selection(graph, np.flatnonzero(mask_of(graph, criteria)))
 
     def __repr__(self) -> str:
         return f"Selection({len(self):,} of {len(self.graph.activities):,} activities)"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the count and the longest activities."""
+        rows = self.activities[np.argsort(-self.graph.activities.duration[self.activities], kind="stable")]
+        longest = Selection(self.graph, rows[:_SHOWN_ROWS]).to_frame()[["rank", "kind", "name", "lane", "duration_us"]]
+        return f"<p>{html.escape(repr(self))}; the longest:</p>{longest.to_html(max_cols=None)}"
 
     def __len__(self) -> int:
         return len(self.activities)
@@ -134,9 +88,9 @@ class Selection:
     def __sub__(self, other: Selection) -> Selection:
         return self._of_mask(self._mask() & ~self._same_graph(other)._mask())
 
-    def select(self, **criteria: Any) -> Selection:  # noqa: ANN401 - documented in Selection.of
-        """Return those of these activities that meet every criterion given, as `DependencyGraph.select` has them."""
-        return self & Selection.of(self.graph, **criteria)
+    def select(self, **criteria: Unpack[Criteria]) -> Selection:
+        """Return those of these activities that meet every criterion given, as in `DependencyGraph.select`."""
+        return self & Selection.of(self.graph, criteria)
 
     def under(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
         """Return those of these activities that run while an operator does, itself included.
@@ -164,24 +118,25 @@ class Selection:
         return self._placed(op, position, Place.AFTER, device=device)
 
     def descendants(self) -> Selection:
-        """Return these activities and all that lies below them: enclosed, launched, or called as backward."""
-        return self._of_mask(descendants(self._parents(), self._mask()))
+        """Return what lies inside these activities: called by them, launched by them, or called as their backward.
+
+        An activity is not inside itself: ``s | s.descendants()`` has both. ``graph.select(op=x)`` is
+        ``graph.select(name=x).descendants()``.
+        """
+        return self._of_mask(self.graph.tree.inside(self._mask()))
 
     def ancestors(self) -> Selection:
-        """Return these activities and all that lies above them; `htagraph.call_stack` gives them in order."""
-        return self._of_mask(ancestors(self._parents(), self._mask()))
+        """Return what these activities lie inside; `htagraph.call_stack` gives that of one in order."""
+        return self._of_mask(self.graph.tree.around(self._mask()))
 
     def leaves(self) -> Selection:
-        """Return those of these activities and their descendants under which there is nothing."""
-        below = self.descendants()
-        parents = self._parents()
-        inner = np.zeros(len(parents), np.bool_)
-        inner[parents[parents >= 0]] = True
-        return self._of_mask(below._mask() & ~inner)
+        """Return those of these activities and their descendants inside which there is nothing."""
+        tree = self.graph.tree
+        return self._of_mask(self._whole() & (tree.stop == tree.first + 1))
 
     def device_work(self) -> Selection:
-        """Return the kernels, copies and sets that these activities, or what lies below them, launched."""
-        return self._of_mask(self.descendants()._mask() & self.graph.activities.on_device)
+        """Return the kernels, copies and sets among these activities, or launched inside them."""
+        return self._of_mask(self._whole() & self.graph.activities.on_device)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per activity.
@@ -236,8 +191,10 @@ class Selection:
             raise SelectionError(msg)
         return other
 
-    def _parents(self) -> npt.NDArray[np.int64]:
-        return tree_parents(self.graph.activities, self.graph.names)
+    def _whole(self) -> Mask:
+        """Return which activities are these or lie inside them."""
+        mask = self._mask()
+        return mask | self.graph.tree.inside(mask)
 
     def _placed(self, op: str, position: int, place: Place, *, device: bool) -> Selection:
         return self._of_mask(self._mask() & placed(self.graph, self.activities, (op, position), place, device=device))

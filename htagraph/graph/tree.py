@@ -1,78 +1,180 @@
-"""The tree of activities: what encloses what on a thread, launches above their work, backward under its caller.
+"""The one tree of activities: what encloses what, across threads and launches.
 
-It knows arrays only, so that selections and analyses can share it. A parent is an activity number, -1 for none.
+The parent of an activity is
+
+- of device work, its launch;
+- of host activities, what encloses it on its own thread; of what overlap in part, the one that began last;
+- of what nothing encloses on a thread of the autograd engine, the innermost operator, annotation, step or Python frame
+  around it on the thread that called the engine: in the recording that thread stands still meanwhile;
+- of what begins during a step on any thread of the rank, but in nothing that began during it too, the step.
+
+What the graph adds, a step's BOUNDARY and the JOINs, lies in nothing.
+
+Selections, attribution, breakdowns, annotations, changes, call stacks and figures ask `DependencyGraph.tree`, so that
+the time of a step, an annotation or an operator is the same figure by every route. What a thread spends between its own
+events is a question of that thread alone: `Activities.parent` is the part of the tree that one thread has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind
 from htagraph.core.naming import is_backward
+from htagraph.core.parents import depths, nearest, outermost
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities
 
-__all__ = ["ancestors", "around", "deepest_first", "depths", "descendants", "tree_parents"]
+__all__ = ["Tree", "innermost_around", "tree_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Mask: TypeAlias = npt.NDArray[np.bool_]
-_ENCLOSING = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON)
 
 
-def tree_parents(acts: Activities, names: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return the activity above each one: around it on its thread, or the launch of device work.
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Every activity's place; in depth-first order, all that lies inside an activity is one slice.
 
-    What lies in nothing on a thread of the autograd engine belongs to the innermost operator, annotation, step or
-    Python frame around it on the thread that called the engine: in the recording that one stands still meanwhile.
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> step = graph.select(kind="step", rank=0).activities[0]
+        >>> inside = graph.tree.order[graph.tree.first[step] + 1 : graph.tree.stop[step]]
+        >>> sorted(inside.tolist()) == graph.select(activity=[step]).descendants().activities.tolist()
+        True
+    """
+
+    parent: npt.NDArray[np.int64]
+    """The activity above each one, -1 for none."""
+    depth: npt.NDArray[np.int32]
+    """How many activities lie above each one."""
+    order: npt.NDArray[np.int64]
+    """The activities, each before what lies inside it, siblings by start."""
+    first: npt.NDArray[np.int64]
+    """The position of each activity in `order`."""
+    stop: npt.NDArray[np.int64]
+    """The position in `order` behind the last activity inside each one; `first` + 1 of a leaf."""
+
+    def inside(self, chosen: Mask) -> Mask:
+        """Return which activities lie inside a chosen one: strictly below it, at any depth."""
+        rows = np.flatnonzero(chosen)
+        change = np.bincount(self.first[rows] + 1, minlength=len(self.parent) + 1)
+        change -= np.bincount(self.stop[rows], minlength=len(self.parent) + 1)
+        inside = np.zeros(len(self.parent), np.bool_)
+        inside[self.order] = np.cumsum(change[:-1]) > 0
+        return inside
+
+    def around(self, chosen: Mask) -> Mask:
+        """Return which activities a chosen one lies inside: strictly above it, at any height."""
+        count = np.concatenate(([0], np.cumsum(chosen[self.order])))
+        return count[self.stop] > count[self.first + 1]
+
+    def nearest(self, wanted: Mask, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return the first wanted activity on the way up from each row, the row itself included; -1 for none."""
+        return nearest(self.parent, wanted, rows)
+
+    def outermost(self, wanted: Mask) -> npt.NDArray[np.int64]:
+        """Return the wanted activities that lie inside no other wanted one, ascending."""
+        return outermost(self.parent, wanted)
+
+
+def tree_of(acts: Activities, names: Sequence[str]) -> Tree:
+    """Return the tree of the activities of all ranks.
 
     Args:
         acts: of all ranks.
         names: their texts.
     """
-    parents = np.where(acts.parent >= 0, acts.parent, np.where(acts.on_device, acts.cause, -1)).astype(np.int64)
+    parent = np.where(acts.on_device, acts.cause, acts.parent).astype(np.int64)
+    _adopt_engine_threads(acts, names, parent)
+    _adopt_by_steps(acts, parent)
+    return _ordered(acts, parent)
+
+
+def _ordered(acts: Activities, parent: Array) -> Tree:
+    """Return the depth-first order of a forest, without a step per activity."""
+    count, depth = len(parent), depths(parent)
+    by_depth = np.argsort(depth, kind="stable")
+    levels = np.split(by_depth, np.cumsum(np.bincount(depth))[:-1]) if count else []
+    size = np.ones(count, np.int64)
+    for rows in reversed(levels[1:]):
+        np.add.at(size, parent[rows], size[rows])
+    siblings = np.lexsort((np.arange(count), acts.start, acts.rank, parent))
+    before = np.concatenate(([0], np.cumsum(size[siblings])))[:-1]  # sizes of all siblings before, of all families
+    opens = np.ones(count, np.bool_)
+    opens[1:] = parent[siblings][1:] != parent[siblings][:-1]
+    first = np.zeros(count, np.int64)
+    first[siblings] = before - np.repeat(before[opens], np.diff(np.append(np.flatnonzero(opens), count)))
+    for rows in levels[1:]:
+        first[rows] += first[parent[rows]] + 1
+    order = np.empty(count, np.int64)
+    order[first] = np.arange(count)
+    columns = parent, depth, order, first, first + size
+    for column in columns:
+        column.setflags(write=False)
+    return Tree(*columns)
+
+
+def _adopt_engine_threads(acts: Activities, names: Sequence[str], parent: Array) -> None:
+    """Put what lies in nothing on threads of the autograd engine under what called the engine."""
     backward = np.array([is_backward(name) for name in names], np.bool_)
     in_engine = backward[acts.name[: acts.ranked]] & (acts.kind[: acts.ranked] == ActivityKind.OP)
-    if not in_engine.any():
-        return parents
     engines = np.unique(acts.lane[: acts.ranked][in_engine])
     for rank in np.unique(acts.rank[: acts.ranked][in_engine]).tolist():
-        mine = acts.of_rank(rank)
-        caller = _caller(acts, mine, engines)
-        if caller >= 0:
-            _adopt(acts, mine, parents, caller, engines)
-    return parents
+        of_rank = acts.of_rank(rank)
+        caller = _caller(acts, of_rank, engines)
+        if caller < 0:
+            continue
+        lane = acts.lane[of_rank]
+        tops = of_rank.start + np.flatnonzero(np.isin(lane, engines[engines != caller]) & ~acts.on_device[of_rank])
+        tops = tops[(parent[tops] < 0) & (acts.kind[tops] != ActivityKind.BOUNDARY)]
+        frames = of_rank.start + np.flatnonzero((lane == caller) & np.isin(acts.kind[of_rank], FRAMES))
+        caller_frame = innermost_around(acts, frames, acts.start[tops], acts.end[tops])
+        outlasts = (acts.step[tops] < 0) & (acts.step[caller_frame] >= 0)  # a frame that began in a step now over
+        parent[tops] = np.where(outlasts, -1, caller_frame)
 
 
-def _caller(acts: Activities, mine: slice, engines: Array) -> int:
+def _caller(acts: Activities, of_rank: slice, engines: Array) -> int:
     """Return the lane of the thread that called the engine: the busiest with steps, else without engine; -1 if none."""
-    host = ~acts.on_device[mine]
-    lane, kind = acts.lane[mine][host], acts.kind[mine][host]
+    host = ~acts.on_device[of_rank]
+    lane, kind = acts.lane[of_rank][host], acts.kind[of_rank][host]
     with_steps = lane[kind == ActivityKind.STEP]
     candidates = lane[np.isin(lane, with_steps)] if len(with_steps) else lane[~np.isin(lane, engines)]
     return int(np.argmax(np.bincount(candidates))) if len(candidates) else -1
 
 
-def _adopt(acts: Activities, mine: slice, parents: Array, caller: int, engines: Array) -> None:
-    """Set the parents of what lies in nothing on the engine's threads of a rank."""
-    lane = acts.lane[mine]
-    tops = mine.start + np.flatnonzero(np.isin(lane, engines[engines != caller]) & ~acts.on_device[mine])
-    tops = tops[(parents[tops] < 0) & (acts.kind[tops] != ActivityKind.BOUNDARY)]
-    regions = mine.start + np.flatnonzero((lane == caller) & np.isin(acts.kind[mine], _ENCLOSING))
-    if len(tops):
-        parents[tops] = around(acts, parents, regions, acts.start[tops], acts.end[tops])
+def _adopt_by_steps(acts: Activities, parent: Array) -> None:
+    """Put what began during a step, but lies in nothing or in a region that began before it, under the step."""
+    marks = np.flatnonzero(acts.kind == ActivityKind.STEP)
+    host = ~acts.on_device & ~np.isin(acts.kind, (ActivityKind.STEP, *ADDED)) & (acts.step >= 0)
+    rows = np.flatnonzero(host)
+    if not len(marks) or not len(rows):
+        return
+    above = parent[rows]
+    region = ~np.isin(acts.kind[above], OPERATORS)
+    rows = rows[(above < 0) | (region & (acts.step[above] != acts.step[rows]))]
+    keys, first = np.unique(_rank_and_step(acts, marks), return_index=True)
+    wanted = _rank_and_step(acts, rows)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    known = keys[at] == wanted
+    parent[rows[known]] = marks[first[at[known]]]
 
 
-def around(acts: Activities, parents: Array, among: Array, start: Array, end: Array) -> npt.NDArray[np.int64]:
+def _rank_and_step(acts: Activities, rows: Array) -> Array:
+    return acts.rank[rows].astype(np.int64) << 32 | acts.step[rows]
+
+
+def innermost_around(acts: Activities, among: Array, start: Array, end: Array) -> npt.NDArray[np.int64]:
     """Return for each interval the innermost activity of a thread that contains it, -1 for none.
 
     Args:
         acts: of all ranks.
-        parents: their parents.
         among: activities of one thread.
         start: where the intervals begin, ns on the clock of the thread's rank.
         end: where they end.
@@ -81,65 +183,9 @@ def around(acts: Activities, parents: Array, among: Array, start: Array, end: Ar
         return np.full(len(start), -1, np.int64)
     among = among[np.lexsort((-acts.end[among], acts.start[among]))]
     at = np.searchsorted(acts.start[among], start, side="right") - 1
-    found = np.where(at >= 0, among[np.maximum(at, 0)], -1)
+    around = np.where(at >= 0, among[np.maximum(at, 0)], -1).astype(np.int64)
     while True:  # the last to open may be over by then: up, until one reaches far enough
-        short = (found >= 0) & (acts.end[found] < end)
+        short = (around >= 0) & (acts.end[around] < end)
         if not short.any():
-            return found
-        found[short] = parents[found[short]]
-
-
-def depths(parents: Array) -> npt.NDArray[np.int32]:
-    """Return how many activities lie above each one.
-
-    Example:
-        >>> import numpy as np
-        >>> depths(np.array([-1, 0, 1, -1])).tolist()
-        [0, 1, 2, 0]
-    """
-    jump = np.append(parents, -1)  # the last, which -1 points to, is nothing and leads nowhere
-    depth = (jump >= 0).astype(np.int32)
-    while (jump >= 0).any():  # each round twice as far up
-        depth += depth[jump]
-        jump = jump[jump]
-    return depth[:-1]
-
-
-def deepest_first(parents: Array) -> list[npt.NDArray[np.int64]]:
-    """Return the activities that have a parent, level by level, the deepest level first."""
-    depth = depths(parents)
-    rows = np.flatnonzero(depth > 0)
-    rows = rows[np.argsort(-depth[rows], kind="stable")]
-    return np.split(rows, np.flatnonzero(np.diff(depth[rows])) + 1) if len(rows) else []
-
-
-def descendants(parents: Array, chosen: Mask) -> Mask:
-    """Return which activities are chosen or lie anywhere below a chosen one.
-
-    Example:
-        >>> import numpy as np
-        >>> descendants(np.array([-1, 0, 1, -1]), np.array([False, True, False, False])).tolist()
-        [False, True, True, False]
-    """
-    jump, inside = np.append(parents, -1), np.append(chosen, False)
-    while (jump >= 0).any():
-        inside |= inside[jump]
-        jump = jump[jump]
-    return inside[:-1]
-
-
-def ancestors(parents: Array, chosen: Mask) -> Mask:
-    """Return which activities are chosen or lie anywhere above a chosen one.
-
-    Example:
-        >>> import numpy as np
-        >>> ancestors(np.array([-1, 0, 1, -1]), np.array([False, True, False, False])).tolist()
-        [True, True, False, False]
-    """
-    above, rows = chosen.copy(), np.flatnonzero(chosen)
-    while len(rows):
-        rows = np.unique(parents[rows])
-        rows = rows[rows >= 0]
-        rows = rows[~above[rows]]
-        above[rows] = True
-    return above
+            return around
+        around[short] = acts.parent[around[short]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind
 from htagraph.core.naming import is_module_frame, names_that, short_name
 from htagraph.core.parents import nearest
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -32,10 +32,8 @@ def operator_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArra
         graph: the job.
         activities: numbers of activities; -1 gives -1.
     """
-    kind, above = graph.activities.kind, _above(graph)
-    found = nearest(above, np.isin(kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)), activities)
-    region = nearest(above, np.isin(kind, (ActivityKind.ANNOTATION, ActivityKind.STEP)), activities)
-    return np.where(found >= 0, found, region)
+    operator = graph.tree.nearest(np.isin(graph.activities.kind, OPERATORS), activities)
+    return np.where(operator >= 0, operator, annotation_of(graph, activities))
 
 
 def annotation_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -45,8 +43,7 @@ def annotation_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDAr
         graph: the job.
         activities: numbers of activities; -1 gives -1.
     """
-    regions = np.isin(graph.activities.kind, (ActivityKind.ANNOTATION, ActivityKind.STEP))
-    return nearest(_above(graph), regions, activities)
+    return graph.tree.nearest(np.isin(graph.activities.kind, ANNOTATIONS), activities)
 
 
 def module_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -58,15 +55,16 @@ def module_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[
         graph: the job.
         activities: numbers of activities; -1 gives -1.
     """
-    kind, above = graph.activities.kind, _above(graph)
+    kind = graph.activities.kind
     is_module = names_that(is_module_frame, graph.names)
-    region = nearest(above, kind == ActivityKind.ANNOTATION, activities)
+    region = graph.tree.nearest(kind == ActivityKind.ANNOTATION, activities)
     if not is_module.any():
         return region
     backward = graph.edges.kind == EdgeKind.AUTOGRAD
+    above = graph.tree.parent.copy()
     above[graph.edges.target[backward] >> 1] = graph.edges.source[backward] >> 1
-    found = nearest(above, (kind == ActivityKind.PYTHON) & is_module[graph.activities.name], activities)
-    return np.where(found >= 0, found, region)
+    module = nearest(above, (kind == ActivityKind.PYTHON) & is_module[graph.activities.name], activities)
+    return np.where(module >= 0, module, region)
 
 
 def names_of(graph: DependencyGraph, activities: npt.ArrayLike) -> ExtensionArray:
@@ -84,9 +82,3 @@ def label_of(graph: DependencyGraph, activity: int) -> str:
     name = graph.names[graph.activities.name[activity]]
     name = short_name(name) if graph.activities.on_device[activity] else name
     return name if len(name) <= _LONG else name[: _LONG - 1] + "…"
-
-
-def _above(graph: DependencyGraph) -> npt.NDArray[np.int32]:
-    """Return what each activity lies directly in: its parent; for device work its cause; -1 for none."""
-    acts = graph.activities
-    return np.where(acts.on_device, acts.cause, acts.parent)

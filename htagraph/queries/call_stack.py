@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.parents import deepest_first
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.tree import deepest_first, depths, tree_parents
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,7 @@ def call_stack(graph: DependencyGraph, activity: int) -> pd.DataFrame:
     if not isinstance(activity, int | np.integer) or not 0 <= activity < len(graph.activities):
         msg = f"activity {activity!r}: this graph has activities 0 to {len(graph.activities) - 1}"
         raise SelectionError(msg)
-    above = tree_parents(graph.activities, graph.names)
+    above = graph.tree.parent
     path = [int(activity)]
     while above[path[-1]] >= 0:
         path.append(int(above[path[-1]]))
@@ -64,7 +64,7 @@ def tree_columns(graph: DependencyGraph) -> dict[str, Array]:
     on the common clock; of activities without device work of no meaning).
     """
     acts, time = graph.activities, graph.time
-    parent = tree_parents(acts, graph.names)
+    parent = graph.tree.parent
     work = acts.on_device & (acts.kind != ActivityKind.DEVICE_OTHER)
     height = np.where(acts.on_device, 0, 1).astype(np.int32)
     kernels = work.astype(np.int64)
@@ -78,6 +78,6 @@ def tree_columns(graph: DependencyGraph) -> dict[str, Array]:
         np.minimum.at(first, above, first[rows])
         np.maximum.at(last, above, last[rows])
     return {
-        "parent": parent, "depth": depths(parent), "height": height, "kernels": kernels, "kernel_ns": total,
+        "parent": parent, "depth": graph.tree.depth, "height": height, "kernels": kernels, "kernel_ns": total,
         "first_kernel": first, "last_kernel": last,
     }  # fmt: skip

@@ -12,7 +12,7 @@ from htagraph.core.group_stats import described
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import copy_kind
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.enclosing import launched
+from htagraph.queries.launched_work import launched
 
 __all__ = ["bandwidth_changes", "distribution", "lasting_us", "queue_changes"]
 

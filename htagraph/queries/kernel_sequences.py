@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import names_that
 from htagraph.core.parents import nearest
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -18,7 +18,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 __all__ = ["Sequences", "containing", "named", "numbered", "sequences_below", "work_below"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_REGIONS = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON)
 _COLUMNS = {
     "rank": "int64", "operator": "str", "pattern": "str", "kernels": "int64", "count": "int64",
     "kernel_us": "float64", "operator_us": "float64", "example": "int64",
@@ -73,7 +72,7 @@ class Sequences:
 def named(graph: DependencyGraph, matches: Callable[[str], bool]) -> Array:
     """Return which activities are operators, annotations or Python frames with a name that matches."""
     fits = names_that(matches, graph.names)
-    return fits[graph.activities.name] & np.isin(graph.activities.kind, _REGIONS)
+    return fits[graph.activities.name] & np.isin(graph.activities.kind, FRAMES)
 
 
 def containing(graph: DependencyGraph, text: str) -> Array:

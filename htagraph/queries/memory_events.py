@@ -8,16 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import FRAMES
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.tree import around
+from htagraph.graph.tree import innermost_around
 from htagraph.trace.columns import Trace
 
 __all__ = ["memory_events"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _DEVICES: Final = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps", 15: "hpu", 19: "mtia", 20: "privateuse1"}
-_ENCLOSING = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON)
 _ABSENT = -1
 _COLUMNS = {
     "rank": "int64", "device": "str", "time_us": "float64", "delta_bytes": "int64", "allocated_bytes": "int64",
@@ -80,9 +79,9 @@ def _running(graph: DependencyGraph, rank: int, trace: Trace, order: Array) -> n
     found = np.full(len(order), -1, np.int64)
     for in_file in np.unique(lane).tolist():
         on_lane = threads.get(trace.lanes[in_file], -1)
-        among = mine.start + np.flatnonzero((acts.lane[mine] == on_lane) & np.isin(acts.kind[mine], _ENCLOSING))
+        among = mine.start + np.flatnonzero((acts.lane[mine] == on_lane) & np.isin(acts.kind[mine], FRAMES))
         rows = lane == in_file
-        found[rows] = around(acts, acts.parent, among, start[rows], start[rows])
+        found[rows] = innermost_around(acts, among, start[rows], start[rows])
     return found
 
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.parents import deepest_first
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.tree import deepest_first
 from htagraph.queries.busy_time import self_time
 
 __all__ = ["OWNED", "OwnerOf", "kind_words", "time_by_owner"]
@@ -84,7 +84,7 @@ def _below(count: int, *places: Array) -> Array:
 
 def _owners(graph: DependencyGraph, owner_of: OwnerOf, some: Array) -> tuple[Array, Array]:
     """Return (these owners and all around them, the next owner around every activity that is one, else -1)."""
-    parent = graph.activities.parent
+    parent = graph.tree.parent
     above = np.full(len(parent), -1, np.int64)
     known = np.zeros(len(parent), np.bool_)
     while len(some):

@@ -136,24 +136,33 @@ def checked(value: float, what: str, *, least: float = 0.0, above: bool = False,
 def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:
     """Return which activities a change is about; one entry more than there are, always False, for owner -1.
 
-    A name of annotations or steps stands for everything inside them, device work launched there included: a region has
-    no other time of its own.
+    A name of annotations or steps stands for all that lies inside them too, device work launched there included: a
+    region has no other time of its own. What lies inside ``op`` counts, and so does that operator itself.
 
     Raises:
         SelectionError: nothing meets the criteria; names what would.
     """
     graph = state.graph
-    rows = graph.select(**criteria).activities
+    rows = _rows_of(graph, criteria)
     kind = criteria.get("kind")
     named = criteria.get("name") is not None and (kind is None or _words(kind) <= {each.label for each in _REGIONS})
     chosen = np.zeros(len(graph.activities) + 1, np.bool_)
     chosen[rows] = True
     if named and np.isin(graph.activities.kind[rows], _REGIONS).any():
         inside = {key: value for key, value in criteria.items() if key not in {"name", "kind"}}
-        chosen[graph.select(**{"op": criteria["name"]} | inside).activities] = True
+        chosen[_rows_of(graph, {"op": criteria["name"]} | inside)] = True
     if not len(rows):
         raise no_match(graph, criteria)
     return chosen
+
+
+def _rows_of(graph: DependencyGraph, criteria: dict[str, Any]) -> Array:
+    """Return the activities that meet some criteria, an operator as lying inside itself."""
+    op = criteria.get("op")
+    if op is None:
+        return graph.select(**criteria).activities
+    operators = graph.select(name=op)
+    return (graph.select(**criteria | {"op": None}) & (operators | operators.descendants())).activities
 
 
 def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> SelectionError:
@@ -207,13 +216,14 @@ def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = No
     """Return where the time of the activities lies that meet some criteria.
 
     That is the lag of each edge they own (slices of self time, device work, transfers) and, of annotations and steps,
-    the untraced gaps between their operators. What is asked for as host, without a name, also has the gaps outside any
-    region. Waiting for the data loader is no host work: it counts only where it is named.
+    the untraced gaps between the operators inside, on any thread. The whole host, or that of some ranks, also has the
+    gaps outside any region. Waiting for the data loader is no host work: where a kind is asked for, it counts only if
+    it is named.
 
     Args:
         state: the weights so far.
         criteria: those of `DependencyGraph.select`.
-        loader: whether waits for the data loader count; by default where the criteria have a name or op.
+        loader: whether waits for the data loader count; by default where the criteria have a name, an op or no kind.
 
     Raises:
         SelectionError: nothing meets the criteria; names what would.
@@ -222,14 +232,17 @@ def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = No
     chosen = activities_of(state, criteria)
     edges = graph.edges
     named = criteria.get("name") is not None or criteria.get("op") is not None
-    loader = named if loader is None else loader
+    loader = (named or criteria.get("kind") is None) if loader is None else loader
     rows = np.flatnonzero(chosen[edges.activity])
     kind = edges.kind[rows]
     between = np.isin(kind, _BETWEEN)
-    gaps = edges.target[rows[between]]
-    if not named and criteria.get("stream") is None and "host" in _words(criteria.get("kind") or "host"):
-        free = edges.target[np.isin(edges.kind, _BETWEEN) & (edges.activity < 0)]
-        gaps = np.concatenate((gaps, free[here(graph, criteria)[free >> 1]]))
+    free = edges.target[np.isin(edges.kind, _BETWEEN) & (edges.activity < 0)]  # nothing is around them on their thread
+    region = graph.tree.parent[free >> 1]
+    belongs = chosen[region]
+    given = {key for key, value in criteria.items() if value is not None}
+    if given <= {"kind", "rank"} and "host" in _words(criteria.get("kind") or "host"):
+        belongs |= (region < 0) & here(graph, criteria)[free >> 1]
+    gaps = np.concatenate((edges.target[rows[between]], free[belongs]))
     rows = rows[~between & (loader | (kind != EdgeKind.DATALOADER))]
     kinds = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT) if loader else (GapKind.HOST_UNTRACED,)
     gaps = gaps[np.isin(graph.gap_kind[gaps], kinds)]

@@ -239,7 +239,7 @@ def _by_name(graph: DependencyGraph, owned: pd.DataFrame, what: str) -> Iterator
 def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candidate]:
     """Yield operators and annotations by what lies inside them or was launched there."""
     acts = graph.activities
-    above = np.where(acts.on_device, acts.cause, acts.parent)
+    above = graph.tree.parent
     at, item = owned["owner"].to_numpy(), np.arange(len(owned))
     found = []
     for _ in range(_LEVELS):  # each round one level up

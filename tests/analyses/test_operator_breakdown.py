@@ -9,6 +9,7 @@ from hypothesis import given, settings
 import htagraph as hg
 from htagraph import ActivityKind, DependencyGraph
 from htagraph.queries.busy_time import self_time
+from tests.graph import slow_tree
 from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load, op, step
 
 OPERATORS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
@@ -60,12 +61,9 @@ def test_the_columns_by_shape_are_there_on_an_empty_job() -> None:
     assert list(empty.drop(columns="input_dims").dtypes) == list(full.dtypes)
 
 
-def owners(graph: DependencyGraph, activity: int) -> list[int]:
-    """Return the operators above an activity, the innermost first; of those above no operator, regions; slowly."""
-    acts, chain = graph.activities, []
-    while activity >= 0:
-        chain.append(activity)
-        activity = int((acts.cause if acts.on_device[activity] else acts.parent)[activity])
+def owners(graph: DependencyGraph, chain: list[int]) -> list[int]:
+    """Return the operators of a chain upwards, the innermost first; of those above no operator, regions; slowly."""
+    acts = graph.activities
     around: list[int] = []
     while chain:
         wanted = [[each for each in chain if acts.kind[each] in group] for group in (OPERATORS, REGIONS)]
@@ -83,8 +81,9 @@ def test_the_times_are_those_of_a_slow_walk_upwards(job: dict[int, list[Json]]) 
     graph = load(job)
     acts, self_ns = graph.activities, self_time(graph)
     own, total, host = Counter[object](), Counter[object](), Counter[object]()
-    for activity in range(len(acts)):
-        names = [(int(acts.kind[each]), graph.names[acts.name[each]]) for each in owners(graph, activity)] or [(-1, "")]
+    for activity, way in enumerate(slow_tree.ancestors(graph)):
+        owned_by = owners(graph, [activity, *way])
+        names = [(int(acts.kind[each]), graph.names[acts.name[each]]) for each in owned_by] or [(-1, "")]
         rank = int(acts.rank[activity])
         if acts.on_device[activity]:
             own[rank, names[0]] += int(acts.duration[activity])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.core.intervals import Intervals, clip, difference, intersection, length, union
+from htagraph.core.intervals import Intervals, clip, difference, group_lengths, intersection, length, union
 
 Pairs: TypeAlias = list[tuple[int, int]]
 
@@ -73,3 +73,13 @@ def test_what_covers_nothing_has_length_zero(made: Pairs) -> None:
 
 def test_touching_intervals_are_joined() -> None:
     assert [side.tolist() for side in normal([(0, 3), (3, 5)])] == [[0], [5]]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 9)), max_size=12))
+def test_a_moment_of_a_group_counts_once(intervals: list[tuple[int, int, int]]) -> None:
+    group, start, took = np.array(intervals, np.int64).reshape(-1, 3).T
+    expected = [
+        len({moment for each, begin, last in intervals if each == number for moment in range(begin, begin + last)})
+        for number in range(4)
+    ]
+    assert group_lengths(start, start + took, group, 4).tolist() == expected

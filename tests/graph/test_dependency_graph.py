@@ -13,6 +13,7 @@ import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, GraphError, Provenance, SelectionError, TraceError
 from htagraph.graph.activities import Edges, Lane
 from htagraph.trace.events import CpuOp, Kernel
+from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, OTHER, Frames, complete, frames, kernel, launch, load, op, step
 
 
@@ -273,3 +274,13 @@ def test_a_thread_of_nothing_but_python_frames_neither_ends_the_path_nor_the_job
 
 def test_frames_count_where_a_rank_has_nothing_else() -> None:
     assert load([complete("python_function", "main", 0, 100)]).awake.all()
+
+
+def test_a_notebook_shows_a_row_per_rank() -> None:
+    shown = graph_of(DATA / "demo")._repr_html_()
+    assert "DependencyGraph(4 ranks" in shown
+    assert shown.count("<tr>") == 5
+    assert "more ranks" not in shown
+    many = load({rank: [op("a", 0, 9)] for rank in range(12)})._repr_html_()
+    assert "and 4 more ranks" in many
+    assert load({0: []})._repr_html_().count("<tr>") == 2

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import ActivityKind, DependencyGraph, SelectionError
+from tests.graph import slow_tree
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, MAIN, Json, annotation, jobs, kernel, launch, load, op, step
 
@@ -18,15 +19,8 @@ GLOBS = ["aten::*", "*forward*", "*", "ampere_sgemm_128x64_nn", "Profiler?tep#[5
 
 
 def rows(graph: DependencyGraph) -> list[dict[str, Any]]:
-    """Return every activity as plain values, with the names of all that encloses it or its launch."""
-    acts = graph.activities
-    enclosing = ("OP", "ANNOTATION", "STEP", "PYTHON")
-
-    def around(row: int) -> list[str]:
-        own = [graph.names[acts.name[row]]] if ActivityKind(acts.kind[row]).name in enclosing else []
-        above = [int(each) for each in (acts.parent[row], acts.cause[row]) if each >= 0]
-        return own + [name for each in above for name in around(each)]
-
+    """Return every activity as plain values, with the names of all that it lies inside."""
+    acts, ways = graph.activities, slow_tree.ancestors(graph)
     return [
         {
             "kind": ActivityKind(acts.kind[row]).label,
@@ -34,7 +28,7 @@ def rows(graph: DependencyGraph) -> list[dict[str, Any]]:
             "rank": int(acts.rank[row]),
             "step": int(acts.step[row]),
             "stream": graph.lanes[acts.lane[row]].stream if acts.lane[row] >= 0 else -1,
-            "op": around(row),
+            "op": [graph.names[acts.name[each]] for each in ways[row]],
         }
         for row in range(len(acts))
     ]
@@ -73,7 +67,8 @@ def test_globs_match_names(criterion: str, glob: str, job: dict[int, list[Json]]
         names = row["op"] if criterion == "op" else [row["name"]]
         return any(fnmatchcase(name, glob) for name in names)
 
-    assert list(graph.select(**{criterion: glob})) == [i for i, row in enumerate(rows(graph)) if matches(row)]
+    criteria: Any = {criterion: glob}
+    assert list(graph.select(**criteria)) == [i for i, row in enumerate(rows(graph)) if matches(row)]
 
 
 @pytest.mark.parametrize("criterion", ["rank", "step", "stream"])
@@ -83,9 +78,8 @@ def test_numbers_are_alternatives(criterion: str, job: dict[int, list[Json]], da
     graph = load(job)
     known = {"rank": graph.ranks, "step": graph.steps, "stream": (7, 20)}[criterion]
     wanted = data.draw(st.lists(st.sampled_from(known))) if known else []
-    assert list(graph.select(**{criterion: wanted})) == [
-        i for i, row in enumerate(rows(graph)) if row[criterion] in wanted
-    ]
+    criteria: Any = {criterion: wanted}
+    assert list(graph.select(**criteria)) == [i for i, row in enumerate(rows(graph)) if row[criterion] in wanted]
 
 
 @given(jobs())
@@ -105,8 +99,8 @@ def small() -> DependencyGraph:
 
 
 def test_an_operator_stands_for_the_device_work_launched_under_it() -> None:
-    assert [row["name"] for row in rows(small()) if "region" in row["op"]] == ["region", "cudaLaunchKernel", COMPUTE]
-    assert small().select(op="region").to_frame()["name"].tolist() == ["region", "cudaLaunchKernel", COMPUTE]
+    assert [row["name"] for row in rows(small()) if "region" in row["op"]] == ["cudaLaunchKernel", COMPUTE]
+    assert small().select(op="region").to_frame()["name"].tolist() == ["cudaLaunchKernel", COMPUTE]
 
 
 @pytest.mark.parametrize(
@@ -188,3 +182,20 @@ def test_only_selections_are_combined() -> None:
 def test_a_stack_of_no_activity_is_refused(activity: Any) -> None:
     with pytest.raises(hg.SelectionError, match="this graph has activities"):
         hg.call_stack(graph_of(DATA / "demo"), activity)
+
+
+def test_a_notebook_shows_how_much_is_selected_and_the_longest() -> None:
+    graph = load([op("<b>long</b>", 0, 9), op("short", 10, 5)])
+    shown = graph.select(kind="op")._repr_html_()
+    assert "Selection(2 of 2 activities)" in shown
+    assert "&lt;b&gt;long&lt;/b&gt;" in shown
+    assert "<b>long" not in shown
+    assert "Selection(0 of 2" in graph.select(name="nothing")._repr_html_()
+
+
+def test_a_misspelt_criterion_is_answered_with_the_nearest() -> None:
+    criteria: Any = {"knd": "kernel"}
+    with pytest.raises(SelectionError, match=r"'knd' is no criterion: .*; did you mean 'kind'"):
+        small().select(**criteria)
+    with pytest.raises(SelectionError, match="did you mean 'communication'"):
+        small().select(kind="comunication")

@@ -141,11 +141,10 @@ class _Rows:
         kind = np.concatenate([each.kind for each in acts])
         code = np.concatenate([table[each.name] for table, each in zip(tables, acts, strict=True)])
         device = np.concatenate([each.on_device for each in acts])
-        parent, cause = (
+        up, cause = (
             np.concatenate([column[0], np.where(column[1] >= 0, column[1].astype(np.int64) + split, -1)])
-            for column in ([each.parent for each in acts], [each.cause for each in acts])
+            for column in ([g.tree.parent for g in (before, after)], [each.cause for each in acts])
         )
-        up = np.where(device, cause, parent)
         above = nearest(up, _levels(kind, code, names, split), up)
         step = np.concatenate([each.step.astype(np.int64) for each in acts])
         rank = np.concatenate([each.rank.astype(np.int64) for each in acts])

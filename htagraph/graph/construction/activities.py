@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.issues import Issue, IssueLog
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import OPERATORS, ActivityKind
 from htagraph.core.naming import (
     DEFAULT_NAMING,
     DEVICE_CATEGORIES,
@@ -69,6 +69,7 @@ def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) ->
     lane, lanes = _lanes(trace, table, device)
     table = _clip_overflow(table, lane, device & (kind != ActivityKind.DEVICE_OTHER), log)
     parent, boundaries, at_work = _nest(table, kind, lane, device)
+    step = _steps_as_nested(step, kind, parent, cause)
     activities = Activities(
         rank=np.full(len(table), trace.rank, np.int32), kind=kind, name=table.name,
         category=table.category.astype(np.int32) + len(trace.names), lane=lane, start=table.start,
@@ -235,6 +236,30 @@ def _steps(trace: Trace, table: Table, kind: Array, cause: Array) -> npt.NDArray
     device = _on_device(kind)
     step[device] = np.where(cause[device] >= 0, step[cause[device]], -1)
     step[marks] = number
+    return step
+
+
+def _steps_as_nested(step: Array, kind: Array, parent: Array, cause: Array) -> npt.NDArray[np.int32]:
+    """Return the steps where nesting has a say: what is around a step is not in it, and nothing leaves its operator.
+
+    By time, a Python frame of the profiler that begins with a step lies in it, and what runs behind a step's end but
+    inside a frame that began in it does not. `graph.tree` asks nesting, and both must agree.
+    """
+    step = step.copy()
+    up = parent[kind == ActivityKind.STEP]
+    while len(up := up[up >= 0]):
+        step[up] = -1
+        up = parent[up]
+    nested = np.flatnonzero((parent >= 0) & (kind != ActivityKind.STEP))
+    in_operator = np.isin(kind[parent[nested]], OPERATORS)
+    while True:  # each round one level down
+        above = step[parent[nested]]
+        moved = (step[nested] != above) & (in_operator | (step[nested] < 0))
+        if not moved.any():
+            break
+        step[nested[moved]] = above[moved]
+    launched = np.flatnonzero(cause >= 0)
+    step[launched] = step[cause[launched]]
     return step
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_that
-from htagraph.graph.tree import depths
+from htagraph.core.parents import depths
 from htagraph.hta.shapes.names import is_step
 from htagraph.output.export.patterns import overlay_patterns
 from htagraph.queries.kernel_sequences import sequences_below

@@ -13,9 +13,7 @@ import numpy.typing as npt
 
 from htagraph.core.issues import IssueLog
 from htagraph.core.naming import LINEAR
-from htagraph.core.parents import outermost
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.tree import tree_parents
 from htagraph.output.export.raw import FOR_VIEWING, RawEvent, TraceWriter
 from htagraph.queries.kernel_sequences import Sequences, containing, sequences_below
 from htagraph.trace.reading.decode import event_decoder
@@ -63,8 +61,8 @@ def export_patterns(
         >>> [path.name for path in export_patterns(graph, tempfile.mkdtemp(), "aten::addmm", min_length=1)]
         ['overlaid_rank-0.json.gz']
     """
-    above = tree_parents(graph.activities, graph.names)
-    found = sequences_below(graph, outermost(above, containing(graph, operator)), above, min_length)
+    root = graph.tree.outermost(containing(graph, operator))
+    found = sequences_below(graph, root, graph.tree.parent, min_length)
     frequent = found.to_frame().sort_values(["count", "pattern"], ascending=[False, True], kind="stable")
     files = []
     shared = Counter(trace.path.name for trace in graph.traces.values())
