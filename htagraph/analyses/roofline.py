@@ -89,25 +89,22 @@ def roofline(
         if peak is not None and not 0 < peak < float("inf"):
             msg = f"{name}={peak!r}: give what the device does at most, a number above 0"
             raise ValueError(msg)
-    above = graph.tree.parent
-    shaped, left_out = _by_shapes(graph, above)
+    shaped, left_out = _by_shapes(graph)
     counted = _by_counters(graph)
     if len(counted):
         shaped = shaped[~shaped["rank"].isin(counted["rank"])]
     parts = [part for part in (counted, shaped) if len(part)]
     table = pd.DataFrame(columns=list(_COLUMNS)).astype(_COLUMNS)
     if parts:
-        table = _table(graph, above, pd.concat(parts, ignore_index=True), (peak_tflop_s, peak_gb_s))
+        table = _table(graph, pd.concat(parts, ignore_index=True), (peak_tflop_s, peak_gb_s))
     table.attrs["left_out"] = left_out
     return table
 
 
-def _table(
-    graph: DependencyGraph, above: Array, each: pd.DataFrame, peaks: tuple[float | None, float | None]
-) -> pd.DataFrame:
+def _table(graph: DependencyGraph, each: pd.DataFrame, peaks: tuple[float | None, float | None]) -> pd.DataFrame:
     """Return the operators by rank, name and shapes."""
     operators = each["activity"].to_numpy(np.int64)
-    work, owner = work_below(graph, above, operators)
+    work, owner = work_below(graph, graph.tree.parent, operators)
     each["time_us"] = _time_us(graph, operators, work, owner)
     each["tf32"] = (each["element_bytes"] == _SINGLE) & _with_tf32(graph, operators, work, owner)
     table = each.assign(count=1).groupby(list(_GROUP), as_index=False, sort=False)[list(_SUMS)].sum(min_count=1)
@@ -117,7 +114,7 @@ def _table(
     ].astype(_COLUMNS)
 
 
-def _by_shapes(graph: DependencyGraph, above: Array) -> tuple[pd.DataFrame, int]:
+def _by_shapes(graph: DependencyGraph) -> tuple[pd.DataFrame, int]:
     """Return (the operators that can be counted by their shapes, of nested ones the innermost; how many cannot)."""
     acts = graph.activities
     formulas = [flop_formula(name) for name in graph.names]
@@ -136,9 +133,9 @@ def _by_shapes(graph: DependencyGraph, above: Array) -> tuple[pd.DataFrame, int]
             left_out += 1
     table = pd.DataFrame(rows, columns=["activity", "shapes", "element_bytes", "read", "flop", "written"])
     counted = table["activity"].to_numpy(np.int64)
-    around = np.zeros(len(acts), np.bool_)
-    around[above[counted][above[counted] >= 0]] = True
-    table = table[~graph.tree.around(around)[counted]]
+    is_counted = np.zeros(len(acts), np.bool_)
+    is_counted[counted] = True
+    table = table[~graph.tree.around(is_counted)[counted]]
     counted = table["activity"].to_numpy(np.int64)
     known = table["element_bytes"] > 0
     moved = (table["read"] + table["written"] * table["element_bytes"]).where(known).astype("float64")

@@ -30,7 +30,7 @@ def test_a_selection_has_positions() -> None:
 
 def test_a_criterion_that_there_is_not_names_those_that_there_are() -> None:
     with pytest.raises(SelectionError, match="'nam' is no criterion: choose from kind, category, name"):
-        load([op("a", 0, 9)]).select(nam="a")
+        load([op("a", 0, 9)]).select(**{"nam": "a"})  # type: ignore[arg-type]
 
 
 def test_work_without_launch_is_called_so() -> None:
