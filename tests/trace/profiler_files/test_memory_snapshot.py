@@ -148,13 +148,13 @@ def test_a_pickle_that_names_a_function_is_refused(packed: Any, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("data", "error", "message"),
     [
-        (pickle.dumps({"segments": []})[:-4], hg.TraceError, "ends early|no pickle"),
+        (pickle.dumps({"segments": []})[:-4], hg.TraceError, "ends early|not a readable pickle"),
         (b"", hg.DamagedTraceError, "ends early"),
-        (b"{}", hg.NotATraceError, "no pickle that can be read"),
+        (b"{}", hg.NotATraceError, "not a readable pickle"),
         (gzip.compress(b"\x80\x04.", mtime=0)[:-6], hg.DamagedTraceError, "gzip stream is damaged"),
-        (pickle.dumps([1, 2]), hg.NotATraceError, "form that is not known"),
+        (pickle.dumps([1, 2]), hg.NotATraceError, "of an unknown format"),
         (pickle.dumps(3), hg.NotATraceError, "no 'segments'"),
-        (pickle.dumps({"segments": [{}]}), hg.NotATraceError, "form that is not known"),
+        (pickle.dumps({"segments": [{}]}), hg.NotATraceError, "of an unknown format"),
     ],
 )
 def test_what_is_no_snapshot_is_refused_in_words(
