@@ -1,4 +1,4 @@
-"""Process groups: who takes part in which collectives."""
+"""Process groups: which ranks take part in which collectives."""
 
 from dataclasses import dataclass
 

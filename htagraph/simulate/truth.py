@@ -1,4 +1,4 @@
-"""What really depended on what, read off the programs that ran, and not off any trace."""
+"""The dependencies that really held, from the programs that ran, not from any trace."""
 
 import gzip
 from collections import deque
@@ -82,7 +82,7 @@ class Clock(NamedTuple):
 
 
 class Truth(msgspec.Struct, frozen=True):
-    """Everything that is known of a simulated job."""
+    """Everything known about a simulated job: times, clocks, stragglers, dependencies, collectives."""
 
     format: str
     job: dict[str, Any]
