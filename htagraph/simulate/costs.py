@@ -130,12 +130,8 @@ def draw(job: Job, rank: int, step: int, columns: Columns, slower: Float | float
     shared = np.uint64(mix(job.seed, 0, step, Purpose.TRAFFIC)) + columns.collective_base * np.uint64(GOLDEN)
     noise = np.where(together, _noise(job, shared, columns.collective_keys), noise)
     device = np.where(together, transfer, columns.device_ns * factors.device * slower) * noise
-    spread = (
-        job.end_spread_us
-        * 1e3
-        * np.abs(normal(base[Purpose.GAP], columns.keys)).clip(max=_MAX_DEVIATIONS)
-        / _MAX_DEVIATIONS
-    )
+    deviations = np.abs(normal(base[Purpose.GAP], columns.keys)).clip(max=_MAX_DEVIATIONS)
+    spread = job.end_spread_us * 1e3 * deviations / _MAX_DEVIATIONS
     gap = columns.gap_ns * _noise(job, base[Purpose.GAP], columns.keys)
     return Durations(
         _ns(columns.host_ns * factors.host * _noise(job, base[Purpose.HOST], columns.keys)),
