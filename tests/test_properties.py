@@ -32,9 +32,10 @@ every_job = pytest.mark.parametrize("path", JOBS, ids=label)
 
 def replayed(graph: DependencyGraph) -> list[int]:
     """Return the moments that follow from lags, gaps and the moments before which nothing lies."""
-    incoming = graph.in_edges
-    source, lag = graph.edges.source[incoming], graph.edges.lag[incoming]
-    times = traverse.schedule(graph.topological_order, graph.in_offsets, source, lag, graph.gap, graph.time)
+    edges = graph.edges
+    times = traverse.schedule(
+        graph.topological_order, graph.in_offsets, graph.in_edges, edges.source, edges.lag, graph.gap, graph.time
+    )
     return [int(time) for time in times]
 
 

@@ -144,19 +144,19 @@ def _without(job: _Job, owned: Array, activities: Array) -> npt.NDArray[np.int64
     from htagraph.core import traverse
 
     graph = job.graph
-    edges, incoming = graph.edges, graph.in_edges
-    place = np.empty(len(edges), np.int64)
-    place[incoming] = np.arange(len(edges))
+    edges, into = graph.edges, graph.in_edges
     order = np.argsort(edges.activity[owned], kind="stable")
     sorted_owner, owned = edges.activity[owned][order], owned[order]
-    lags, sources = edges.lag[incoming], edges.source[incoming]
+    lags = edges.lag.copy()
     saved = np.empty(len(activities), np.int64)
     for i, activity in enumerate(activities):
         first, last = np.searchsorted(sorted_owner, [activity, activity + 1])
-        mine = place[owned[first:last]]
+        mine = owned[first:last]
         kept = lags[mine]
         lags[mine] = 0
-        time = traverse.schedule(graph.topological_order, graph.in_offsets, sources, lags, graph.gap, graph.time)
+        time = traverse.schedule(
+            graph.topological_order, graph.in_offsets, into, edges.source, lags, graph.gap, graph.time
+        )
         saved[i] = job.end - time.max()
         lags[mine] = kept
     return saved

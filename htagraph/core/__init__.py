@@ -1,1 +1,1 @@
-"""Vocabulary and work on arrays: what needs nothing of traces or graphs."""
+"""Vocabulary and array algorithms: everything that needs neither a trace nor a graph."""

@@ -1,4 +1,4 @@
-"""What devices can do at most, from their makers' data sheets: dense, without sparsity, at boost clock."""
+"""Peak bandwidth and arithmetic throughput of devices, from their makers' data sheets."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["PEAKS", "Peak", "peak_of"]
 
 @dataclass(frozen=True)
 class Peak:
-    """A device's limits; 0 where its maker names none."""
+    """A device's peak rates; 0 where its data sheet gives none."""
 
     gb_s: float
     """Memory bandwidth, 10⁹ B/s."""
     bits_16: float
-    """16-bit floating point on matrix units, 10¹² operations/s."""
+    """16-bit floating point on matrix units (tensor cores), 10¹² operations/s."""
     bits_32: float
     """32-bit floating point on vector units, 10¹² operations/s."""
     bits_64: float = 0.0
@@ -23,10 +23,10 @@ class Peak:
     bits_8: float = 0.0
     """8-bit floating point on matrix units, 10¹² operations/s."""
     tf32: float = 0.0
-    """32-bit floating point on matrix units, rounded to 19 bits, 10¹² operations/s."""
+    """32-bit floating point rounded to 19 bits (TF32), on matrix units, 10¹² operations/s."""
 
     def tflop_s(self, element_bytes: int, *, tf32: bool = False) -> float:
-        """Return the limit for elements of a size in bytes, 10¹² operations/s, 0 if unknown."""
+        """Return the peak throughput for elements of `element_bytes` bytes, 10¹² operations/s; 0 if unknown."""
         if tf32:
             return self.tf32
         return {1: self.bits_8, 2: self.bits_16, 4: self.bits_32, 8: self.bits_64}.get(element_bytes, 0.0)
@@ -46,16 +46,20 @@ PEAKS: dict[str, Peak] = {
     "H100": Peak(3350, 989, 67, 34, 1979, 495),
     "H200": Peak(4800, 989, 67, 34, 1979, 495),
     "B200": Peak(8000, 2250, 80, 40, 4500, 1100),
-    "MI250X": Peak(1638, 191.5, 47.9, 47.9),  # of one of its two dies, which is a device of its own
+    "MI250X": Peak(1638, 191.5, 47.9, 47.9),  # one of its two dies: each is a device of its own
     "MI250": Peak(1638, 181, 45.3, 45.3),
     "MI300X": Peak(5300, 1307, 163.4, 163.4, 2615, 654),
     "MI325X": Peak(6000, 1307, 163.4, 163.4, 2615, 654),
 }
-"""By a pattern of words in the product name; the first that is found counts."""
+"""Peak rates by a pattern of words in the product name; the first pattern that matches counts.
+
+The figures are those of NVIDIA's and AMD's data sheets: dense (without sparsity), at boost clock. They are the roof of
+the roofline: with a figure twice as large, a kernel's share of the peak halves, and the ridge point moves.
+"""
 
 
 def peak_of(device_name: str) -> Peak | None:
-    """Return the limits of a device, None if its name is unknown.
+    """Return the peak rates of a device by its product name, or None if the name is unknown.
 
     Example:
         >>> peak_of("NVIDIA A100-SXM4-80GB").gb_s

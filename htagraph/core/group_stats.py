@@ -1,4 +1,4 @@
-"""Statistics of groups of numbers, all groups at once: arrays only, in a tenth of the time of pandas' groups."""
+"""Statistics of groups of numbers, all groups at once, on arrays: about ten times as fast as pandas' ``groupby``."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ __all__ = ["DISTRIBUTION", "described", "summed"]
 Array: TypeAlias = npt.NDArray[Any]
 
 DISTRIBUTION = ("count", "mean", "std", "min", "p25", "median", "p75", "max")
-"""Names of what `described` returns."""
-_QUARTERS = (("p25", 0.25), ("median", 0.5), ("p75", 0.75))
+"""Names of the statistics that `described` returns, as in ``pandas.DataFrame.describe``."""
+_QUARTILES = (("p25", 0.25), ("median", 0.5), ("p75", 0.75))
 
 
 def summed(values: Array, group: Array, groups: int) -> dict[str, Array]:
-    """Return ``count``, ``sum``, ``mean``, ``std`` (of a sample), ``min`` and ``max`` of each group of values.
+    """Return ``count``, ``sum``, ``mean``, ``std`` (sample standard deviation), ``min`` and ``max`` of each group.
 
     Args:
-        values: numbers.
-        group: the group of each, 0 to `groups` - 1.
-        groups: how many there are; of those without values all but count and sum are NaN, as is std of a single one.
+        values: the numbers.
+        group: the group of each number, 0 to `groups` - 1.
+        groups: the number of groups. For a group without values, all but count and sum are NaN; for a group of one
+            value, std is NaN.
 
     Example:
-        >>> found = summed(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 2]), 3)
-        >>> found["sum"].tolist(), found["mean"].tolist()
+        >>> stats = summed(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 2]), 3)
+        >>> stats["sum"].tolist(), stats["mean"].tolist()
         ([4.0, 0.0, 5.0], [2.0, nan, 5.0])
     """
     order = np.argsort(group, kind="stable")
@@ -34,34 +35,39 @@ def summed(values: Array, group: Array, groups: int) -> dict[str, Array]:
 
 
 def described(values: Array, group: Array, groups: int) -> dict[str, Array]:
-    """Return the `DISTRIBUTION` of each group of values, as `summed` with quarters interpolated.
+    """Return the statistics named in `DISTRIBUTION` of each group; quartiles are interpolated linearly.
+
+    Arguments and empty groups as in `summed`.
 
     Example:
-        >>> found = described(np.array([3.0, 1.0]), np.array([0, 0]), 1)
-        >>> [float(found[name][0]) for name in DISTRIBUTION]
+        >>> stats = described(np.array([3.0, 1.0]), np.array([0, 0]), 1)
+        >>> [float(stats[name][0]) for name in DISTRIBUTION]
         [2.0, 2.0, 1.4142135623730951, 1.0, 1.5, 2.0, 2.5, 3.0]
     """
     order = np.lexsort((values, group))
     values = values[order].astype(np.float64)
-    found = _of_sorted(values, group[order], groups)
-    size = found["count"]
+    stats = _of_sorted(values, group[order], groups)
+    size = stats["count"]
     first, some = np.cumsum(size) - size, size > 0
-    for name, share in _QUARTERS:
+    for name, share in _QUARTILES:
         at = share * (size[some] - 1)
         low = np.floor(at).astype(np.int64)
         below, above = values[first[some] + low], values[first[some] + np.ceil(at).astype(np.int64)]
-        found[name] = np.full(groups, np.nan)
-        found[name][some] = below + (above - below) * (at - low)
-    return {name: found[name] for name in DISTRIBUTION}
+        stats[name] = np.full(groups, np.nan)
+        stats[name][some] = below + (above - below) * (at - low)
+    return {name: stats[name] for name in DISTRIBUTION}
 
 
 def _of_sorted(values: Array, group: Array, groups: int) -> dict[str, Array]:
+    """Return what `summed` returns, given values in the order of their groups."""
     size = np.bincount(group, minlength=groups)
     some = size > 0
     first = (np.cumsum(size) - size)[some]
     total, mean, deviation, low, high = np.zeros(groups), *np.full((4, groups), np.nan)
     if len(values):
-        total[some], low[some], high[some] = (each.reduceat(values, first) for each in (np.add, np.minimum, np.maximum))
+        total[some], low[some], high[some] = (
+            reduce.reduceat(values, first) for reduce in (np.add, np.minimum, np.maximum)
+        )
         mean[some] = total[some] / size[some]
         squares = np.add.reduceat((values - mean[group]) ** 2, first)
         deviation[some] = np.sqrt(squares / np.where(size[some] > 1, size[some] - 1, np.nan))

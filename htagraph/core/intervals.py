@@ -1,7 +1,7 @@
-"""Sets of half-open intervals as sorted pairs of int64 arrays. Knows no domain words.
+"""Sets of half-open intervals as pairs of int64 arrays: union, intersection, difference, length.
 
-A set is a pair ``(start, end)`` of equally long arrays. `union` brings any pairs into the normal form that the other
-functions expect: sorted, disjoint, without empty intervals. Cost is O(n log n) for `union`, O(n) for the rest.
+A set is a pair ``(start, end)`` of arrays of equal length. `union` brings intervals into the normal form that the other
+functions expect: sorted, disjoint, none empty. `union`, `intersection` and `difference` cost O(n log n), the rest O(n).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Intervals: TypeAlias = tuple[Ints, Ints]
 
 
 def union(start: Ints, end: Ints) -> Intervals:
-    """Return the disjoint, sorted intervals that cover the same points; touching intervals are joined.
+    """Return the normal set that covers the same points as some intervals; touching intervals are joined.
 
     Example:
         >>> import numpy as np
@@ -37,7 +37,7 @@ def union(start: Ints, end: Ints) -> Intervals:
 
 
 def length(intervals: Intervals) -> int:
-    """Return the summed length of a normal set.
+    """Return the total length of a normal set.
 
     Example:
         >>> import numpy as np
@@ -95,7 +95,7 @@ def clip(intervals: Intervals, low: int, high: int) -> Intervals:
 
 
 def _where_depth(a: Intervals, b: Intervals, need: int) -> Intervals:
-    """Return where at least `need` intervals of both sets lie over one another."""
+    """Return where at least `need` intervals of the two sets overlap."""
     # +1 at each start, -1 at each end; ends sort before starts at one moment, so touching intervals do not meet
     time = np.concatenate((a[1], b[1], a[0], b[0]))
     change = np.ones(len(time), dtype=np.int64)
@@ -108,13 +108,13 @@ def _where_depth(a: Intervals, b: Intervals, need: int) -> Intervals:
 
 
 def group_lengths(start: Ints, end: Ints, group: Ints, count: int) -> Ints:
-    """Return the length that the intervals of each group cover together.
+    """Return the length of the union of each group's intervals.
 
     Args:
         start: where each interval begins.
-        end: where it ends.
-        group: its group, 0 to `count` - 1.
-        count: how many groups there are.
+        end: where each interval ends.
+        group: the group of each interval, 0 to `count` - 1.
+        count: the number of groups.
 
     Example:
         >>> import numpy as np
@@ -128,7 +128,7 @@ def group_lengths(start: Ints, end: Ints, group: Ints, count: int) -> Ints:
     np.minimum.at(low, group, start)
     np.maximum.at(high, group, end)
     span = np.where(high >= low, high - low, 0) + 1
-    place = np.cumsum(span) - span  # each group gets a stretch of its own, so that one union does for all
+    place = np.cumsum(span) - span  # move each group to a range of its own, so that one union does for all
     shift = place[group] - low[group]
     first, last = union(start + shift, end + shift)
     total = np.zeros(count, np.int64)

@@ -1,4 +1,4 @@
-"""Walks up chains of parents, all at once: arrays that say for each number which one is above it, -1 for none."""
+"""Ancestors in a forest that is given as an array of parents (-1 for none), for many rows at once."""
 
 from __future__ import annotations
 
@@ -13,29 +13,33 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 def nearest(above: Array, wanted: Array, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the first wanted one on the way up from each row, the row itself included; -1 for none.
+    """Return, for each row, the row itself or its nearest ancestor that is wanted; -1 if there is none.
 
     Args:
-        above: what lies directly above each one, -1 for nothing; no chain of them is closed.
-        wanted: which ones are looked for (bool).
-        rows: where to begin; -1 gives -1.
+        above: the parent of each row, -1 for none; without cycles.
+        wanted: mask of the rows that are looked for.
+        rows: the rows to begin at; -1 gives -1.
 
     Example:
         >>> import numpy as np
         >>> nearest(np.array([-1, 0, 1, -1]), np.array([True, False, False, False]), [2, 0, 3, -1]).tolist()
         [0, 0, -1, -1]
     """
-    found = np.array(rows, np.int64)
-    asking = np.flatnonzero(found >= 0)
-    while len(asking):  # each round one level up: as many rounds as the deepest stack has levels
-        asking = asking[~wanted[found[asking]]]
-        found[asking] = above[found[asking]]
-        asking = asking[found[asking] >= 0]
-    return found
+    ancestor = np.array(rows, np.int64)
+    climbing = np.flatnonzero(ancestor >= 0)
+    while len(climbing):  # one level per round: as many rounds as the forest is deep
+        climbing = climbing[~wanted[ancestor[climbing]]]
+        ancestor[climbing] = above[ancestor[climbing]]
+        climbing = climbing[ancestor[climbing] >= 0]
+    return ancestor
 
 
 def outermost(above: Array, wanted: Array) -> npt.NDArray[np.int64]:
-    """Return the wanted ones that have no other above them, ascending.
+    """Return the wanted rows that have no other wanted row as an ancestor, ascending.
+
+    Args:
+        above: the parent of each row, -1 for none; without cycles.
+        wanted: mask of the rows that are looked for.
 
     Example:
         >>> import numpy as np

@@ -1,7 +1,13 @@
-"""Walks over a DAG given as arrays: order, reach, longest paths. Compiled once with numba, cached on disk.
+"""Algorithms on a DAG given as arrays: order, times, paths, reachability. Compiled by numba, cached on disk.
 
 A graph is ``(offsets, neighbours)``: the neighbours of vertex v are ``neighbours[offsets[v]:offsets[v + 1]]``. This
-module knows arrays only, so that the graph itself can be checked with it.
+module knows arrays only, so that graph code and its checks can both use it. In the order of the file:
+
+- order: `counting_order`, `topological_order`, `levels`
+- times: `schedule` (earliest), `latest`
+- paths: `longest_path`, `path_to`, `walk_back`
+- reachability: `reach`, `redundant_edges`
+- beside a longest path: `last_on_path`, `avoiding`, `detours`
 """
 
 from __future__ import annotations
@@ -24,7 +30,6 @@ __all__ = [
     "reach",
     "redundant_edges",
     "schedule",
-    "schedule_edges",
     "topological_order",
     "walk_back",
 ]
@@ -50,9 +55,10 @@ def counting_order(keys: Array, count: int) -> tuple[Array, Array]:
 
 @njit(cache=True)
 def topological_order(offsets: Array, targets: Array) -> Array:
-    """Return vertices so that each comes after all its predecessors; shorter than the graph if it has a cycle.
+    """Return the vertices in topological order: each after all its predecessors.
 
-    Kahn's algorithm, first come first served, in the order of networkx's ``topological_sort``.
+    Kahn's algorithm with a first-in-first-out queue, so the order is that of networkx's ``topological_sort``. If the
+    graph has a cycle, the vertices on it and behind it are missing.
     """
     count = len(offsets) - 1
     waiting = np.zeros(count, np.int32)
@@ -88,28 +94,56 @@ def levels(order: Array, in_offsets: Array, in_sources: Array) -> Array:
 
 
 @njit(cache=True)
-def schedule(order: Array, in_offsets: Array, in_sources: Array, in_lags: Array, gap: Array, head: Array) -> Array:
-    """Return the moment of each vertex: the latest its predecessors allow, plus its gap; `head` where it has none."""
+def schedule(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    order: Array, in_offsets: Array, in_edges: Array, source: Array, lag: Array, gap: Array, head: Array
+) -> Array:
+    """Return when each vertex happens: the latest moment its predecessors allow, plus its gap.
+
+    Args:
+        order: the vertices in topological order.
+        in_offsets: where the entries of each vertex begin in `in_edges`.
+        in_edges: the numbers of the edges that end in each vertex.
+        source: the vertex where each edge begins, by edge number.
+        lag: how long after its source each edge allows its target, by edge number.
+        gap: how much later than its predecessors allow each vertex happens.
+        head: when each vertex without predecessors happens; not read for other vertices.
+    """
     time = np.empty(len(order), np.int64)
     for vertex in order:
         first, last = in_offsets[vertex], in_offsets[vertex + 1]
         if first == last:
             time[vertex] = head[vertex]
             continue
-        latest = time[in_sources[first]] + in_lags[first]
+        edge = in_edges[first]
+        allowed = time[source[edge]] + lag[edge]
         for i in range(first + 1, last):
-            candidate = time[in_sources[i]] + in_lags[i]
-            latest = max(latest, candidate)
-        time[vertex] = latest + gap[vertex]
+            edge = in_edges[i]
+            allowed = max(allowed, time[source[edge]] + lag[edge])
+        time[vertex] = allowed + gap[vertex]
     return time
 
 
 @njit(cache=True)
-def longest_path(order: Array, in_offsets: Array, in_sources: Array, in_weights: Array) -> tuple[Array, Array]:
-    """Return (length of the heaviest path that ends in each vertex, the vertex before it on that path).
+def latest(order: Array, offsets: Array, targets: Array, lags: Array, gap: Array, end: int) -> Array:
+    """Return the latest moment each vertex may happen without delaying the graph's `end`.
 
-    As in networkx's ``dag_longest_path``: a path may begin anywhere, a vertex before which only negative lengths
-    lie begins its own path and precedes itself, and the first of equals wins.
+    The counterpart of `schedule`, backwards, with the same lags and gaps.
+    """
+    late = np.full(len(order), end, np.int64)
+    for i in range(len(order) - 1, -1, -1):
+        vertex = order[i]
+        for edge in range(offsets[vertex], offsets[vertex + 1]):
+            target = targets[edge]
+            late[vertex] = min(late[vertex], late[target] - gap[target] - lags[edge])
+    return late
+
+
+@njit(cache=True)
+def longest_path(order: Array, in_offsets: Array, in_sources: Array, in_weights: Array) -> tuple[Array, Array]:
+    """Return (weight of the heaviest path that ends in each vertex, the vertex before it on that path).
+
+    As networkx's ``dag_longest_path`` does it: a path may begin at any vertex; where all paths to a vertex have
+    negative weight, its path begins there and the vertex before it is itself; on ties the first edge wins.
     """
     best = np.zeros(len(order), in_weights.dtype)
     before = np.arange(len(order)).astype(np.int32)
@@ -129,8 +163,37 @@ def longest_path(order: Array, in_offsets: Array, in_sources: Array, in_weights:
 
 
 @njit(cache=True)
+def path_to(before: Array, vertex: int) -> Array:
+    """Return the vertices of the path to `vertex`, first to last; `before` is the second result of `longest_path`."""
+    path = [vertex]
+    while before[vertex] != vertex:
+        vertex = before[vertex]
+        path.append(vertex)
+    return np.array(path[::-1])
+
+
+@njit(cache=True)
+def walk_back(before: Array, sources: Array, time: Array, vertex: int, start: int) -> Array:
+    """Return the vertices of the path to `vertex`, first to last, following the edge `before` each vertex (-1: none).
+
+    The walk ends at the first vertex it meets that happens at or before `start`, or that has no edge before it.
+    """
+    length, at = 1, vertex
+    while time[at] > start and before[at] >= 0:
+        at = sources[before[at]]
+        length += 1
+    path = np.empty(length, np.int64)
+    at = vertex
+    for i in range(length - 1, -1, -1):
+        path[i] = at
+        if i:
+            at = sources[before[at]]
+    return path
+
+
+@njit(cache=True)
 def reach(offsets: Array, neighbours: Array, starts: Array) -> Array:
-    """Return a mask of the vertices that can be reached from `starts`, these included."""
+    """Return a mask of the vertices that can be reached from `starts`, including `starts` themselves."""
     seen = np.zeros(len(offsets) - 1, np.bool_)
     stack = np.empty(len(offsets), np.int32)
     height = 0
@@ -153,10 +216,11 @@ def reach(offsets: Array, neighbours: Array, starts: Array) -> Array:
 
 @njit(cache=True)
 def redundant_edges(order: Array, offsets: Array, targets: Array) -> Array:
-    """Return a mask of the edges u → v beside which another path leads from u to v.
+    """Return a mask of the edges u → v for which another path leads from u to v.
 
-    From each vertex with a choice, one search forward from its successors, never beyond the place in the order of the
-    last of them that could be met. A successor that is met can be reached through another one.
+    For each vertex with several successors, search forward from those successors: one that the search meets can be
+    reached through another one. The search stops at the place, in topological order, of the last successor that it
+    could still meet.
     """
     count = len(order)
     place = np.empty(count, np.int32)
@@ -165,7 +229,8 @@ def redundant_edges(order: Array, offsets: Array, targets: Array) -> Array:
     for target in targets:
         indegree[target] += 1
     redundant = np.zeros(len(targets), np.bool_)
-    met, sought = np.full(count, -1, np.int32), np.full(count, -1, np.int32)  # by the search from which vertex
+    # for each vertex, the start of the last search that met it, and of the last search that looked for it
+    met, sought = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
     stack = np.empty(count, np.int32)
     for vertex in range(count):
         first, last = offsets[vertex], offsets[vertex + 1]
@@ -187,7 +252,7 @@ def _meet(  # noqa: PLR0913, PLR0917 - one vertex's part of the arrays above
     vertex: int, left: int, bound: int, offsets: Array, targets: Array, place: Array, met: Array, sought: Array,
     stack: Array,
 ) -> None:  # fmt: skip
-    """Mark what successors of `vertex` reach up to the place `bound`, until all `left` vertices sought are met."""
+    """Mark the vertices that successors of `vertex` reach, up to place `bound` or until all `left` sought are met."""
     for first in range(offsets[vertex], offsets[vertex + 1]):
         if place[targets[first]] >= bound or met[targets[first]] == vertex:
             continue
@@ -208,49 +273,8 @@ def _meet(  # noqa: PLR0913, PLR0917 - one vertex's part of the arrays above
 
 
 @njit(cache=True)
-def path_to(before: Array, vertex: int) -> Array:
-    """Return the vertices of the path to `vertex`, given the vertex before each as `longest_path` gives it."""
-    path = [vertex]
-    while before[vertex] != vertex:
-        vertex = before[vertex]
-        path.append(vertex)
-    return np.array(path[::-1])
-
-
-@njit(cache=True)
-def latest(order: Array, offsets: Array, targets: Array, lags: Array, gap: Array, end: int) -> Array:
-    """Return until when each vertex may come so that none comes after `end`, given the edges and gaps of `schedule`."""
-    late = np.full(len(order), end, np.int64)
-    for i in range(len(order) - 1, -1, -1):
-        vertex = order[i]
-        for edge in range(offsets[vertex], offsets[vertex + 1]):
-            target = targets[edge]
-            late[vertex] = min(late[vertex], late[target] - gap[target] - lags[edge])
-    return late
-
-
-@njit(cache=True)
-def walk_back(before: Array, sources: Array, time: Array, vertex: int, start: int) -> Array:
-    """Return the vertices of the path to `vertex`, first to last, against the edges `before` (-1 for none).
-
-    The first is the only one at or before the moment `start`, or has no edge before it.
-    """
-    length, at = 1, vertex
-    while time[at] > start and before[at] >= 0:
-        at = sources[before[at]]
-        length += 1
-    path = np.empty(length, np.int64)
-    at = vertex
-    for i in range(length - 1, -1, -1):
-        path[i] = at
-        if i:
-            at = sources[before[at]]
-    return path
-
-
-@njit(cache=True)
 def last_on_path(order: Array, in_offsets: Array, in_sources: Array, path: Array) -> Array:
-    """Return the largest j for each vertex so that path[j] is or reaches it; -1 where no vertex of the path does."""
+    """Return for each vertex the largest j for which path[j] is the vertex or reaches it; -1 if there is none."""
     label = np.full(len(order), -1, np.int64)
     label[path] = np.arange(len(path))
     for vertex in order:
@@ -264,26 +288,28 @@ def avoiding(  # noqa: PLR0913, PLR0917 - a graph, its schedule, and a path
     path: Array, label: Array, offsets: Array, targets: Array, lags: Array, gap: Array, time: Array, late: Array,
     end: int,
 ) -> Array:  # fmt: skip
-    """Return when the job would end without edge i, path[i] → path[i + 1], of a longest path; for each i.
+    """Return for each edge i of a longest path, path[i] → path[i + 1], when the job would end without that edge.
 
-    A path that avoids edge i leaves what path[i + 1] does not reach by some other edge x → y, with label(x) <= i <
-    label(y), or ends before it; neither its way to x nor its way from y can use edge i, so that the longest of each
-    serve. Each x → y is a candidate for a range of edges: a segment tree of maxima takes them all.
+    A path that avoids edge i either crosses, by another edge x → y with label(x) <= i < label(y), from the vertices
+    that path[i + 1] does not reach to those that it reaches, or it ends before. Its part up to x and its part from y
+    cannot use edge i, so the longest path to x and the longest from y bound it: ``time`` and ``late`` give both. Each
+    x → y is a candidate for a range of edges i; a segment tree of maxima combines them in O(log n) each.
 
     Args:
         path: the vertices of a longest path.
         label: result of `last_on_path`.
         offsets: where the edges that leave each vertex begin.
-        targets: of the edges.
-        lags: of the edges.
-        gap: by how much each vertex comes later than its predecessors allow.
+        targets: the vertex where each edge ends.
+        lags: how long after its source each edge allows its target.
+        gap: how much later than its predecessors allow each vertex happens.
         time: result of `schedule`.
         late: result of `latest`.
         end: the latest moment in `time`.
     """
     count = len(path) - 1
     tree = np.full(2 * max(count, 1), np.iinfo(np.int64).min, np.int64)
-    ended = np.full(count, np.iinfo(np.int64).min, np.int64)  # without edge i: the latest of what path[i] reaches last
+    # the latest moment among the vertices that path[i] reaches and path[i + 1] does not: they stay without edge i
+    ended = np.full(count, np.iinfo(np.int64).min, np.int64)
     for x in range(len(time)):
         low = max(label[x], 0)
         if low >= count:
@@ -306,7 +332,7 @@ def avoiding(  # noqa: PLR0913, PLR0917 - a graph, its schedule, and a path
 
 @njit(cache=True)
 def _raise(tree: Array, count: int, low: int, high: int, value: int) -> None:
-    """Raise the leaves low to high, both included, of a segment tree to at least a value."""
+    """Raise the leaves `low` to `high` (both included) of a segment tree of maxima to at least `value`."""
     low += count
     high += count + 1
     while low < high:
@@ -325,64 +351,44 @@ def detours(  # noqa: PLR0913, PLR0917 - a graph, a path, and what to look for
     before: Array, sources: Array, weight: Array, on_path: Array, candidates: Array, own: Array, least: int,
     count: int,
 ) -> Array:  # fmt: skip
-    """Return which of the candidates reach the path by a way of their own.
+    """Return which candidates (positions in `candidates`) begin a detour: a path of their own back to the longest path.
 
-    Each candidate is a vertex; its way is walked back along the edges `before` to the path. A way of too little weight,
-    or that runs into the way of an earlier candidate, is none of its own. Stops after `count` of them.
+    From each candidate, the edges `before` are followed back to the longest path. A candidate counts if the edges
+    followed, and its own, weigh at least `least`, and if they do not run into the detour of an earlier candidate. The
+    search ends after `count` detours.
 
     Args:
         before: the edge by which each vertex is reached, -1 for none.
-        sources: of all edges.
-        weight: of the edge before each vertex.
-        on_path: the vertices of the path.
+        sources: the vertex where each edge begins.
+        weight: the weight of the edge before each vertex.
+        on_path: mask of the vertices of the longest path.
         candidates: vertices, the most wanted first.
-        own: weight of each candidate's last edge, which leads back to the path.
-        least: weight of a way that counts.
-        count: how many are wanted.
+        own: the weight of the edge by which each candidate returns to the longest path.
+        least: the least weight of a detour.
+        count: the most detours to return.
     """
-    mark = np.where(on_path, 0, -1).astype(np.int32)  # 0: the path, n: the n-th way, -1: on none
-    found, filled = np.empty(count, np.int64), 0
+    detour_of = np.where(on_path, 0, -1).astype(np.int32)  # 0: the longest path, n: the n-th detour, -1: none yet
+    chosen, filled = np.empty(count, np.int64), 0
     for i in range(len(candidates)):
         if filled == count:
             break
-        at, total, mine, met = candidates[i], own[i], filled + 1, -1
+        at, total, number, met = candidates[i], own[i], filled + 1, -1
         while met < 0:
-            met = mark[at]
+            met = detour_of[at]
             if met < 0:
-                mark[at] = mine
+                detour_of[at] = number
                 total += weight[at]
                 if before[at] < 0:
-                    met = 0  # a way from where nothing precedes leaves the path nowhere, and is its own
+                    met = 0  # it begins at a vertex without predecessors, and so meets no other detour
                 else:
                     at = sources[before[at]]
         if total >= least and met == 0:
-            found[filled] = i
+            chosen[filled] = i
             filled += 1
             continue
         at = candidates[i]
-        while mark[at] == mine:  # what was walked belongs to what it ran into
-            mark[at] = met
+        while detour_of[at] == number:  # give the vertices to the path or detour that the walk ran into
+            detour_of[at] = met
             if before[at] >= 0:
                 at = sources[before[at]]
-    return found[:filled]
-
-
-@njit(cache=True)
-def schedule_edges(  # noqa: PLR0913, PLR0917 - a graph as arrays
-    order: Array, in_offsets: Array, in_edges: Array, source: Array, lag: Array, gap: Array, head: Array
-) -> Array:
-    """Return what `schedule` does, with sources and lags given by edge number: nothing is copied into order first."""
-    time = np.empty(len(order), np.int64)
-    for vertex in order:
-        first, last = in_offsets[vertex], in_offsets[vertex + 1]
-        if first == last:
-            time[vertex] = head[vertex]
-            continue
-        edge = in_edges[first]
-        latest = time[source[edge]] + lag[edge]
-        for i in range(first + 1, last):
-            edge = in_edges[i]
-            candidate = time[source[edge]] + lag[edge]
-            latest = max(latest, candidate)
-        time[vertex] = latest + gap[vertex]
-    return time
+    return chosen[:filled]

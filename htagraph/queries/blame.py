@@ -242,15 +242,15 @@ def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Arr
     count = graph.vertex_count
     has = chains.before >= 0
     offsets, sources = chains.forest
-    nothing, zero = np.zeros(count, np.int64), np.zeros(len(sources), np.int64)
+    nothing, zero, into = np.zeros(count, np.int64), np.zeros(len(sources), np.int64), np.arange(len(sources))
     order = graph.topological_order
     root = np.full(len(graph.activities), -1, np.int64)
-    root[late] = traverse.schedule(order, offsets, sources, zero, nothing, np.arange(count))[2 * late]
+    root[late] = traverse.schedule(order, offsets, into, sources, zero, nothing, np.arange(count))[2 * late]
     sums = np.zeros((len(CAUSES), len(graph.activities)), np.int64)
     for cause in range(1, len(CAUSES)):
         mine = np.where(chains.cause == cause, chains.excess, 0)
         if mine.any():
-            sums[cause, late] = traverse.schedule(order, offsets, sources, mine[has], nothing, nothing)[2 * late]
+            sums[cause, late] = traverse.schedule(order, offsets, into, sources, mine[has], nothing, nothing)[2 * late]
     return sums, root
 
 

@@ -1,8 +1,8 @@
-"""A simulator of training jobs: Kineto traces whose truth is known.
+"""A simulator of training jobs: Kineto traces whose dependencies and times are known.
 
-It is an oracle for everything else in this package, so it shares no code with it: a job (`Job`) is compiled
-into what each rank's host does, run in exact integer nanoseconds (`simulate`), and written as Kineto would
-write it, with the dependencies that really held (`Simulated.truth`).
+It is an oracle for the rest of this package, so it shares no code with it: a job (`Job`) is compiled into each
+rank's host program, executed in exact integer nanoseconds (`simulate`), and written as Kineto would write it,
+together with the dependencies that really held (`Simulated.truth`).
 
     >>> from htagraph.simulate import Job, ScaleKernels, simulate
     >>> job = Job(ranks=2, steps=2, layers=2)

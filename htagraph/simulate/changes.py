@@ -1,4 +1,4 @@
-"""Changes to a job, whose re-run is the truth for a what-if: they change durations and move no draw."""
+"""Changes to a job; running the changed job gives the truth for a what-if. Changes scale durations, not the draws."""
 
 from typing import Annotated, Literal
 
@@ -14,7 +14,7 @@ class _Change(BaseModel):
 
 
 class ScaleKernels(_Change):
-    """Device work (kernels, copies, memsets; never collectives) of a name takes `factor` times as long."""
+    """Device work (kernels, copies, memsets; never collectives) with a matching name takes `factor` times as long."""
 
     change: Literal["scale_kernels"] = "scale_kernels"
     name: str = Field("*", description="glob on the name of the device work")
@@ -25,7 +25,7 @@ class ScaleKernels(_Change):
 
 
 class RemoveKernels(_Change):
-    """Device work whose name matches takes no time; its launch stays."""
+    """Device work with a matching name takes no time; its launch stays."""
 
     change: Literal["remove_kernels"] = "remove_kernels"
     name: str = Field(description="glob on the name of the device work")
@@ -90,7 +90,7 @@ class ScaleOptimizer(_Change):
 
 
 class RemoveSync(_Change):
-    """Blocking calls of a name wait for nothing: event, stream and device syncs, and pageable copies."""
+    """Blocking calls with a matching name wait for nothing: event, stream and device syncs, and pageable copies."""
 
     change: Literal["remove_sync"] = "remove_sync"
     name: str = Field("*", description="glob on the name of the call, such as cudaStreamSynchronize")

@@ -23,7 +23,7 @@ def bucket_ends(job: Job, layers: range) -> dict[int, int]:
 
 
 def gather(rank: Rank, layer: int, when: str) -> int | None:
-    """Gather a layer's parameters ahead of their use (fsdp); return the event that says they are there."""
+    """Gather a layer's parameters ahead of their use (fsdp); return the slot of the event recorded after it."""
     if rank.job.data_strategy != "fsdp" or "dp" not in rank.place.roles:
         return None
     rank.build.section(f"gather layer {layer} for {when}")
@@ -42,7 +42,9 @@ def activation_bytes(job: Job) -> int:
 
 
 def exchange(rank: Rank, role: str, kind: str, size: int, *, wait: bool = True) -> int:
-    """Run a collective as ProcessGroupNCCL does: after what compute has queued; compute waits if told.
+    """Run a collective as ProcessGroupNCCL does: after the work queued on the compute stream.
+
+    With `wait`, the compute stream waits for it. Factors on the host costs are chosen; they shift host time only.
 
     Returns:
         The slot of the event recorded after it.
@@ -70,12 +72,12 @@ def launch_collective(rank: Rank, role: str, kind: str, order: int, size: int) -
     job = rank.job
     old = job.era in ("2021", "2022")
     name = COLLECTIVES[kind].kernel_before if old else COLLECTIVES[kind].kernel
-    kernel = Kernel(name, (24, 1, 1), (544, 1, 1), 96, 87568)
+    kernel = Kernel(name, (24, 1, 1), (544, 1, 1), 96, 87568)  # chosen launch shape; no time depends on it
     rank.build.launch(
         Event(Category.KERNEL, name, 0, kernel=kernel, role=role, kind=kind, order=order, size=size),
         Instruction(
             Op.COLLECTIVE,
-            host_ns=job.launch_us * 2e3,
+            host_ns=job.launch_us * 2e3,  # chosen: twice the cost of a plain launch, 1e3 ns per µs
             latency_ns=job.launch_latency_us * 1e3,
             device=Device.COLLECTIVE,
             role=role,

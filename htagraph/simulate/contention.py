@@ -1,7 +1,7 @@
-"""Kernels that slow each other down: what runs beside a collective shares the device with it.
+"""Contention: a kernel that runs beside a collective shares the device with it, and takes longer.
 
-The engine times works as soon as all they wait for is known, so it cannot ask what else will run then. The job is run
-several times instead: each run's overlaps give the next one's durations.
+The engine times device work as soon as its predecessors are known, so it does not know yet what will run beside it.
+The job is run several times instead: the overlaps of each run give the durations of the next.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,6 +16,8 @@ from htagraph.simulate.state import Executed
 from htagraph.simulate.template import Instruction
 
 ROUNDS: Final = 4
+"""Runs of a job with contention. Chosen: durations hardly change after the third; doubling it doubles the time a
+simulation takes."""
 
 Slower = Mapping[tuple[int, int], Float]
 
@@ -50,7 +52,7 @@ def _works(run: Executed, device: Device) -> list[Instruction]:
 
 
 def _coverage(busy: Ints) -> tuple[Float, Float]:
-    """Return moments and how much of the time before each is covered by intervals, given by start."""
+    """Return (moments, ns that the intervals cover before each moment); the intervals are sorted by start."""
     moments: list[float] = []
     covered: list[float] = []
     total, reach = 0.0, float("-inf")

@@ -1,4 +1,4 @@
-"""Durations: nominal, times the changes' factors, times keyed draws."""
+"""Durations: the nominal ones, times the factors of changes, times keyed random draws."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -21,18 +21,24 @@ from htagraph.simulate.changes import (
     SlowRank,
 )
 from htagraph.simulate.codes import Device, Host, Op, Purpose
-from htagraph.simulate.draws import Float, Uint, mix, normal
+from htagraph.simulate.draws import GOLDEN, Float, Uint, mix, normal
 from htagraph.simulate.groups import Place
 from htagraph.simulate.job import Job
 from htagraph.simulate.template import Template
 
 Bool = npt.NDArray[np.bool_]
+_MAX_DEVIATIONS = 3.0
+"""Standard deviations at which the spread of collective ends is cut off, and by which it is divided. Chosen: then
+`Job.end_spread_us` is the largest spread; doubling it halves the typical spread."""
+_MIN_NOISE = 0.1
+"""Least random factor of a duration. Chosen: with the largest jitter (0.25), draws reach down to 0.13, so it only
+guards; doubling it cuts off the lowest draws of such jobs."""
 _BLOCKING = (Op.HOLD, Op.EVENT_SYNC, Op.STREAM_SYNC, Op.DEVICE_SYNC)
 _WHAT = {"compute": Device.COMPUTE, "memcpy": Device.MEMCPY, "memset": Device.MEMSET}
 
 
 class Durations(NamedTuple):
-    """Integer ns per instruction of one (rank, step)."""
+    """Durations of the instructions of one (rank, step), integer ns."""
 
     host: list[int]  # host time, or a call's own cost
     latency: list[int]  # launch to earliest start; awaited end to return of a blocking call
@@ -43,7 +49,7 @@ class Durations(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """What changes and draws need to know of every instruction of a template, as columns."""
+    """The properties of a template's instructions that changes and draws depend on, as columns."""
 
     keys: Uint
     host: npt.NDArray[np.int8]
@@ -55,9 +61,9 @@ class Columns:
     gap_ns: Float
     optimizer: Bool
     blocking: Bool
-    names: list[str]  # innermost op
-    works: list[str]  # device work
-    calls: list[str]  # call
+    names: list[str]  # name of the innermost op
+    works: list[str]  # name of the device work
+    calls: list[str]  # name of the call
     collective_keys: Uint
     collective_base: Uint  # index of the collective's group
 
@@ -88,7 +94,7 @@ def columns(job: Job, place: Place, template: Template) -> Columns:
 
 
 def _moved(kind: str, size: int, ranks: tuple[int, ...]) -> float:
-    """Return the bytes a rank's link carries, by ring algorithms."""
+    """Return the bytes that a rank sends in a collective of ring algorithms (as NCCL-tests count bus bandwidth)."""
     share = (len(ranks) - 1) / len(ranks)
     return size * {
         "all_reduce": 2 * share,
@@ -121,12 +127,11 @@ def draw(job: Job, rank: int, step: int, columns: Columns, slower: Float | float
     transfer = (factors.latency_us * 1e3 + columns.size / factors.gb_s) * factors.transfer
     base = _bases(job, rank, step)
     noise = _noise(job, base[Purpose.DEVICE], columns.keys)
-    shared = np.uint64(mix(job.seed, 0, step, Purpose.TRAFFIC)) + columns.collective_base * np.uint64(
-        0x9E3779B97F4A7C15
-    )
+    shared = np.uint64(mix(job.seed, 0, step, Purpose.TRAFFIC)) + columns.collective_base * np.uint64(GOLDEN)
     noise = np.where(together, _noise(job, shared, columns.collective_keys), noise)
     device = np.where(together, transfer, columns.device_ns * factors.device * slower) * noise
-    spread = job.end_spread_us * 1e3 * np.minimum(np.abs(normal(base[Purpose.GAP], columns.keys)), 3.0) / 3.0
+    deviations = np.abs(normal(base[Purpose.GAP], columns.keys)).clip(max=_MAX_DEVIATIONS)
+    spread = job.end_spread_us * 1e3 * deviations / _MAX_DEVIATIONS
     gap = columns.gap_ns * _noise(job, base[Purpose.GAP], columns.keys)
     return Durations(
         _ns(columns.host_ns * factors.host * _noise(job, base[Purpose.HOST], columns.keys)),
@@ -142,8 +147,8 @@ def _bases(job: Job, rank: int, step: int) -> dict[Purpose, int]:
 
 
 def _noise(job: Job, base: Uint | int, keys: Uint) -> Float:
-    """Return factors around 1, at least 0.1."""
-    return np.maximum(1.0 + job.jitter * normal(base, keys), 0.1)
+    """Return random factors around 1, at least `_MIN_NOISE`."""
+    return np.maximum(1.0 + job.jitter * normal(base, keys), _MIN_NOISE)
 
 
 def _ns(values: Float) -> list[int]:

@@ -1,4 +1,4 @@
-"""Streams and collectives: when each work starts and ends."""
+"""Streams and collectives: when device work starts and ends."""
 
 from typing import Final
 
@@ -9,11 +9,13 @@ from htagraph.simulate.job import Job
 from htagraph.simulate.state import Party, RankState, Stream, Work
 from htagraph.simulate.template import Instruction
 
-EMPTY_SHARE: Final = 0.25  # of the messages of an all-to-all
+EMPTY_SHARE: Final = 0.25
+"""Share of the messages of an all-to-all that are empty. Chosen: enough that members wait for different peers; doubling
+it makes members wait for fewer."""
 
 
 def enqueue(rank: RankState, position: int, instruction: Instruction, ready: int) -> int | Work:
-    """Queue a work that cannot be timed at once; return its end if it can after all."""
+    """Queue device work that may have to wait; return its end if that is known already, else the work itself."""
     stream, cost = rank.streams[instruction.stream], rank.cost
     assert rank.run is not None
     work = Work(
@@ -68,12 +70,12 @@ def arrivals_awaited(job: Job, group: Group, kind: str, step: int, order: int) -
 
 
 def latency_ns(job: Job) -> int:
-    """Return how long after an awaited work a waiting one starts, ns."""
+    """Return the time from the end of awaited device work to the start of the work that waits for it, ns."""
     return round(job.event_latency_us * 1e3)
 
 
 def advance(stream: Stream) -> None:
-    """Time the works at the head of a stream while all they wait for is known."""
+    """Time the work at the head of a stream, and the next, as long as everything it waits for is known."""
     latency = latency_ns(stream.owner.engine.job)
     while stream.pending:
         work = stream.pending[0]
@@ -93,7 +95,7 @@ def advance(stream: Stream) -> None:
 
 
 def _arrive(work: Work, party: Party) -> None:
-    """Let a member join its collective, and time the members for whom that was the last arrival awaited."""
+    """Add a member's arrival to its collective, and time the members that waited for this arrival only."""
     arrived = party.arrived
     arrived[work.stream.owner.place.rank] = work
     if party.sources is None:
@@ -110,7 +112,7 @@ def _arrive(work: Work, party: Party) -> None:
 
 
 def _settle(work: Work, end: int) -> None:
-    """Give the work at the head of its stream its end, and wake whoever waits for it."""
+    """Set the end of the work at the head of its stream, and wake the streams and ranks that wait for it."""
     work.end = end
     work.run.executed.end[work.event] = end
     work.run.open -= 1

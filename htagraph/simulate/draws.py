@@ -8,10 +8,12 @@ import numpy.typing as npt
 Uint = npt.NDArray[np.uint64]
 Float = npt.NDArray[np.float64]
 
-_MASK: Final = (1 << 64) - 1
-_GOLDEN: Final = 0x9E3779B97F4A7C15
+_MASK: Final = (1 << 64) - 1  # 64 bits
+# the constants of splitmix64 (Steele and others, 2014): the golden ratio in 64 bits, and two multipliers
+GOLDEN: Final = 0x9E3779B97F4A7C15
 _M1: Final = 0xBF58476D1CE4E5B9
 _M2: Final = 0x94D049BB133111EB
+# mean and standard deviation of the sum of four uniform 16-bit numbers
 _FIELD_MEAN: Final = 4 * 65535 / 2
 _FIELD_DEVIATION: Final = (4 * (65536.0**2 - 1) / 12) ** 0.5
 
@@ -25,7 +27,7 @@ def mix(*parts: int) -> int:
     """
     state = 0
     for part in parts:
-        state = (state + _GOLDEN + (part & _MASK)) & _MASK
+        state = (state + GOLDEN + (part & _MASK)) & _MASK
         state = ((state ^ (state >> 30)) * _M1) & _MASK
         state = ((state ^ (state >> 27)) * _M2) & _MASK
         state ^= state >> 31
@@ -34,14 +36,17 @@ def mix(*parts: int) -> int:
 
 def hashes(base: Uint | int, keys: Uint) -> Uint:
     """Return one 64-bit hash per key; `base` (a scalar, or one per key) chooses the stream of randomness."""
-    state = keys + (np.uint64(base) if isinstance(base, int) else base) + np.uint64(_GOLDEN)
+    state = keys + (np.uint64(base) if isinstance(base, int) else base) + np.uint64(GOLDEN)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(_M1)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(_M2)
     return state ^ (state >> np.uint64(31))
 
 
 def normal(base: Uint | int, keys: Uint) -> Float:
-    """Return one about normal number per key, in ±3.47, from sums and products only (exact everywhere)."""
+    """Return one approximately normal number per key, within ±3.47: the sum of four uniform numbers, standardized.
+
+    Sums and products only, so that every machine gives the same numbers.
+    """
     fields = hashes(base, keys).view(np.uint16).reshape(len(keys), 4).sum(axis=1, dtype=np.int64)
     standard: Float = (fields - _FIELD_MEAN) / _FIELD_DEVIATION
     return standard
@@ -49,4 +54,4 @@ def normal(base: Uint | int, keys: Uint) -> Float:
 
 def uniform(base: int, key: int) -> float:
     """Return one number in [0, 1) for a key."""
-    return (mix(base, key) >> 11) / (1 << 53)
+    return (mix(base, key) >> 11) / (1 << 53)  # the upper 53 bits: those of a float64

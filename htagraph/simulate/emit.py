@@ -15,6 +15,8 @@ from htagraph.simulate.layout import Counts, Ints, Layout, Section, fill, lay_ou
 from htagraph.simulate.state import Executed
 from htagraph.simulate.template import Template
 
+_GZIP_WBITS = 31  # zlib's code for a gzip header
+
 Suffix = Literal[".json.gz", ".json"]
 
 
@@ -97,7 +99,7 @@ class Sink:
     """A file under construction, gzipped if its name ends in .gz; the same text gives the same bytes."""
 
     path: Path
-    level: int = 6  # 1 is fast, and isal's where that is installed; 9 is small
+    level: int = 6  # of compression: 1 is fast (isal's if installed), 9 small; 6 is zlib's default
     _file: IO[bytes] | None = None
     _deflate: Compressor | None = None
 
@@ -126,9 +128,9 @@ def compressor(level: int) -> Compressor:
         except ImportError:
             pass
         else:
-            fast: Compressor = isal_zlib.compressobj(1, wbits=31)
+            fast: Compressor = isal_zlib.compressobj(1, wbits=_GZIP_WBITS)
             return fast
-    return zlib.compressobj(level, wbits=31)
+    return zlib.compressobj(level, wbits=_GZIP_WBITS)
 
 
 def trace_name(rank: int, suffix: Suffix) -> str:

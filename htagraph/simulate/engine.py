@@ -1,8 +1,8 @@
 """The execution of all ranks' programs, in exact int64 ns.
 
-Every moment is the largest of some others plus a duration, and nothing depends on who comes first, so works
-are timed as soon as all they wait for is known: a work behind a collective that lacks a member stays pending,
-and a rank's host stops only where it needs the end of a pending work.
+Every time is the latest of some other times plus a duration, and nothing depends on the order of evaluation. So device
+work is timed as soon as everything it waits for is known: work behind a collective that lacks a member stays pending,
+and a rank's host stops only where it needs the end of pending work.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def execute(job: Job, places: list[Place], streams: int, prepare: Prepare) -> It
         prepare: Gives the program and durations of (rank, step); step `job.steps` is the epilogue.
 
     Raises:
-        RuntimeError: If ranks wait for each other for ever.
+        RuntimeError: If ranks wait for each other forever.
     """
     engine = Engine(job, prepare)
     for place in places:
@@ -70,7 +70,7 @@ def _next_step(rank: RankState) -> bool:
 
 
 def _proceed(rank: RankState) -> None:
-    """Run a rank's host until it needs the end of an untimed work, one step at most."""
+    """Run a rank's host until it needs the end of untimed device work, one step at most."""
     if rank.position == len(rank.code) and not _next_step(rank):
         return
     position, code = rank.position, rank.code

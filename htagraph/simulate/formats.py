@@ -1,4 +1,4 @@
-"""One `%` format per event: all that is known before the run is text, eight numbers are left open.
+"""One `%` format per event: everything known before the run is text, eight numbers are left open.
 
 The numbers, in this order: a flow's id; start, µs and its fraction; duration, µs and its fraction; and three
 that the event's kind decides (`Slot.numbers`). Where one is not wanted, `%.0s` swallows it.
@@ -13,8 +13,13 @@ from htagraph.simulate.group_args import Writer, group_args
 from htagraph.simulate.style import Style
 from htagraph.simulate.template import NONE, Event, Template
 
-_SMS = 108
-_SKIP = "%.0s"
+_SMS = 108  # of an A100 (data sheet); only shown, in "blocks per SM"
+_WARPS_PER_SM = 64  # resident warps of an A100's SM (data sheet); only shown, in the estimated occupancy
+_WARP = 32  # threads of a warp (NVIDIA)
+_EVENT_IDS = 64  # CUDA event ids are reused; chosen: twice as many would be reused less often
+_FIRST_EVENT_ID = 8
+_SYNC_LANE = 1_000_000  # added to the tid of Stream Sync rows, as Kineto of 2026 does
+_SKIP = "%.0s"  # takes a number and writes nothing
 _OLD = {
     Category.CPU_OP: "Operator",
     Category.CUDA_RUNTIME: "Runtime",
@@ -229,7 +234,7 @@ def _kernel_args(writer: Writer, event: Event, stream: int) -> str:
     kernel = event.kernel
     assert kernel is not None
     blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2] / _SMS
-    warps = blocks * ((kernel.block[0] * kernel.block[1] * kernel.block[2] + 31) // 32)
+    warps = blocks * ((kernel.block[0] * kernel.block[1] * kernel.block[2] + _WARP - 1) // _WARP)
     graphs = ', "graph id": 0, "graph node id": 0' if writer.style.graphs else ""
     return (
         f'"queued": 0, "device": {writer.device}, "context": 1,\n      '
@@ -237,7 +242,7 @@ def _kernel_args(writer: Writer, event: Event, stream: int) -> str:
         f'      "registers per thread": {kernel.registers},\n      "shared memory": {kernel.shared},\n'
         f'      "blocks per SM": {blocks:.6f},\n      "warps per SM": {warps:.6f},\n'
         f'      "grid": {list(kernel.grid)},\n      "block": {list(kernel.block)},\n'
-        f'      "est. achieved occupancy %%": {min(round(warps / 64 * 100), 100)}{graphs}{_SKIP}'
+        f'      "est. achieved occupancy %%": {min(round(warps / _WARPS_PER_SM * 100), 100)}{graphs}{_SKIP}'
     )
 
 
@@ -268,7 +273,7 @@ _STARTS = (
 
 
 def launch_flow(writer: Writer, event: Event, row: int) -> Slot:
-    """Return the flow line of a call or of device work; those of calls that launch nothing dangle."""
+    """Return the flow line of a call or of device work; a call that launches nothing gets one end, as in Kineto."""
     if event.category.on_device:
         place, phase = (writer.device, writer.stream(event.lane)), "f"
     else:
@@ -292,7 +297,7 @@ def sync_slot(writer: Writer, template: Template, call: int, row: int) -> Slot:
         record = (Counter.CORRELATION, recorded.correlation)
         args += (
             f'"wait_on_stream": {writer.stream(recorded.stream)}, "wait_on_cuda_event_record_corr_id": %d, '
-            f'"wait_on_cuda_event_id": {8 + event.slot % 64}, '
+            f'"wait_on_cuda_event_id": {_FIRST_EVENT_ID + event.slot % _EVENT_IDS}, '
         )
     else:
         args += _SKIP
@@ -305,7 +310,7 @@ def sync_slot(writer: Writer, template: Template, call: int, row: int) -> Slot:
 def _sync_lane(writer: Writer, kind: str, stream: int) -> int:
     if not writer.style.absolute_stream:
         return stream
-    return stream + 1_000_000 if kind == "Stream Sync" else abs(stream)
+    return stream + _SYNC_LANE if kind == "Stream Sync" else abs(stream)
 
 
 def annotation_slot(writer: Writer, template: Template, annotation: int, lane: int, row: int) -> Slot:

@@ -10,6 +10,9 @@ from htagraph.simulate.style import Style
 from htagraph.simulate.template import Event
 
 _STREAM_IDS = tuple(STREAMS.values())
+_FIRST_PID, _PID_STRIDE, _TID_STRIDE = 41_000, 173, 137  # chosen: look like a host's ids; no analysis depends on them
+_MAX_RANKS_SHOWN = 30  # PyTorch cuts longer lists (kTruncatLength in torch/csrc/profiler/util.h)
+_BYTES_PER_ELEMENT = 2  # of BFloat16
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class Writer:
     @property
     def pid(self) -> int:
         """The rank's process."""
-        return 41_000 + 173 * self.place.rank
+        return _FIRST_PID + _PID_STRIDE * self.place.rank
 
     @property
     def device(self) -> int:
@@ -32,19 +35,19 @@ class Writer:
 
     def thread(self, lane: int) -> int:
         """Return a host thread's id."""
-        return self.pid + lane * 137
+        return self.pid + lane * _TID_STRIDE
 
     def stream(self, lane: int) -> int:
         """Return a stream's id."""
         number = _STREAM_IDS[lane]
-        return number - 7 if self.job.device == "rocm" else number
+        return number - STREAMS["compute"] if self.job.device == "rocm" else number
 
 
 def group_args(writer: Writer, event: Event, *, on_host: bool) -> str:
     """Return the arguments of a collective, on its op or its kernel."""
     group = writer.place.roles[event.role]
     mode = writer.style.groups
-    count = event.size // 2
+    count = event.size // _BYTES_PER_ELEMENT
     size = len(group.ranks)
     sent, received = {
         "all_gather": (count // size, count),
@@ -90,7 +93,7 @@ def _more_group_args(writer: Writer, event: Event, group: Group, *, on_host: boo
 
 
 def ranks_text(ranks: tuple[int, ...]) -> str:
-    """Return a list of ranks as PyTorch writes it: at most 30, then dots and the last."""
-    if len(ranks) <= 30:
+    """Return a list of ranks as PyTorch writes it: cut after 29 of more than 30, then dots and the last rank."""
+    if len(ranks) <= _MAX_RANKS_SHOWN:
         return str(list(ranks))
-    return f"[{', '.join(map(str, ranks[:29]))}, ..., {ranks[-1]}]"
+    return f"[{', '.join(map(str, ranks[: _MAX_RANKS_SHOWN - 1]))}, ..., {ranks[-1]}]"

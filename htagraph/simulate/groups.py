@@ -1,4 +1,4 @@
-"""Process groups: who takes part in which collectives."""
+"""Process groups: which ranks take part in which collectives."""
 
 from dataclasses import dataclass
 
@@ -38,13 +38,13 @@ def _rank(job: Job, data: int, tensor: int, stage: int) -> int:
 def _members(job: Job) -> dict[tuple[int, ...], str]:
     """Return the rank sets of all groups but the default one, in creation order, with a description."""
     data, tensor, stages = job.sizes
-    found: dict[tuple[int, ...], str] = {}
+    description_by_ranks: dict[tuple[int, ...], str] = {}
     for stage in range(stages):
         for t in range(tensor):
-            found.setdefault(tuple(_rank(job, d, t, stage) for d in range(data)), "dp")
+            description_by_ranks.setdefault(tuple(_rank(job, d, t, stage) for d in range(data)), "dp")
         for d in range(data):
-            found.setdefault(tuple(_rank(job, d, t, stage) for t in range(tensor)), "tp")
-    return {ranks: name for ranks, name in found.items() if 1 < len(ranks) < job.ranks}
+            description_by_ranks.setdefault(tuple(_rank(job, d, t, stage) for t in range(tensor)), "tp")
+    return {ranks: name for ranks, name in description_by_ranks.items() if 1 < len(ranks) < job.ranks}
 
 
 def places(job: Job) -> tuple[list[Group], list[Place]]:

@@ -1,4 +1,4 @@
-"""What stands before and after the events of a trace file."""
+"""The text before and after the events of a trace file, as Kineto writes it."""
 
 import json
 from typing import Any
@@ -12,7 +12,10 @@ from htagraph.simulate.groups import Group
 from htagraph.simulate.layout import shifted
 from htagraph.simulate.template import Template
 
-_BEFORE_NS = 2_000_000  # the profiler starts that long before the job's first moment
+_BEFORE_NS = 2_000_000
+_AFTER_NS = 50_000
+"""ns that the recorded window begins before the first event and ends after the last. Chosen; doubling them lengthens
+the window, and moves no event."""
 
 
 def head(writer: Writer, groups: list[Group]) -> str:
@@ -61,9 +64,9 @@ def _distributed(writer: Writer, groups: list[Group]) -> dict[str, Any]:
     info: dict[str, Any] = {"backend": "nccl", "rank": rank, "world_size": job.ranks}
     if job.era in ("2021", "2022") or not job.group_args:
         return info
-    mine = [group for group in groups if rank in group.ranks]
-    info["pg_count"] = len(mine)
-    info["pg_config"] = [_group(writer, group) for group in mine]
+    of_rank = [group for group in groups if rank in group.ranks]
+    info["pg_count"] = len(of_rank)
+    info["pg_config"] = [_group(writer, group) for group in of_rank]
     info["nccl_version"] = "2.21.5"
     return info
 
@@ -137,7 +140,7 @@ def tail(writer: Writer, end_ns: int) -> tuple[list[str], str]:
         '  {\n    "name": "Iteration Start: PyTorch Profiler", "ph": "i", "s": "g",\n    "pid": "Traces", '
         f'"tid": "Trace PyTorch Profiler", "ts": {begin}\n  }},\n',
         '  {\n    "name": "Record Window End", "ph": "i", "s": "g",\n    "pid": "", "tid": "", '
-        f'"ts": {moment(writer, end_ns + 50_000)}\n  }}\n',
+        f'"ts": {moment(writer, end_ns + _AFTER_NS)}\n  }}\n',
     ]
     fields: dict[str, Any] = {"traceName": f"/tmp/rank-{writer.place.rank}.json"}
     if writer.style.nanoseconds and not writer.style.base_first:

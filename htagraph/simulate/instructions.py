@@ -1,6 +1,6 @@
 """What each instruction does to a rank.
 
-Each returns None, or, having changed nothing, the untimed work it needs first.
+Each function returns None, or the untimed device work that it needs first; then it has changed nothing.
 """
 
 from collections.abc import Callable

@@ -15,7 +15,8 @@ from htagraph.simulate.state import Executed
 from htagraph.simulate.template import BACKWARD, MAIN, NONE, Template
 
 Ints = npt.NDArray[np.int64]
-_FIRST_CORRELATION = 1000
+_FIRST_CORRELATION = 1000  # chosen: any number; ids of the first step begin here
+_SYNC_INSET = 5  # a cuda_sync row begins and ends this part (a fifth) of its call inside the call; chosen
 _WAITS = (Op.WAIT, Op.EVENT_SYNC, Op.STREAM_SYNC, Op.DEVICE_SYNC)
 _HOLE = re.compile(r"@([A-Z]+)(?::(\w+))?(?::(\d+))?@")
 
@@ -46,7 +47,7 @@ class Layout:
 
 @dataclass
 class Counts:
-    """What the steps written so far have used up."""
+    """The ids and numbers that the steps written so far have used."""
 
     bases: list[int] = field(default_factory=lambda: [0, 0, _FIRST_CORRELATION, 1, 1, 1, 0])
     collectives: dict[str, int] = field(default_factory=dict)
@@ -143,8 +144,8 @@ def recorded(writer: Writer, layout: Layout, executed: Executed) -> tuple[Ints, 
     starts, ends = [start], [end]
     if len(layout.waits):
         called, returned = start[layout.waits], end[layout.waits]
-        starts.append(called + (returned - called) // 5)
-        ends.append(returned - (returned - called) // 5)
+        starts.append(called + (returned - called) // _SYNC_INSET)
+        ends.append(returned - (returned - called) // _SYNC_INSET)
     if len(layout.spans):
         early = writer.style.annotation_ns
         starts.append(start[layout.spans[:, 1]] - early)
@@ -182,7 +183,7 @@ def fill(writer: Writer, layout: Layout, section: Section, counts: Counts, execu
 
 
 def _complete(writer: Writer, counts: Counts, executed: Executed, text: str) -> str:
-    """Fill in what a step decides: its number, and each collective's sequence number and id."""
+    """Fill in what depends on the step: its number, and each collective's sequence number and id."""
 
     def value(match: re.Match[str]) -> str:
         what, subject, order = match.groups()

@@ -1,4 +1,7 @@
-"""AdamW, as PyTorch launches it."""
+"""AdamW, as PyTorch launches it.
+
+The factors on host and kernel time are chosen, to give the proportions of real traces; doubling one doubles that op.
+"""
 
 from htagraph.simulate import catalogue
 from htagraph.simulate.rank import Rank

@@ -1,4 +1,8 @@
-"""What a rank does in one step: forward, backward, optimizer, as PyTorch's eager mode does it."""
+"""What a rank does in one step: forward, backward, optimizer, as in PyTorch's eager mode.
+
+The factors on `rank.host_ns` and the ns of annotations are chosen, to give the proportions of real traces; doubling one
+doubles the host time of that op. Kernel durations are shares of `Job.kernel_us`, see `htagraph.simulate.catalogue`.
+"""
 
 from htagraph.simulate import catalogue
 from htagraph.simulate.catalogue import BackwardOp, LayerOp

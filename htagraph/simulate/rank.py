@@ -1,4 +1,8 @@
-"""What compiling one rank's step shares: its place, its builder, and how it launches."""
+"""What the functions that compile one rank's step share: its place, its builder, and how it launches.
+
+Host costs of launches are multiples of `Job.launch_us`; the factors are chosen, since copies take longer to launch than
+kernels, and memsets less long.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,7 +13,13 @@ from htagraph.simulate.groups import Place
 from htagraph.simulate.job import Job
 from htagraph.simulate.template import Builder, Event, Instruction
 
-STREAMS = {
+_COPY_START_NS = 1.2e3
+_MEMSET_START_NS = 1.1e3
+"""ns that a copy or a memset takes without its bytes. Chosen: the shortest ones of A100 traces take about 1 µs;
+doubling them delays small copies."""
+_MEMSET_B_PER_NS = 1000  # bandwidth of a memset, B/ns (TB/s): about that of A100 memory
+
+STREAMS = {  # stream ids: 7 is the default stream of CUDA traces; the rest are chosen
     "compute": 7,
     "dp": 20,
     "tp": 24,
@@ -45,7 +55,7 @@ class Rank:
         return self.job.host_us_per_op * 1e3
 
     def python(self, share: float = 1.0) -> None:
-        """Spend Python between ops."""
+        """Spend host time in Python, between ops."""
         self.build.work(self.job.python_us * 1e3 * share)
 
     def kernel(self, kernel: Kernel, us: float, api: str = "cudaLaunchKernel") -> None:
@@ -74,7 +84,7 @@ class Rank:
                 host_ns=job.launch_us * 1.4e3,
                 latency_ns=job.launch_latency_us * 1e3,
                 device=Device.MEMCPY,
-                device_ns=1.2e3 + size / job.pcie_gb_s,
+                device_ns=_COPY_START_NS + size / job.pcie_gb_s,
             ),
             "cudaMemcpyAsync",
         )
@@ -89,7 +99,7 @@ class Rank:
                 host_ns=job.launch_us * 0.8e3,
                 latency_ns=job.launch_latency_us * 1e3,
                 device=Device.MEMSET,
-                device_ns=1.1e3 + size / 1000,
+                device_ns=_MEMSET_START_NS + size / _MEMSET_B_PER_NS,
             ),
             "cudaMemsetAsync",
         )

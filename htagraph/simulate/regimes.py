@@ -1,4 +1,7 @@
-"""Jobs with a name: one per regime that an analysis must tell apart, the demo, and jobs of any size."""
+"""Named jobs: one per regime that an analysis must distinguish, the demo, and jobs of any size.
+
+Their numbers are chosen so that the regime is unmistakable, not to match a machine.
+"""
 
 from collections.abc import Callable
 from typing import Final
@@ -83,7 +86,7 @@ def scale_job(events: int, *, ranks: int = 1) -> Job:
         >>> scale_job(1_000_000).steps, scale_job(100_000, ranks=4).ranks
         (447, 4)
     """
-    small = events // ranks < 20_000
+    small = events // ranks < 20_000  # chosen: below, steps of 12 layers would be too few and too coarse
     job = Job(ranks=ranks, layers=2 if small else 12, steps=1)
     _, where = places(job)
     template = step(job, where[0])

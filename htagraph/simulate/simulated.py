@@ -1,4 +1,4 @@
-"""The run of a job, and what is known of it."""
+"""A job that has run: its events, its traces and its truth."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

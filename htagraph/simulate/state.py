@@ -1,4 +1,4 @@
-"""The state of a run: ranks, streams, and works whose time is not known yet."""
+"""The state of a run: ranks, streams, and device work whose time is not known yet."""
 
 from collections import deque
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class Stream:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """A work that could not be timed when it was launched."""
+    """Device work that could not be timed when it was launched."""
 
     stream: Stream
     run: "Run"
@@ -58,15 +58,15 @@ class Run:
     """One (rank, step) being executed."""
 
     executed: Executed
-    open: int = 0  # untimed works
+    open: int = 0  # number of works without a time yet
     left: bool = False  # the host has finished it
 
 
 @dataclass(slots=True, eq=False)
 class Party:
-    """The members of one collective: who has arrived, and for whom each waits."""
+    """The members of one collective: which have arrived, and which arrivals each waits for."""
 
-    sources: dict[int, list[int]] | None  # None: everybody for everybody
+    sources: dict[int, list[int]] | None  # by rank, the ranks it waits for; None: all wait for all
     members: int
     joined: int = 0
     arrived: dict[int, Work] = field(default_factory=dict)

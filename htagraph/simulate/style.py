@@ -1,11 +1,11 @@
-"""How Kineto of each era writes: which keys, which order, which timestamps."""
+"""How Kineto of each era writes traces: keys, order, timestamps."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from htagraph.simulate.job import Era, Job
 
-_GRID_SECONDS: Final = 7_889_238  # Kineto's base is a multiple of three months
+_GRID_SECONDS: Final = 7_889_238  # three months: Kineto's base time is a multiple of it (ChromeTraceBaseTime)
 
 
 @dataclass(frozen=True, slots=True)

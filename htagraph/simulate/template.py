@@ -10,7 +10,9 @@ from htagraph.simulate.codes import Category, Device, Host, Op
 
 NONE = -1
 MAIN, BACKWARD = 0, 1  # the host threads
-_CBID = {
+_BEFORE_CHILDREN = 0.6  # share of an op's own time before its children; chosen: setup takes longer than return
+_KEYS_PER_SECTION_BITS = 24  # of a draw's key; chosen: no section has 2**24 instructions
+_CBID = {  # CUPTI's numbers of the functions (cupti_runtime_cbid.h)
     "cudaLaunchKernel": 211,
     "cudaLaunchKernelExC": 430,
     "cudaMemcpyAsync": 41,
@@ -115,7 +117,7 @@ class Builder:
 
     def section(self, label: str) -> None:
         """Name the part of the program that follows: the keys of its draws depend on nothing outside it."""
-        self._key = crc32(label.encode()) << 24
+        self._key = crc32(label.encode()) << _KEYS_PER_SECTION_BITS
 
     def _next_key(self) -> int:
         self._key += 1
@@ -156,10 +158,10 @@ class Builder:
 
     @contextmanager
     def op(self, event: Event, ns: float) -> Iterator[int]:
-        """Open a cpu_op (or annotation) that spends `ns` itself, three fifths of it before its children."""
+        """Open a cpu_op (or annotation) with `ns` of its own time, `_BEFORE_CHILDREN` of it before its children."""
         self.externals += 1
         lane = replace(event, lane=self.thread, parent=self._innermost(Category.CPU_OP), external=self.externals)
-        with self._span(lane, ns * 0.6, ns * 0.4) as index:
+        with self._span(lane, ns * _BEFORE_CHILDREN, ns * (1 - _BEFORE_CHILDREN)) as index:
             yield index
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""What really depended on what, read off the programs that ran, and not off any trace."""
+"""The dependencies that really held, from the programs that ran, not from any trace."""
 
 import gzip
 from collections import deque
@@ -82,7 +82,7 @@ class Clock(NamedTuple):
 
 
 class Truth(msgspec.Struct, frozen=True):
-    """Everything that is known of a simulated job."""
+    """Everything known about a simulated job: times, clocks, stragglers, dependencies, collectives."""
 
     format: str
     job: dict[str, Any]
@@ -118,7 +118,7 @@ class _Walk:
     queue: dict[int, deque[tuple[Ref, int]]] = field(default_factory=dict)  # works and their ends
     handed: Ref | None = None  # the event before a hand-over
     closed: Ref | None = None
-    found: list[tuple[Ref, Ref, str]] = field(default_factory=list)
+    links: list[tuple[Ref, Ref, str]] = field(default_factory=list)
 
 
 def step_of(executed: Executed) -> Step:
@@ -147,18 +147,18 @@ def dependencies(
         executed: The steps of each rank, in order.
         positions: Of each rank, step and event, the position in the file.
     """
-    found = []
+    links = []
     for rank, steps in executed.items():
         walk = _Walk(job.queue_depth)
         for one in steps:
             for position, instruction in enumerate(one.template.instructions):
                 _follow(walk, one, position, instruction)
-            walk.found += _autograd(one)
+            walk.links += _autograd(one)
         place = positions[rank]
-        found += [
-            Dependency(rank, int(place[u[0]][u[1]]), rank, int(place[v[0]][v[1]]), kind) for u, v, kind in walk.found
+        links += [
+            Dependency(rank, int(place[u[0]][u[1]]), rank, int(place[v[0]][v[1]]), kind) for u, v, kind in walk.links
         ]
-    return found
+    return links
 
 
 def _autograd(executed: Executed) -> list[tuple[Ref, Ref, str]]:
@@ -185,7 +185,7 @@ def _follow(walk: _Walk, one: Executed, position: int, instruction: Instruction)
         walk.awaited.setdefault(stream, []).extend([awaited] if awaited else [])
     elif blocking and op in (Op.HOLD, Op.STREAM_SYNC, Op.DEVICE_SYNC, Op.EVENT_SYNC):
         kind = "memcpy_sync" if op is Op.HOLD else "host_sync"
-        walk.found += [(work, call, kind) for work in _waited_for(walk, instruction)]
+        walk.links += [(work, call, kind) for work in _waited_for(walk, instruction)]
 
 
 def _waited_for(walk: _Walk, instruction: Instruction) -> list[Ref]:
@@ -199,13 +199,13 @@ def _waited_for(walk: _Walk, instruction: Instruction) -> list[Ref]:
 def _enqueue(walk: _Walk, one: Executed, instruction: Instruction) -> None:
     stream = instruction.stream
     call, work = (one.step, instruction.call), (one.step, instruction.work)
-    walk.found.append((call, work, "launch"))
+    walk.links.append((call, work, "launch"))
     if stream in walk.last:
-        walk.found.append((walk.last[stream], work, "stream"))
-    walk.found += [(before, work, "event_wait") for before in walk.awaited.pop(stream, [])]
+        walk.links.append((walk.last[stream], work, "stream"))
+    walk.links += [(before, work, "event_wait") for before in walk.awaited.pop(stream, [])]
     queue = walk.queue.setdefault(stream, deque(maxlen=walk.depth))
     if len(queue) == walk.depth and one.end[instruction.call] == queue[0][1]:
-        walk.found.append((queue[0][0], call, "queue_full"))
+        walk.links.append((queue[0][0], call, "queue_full"))
     queue.append((work, one.end[instruction.work]))
     walk.last[stream] = work
 
@@ -223,7 +223,7 @@ def _hand_over(walk: _Walk, one: Executed, instruction: Instruction) -> None:
             walk.closed = event
             return
         if walk.handed is not None:
-            walk.found.append((walk.handed, event, "thread"))
+            walk.links.append((walk.handed, event, "thread"))
             walk.handed = None
         if op is not Op.BEGIN:
             walk.closed = event
@@ -253,13 +253,13 @@ def collectives(
                     party = parties.setdefault((one.step, group.index, code.order), _Party(group, code.kind, code.size))
                     place = int(positions[rank][one.step][code.work])
                     party.members.append((rank, place, one.start[code.work], one.end[code.work]))
-    made, found = [], []
+    made, links = [], []
     for number, ((step, _, order), party) in enumerate(sorted(parties.items(), key=lambda item: item[0])):
         awaited = arrivals_awaited(job, party.group, party.kind, step, order)
-        collective, links = _collective(party, step, number, awaited)
+        collective, own_links = _collective(party, step, number, awaited)
         made.append(collective)
-        found += links
-    return made, found
+        links += own_links
+    return made, links
 
 
 def _collective(
@@ -269,15 +269,15 @@ def _collective(
     arrival = {rank: start for rank, _, start, _ in party.members}
     place = {rank: position for rank, position, _, _ in party.members}
     pair = party.kind in ("send", "recv")
-    members, found = [], []
+    members, links = [], []
     for rank, position, start, end in party.members:
         sources = awaited[rank] if awaited else everybody
         joined = max(start, *(arrival[source] for source in sources))
         members.append(Member(rank, position, start, joined - start, end - joined))
-        found += [
+        links += [
             Dependency(source, place[source], rank, position, "p2p" if pair else "collective")
             for source in sources
             if source != rank
         ]
     kind = "send_recv" if pair else party.kind
-    return Collective(number, party.group.name, party.group.ranks, kind, step, party.size, tuple(members)), found
+    return Collective(number, party.group.name, party.group.ranks, kind, step, party.size, tuple(members)), links

@@ -1,1 +1,1 @@
-"""What files say: the schema of events, their reading, the columns they become, and other files of the profiler."""
+"""Trace files: the schema of their events, reading them into columns, and the profiler's other files."""

@@ -1,4 +1,4 @@
-"""Which arguments the events of a file have, and whether their values are what the schema says."""
+"""Which arguments the events of a file have, and whether their values have the types of the schema."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ _COLUMNS = {
     "example": "str",
 }  # fmt: skip
 _EXAMPLE_LENGTH = 80
+"""Characters of an example value. Chosen to fit a table; a longer limit makes the table wider, no count changes."""
 _Kind: TypeAlias = tuple[str, str | None, str]
+"""(phase, category, name of an instant event): what decides the model of an event."""
 
 
 @dataclass
-class _Seen:
-    """What was found of one argument of one category."""
+class _Tally:
+    """Counts for one argument of one category."""
 
     known: bool
     events: int = 0
@@ -45,11 +47,11 @@ def check_arguments(path: str | Path) -> pd.DataFrame:
         path: a Kineto trace, JSON or gzipped JSON.
 
     Returns:
-        One row per category and argument, by category and in the order of first appearance: ``category`` (str: as named
-        today, of events without one their phase), ``argument`` (str: its key), ``known`` (bool: whether the schema of
-        `htagraph.trace.events` has it; what it does not have is kept all the same), ``events`` (int64: that have it),
-        ``converted`` (int64: values of another type that can be read as what they should be, such as numbers in
-        quotes, or are null), ``wrong`` (int64: values that cannot), ``example`` (str: the first wrong value, else the
+        One row per category and argument, sorted by category, then by first appearance: ``category`` (str: today's
+        name; the phase of events without a category), ``argument`` (str: its key), ``known`` (bool: True if the schema
+        of `htagraph.trace.events` has it; unknown arguments are kept all the same), ``events`` (int64: events that
+        have it), ``converted`` (int64: values of another type that can be converted, such as numbers in quotes, and
+        nulls), ``wrong`` (int64: values that cannot be converted), ``example`` (str: the first wrong value, else the
         first converted one).
 
     Raises:
@@ -62,7 +64,7 @@ def check_arguments(path: str | Path) -> pd.DataFrame:
 
     Source: HTA's validate_trace_format.
     """
-    seen: dict[tuple[str, str], _Seen] = {}
+    tallies: dict[tuple[str, str], _Tally] = {}
     log = IssueLog(str(path))
     for _, events in split(iter_bytes(Path(path), log), event_decoder(), {}, log):
         values: dict[_Kind, dict[str, list[Any]]] = {}
@@ -70,47 +72,48 @@ def check_arguments(path: str | Path) -> pd.DataFrame:
             for key, value in (event.get("args") or {}).items():
                 values.setdefault(_kind(event), {}).setdefault(key, []).append(value)
         for kind, arguments in values.items():
-            for key, found in arguments.items():
-                _check(seen, kind, key, found)
-    rows = [(*key, each.known, each.events, each.converted, each.wrong, each.example) for key, each in seen.items()]
+            for key, written in arguments.items():
+                _check(tallies, kind, key, written)
+    rows = [(*key, t.known, t.events, t.converted, t.wrong, t.example) for key, t in tallies.items()]
     table = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
     return table.sort_values("category", kind="stable", ignore_index=True)
 
 
 def _kind(event: Mapping[str, Any]) -> _Kind:
-    """Return what decides the model of an event: phase, category, and of instants the name."""
+    """Return the (phase, category, name of an instant event) that decide an event's model."""
     phase, category = str(event.get("ph")), event.get("cat")
     name = str(event.get("name")).partition(":")[0] if phase in ("i", "I") else ""
     return phase, None if category is None else str(category), name
 
 
-def _check(seen: dict[tuple[str, str], _Seen], kind: _Kind, key: str, values: list[Any]) -> None:
+def _check(tallies: dict[tuple[str, str], _Tally], kind: _Kind, key: str, values: list[Any]) -> None:
+    """Count the values of one argument of one kind of event."""
     phase, category, name = kind
     adapter = _adapters(kind).get(key)
     label = canonical_category(category) if category else name or f"phase {phase}"
-    mine = seen.setdefault((label, key), _Seen(known=adapter is not None))
-    mine.events += len(values)
+    tally = tallies.setdefault((label, key), _Tally(known=adapter is not None))
+    tally.events += len(values)
     if adapter is None:
         return
     try:
-        read, wrong = adapter.validate_python(values), []
+        parsed, wrong = adapter.validate_python(values), []
     except ValidationError as error:
-        places = {int(each["loc"][0]) for each in error.errors(include_url=False)}
+        places = {int(problem["loc"][0]) for problem in error.errors(include_url=False)}
         wrong = [values[place] for place in sorted(places)]
         values = [value for place, value in enumerate(values) if place not in places]
-        read = adapter.validate_python(values)
-    converted = [value for value, made in zip(values, read, strict=True) if _differs(value, made)]
-    if wrong and not mine.wrong:
-        mine.example = _text(wrong[0])
-    elif converted and not mine.example:
-        mine.example = _text(converted[0])
-    mine.wrong += len(wrong)
-    mine.converted += len(converted)
+        parsed = adapter.validate_python(values)
+    converted = [value for value, result in zip(values, parsed, strict=True) if _is_converted(value, result)]
+    if wrong and not tally.wrong:
+        tally.example = _text(wrong[0])
+    elif converted and not tally.example:
+        tally.example = _text(converted[0])
+    tally.wrong += len(wrong)
+    tally.converted += len(converted)
 
 
-def _differs(value: object, made: object) -> bool:
-    """Return whether a value had to become another type: a text a number, a number a text, or it is null."""
-    return value is None or isinstance(value, str) != isinstance(made, str)
+def _is_converted(value: object, result: object) -> bool:
+    """Return True if a value was null, or had to be converted from text to number or from number to text."""
+    return value is None or isinstance(value, str) != isinstance(result, str)
 
 
 def _text(value: object) -> str:
@@ -120,7 +123,7 @@ def _text(value: object) -> str:
 
 @cache
 def _adapters(kind: _Kind) -> dict[str, TypeAdapter[list[Any]]]:
-    """Return what reads lists of values, by key of the arguments of a kind of event."""
+    """Return, for each argument of a kind of event, a validator of lists of its values."""
     phase, category, name = kind
     raw = {"ph": phase, "name": name} | ({} if category is None else {"cat": category})
     model: type[Event] = type(parse_event(raw))

@@ -1,4 +1,4 @@
-"""Trace: what one file recorded, as read-only columns. One row per event, one array per property."""
+"""Trace: the events of one file as read-only columns, one row per event and one array per property."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Lane: TypeAlias = tuple[int | str, int | str]
 
 @dataclass(frozen=True, eq=False)
 class SparseColumn:
-    """An argument that only some rows have: their row numbers, in no order, and their values."""
+    """An argument that only some rows have: row numbers (in any order), and one value per row number."""
 
     rows: npt.NDArray[np.int32]
     values: Array
     missing: int
 
     def dense(self, count: int) -> Array:
-        """Return one value per row of a table of `count` rows, `missing` where the argument is absent."""
+        """Return one value per row of a table of `count` rows; `missing` for rows without the argument."""
         out = np.full(count, self.missing, dtype=self.values.dtype)
         out[self.rows] = self.values
         return out
@@ -48,7 +48,7 @@ class Table:
     lane: npt.NDArray[np.int32]
     """Index into `Trace.lanes`."""
     start: npt.NDArray[np.int64]
-    """ns since the epoch on the rank's own clock (since the file's unknown base where it names none)."""
+    """ns since 1970 on the rank's own clock; since an unknown moment if the file has no base time."""
     duration: npt.NDArray[np.int64]
     """ns, never negative."""
     args: Mapping[str, SparseColumn]
@@ -59,16 +59,16 @@ class Table:
 
     @property
     def end(self) -> npt.NDArray[np.int64]:
-        """The moment each event ended, ns."""
+        """When each event ended, ns on the clock of `start`."""
         return self.start + self.duration
 
     def arg(self, column: str) -> Array:
-        """Return an argument's value for every row, the column's `missing` where absent; -1 if no row has it."""
-        found = self.args.get(column)
-        return np.full(len(self), -1, dtype=np.int64) if found is None else found.dense(len(self))
+        """Return an argument's value for every row: the column's `missing` for rows without it, -1 if no row has it."""
+        sparse = self.args.get(column)
+        return np.full(len(self), -1, dtype=np.int64) if sparse is None else sparse.dense(len(self))
 
     def take(self, keep: npt.NDArray[np.bool_]) -> Table:
-        """Return the rows where `keep` is true."""
+        """Return the table of the rows where `keep` is True."""
         position = np.cumsum(keep, dtype=np.int64) - 1
         args = {}
         for name, column in self.args.items():
@@ -83,12 +83,16 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """Forward-to-backward arrows: each start (``s``) or end (``f``) lies on the lane and moment of its op."""
+    """Ends of forward-to-backward arrows, one row per end; each has the lane and start time of its operator."""
 
     id: npt.NDArray[np.int64]
+    """Id that joins the two ends of an arrow; negative where the file has no number from 0 to 2⁶³ - 1."""
     is_start: npt.NDArray[np.bool_]
+    """True for a start (``ph: s``, forward), False for an end (``ph: f``, backward)."""
     lane: npt.NDArray[np.int32]
+    """Index into `Trace.lanes`."""
     time: npt.NDArray[np.int64]
+    """ns, on the clock of `Table.start`."""
 
     def shifted(self, base: int) -> Flows:
         """Return the flows with `base` ns added to their times."""
@@ -105,7 +109,7 @@ class Trace:
     names: tuple[str, ...]
     categories: tuple[str, ...]
     lanes: tuple[Lane, ...]
-    """(pid, tid) as the file has them."""
+    """(pid, tid) of each thread or stream, as in the file."""
     thread_names: Mapping[Lane, str]
     events: Table
     """Complete events (``ph: X``)."""
@@ -113,15 +117,15 @@ class Trace:
     """Instant events with a category (``ph: i``): memory allocations and frees."""
     flows: Flows
     counts: Mapping[str, int]
-    """Events in the file by phase or category, those without a column here included."""
+    """Number of events in the file by phase, including those that have no row here."""
     issues: tuple[Issue, ...]
     fingerprint: tuple[int, int]
-    """Size and modification time (ns) of the file, to notice that it changed."""
+    """Size (bytes) and modification time (ns) of the file, to notice later that it was changed."""
     unpadded: bool = False
-    """Whether the file's fractions of µs lack the zeros at their start; the columns are right all the same."""
+    """True if the file's fractions of µs lack their leading zeros (March 2024); the columns are corrected."""
 
     def in_categories(self, *wanted: str) -> npt.NDArray[np.bool_]:
-        """Return which complete events are of one of some categories."""
+        """Return a mask of the complete events whose category is one of those given."""
         return np.isin(self.events.category, [code for code, name in enumerate(self.categories) if name in wanted])
 
     def unchanged_path(self) -> Path:
@@ -133,7 +137,8 @@ class Trace:
         try:
             stat = self.path.stat()
         except OSError as error:
-            msg = f"{self.path}: cannot be read again ({error.strerror or error}); arguments are not kept in memory"
+            why = error.strerror or error
+            msg = f"{self.path}: cannot be read again ({why}); most arguments of events are not kept in memory"
             raise TraceError(msg) from error
         if (stat.st_size, stat.st_mtime_ns) != self.fingerprint:
             msg = f"{self.path}: was changed since it was loaded; load it again"

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.core.device_peaks import PEAKS, peak_of
 from htagraph.core.flops import Cost, cost_of
-from htagraph.core.naming import element_bytes, flop_formula
 
 _sizes = st.integers(1, 5)
 
@@ -86,34 +84,3 @@ def test_attention_is_two_products_and_five_backward(b: int, h: int, q: int, k: 
 )  # fmt: skip
 def test_shapes_that_do_not_fit_have_no_cost(formula: str, shapes: list[list[int]]) -> None:
     assert cost_of(formula, shapes, None) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "formula"),
-    [("aten::mm", "mm"), ("aten::matmul", ""), ("aten::_convolution", "convolution"), ("aten::cudnn_convolution", ""),
-     ("aten::_scaled_dot_product_flash_attention", "attention"), ("aten::_flash_attention_forward", ""),
-     ("aten::_scaled_dot_product_efficient_attention_backward", "attention_backward"), ("aten::addmm_extra", "")],
-)  # fmt: skip
-def test_each_operator_has_its_formula(name: str, formula: str) -> None:
-    assert flop_formula(name) == formula
-
-
-def test_types_have_the_size_of_their_elements() -> None:
-    assert [element_bytes(name) for name in ("c10::Half", "double", "bool", "Scalar", "")] == [2, 8, 1, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("name", "bandwidth"),
-    [("NVIDIA A100-PG509-200", 1555), ("NVIDIA A100-SXM4-80GB", 2039), ("NVIDIA H100 80GB HBM3", 3350),
-     ("NVIDIA L40S", 864), ("AMD Instinct MI300X", 5300), ("Tesla V100-SXM2-16GB", 900), ("NVIDIA H100 PCIe", 2000)],
-)  # fmt: skip
-def test_a_device_is_known_by_words_in_its_name(name: str, bandwidth: float) -> None:
-    peak = peak_of(name)
-    assert peak is not None
-    assert peak.gb_s == bandwidth
-
-
-def test_other_devices_have_no_known_peak() -> None:
-    assert peak_of("") is None
-    assert peak_of("NVIDIA Z9000") is None
-    assert all(peak.tflop_s(3) == 0 for peak in PEAKS.values())

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from htagraph import DependencyGraph
 from htagraph.core import traverse
 from tests import oracles
 from tests.strategies import Frames, frames
@@ -75,3 +76,54 @@ def test_the_redundant_edges_are_those_that_networkx_leaves_out(made: Frames) ->
 def test_a_cycle_shortens_the_topological_order() -> None:
     offsets, targets = np.array([0, 1, 2, 3]), np.array([1, 2, 1], np.int32)
     assert traverse.topological_order(offsets, targets).tolist() == [0]
+
+
+def following(graph: DependencyGraph) -> dict[int, list[tuple[int, int]]]:
+    """Return (target, lag) of the edges that leave each vertex."""
+    out: dict[int, list[tuple[int, int]]] = {}
+    for source, target, lag in oracles.edges_of(graph):
+        out.setdefault(source, []).append((target, lag))
+    return out
+
+
+@given(frames())
+@settings(deadline=None, max_examples=60)
+def test_a_schedule_puts_each_vertex_where_its_predecessors_allow_plus_its_gap(made: Frames) -> None:
+    graph, edges = made.graph, made.graph.edges
+    gap, head = np.arange(graph.vertex_count) % 3, np.arange(graph.vertex_count) * 10
+    time = traverse.schedule(
+        graph.topological_order, graph.in_offsets, graph.in_edges, edges.source, edges.lag, gap, head
+    )
+    for vertex in range(graph.vertex_count):
+        allowed = [time[source] + lag for source, target, lag in oracles.edges_of(graph) if target == vertex]
+        assert time[vertex] == (max(allowed) + gap[vertex] if allowed else head[vertex])
+
+
+@given(frames())
+@settings(deadline=None, max_examples=60)
+def test_the_latest_moment_is_the_end_less_the_longest_path_to_it(made: Frames) -> None:
+    graph, edges = made.graph, made.graph.edges
+    gap, out = np.arange(graph.vertex_count) % 3, following(graph)
+
+    def to_the_end(vertex: int) -> int:
+        return max([0, *(lag + int(gap[target]) + to_the_end(target) for target, lag in out.get(vertex, []))])
+
+    late = traverse.latest(graph.topological_order, graph.out_offsets, edges.target, edges.lag, gap, 1000)
+    assert late.tolist() == [1000 - to_the_end(vertex) for vertex in range(graph.vertex_count)]
+
+
+@given(frames())
+@settings(deadline=None, max_examples=60)
+def test_levels_and_reach_are_those_of_networkx(made: Frames) -> None:
+    graph = made.graph
+    edges = graph.edges
+    whole = nx.MultiDiGraph([(source, target) for source, target, _ in oracles.edges_of(graph)])
+    whole.add_nodes_from(range(graph.vertex_count))
+    level = traverse.levels(graph.topological_order, graph.in_offsets, edges.source[graph.in_edges])
+    assert [{*np.flatnonzero(level == n).tolist()} for n in range(level.max() + 1)] == [
+        {*generation} for generation in nx.topological_generations(whole)
+    ]
+    for start in range(graph.vertex_count):
+        seen = traverse.reach(graph.out_offsets, edges.target, np.array([start]))
+        assert {*np.flatnonzero(seen).tolist()} == nx.descendants(whole, start) | {start}
+    assert not traverse.reach(graph.out_offsets, edges.target, np.zeros(0, np.int64)).any()

@@ -18,9 +18,8 @@ from tests.strategies import Frames, Job, frames, jobs, load, op, runtime
 
 def ends_at(graph: DependencyGraph, lag: np.ndarray, gap: np.ndarray) -> int:
     """Return when the job ends with other lags and gaps."""
-    into = graph.in_edges
     time = traverse.schedule(
-        graph.topological_order, graph.in_offsets, graph.edges.source[into], lag[into], gap, graph.time
+        graph.topological_order, graph.in_offsets, graph.in_edges, graph.edges.source, lag, gap, graph.time
     )
     return int(time.max())
 

@@ -1,6 +1,6 @@
-r"""Raw names → kinds. The only place with name literals and patterns of events.
+r"""What the names of events mean. The only place with literal names and patterns of events.
 
-`Naming` holds the patterns; extend them for in-house kernels with `Naming.extend`:
+`Naming` holds the patterns that decide an event's kind; extend them for in-house kernels with `Naming.extend`:
 
     graph = hg.load("traces/", naming=DEFAULT_NAMING.extend(communication=r"acme_ring_\w+"))
 """

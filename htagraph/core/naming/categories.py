@@ -1,4 +1,4 @@
-"""Categories of events, as files call them: which of them are work, calls, host events, annotations."""
+"""Categories of events as trace files name them: device work, calls, host events, annotations."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ RUNTIME_CATEGORIES = frozenset({
 
 
 HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "user_annotation", "python_function", "hpu_op"}
-"""Categories whose events lie on host threads and nest."""
+"""Categories whose events run on host threads and nest."""
 
 
 COUNTER_RANGE = "cuda_profiler_range"
-"""The category of CUPTI's ranges: one per kernel, with the counters of it as arguments."""
+"""The category of CUPTI's profiler ranges: one per kernel, with the kernel's hardware counters as arguments."""
 
 DEVICE_ANNOTATION = "gpu_user_annotation"
-"""The category of user annotations as devices saw them: over the work launched in a region."""
+"""The category of user annotations on a stream: each covers the device work launched under the annotation."""

@@ -1,4 +1,4 @@
-"""Names of communication: which collective, and in which direction."""
+"""Names of communication kernels and calls: which collective, and send or receive."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ _COLLECTIVE_CALL = re.compile(r"^(\w*ccl|gloo|mpi|c10d|symm_mem):", re.IGNORECAS
 
 @lru_cache(maxsize=4096)
 def collective_op(name: str, naming: Naming = DEFAULT_NAMING, *, host: bool = False) -> str:
-    """Return which collective a name stands for, ``""`` where it does not say.
+    """Return the collective that a name stands for, such as ``"all_reduce"``, or ``""`` if it names none.
 
     Args:
-        name: of a communication kernel, of an operator or annotation, or a ``Collective name`` argument.
-        naming: what the names of events mean; a kernel that it does not count as communication has no collective.
-        host: the name is an operator's or annotation's, which is a collective only behind a library's prefix.
+        name: the name of a communication kernel, operator or annotation, or a ``Collective name`` argument.
+        naming: the patterns that decide kinds; its `host_communication` counts as a library's prefix.
+        host: True for operators and annotations: they name a collective only behind a library's prefix (``nccl:``,
+            ``c10d::``), since ``aten::scatter`` and others communicate nothing.
 
     Example:
         >>> collective_op("ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*)")
@@ -54,18 +55,18 @@ _SEND_OR_RECV = re.compile(r"(?:^|[:_])i?(send|recv)(?!_?recv|[a-z])", re.IGNORE
 
 
 def transfer_direction(name: str) -> int:
-    """Return 1 if a call or argument names a send, -1 for a receive, 0 for anything else.
+    """Return 1 for the name of a send, -1 for a receive, 0 for anything else.
 
     Example:
         >>> transfer_direction("nccl:send 0->1"), transfer_direction("c10d::recv_"), transfer_direction("nccl:barrier")
         (1, -1, 0)
     """
-    found = _SEND_OR_RECV.search(name)
-    return 0 if found is None else 1 if found[1].lower() == "send" else -1
+    match = _SEND_OR_RECV.search(name)
+    return 0 if match is None else 1 if match[1].lower() == "send" else -1
 
 
 def is_collective_call(name: str) -> bool:
-    """Return whether an operator enqueues a collective.
+    """Return True for an operator that enqueues a collective.
 
     Example:
         >>> is_collective_call("c10d::allreduce_")

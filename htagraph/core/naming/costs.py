@@ -1,4 +1,4 @@
-"""Names that tell what work computes and moves: operators with a formula, types of elements, device counters."""
+"""Names that decide operations and bytes: operators with a formula, element types, hardware counters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FLOP_FORMULAS = (
 
 
 def flop_formula(name: str) -> str:
-    """Return which formula gives an operator's floating-point operations from its shapes, empty if none does.
+    """Return the name of the formula for an operator's floating-point operations, or ``""`` if there is none.
 
     Example:
         >>> flop_formula("aten::addmm"), flop_formula("aten::relu")
@@ -32,14 +32,14 @@ def flop_formula(name: str) -> str:
     return next((formula for pattern, formula in _FLOP_FORMULAS if pattern.fullmatch(name)), "")
 
 
-_ELEMENT_BYTES = {
+_ELEMENT_BYTES = {  # by the name that a trace has in "Input type", in lower case
     "double": 8, "float": 4, "c10::half": 2, "c10::bfloat16": 2, "long int": 8, "long": 8, "int": 4, "short int": 2,
     "signed char": 1, "unsigned char": 1, "bool": 1, "c10::complex<float>": 8, "c10::complex<double>": 16,
 }  # fmt: skip
 
 
 def element_bytes(type_name: str) -> int:
-    """Return the bytes of one element of a tensor whose type the trace names so, 0 if it is unknown.
+    """Return the size of one tensor element, bytes, by the name of its type in the trace; 0 if it is unknown.
 
     Example:
         >>> element_bytes("c10::BFloat16"), element_bytes("float"), element_bytes("c10::Float8_e4m3fn")
@@ -49,7 +49,7 @@ def element_bytes(type_name: str) -> int:
 
 
 def is_tf32_kernel(name: str) -> bool:
-    """Return whether a kernel multiplies 32-bit elements as TF32, on matrix units; only asked where they are 32-bit.
+    """Return True if the name of a 32-bit matrix product's kernel says that it computes in TF32, on matrix units.
 
     Example:
         >>> is_tf32_kernel("cutlass_80_tensorop_s1688gemm_256x128"), is_tf32_kernel("ampere_sgemm_128x64_tn")
@@ -62,18 +62,18 @@ _FLOP_COUNTER = re.compile(r"smsp__sass_thread_inst_executed_op_([hfd])(fma|mul|
 
 
 def flop_per_count(counter: str) -> int:
-    """Return how many floating-point operations one count of a device counter is, 0 of other counters.
+    """Return the floating-point operations that one count of a hardware counter stands for: 2, 1, or 0 (not FLOP).
 
     Example:
         >>> flop_per_count("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"), flop_per_count("dram__bytes.sum")
         (2, 0)
     """
-    found = _FLOP_COUNTER.fullmatch(counter)
-    return 0 if found is None else 2 if found[2] == "fma" else 1
+    match = _FLOP_COUNTER.fullmatch(counter)
+    return 0 if match is None else 2 if match[2] == "fma" else 1
 
 
 def is_dram_bytes(counter: str) -> bool:
-    """Return whether a device counter counts the bytes that a kernel moved to or from the device's memory.
+    """Return True for the hardware counter of all bytes that a kernel moved to or from device memory.
 
     Example:
         >>> is_dram_bytes("dram__bytes.sum"), is_dram_bytes("dram__bytes_read.sum"), is_dram_bytes("dram__cycles.sum")
@@ -83,7 +83,7 @@ def is_dram_bytes(counter: str) -> bool:
 
 
 def is_dram_part(counter: str) -> bool:
-    """Return whether a device counter counts the bytes that a kernel read from the device's memory, or those written.
+    """Return True for the hardware counters of the bytes that a kernel read from device memory, or wrote to it.
 
     Example:
         >>> is_dram_part("dram__bytes_read.sum"), is_dram_part("dram__bytes.sum")

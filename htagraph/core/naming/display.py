@@ -1,4 +1,4 @@
-"""Names as they are shown and compared: without signatures, and without what changes between runs."""
+"""Names as they are shown (without signatures) and compared (without parts that change between runs)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from htagraph.core.naming.regions import is_data_loader, step_number
 __all__ = ["short_name", "stable_name"]
 
 _SIGNATURE = re.compile(r"^void |[(<]")
-
-
-_CALL, _CALL_KEPT = "operator()", "operator\0"  # parentheses of the name, not of parameters
+_CALL, _CALL_KEPT = "operator()", "operator\0"  # these parentheses belong to the name, not to parameters
 
 
 def short_name(name: str) -> str:
     """Return a kernel's name without template arguments, parameters and return type, for tables.
 
-    Names that are no C++ signature are returned whole.
+    A name that is not a C++ signature is returned unchanged.
 
     Example:
         >>> short_name("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<int>>(int, int)")
@@ -44,7 +42,7 @@ _UNSTABLE = re.compile(r"(?<=\.py)\(\d+\)| at 0x[0-9a-f]+")
 
 
 def stable_name(name: str) -> str:
-    """Return a name without what changes between runs: the number of a step, line numbers, addresses.
+    """Return a name without the parts that change between runs: step number, line numbers, addresses.
 
     Example:
         >>> stable_name("ProfilerStep#12"), stable_name("model.py(37): forward")

@@ -1,4 +1,4 @@
-"""Which names a pattern or a rule fits: case does not count for patterns."""
+"""Which names match a pattern (regular expression, case ignored) or a predicate."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["matches", "names_like", "names_that"]
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return whether a pattern is found anywhere in a name, in capitals or not."""
+    """Return True if a pattern matches anywhere in a name; case is ignored."""
     return _compiled(pattern).search(name) is not None
 
 
 def names_like(pattern: str, names: Sequence[str], codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which codes, as indices into names, are of a name in which a pattern of `Naming` is found."""
+    """Return a mask of the codes (indices into `names`) whose name a pattern matches."""
     return np.isin(codes, [code for code in np.unique(codes).tolist() if matches(pattern, names[code])])
 
 
 def names_that(fits: Callable[[str], bool], names: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Return which names a rule fits.
+    """Return a mask of the names for which a predicate is true.
 
     Example:
         >>> names_that(str.isupper, ("a", "B")).tolist()
@@ -33,6 +33,6 @@ def names_that(fits: Callable[[str], bool], names: Sequence[str]) -> npt.NDArray
     return np.fromiter(map(fits, names), np.bool_, len(names))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # patterns: there are about 20, and those of users; twice as many would save nothing
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)

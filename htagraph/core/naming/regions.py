@@ -18,25 +18,25 @@ __all__ = [
 ]
 
 LINEAR = "aten::linear"
-"""The operator of linear layers: the most frequent one that launches several kernels."""
+"""The operator of linear layers."""
 
 
-_STEP = re.compile(r"^ProfilerStep#(\d{1,9})(?!\d)")  # a step is an int32
+_STEP = re.compile(r"^ProfilerStep#(\d{1,9})(?!\d)")  # up to nine digits: step numbers are int32
 
 
 def step_number(name: str) -> int | None:
-    """Return N of ``ProfilerStep#N``, else None.
+    """Return the number N of a step annotation ``ProfilerStep#N``, or None for any other name.
 
     Example:
         >>> step_number("ProfilerStep#12")
         12
     """
-    found = _STEP.match(name)
-    return int(found[1]) if found else None
+    match = _STEP.match(name)
+    return int(match[1]) if match else None
 
 
 def is_data_loader(name: str) -> bool:
-    """Return whether an annotation or operator is the wait for a batch of a data loader.
+    """Return True for the annotation or operator in which a process waits for the data loader's next batch.
 
     Example:
         >>> is_data_loader("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
@@ -46,7 +46,7 @@ def is_data_loader(name: str) -> bool:
 
 
 def is_backward(name: str) -> bool:
-    """Return whether an operator is the autograd engine's frame around a backward operator.
+    """Return True for the autograd engine's operator around a backward operator.
 
     Example:
         >>> is_backward("autograd::engine::evaluate_function: MmBackward0")
@@ -56,7 +56,7 @@ def is_backward(name: str) -> bool:
 
 
 def is_module_frame(name: str) -> bool:
-    """Return whether a Python frame is the forward of a module.
+    """Return True for the Python frame of a module's forward.
 
     Example:
         >>> is_module_frame("nn.Module: Linear_0")
@@ -66,7 +66,7 @@ def is_module_frame(name: str) -> bool:
 
 
 def is_compiled_region(name: str) -> bool:
-    """Return whether an operator or annotation runs code that torch.compile made.
+    """Return True for an operator or annotation that runs code compiled by torch.compile.
 
     Example:
         >>> is_compiled_region("Torch-Compiled Region: 0/0"), is_compiled_region("CompiledFunctionBackward")
@@ -82,10 +82,10 @@ _TOKENS = re.compile(r"\b(?:num_)?tok(?:en)?s?[=:] ?(\d{1,15})", re.IGNORECASE)
 
 
 def inference_phase(name: str) -> tuple[str, int]:
-    """Return (the phase of inference that an annotation names, the tokens that it says were processed or -1).
+    """Return (inference phase that an annotation names, number of tokens processed, -1 if the name does not say).
 
-    vLLM's batches are ``prefill``, ``decode`` or ``mixed``; of other names numbers behind ``=`` or ``:`` are left out,
-    so that the same phase with other sizes is one.
+    vLLM's batches are ``prefill``, ``decode`` or ``mixed``. In other names, numbers after ``=`` or ``:`` become ``*``,
+    so that batches of different sizes count as one phase.
 
     Example:
         >>> inference_phase("execute_context_1(512)_generation_31(31)")
@@ -108,7 +108,7 @@ _OPERATOR_FRAME = re.compile(r"^at::_ops::(\w+)::(?:call|redispatch)\b")
 
 
 def operator_of_frame(name: str) -> str:
-    """Return the operator and overload whose dispatch a C++ frame is, ``""`` for any other frame.
+    """Return the operator (with overload) that a C++ frame dispatches, or ``""`` for any other frame.
 
     Example:
         >>> operator_of_frame("at::_ops::mul_Tensor::call(at::Tensor const&, at::Tensor const&)")
@@ -116,5 +116,5 @@ def operator_of_frame(name: str) -> str:
         >>> operator_of_frame("torch::unwind::unwind()")
         ''
     """
-    found = _OPERATOR_FRAME.match(name)
-    return found[1] if found else ""
+    match = _OPERATOR_FRAME.match(name)
+    return match[1] if match else ""

@@ -1,4 +1,4 @@
-"""The rules that decide an event's kind, which users may extend, and what kinds follow from them."""
+"""The patterns that decide an event's kind (users may extend them), and the kind that follows from them."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ class Naming:
     wait: str = r"StreamWaitEvent|waitOnEvent"
     device_sync: str = r"(device|ctx|context)Synchronize|^synchronize$"
     event_sync: str = r"event_?Synchronize|^(event sync|stream wait event)$"
-    # copies whose call returns when the copy is over, through whatever memory
+    # copies that block the host until they are done, pinned memory or not
     blocking_copy: str = r"^(cuda|hip)Memcpy(2D|3D|(To|From)(Array|Symbol))?(_ptds)?$|^(cuda|hip)MemcpyWithStream$"
     pageable: str = r"^memcpy.*pageable"
     to_host: str = r"DtoH|DeviceToHost"
-    # device events of MTIA that frame work or wait for it, and metric copies of XPU kernels
+    # MTIA events that enclose device work or wait for it, and XPU events that copy a kernel's metrics
     not_work: str = r"^event_(record|wait)$|^(job_exe|packet|pe_exe|cpum_exe_subgraph)|^metrics: "
 
     def __repr__(self) -> str:
-        own = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default}
-        return f"Naming({', '.join(f'{name}={pattern!r}' for name, pattern in own.items())})"
+        pairs = ((field, getattr(self, field.name)) for field in fields(self))
+        changed = {field.name: pattern for field, pattern in pairs if pattern != field.default}
+        return f"Naming({', '.join(f'{name}={pattern!r}' for name, pattern in changed.items())})"
 
     def extend(self, **patterns: str) -> Naming:
-        r"""Return rules where each given pattern is matched in addition to the one of the same name.
+        r"""Return patterns where each given one matches in addition to the present one of the same name.
 
         Example:
             >>> rules = DEFAULT_NAMING.extend(communication=r"acme_ring_\w+")
@@ -57,7 +58,7 @@ _FIXED = {"cpu_op": ActivityKind.OP, "hpu_op": ActivityKind.OP, "python_function
 
 
 def activity_kind(category: str, name: str, naming: Naming = DEFAULT_NAMING) -> ActivityKind:
-    """Return what an event of a canonical category is.
+    """Return the kind of an event, from its canonical category and its name.
 
     Example:
         >>> activity_kind("kernel", "ncclDevKernel_AllReduce_Sum_f16_RING_LL").label

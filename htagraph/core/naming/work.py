@@ -1,4 +1,4 @@
-"""Names of calls that enqueue work, and of the work: graphs, kernels, copies."""
+"""Names of calls that enqueue device work, and of the work itself: CUDA graphs, kernels, copies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["copy_kind", "is_graph_launch", "is_kernel_launch", "is_memory_call",
 
 
 def is_graph_launch(name: str) -> bool:
-    """Return whether a runtime call replays a whole graph of works.
+    """Return True for a runtime call that launches a whole CUDA graph.
 
     Example:
         >>> is_graph_launch("cudaGraphLaunch"), is_graph_launch("cudaLaunchKernel")
@@ -23,7 +23,7 @@ _KERNEL_LAUNCH = re.compile(r"(cuda|hip|cu)(Ext)?(Module)?(Cooperative)?LaunchKe
 
 
 def is_kernel_launch(name: str) -> bool:
-    """Return whether a runtime or driver call launches one kernel.
+    """Return True for a runtime or driver call that launches one kernel.
 
     Example:
         >>> is_kernel_launch("cudaLaunchKernelExC"), is_kernel_launch("cudaMemcpyAsync")
@@ -33,7 +33,7 @@ def is_kernel_launch(name: str) -> bool:
 
 
 def is_memory_call(name: str) -> bool:
-    """Return whether a runtime or driver call copies or sets memory.
+    """Return True for a runtime or driver call that copies or sets memory.
 
     Example:
         >>> is_memory_call("cudaMemcpyAsync"), is_memory_call("cudaLaunchKernel")
@@ -43,18 +43,18 @@ def is_memory_call(name: str) -> bool:
 
 
 def copy_kind(name: str) -> str:
-    """Return which kind of copy or set of memory a device activity is, without the kinds of memory.
+    """Return the direction of a copy, such as ``Memcpy HtoD``, or ``Memset``; ``other`` for any other activity.
 
     Example:
         >>> copy_kind("Memcpy HtoD (Pinned -> Device)"), copy_kind("Memset (Device)")
         ('Memcpy HtoD', 'Memset')
     """
-    found = re.match(r"Memset|Memcpy \w+", name)
-    return found[0] if found else "other"
+    match = re.match(r"Memset|Memcpy \w+", name)
+    return match[0] if match else "other"
 
 
 def is_triton_kernel(name: str) -> bool:
-    """Return whether a kernel is one that inductor generated with Triton.
+    """Return True for a Triton kernel that inductor generated.
 
     Example:
         >>> is_triton_kernel("triton_poi_fused_add_cos_sin_0"), is_triton_kernel("ampere_sgemm_128x64_nn")

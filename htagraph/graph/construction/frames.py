@@ -135,10 +135,9 @@ def _refuse_overflow(acts: Activities, edges: Edges) -> None:
 
 def _as_early_as_possible(graph: DependencyGraph) -> DependencyGraph:
     """Return the graph with every activity at the earliest moment its dependencies allow."""
-    incoming, nothing = graph.in_edges, np.zeros(graph.vertex_count, np.int64)
-    edges = graph.edges
+    edges, nothing = graph.edges, np.zeros(graph.vertex_count, np.int64)
     order = graph.topological_order
-    time = traverse.schedule(order, graph.in_offsets, edges.source[incoming], edges.lag[incoming], nothing, nothing)
+    time = traverse.schedule(order, graph.in_offsets, graph.in_edges, edges.source, edges.lag, nothing, nothing)
     acts = graph.activities
     return graph.replace(activities=replace(acts, start=time[0::2], duration=time[1::2] - time[0::2]))
 

@@ -29,10 +29,13 @@ __all__ = [
     "parse_ranks",
 ]
 
-_LAST_NS = Decimal(2**63 - 1) / 1000
+_MAX_US = Decimal(2**63 - 1) / 1000
+"""µs: largest time whose ns an int64 can hold (292 years). Not a choice: beyond it nothing can be stored."""
 _INTEGER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?:bytes|B)?\s*", re.ASCII)
 _DECIMAL_INTEGER = re.compile(r"-?\d+", re.ASCII)
-_MOST_RANKS = 1_000_000  # a larger group is a damaged number
+_MAX_RANKS = 1_000_000
+"""Ranks of the largest group that is rebuilt. Chosen: 10 times the largest jobs known; a larger size is a damaged
+number that would only fill memory. Doubling it doubles that memory (8 MB)."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ Measure = Annotated[float | None, BeforeValidator(_measure)]
 Number = int | float
 Kwarg = int | float | str | list[Any]
 Ranks = Annotated[str, BeforeValidator(_ranks_text)]
-Microseconds = Annotated[Decimal, Field(ge=-_LAST_NS, le=_LAST_NS)]
+Microseconds = Annotated[Decimal, Field(ge=-_MAX_US, le=_MAX_US)]
 
 
 def arg(key: str, *legacy: str, about: str) -> Any:  # noqa: ANN401 - a field specifier, like pydantic's Field
@@ -198,8 +201,8 @@ def parse_ranks(
         size: Number of its ranks, or none.
 
     Returns:
-        The global ranks in group order; nothing where they are absent, unreadable, or cut short and not
-        an arithmetic progression that agrees with the ranks shown.
+        The global ranks in group order; None if they are absent, unreadable, or cut short without being an arithmetic
+        progression that agrees with the ranks shown.
 
     Example:
         >>> parse_ranks("[0, 2, ..., 14]", start=0, stride=2, size=8)
@@ -229,10 +232,10 @@ def _inferred(head: list[int]) -> tuple[int | None, int | None]:
 def _progression(
     head: list[int], tail: list[int], *, start: int | None, stride: int | None, size: int | None
 ) -> list[int] | None:
-    """Return the arithmetic progression if it is defined and agrees with the ranks shown at both ends."""
+    """Return the arithmetic progression of ranks, or None if it is undefined or contradicts the ranks shown."""
     if start is None or start < 0 or not stride or stride < 0 or not size or size < len(head) + len(tail):
         return None
     ranks = range(start, start + stride * size, stride)
-    if size > _MOST_RANKS or [*ranks[: len(head)], *ranks[size - len(tail) :]] != [*head, *tail]:
+    if size > _MAX_RANKS or [*ranks[: len(head)], *ranks[size - len(tail) :]] != [*head, *tail]:
         return None
     return list(ranks)

@@ -1,4 +1,4 @@
-"""Which model an event of a file has, and which of its arguments bulk decoding reads."""
+"""Which model fits an event of a file, and which of its arguments bulk decoding reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ MODELS: Mapping[str, type[Event]] = MappingProxyType(
         "xpu_scope_profiler": markers.Counter,
     }
 )
-"""The model of each category; `cpu_instant_event` has `OutOfMemory` too."""
+"""The model of each category. Events of `cpu_instant_event` may also be `OutOfMemory`."""
 
 CATEGORY_ALIASES: Mapping[str, str] = MappingProxyType(
     {
@@ -69,7 +69,7 @@ CATEGORY_ALIASES: Mapping[str, str] = MappingProxyType(
         "runtime": "cuda_runtime",
     }
 )
-"""Categories of 2022 and before, in lower case, to those of today."""
+"""Today's name of each category of 2022 and before (in lower case)."""
 
 _CANONICAL = {**CATEGORY_ALIASES, **{category.lower(): category for category in MODELS}}
 
@@ -98,7 +98,7 @@ class BulkField:
     Attributes:
         keys: Keys of the argument in files, today's first.
         column: Where it is stored.
-        categories: Canonical categories whose argument it is; elsewhere the same key means something else.
+        categories: Canonical categories that have the argument; in others the same key means something else.
     """
 
     keys: tuple[str, ...]
@@ -107,7 +107,7 @@ class BulkField:
 
 
 def canonical_category(cat: str) -> str:
-    """Return today's name of a category; unknown ones pass through.
+    """Return today's name of a category; an unknown category is returned unchanged.
 
     Example:
         >>> canonical_category("Operator"), canonical_category("KERNEL"), canonical_category("mine")
@@ -148,7 +148,7 @@ def _model(raw: Mapping[str, Any]) -> type[Event]:
 
 @cache
 def columns() -> tuple[BulkField, ...]:
-    """Return every argument that bulk decoding stores, once per column, over all models.
+    """Return every argument that bulk decoding stores: one field per column, merged over all models.
 
     Raises:
         TypeError: Two models disagree on the type or the missing value of a column.
@@ -157,24 +157,24 @@ def columns() -> tuple[BulkField, ...]:
         >>> next(field for field in columns() if field.column.name == "stream").keys
         ('stream', 'stream_id')
     """
-    found: dict[str, BulkField] = {}
+    fields: dict[str, BulkField] = {}
     for category, model in MODELS.items():
         args = model.model_fields["args"].annotation
         for field in getattr(args, "model_fields", {}).values():
             for column in field.metadata:
                 if isinstance(column, Column):
-                    seen = found.get(column.name, BulkField((), column, frozenset()))
-                    found[column.name] = _merged(seen, _keys(field), column, category)
-    return tuple(found.values())
+                    merged = fields.get(column.name, BulkField((), column, frozenset()))
+                    fields[column.name] = _merged(merged, _keys(field), column, category)
+    return tuple(fields.values())
 
 
-def _merged(seen: BulkField, keys: tuple[str, ...], column: Column, category: str) -> BulkField:
+def _merged(bulk: BulkField, keys: tuple[str, ...], column: Column, category: str) -> BulkField:
     """Return the field with the keys and the category of one more model."""
-    if seen.column != column:
-        msg = f"column {column.name!r} is {column} in category {category!r} but {seen.column} in another"
+    if bulk.column != column:
+        msg = f"column {column.name!r} is {column} in category {category!r} but {bulk.column} in another"
         raise TypeError(msg)
-    union = tuple(dict.fromkeys((*seen.keys, *keys)))
-    return replace(seen, keys=union, categories=seen.categories | {category})
+    union = tuple(dict.fromkeys((*bulk.keys, *keys)))
+    return replace(bulk, keys=union, categories=bulk.categories | {category})
 
 
 def _keys(field: FieldInfo) -> tuple[str, ...]:

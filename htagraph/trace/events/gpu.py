@@ -154,7 +154,7 @@ class GpuMemset(Event):
 
 
 class GpuUserAnnotation(Event):
-    """The span on one stream from the first to the last work launched under a user annotation."""
+    """The span on one stream from the first to the last kernel or copy launched under a user annotation."""
 
     args: DeviceArgs = Field(default_factory=DeviceArgs)
 

@@ -1,4 +1,4 @@
-"""Events that are no activity: spans, markers, counters, flows, names of rows, and the unknown."""
+"""Events that are not activities: spans, markers, counters, flows, names of processes and threads, unknown events."""
 
 from pydantic import Field
 

@@ -1,1 +1,1 @@
-"""Other files of the profiler: memory timelines and snapshots, execution traces."""
+"""The profiler's other files: memory timelines, memory snapshots and execution traces."""

@@ -26,13 +26,13 @@ def read_execution_trace(path: str | Path) -> pd.DataFrame:
 
     Returns:
         One row per node, indexed by ``et_node`` (int64, its id), in the order of the file: ``name`` (str), ``parent``
-        (int64: id of the node around it), ``rf_id`` (int64: the record-function id, 0 of what is no operator),
+        (int64: id of the enclosing node), ``rf_id`` (int64: the record-function id, 0 for nodes that have none),
         ``op_schema`` (str), ``input_shapes``, ``input_types``, ``output_shapes``, ``output_types`` (object: lists as
         in the file).
 
     Raises:
         TraceError: the file cannot be read.
-        NotATraceError: it is no execution trace.
+        NotATraceError: the file is not an execution trace.
 
     Example:
         >>> import json, pathlib, tempfile
@@ -48,9 +48,9 @@ def read_execution_trace(path: str | Path) -> pd.DataFrame:
     Source: HTA's load_execution_trace, without et_replay.
     """
     try:
-        found = [_node(each) for each in msgspec.json.decode(content(path))["nodes"]]
-        columns = {name: [each[name] for each in found] for name in (*_KINDS, *LISTS)}
-        index = pd.Index([each["id"] for each in found], dtype="int64", name="et_node")
+        nodes = [_node(raw) for raw in msgspec.json.decode(content(path))["nodes"]]
+        columns = {name: [node[name] for node in nodes] for name in (*_KINDS, *LISTS)}
+        index = pd.Index([node["id"] for node in nodes], dtype="int64", name="et_node")
         kinds: dict[str, Any] = _KINDS | dict.fromkeys(LISTS, "object")
         frame = pd.DataFrame({name: pd.Series(columns[name], index, dtype=kind) for name, kind in kinds.items()})
     except (
@@ -61,14 +61,14 @@ def read_execution_trace(path: str | Path) -> pd.DataFrame:
         OverflowError,
         RecursionError,
     ):  # msgspec's errors are ValueErrors
-        msg = f"{path}: no execution trace: JSON with 'nodes', each with id and name, is expected"
+        msg = f"{path}: not an execution trace (expected: JSON with 'nodes', each with id and name)"
         raise NotATraceError(msg) from None
     return frame
 
 
 def _node(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return a node in the form of schema 1.0; 1.1 keeps numbers in ``attrs``, shapes and types with the values."""
-    attrs = {each["name"]: each.get("value") for each in raw.get("attrs") or ()}
+    """Return a node in the form of schema 1.0; schema 1.1 has ids in ``attrs``, shapes and types beside the values."""
+    attrs = {attr["name"]: attr.get("value") for attr in raw.get("attrs") or ()}
     node = {
         "id": int(raw["id"]), "name": str(raw["name"]),
         "parent": int(raw.get("parent", raw.get("ctrl_deps")) or 0),
@@ -76,8 +76,8 @@ def _node(raw: dict[str, Any]) -> dict[str, Any]:
         "op_schema": str(raw.get("op_schema", attrs.get("op_schema")) or ""),
     }  # fmt: skip
     for side in ("input", "output"):
-        whole = raw.get(f"{side}s")
+        values = raw.get(f"{side}s")
         for part in ("shapes", "types"):
-            newer = whole.get(part) if isinstance(whole, dict) else None
+            newer = values.get(part) if isinstance(values, dict) else None
             node[f"{side}_{part}"] = raw.get(f"{side}_{part}", newer) or []
     return node

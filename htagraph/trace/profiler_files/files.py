@@ -1,4 +1,4 @@
-"""The content of a file, gunzipped where it is gzip."""
+"""The content of a file (gunzipped if it is gzip), and which kind of profiler file it is."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from htagraph.core.errors import DamagedTraceError, TraceError
 
 __all__ = ["content", "kind_of"]
 
-_GZIP = b"\x1f\x8b"
+_GZIP = b"\x1f\x8b"  # the first bytes of gzip (RFC 1952)
 _GZIP_WINDOW = 31  # zlib's code for "expect a gzip header"
-_PICKLE = b"\x80"
-_HEAD = 4096
+_PICKLE = b"\x80"  # the first byte of a pickle of protocol 2 and later
+_HEAD_BYTES = 4096
+"""Bytes read to tell kinds of files apart. Chosen: one page; the kinds differ in their first bytes, so more bytes would
+only help files that begin with more white space than this."""
 
 
 def content(path: str | Path) -> bytes:
-    """Return what a file holds; gzip is told by its content, whatever the file is called.
+    """Return the content of a file, gunzipped if it begins as gzip does, whatever its name is.
 
     Raises:
         TraceError: the file cannot be read, or is damaged.
@@ -33,7 +35,7 @@ def content(path: str | Path) -> bytes:
     try:
         return gzip.decompress(data)
     except MemoryError:
-        msg = f"{path}: unpacked it does not fit into memory"
+        msg = f"{path}: does not fit into memory once decompressed"
         raise TraceError(msg) from None
     except (EOFError, OSError, zlib.error) as error:
         msg = f"{path}: the gzip stream is damaged ({error})"
@@ -41,17 +43,21 @@ def content(path: str | Path) -> bytes:
 
 
 def kind_of(path: str | Path) -> Literal["snapshot", "timeline", "trace"]:
-    """Return what a path is, by how its content begins: a pickle, a list of lists, or anything else, a folder too."""
+    """Return the kind of a profiler file, from how its content begins.
+
+    A pickle is a memory snapshot and a JSON list of lists a memory timeline; anything else counts as a trace, also a
+    folder, a pipe and a file that cannot be read: reading it as a trace reports what is wrong.
+    """
     if Path(path).exists() and not Path(path).is_file():
-        return "trace"  # of a pipe nothing may be read twice
+        return "trace"  # what is read from a pipe here would be lost
     try:
         with Path(path).open("rb") as file:
-            head = file.read(_HEAD)
+            head = file.read(_HEAD_BYTES)
     except OSError:
-        return "trace"  # reading it as one says what is wrong, here and below
+        return "trace"
     if head.startswith(_GZIP):
         try:
-            head = zlib.decompressobj(_GZIP_WINDOW).decompress(head, _HEAD)
+            head = zlib.decompressobj(_GZIP_WINDOW).decompress(head, _HEAD_BYTES)
         except zlib.error:
             return "trace"
     if head.startswith(_PICKLE):

@@ -1,4 +1,4 @@
-"""From when to when each allocation of a snapshot's history was in use."""
+"""Lifetimes of the allocations in a memory snapshot: when each was made and freed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _COLUMNS = {
 
 
 def lifetimes(events: pd.DataFrame, in_use: pd.DataFrame, grows: Sequence[str], shrinks: Sequence[str]) -> pd.DataFrame:
-    """Return every allocation; documented at `MemorySnapshot.allocations`.
+    """Return one row per allocation, with the columns that `MemorySnapshot.allocations` documents.
 
-    An allocation ends with the next free of its address. A free without one ends what was there before the history
-    began, and a block in use without one was there before and still is.
+    An allocation lives until the next free of its address. A free without an allocation ends one that was made before
+    the history began. A block in use without an allocation was also made before, and is still alive.
 
     Args:
-        events: of the snapshot.
-        in_use: its blocks in use.
-        grows: actions that allocate.
-        shrinks: actions that free.
+        events: the snapshot's events.
+        in_use: the snapshot's blocks in use.
+        grows: the actions that allocate.
+        shrinks: the actions that free.
     """
     count = len(events)
     frees = events["action"].isin(shrinks).to_numpy()
@@ -33,28 +33,28 @@ def lifetimes(events: pd.DataFrame, in_use: pd.DataFrame, grows: Sequence[str], 
     order = np.lexsort((rows, address, device))
     rows, device, address = rows[order], device[order], address[order]
     is_free = frees[rows]
-    follows = np.zeros(len(rows), np.bool_)  # whether one concerns the address of the one before it
+    follows = np.zeros(len(rows), np.bool_)  # True if an event has the address of the event before it
     follows[1:] = (device[1:] == device[:-1]) & (address[1:] == address[:-1])
     ends = np.flatnonzero(follows[1:] & is_free[1:])
     died = np.full(len(rows), count, np.int64)
     died[ends] = rows[ends + 1]
-    begun = follows.copy()  # whether an allocation comes before this free
+    begun = follows.copy()  # True for a free whose allocation is in the history
     begun[1:] &= ~is_free[:-1]
-    born, lost = rows[~is_free], rows[is_free & ~begun]
+    born, freed_only = rows[~is_free], rows[is_free & ~begun]
     parts = [
         _part(events.iloc[born], born, died[~is_free]),
-        _part(events.iloc[lost].assign(stack=-1), -1, lost),
-        _part(_older(events.iloc[born[died[~is_free] == count]], in_use), -1, count),
+        _part(events.iloc[freed_only].assign(stack=-1), -1, freed_only),
+        _part(_made_before(events.iloc[born[died[~is_free] == count]], in_use), -1, count),
     ]
     return pd.concat(parts, ignore_index=True).astype(_COLUMNS)
 
 
-def _part(what: pd.DataFrame, born: np.ndarray | int, died: np.ndarray | int) -> pd.DataFrame:
-    return what[["device", "address", "bytes", "stack"]].assign(born=born, died=died)
+def _part(allocated: pd.DataFrame, born: np.ndarray | int, died: np.ndarray | int) -> pd.DataFrame:
+    return allocated[["device", "address", "bytes", "stack"]].assign(born=born, died=died)
 
 
-def _older(recorded: pd.DataFrame, in_use: pd.DataFrame) -> pd.DataFrame:
-    """Return the blocks in use that no recorded allocation made."""
+def _made_before(recorded: pd.DataFrame, in_use: pd.DataFrame) -> pd.DataFrame:
+    """Return the blocks in use that were allocated before the history began."""
     made = pd.MultiIndex.from_frame(recorded[["device", "address"]])
     older = in_use[~pd.MultiIndex.from_frame(in_use[["device", "address"]]).isin(made)]
     return older.drop(columns="bytes").rename(columns={"requested_bytes": "bytes"})

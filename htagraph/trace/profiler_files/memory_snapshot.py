@@ -1,4 +1,4 @@
-"""Snapshots of torch's caching allocator: what is reserved, what is in use, and who allocated it."""
+"""Snapshots of torch's caching allocator: memory reserved, memory in use, and the stack that allocated it."""
 
 from __future__ import annotations
 
@@ -31,19 +31,21 @@ _EVENTS: Final = {
     "stream": "int64", "stack": "int64", "allocated_bytes": "int64",
 }  # fmt: skip
 _IN_USE, _FREE = "active_allocated", "inactive"
-_MOST_BYTES = 2**50  # of anything: sums of such numbers are exact
+_MAX_BYTES = 2**50
+"""Bytes: largest size accepted (1 PB). Chosen: no device has more, and int64 sums of up to 8,000 such sizes are exact.
+Doubling it halves that number."""
 _GROWS, _SHRINKS = ("alloc",), ("free_requested", "free")
-_UNKNOWN_FILES = ("", "??")
-_INSTALLED = ("site-packages/", "dist-packages/", "/torch/", "<frozen ")
+_UNKNOWN_FILES = ("", "??")  # file names of frames without debug information
+_INSTALLED = ("site-packages/", "dist-packages/", "/torch/", "<frozen ")  # in paths that are not the user's code
 
 
 @dataclass(frozen=True, eq=False)
 class MemorySnapshot:
-    """What ``torch.cuda.memory._dump_snapshot`` wrote, as tables. Make it with `htagraph.read_memory_snapshot`."""
+    """A memory snapshot (``torch.cuda.memory._dump_snapshot``) as tables; read it with `read_memory_snapshot`."""
 
     path: Path
     segments: pd.DataFrame
-    """One row per piece that the allocator holds of a device: ``device``, ``address``, ``stream``, ``kind``
+    """One row per segment of device memory that the allocator holds: ``device``, ``address``, ``stream``, ``kind``
     (``small`` or ``large``), ``expandable``, ``total_bytes``, ``allocated_bytes``, ``active_bytes``,
     ``requested_bytes``."""
     blocks: pd.DataFrame
@@ -51,9 +53,9 @@ class MemorySnapshot:
     ``requested_bytes``, ``stack`` (index into `stacks`, -1 where it was not recorded)."""
     events: pd.DataFrame
     """The recorded history by device, in order: ``device``, ``time_us`` (since the first event), ``action``,
-    ``address``, ``bytes``, ``stream``, ``stack``, ``allocated_bytes`` (requested and in use afterwards)."""
+    ``address``, ``bytes``, ``stream``, ``stack``, ``allocated_bytes`` (bytes requested and in use after it)."""
     stacks: tuple[str, ...]
-    """Stacks as texts, a frame per line, the innermost first."""
+    """Stacks as text, one frame per line, innermost first."""
     frames: tuple[tuple[tuple[str, int, str], ...], ...] = field(repr=False)
     """The frames of each of `stacks`: file, line, function."""
 
@@ -66,14 +68,15 @@ class MemorySnapshot:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return what each device's memory holds, and held at most.
+        """Return the use of each device's memory, now and at its peak.
 
         Returns:
-            One row per device: ``device`` (int64), ``segments``, ``blocks`` (int64: blocks in use), ``reserved_bytes``
-            (int64: held by the allocator), ``allocated_bytes`` (int64: in use, as rounded up), ``requested_bytes``
-            (int64: asked for, of these), ``inactive_bytes`` (int64: held and not in use), ``largest_free_bytes``
-            (int64: the largest block not in use), ``events`` (int64: of the history), ``peak_bytes`` (int64: the most
-            requested and in use at once while it was recorded), ``peak_us`` (float64: when, NaN without history).
+            One row per device: ``device`` (int64), ``segments`` (int64), ``blocks`` (int64: blocks in use),
+            ``reserved_bytes`` (int64: held by the allocator), ``allocated_bytes`` (int64: in use, rounded up as the
+            allocator does), ``requested_bytes`` (int64: in use, as requested), ``inactive_bytes`` (int64: held but not
+            in use), ``largest_free_bytes`` (int64: largest block not in use), ``events`` (int64: length of the
+            history), ``peak_bytes`` (int64: largest sum of requested bytes in use during the history), ``peak_us``
+            (float64: time of that peak; NaN without a history).
         """
         rows = []
         for device in self.devices:
@@ -104,19 +107,19 @@ class MemorySnapshot:
 
     @cached_property
     def allocations(self) -> pd.DataFrame:
-        """One row per allocation that the history or the blocks know.
+        """One row per allocation in the history or among the blocks.
 
-        ``device``, ``address``, ``bytes``, ``stack`` (that of the allocation, -1 where it was made before the history
-        began and is freed since), ``born`` and ``died`` (int64 rows of `events`; -1 for before it began, and the number
-        of events for never).
+        ``device``, ``address``, ``bytes``, ``stack`` (of the allocation; -1 if it was made before the history began and
+        freed since), ``born`` and ``died`` (int64: rows of `events`; -1 if before the history began, the number of
+        events if never).
         """
         return lifetimes(self.events, self.blocks[self.blocks["state"] == _IN_USE], _GROWS, _SHRINKS)
 
     def at_peak(self, device: int | None = None) -> pd.DataFrame:
-        """Return who had allocated the memory that was in use when most was; see `in_use`.
+        """Return the stacks that had allocated the memory in use at the peak; columns as in `in_use`.
 
         Args:
-            device: the device; by default the one that needed most.
+            device: the device; by default the one with the highest peak.
         """
         whole = self.to_frame()
         if device is None and len(whole):
@@ -126,36 +129,36 @@ class MemorySnapshot:
         return self.in_use(device, int(rows[highest]) if len(rows) else None)
 
     def in_use(self, device: int | None = None, event: int | None = None) -> pd.DataFrame:
-        """Return who had allocated the memory in use after an event, most bytes first.
+        """Return the stacks that had allocated the memory in use after an event, most bytes first.
 
         Args:
-            device: the device; all if not given.
+            device: the device; all devices if not given.
             event: a row of `events`; by default the last, when the snapshot was taken.
 
         Returns:
             One row per stack: ``bytes`` (int64: requested), ``allocations`` (int64), ``share_percent`` (float64),
-            ``operator`` (str: the innermost operator in the stack), ``where`` (str: the innermost Python frame of no
-            installed package, else of any, else what called the operator), ``stack`` (int64: index into `stacks`, -1
-            where it is not known).
+            ``operator`` (str: the innermost operator in the stack), ``where`` (str: the innermost Python frame outside
+            installed packages, else the innermost Python frame, else the caller of the operator), ``stack`` (int64:
+            index into `stacks`, -1 if unknown).
         """
         after = len(self.events) - 1 if event is None else event
-        all_of_them = self.allocations
-        alive = (all_of_them["born"] <= after) & (all_of_them["died"] > after)
+        allocations = self.allocations
+        alive = (allocations["born"] <= after) & (allocations["died"] > after)
         if device is not None:
-            alive &= all_of_them["device"] == device
+            alive &= allocations["device"] == device
         table = (
-            all_of_them[alive]
+            allocations[alive]
             .groupby("stack", as_index=False)
             .agg(bytes=("bytes", "sum"), allocations=("bytes", "count"))
         ).sort_values(["bytes", "stack"], ascending=[False, True], ignore_index=True)
-        known = [self.frames[stack] if stack >= 0 else () for stack in table["stack"]]
+        frames_by_row = [self.frames[stack] if stack >= 0 else () for stack in table["stack"]]
         return pd.DataFrame(
             {
                 "bytes": table["bytes"].astype("int64"),
                 "allocations": table["allocations"].astype("int64"),
                 "share_percent": 100 * table["bytes"] / max(1, table["bytes"].sum()),
-                "operator": pd.Series([_operator(frames) for frames in known], dtype="str"),
-                "where": pd.Series([_where(frames) for frames in known], dtype="str"),
+                "operator": pd.Series([_operator(frames) for frames in frames_by_row], dtype="str"),
+                "where": pd.Series([_where(frames) for frames in frames_by_row], dtype="str"),
                 "stack": table["stack"].astype("int64"),
             }
         )
@@ -164,18 +167,18 @@ class MemorySnapshot:
 def read_memory_snapshot(path: str | Path) -> MemorySnapshot:
     """Return a snapshot of torch's caching allocator as tables.
 
-    The file is a pickle. It is loaded without running anything: one that names a class or a function is refused.
+    The file is a pickle. It is loaded without running code: a pickle that names a class or a function is refused.
 
     Args:
         path: what ``torch.cuda.memory._dump_snapshot(path)`` wrote, gzipped or not.
 
     Returns:
-        The segments, blocks and history; ``to_frame()`` sums up bytes by device, ``at_peak()`` says who had allocated
-        what was in use when most was.
+        The segments, blocks and history; ``to_frame()`` sums bytes by device, ``at_peak()`` lists the stacks that had
+        allocated the memory in use at the peak.
 
     Raises:
         TraceError: the file cannot be read.
-        NotATraceError: it is no memory snapshot, or a pickle that asks for more than plain values.
+        NotATraceError: the file is not a memory snapshot, or a pickle that holds more than plain values.
 
     Example:
         >>> import pathlib, pickle, tempfile
@@ -194,26 +197,26 @@ def read_memory_snapshot(path: str | Path) -> MemorySnapshot:
     if isinstance(root, list):  # torch 1.13 and before: the segments alone
         root = {"segments": root}
     if not isinstance(root, dict) or "segments" not in root:
-        msg = f"{path}: a pickle, but no memory snapshot: it has no 'segments'"
+        msg = f"{path}: a pickle, but not a memory snapshot: it has no 'segments'"
         raise NotATraceError(msg)
     stacks = _Stacks()
     try:
         segments, blocks = _segments_and_blocks(root["segments"], stacks)
         events = _events(root.get("device_traces") or [], blocks, stacks)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        msg = f"{path}: a memory snapshot of a form that is not known ({type(error).__name__}: {error})"
+        msg = f"{path}: a memory snapshot of an unknown format ({type(error).__name__}: {error})"
         raise NotATraceError(msg) from None
     frames = tuple(stacks.known)
-    texts = tuple("\n".join(f"{file}:{line} {name}" for file, line, name in each) for each in frames)
+    texts = tuple("\n".join(f"{file}:{line} {name}" for file, line, name in stack) for stack in frames)
     return MemorySnapshot(Path(path), segments, blocks, events, texts, frames)
 
 
 class _Stacks:
-    """Numbers of stacks: equal ones share one."""
+    """Numbers stacks; equal stacks have the same number."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[tuple[str, int, str], ...], int] = {}
-        self._of_ids: dict[tuple[int, ...], int] = {}  # pickles hold each frame once: no need to compare texts
+        self._of_ids: dict[tuple[int, ...], int] = {}  # a pickle holds each frame once, so ids are enough
 
     def number(self, frames: Iterable[Mapping[str, Any]] | None) -> int:
         """Return the number of a stack, -1 for none."""
@@ -228,31 +231,30 @@ class _Stacks:
 
 
 def _text(value: object) -> str:
-    """Return a text that can be written: names of files may hold half characters."""
+    """Return text that can be encoded: file names may hold lone surrogates."""
     return str(value).encode("utf-8", "replace").decode()
 
 
 def _size(value: object) -> int:
-    if not isinstance(value, int) or not 0 <= value <= _MOST_BYTES:
-        msg = f"{value!r} is no number of bytes"
+    if not isinstance(value, int) or not 0 <= value <= _MAX_BYTES:
+        msg = f"{value!r} is not a number of bytes"
         raise ValueError(msg)
     return value
 
 
-def _segments_and_blocks(found: list[dict[str, Any]], stacks: _Stacks) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _segments_and_blocks(raw: list[dict[str, Any]], stacks: _Stacks) -> tuple[pd.DataFrame, pd.DataFrame]:
     segments, blocks = [], []
-    for number, segment in enumerate(found):
+    for number, segment in enumerate(raw):
         device, address = segment.get("device", 0), segment.get("address", 0)
-        mine = segment["blocks"]
-        used = [each for each in mine if each["state"] == _IN_USE]
-        requested = sum(_size(each.get("requested_size", each["size"])) for each in used)
+        used = [block for block in segment["blocks"] if block["state"] == _IN_USE]
+        requested = sum(_size(block.get("requested_size", block["size"])) for block in used)
         segments.append((
             device, address, segment.get("stream", 0), segment.get("segment_type", ""),
             segment.get("is_expandable", False), _size(segment["total_size"]), _size(segment["allocated_size"]),
             _size(segment["active_size"]), requested,
         ))  # fmt: skip
-        for block in mine:
-            history = block.get("history") or [{}]  # torch 2.0 and before kept stacks there
+        for block in segment["blocks"]:
+            history = block.get("history") or [{}]  # where torch 2.0 and before have the stack
             frames = block.get("frames") or history[0].get("frames")
             at = block.get("address", address)
             size, requested = _size(block["size"]), _size(block.get("requested_size", block["size"]))
@@ -279,7 +281,7 @@ def _events(history: list[list[dict[str, Any]]], blocks: pd.DataFrame, stacks: _
     sign = frame["action"].isin(_GROWS).astype("int64") - frame["action"].isin(_SHRINKS).astype("int64")
     change = (sign * frame["bytes"]).groupby(frame["device"])
     in_use = blocks[blocks["state"] == _IN_USE].groupby("device")["requested_bytes"].sum()
-    before = frame["device"].map(in_use).fillna(0) - change.transform("sum")  # what nobody saw being allocated
+    before = frame["device"].map(in_use).fillna(0) - change.transform("sum")  # allocated before the history began
     return frame.assign(allocated_bytes=(before + change.cumsum()).astype("int64"))
 
 
@@ -288,10 +290,12 @@ def _operator(frames: tuple[tuple[str, int, str], ...]) -> str:
 
 
 def _where(frames: tuple[tuple[str, int, str], ...]) -> str:
-    """Return the innermost Python frame of no installed package, else of any, else what called the operator."""
+    """Return the innermost Python frame outside installed packages, else any, else the caller of the operator."""
     python = [frame for frame in frames if frame[0].endswith(".py")]
     own = [frame for frame in python if not any(part in frame[0] for part in _INSTALLED)]
     operator = next((i for i, frame in enumerate(frames) if operator_of_frame(frame[2])), len(frames))
-    callers = [each for each in frames[operator:] if each[0] not in _UNKNOWN_FILES and not operator_of_frame(each[2])]
+    callers = [
+        frame for frame in frames[operator:] if frame[0] not in _UNKNOWN_FILES and not operator_of_frame(frame[2])
+    ]
     chosen = next(iter([*own, *python, *callers]), None)
     return f"{chosen[0]}:{chosen[1]} {chosen[2]}" if chosen else ""

@@ -1,4 +1,4 @@
-"""The memory timeline that torch.profiler exports: bytes by what they are used for, over time."""
+"""Memory timelines that torch.profiler exports: bytes in use over time, by category."""
 
 from __future__ import annotations
 
@@ -20,27 +20,30 @@ Array: TypeAlias = npt.NDArray[Any]
 CATEGORIES: Final = (
     "parameter", "optimizer_state", "input", "temporary", "activation", "gradient", "autograd", "unknown",
 )  # fmt: skip
-"""In the order of the numbers that torch.profiler writes."""
-_FIELDS = 4
-_Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**50), le=2**50)]  # sums of such numbers are exact
+"""Categories of memory, in the order of the numbers that torch.profiler writes."""
+_FIELDS = 4  # of an event: time, action, bytes, category
+_MAX_BYTES = 2**50
+"""Bytes: largest change accepted (1 PB). Chosen: no device has more, and int64 sums of up to 8,000 such sizes are
+exact. Doubling it halves that number."""
+_Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=-_MAX_BYTES, le=_MAX_BYTES)]
 _Category: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=len(CATEGORIES))]
 
 
 def read_memory_timeline(path: str | Path) -> pd.DataFrame:
-    """Return what a device's memory was used for over time, from what ``prof.export_memory_timeline`` wrote.
+    """Return a device's memory in use over time by category, from a file of ``prof.export_memory_timeline``.
 
     Args:
         path: a file ``….raw.json.gz`` (one entry per event) or ``….json`` (times and sizes), gzipped or not.
 
     Returns:
-        One row per moment at which something changed: ``time_ns`` (int64, as in the file; what existed before the
-        recording has its first moment), ``time_us`` (float64, since that moment), and the bytes in use afterwards
-        (int64): ``parameter_bytes``, ``optimizer_state_bytes``, ``input_bytes``, ``temporary_bytes``,
+        One row per change: ``time_ns`` (int64: as in the file; the first recorded time for memory allocated before the
+        recording), ``time_us`` (float64: since that first time), and the bytes in use after the change (int64):
+        ``parameter_bytes``, ``optimizer_state_bytes``, ``input_bytes``, ``temporary_bytes``,
         ``activation_bytes``, ``gradient_bytes``, ``autograd_bytes``, ``unknown_bytes``, ``total_bytes``.
 
     Raises:
         TraceError: the file cannot be read.
-        NotATraceError: it holds something else.
+        NotATraceError: the file is not a memory timeline.
 
     Example:
         >>> import gzip, json, pathlib, tempfile
@@ -63,10 +66,10 @@ def read_memory_timeline(path: str | Path) -> pd.DataFrame:
 
 
 def times_and_sizes(path: str | Path) -> tuple[Array, Array]:
-    """Return the moments of changes, ns, and the bytes in use after each by category; see `read_memory_timeline`."""
+    """Return the times of changes (ns) and the bytes in use after each by category; see `read_memory_timeline`."""
     times, sizes = _recorded(path)
-    began = times[times >= 0]
-    return np.where(times < 0, began.min() if len(began) else 0, times), sizes
+    recorded = times[times >= 0]  # memory that was allocated before the recording has time -1
+    return np.where(times < 0, recorded.min() if len(recorded) else 0, times), sizes
 
 
 def _recorded(path: str | Path) -> tuple[Array, Array]:
@@ -74,19 +77,19 @@ def _recorded(path: str | Path) -> tuple[Array, Array]:
         root = msgspec.json.decode(content(path))
         if len(root) == 2 and len(root[0]) == len(root[1]) and (not root[1] or isinstance(root[1][0], list)):
             times, sizes = msgspec.convert(root, tuple[list[int], list[list[_Bytes]]])
-            if all(len(each) >= len(CATEGORIES) for each in sizes):
-                last = [each[-len(CATEGORIES) :] for each in sizes]
+            if all(len(row) >= len(CATEGORIES) for row in sizes):
+                last = [row[-len(CATEGORIES) :] for row in sizes]
                 return np.array(times, np.int64), np.array(last, np.int64).reshape(-1, len(CATEGORIES))
         rows = msgspec.convert(root, list[tuple[int, int, _Bytes, _Category]])
         events = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, _FIELDS)
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):  # msgspec's errors are ValueErrors
-        msg = f"{path}: no memory timeline: its entries are not [time, action, bytes, category]"
+        msg = f"{path}: not a memory timeline: its entries are not [time, action, bytes, category]"
         raise NotATraceError(msg) from None
     return _summed(events)
 
 
 def _summed(events: Array) -> tuple[Array, Array]:
-    """Return the moments and sizes of allocations and frees."""
+    """Return the times of allocations and frees, and the bytes in use after each by category."""
     last = np.ones(len(events), np.bool_)
     last[:-1] = events[1:, 0] != events[:-1, 0]
     change = np.zeros((len(events), len(CATEGORIES)), np.int64)

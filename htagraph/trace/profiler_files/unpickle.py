@@ -1,4 +1,4 @@
-"""Pickles of plain values: dicts, lists, tuples, numbers and texts. Anything else is refused, so nothing can run."""
+"""Pickles of plain values (dicts, lists, tuples, numbers, text). Anything else is refused, so no code can run."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["read_plain_pickle"]
 
 
 class _Refused(pickle.UnpicklingError):
-    """The pickle asks for a class or function."""
+    """The pickle names a class or function."""
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Loads built-in values only: every class, function and outside object that a pickle can name is refused."""
+    """Loads built-in values only: refuses every class, function and external object that a pickle can name."""
 
     def find_class(self, module: str, name: str) -> NoReturn:
         msg = f"{module}.{name}"
@@ -30,22 +30,22 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def read_plain_pickle(path: str | Path) -> Any:  # noqa: ANN401 - whatever was pickled
-    """Return what a pickle holds, gzipped or not, if it is made of built-in values alone.
+    """Return the value in a pickle file (gzipped or not) that holds built-in values only.
 
     Raises:
         TraceError: the file cannot be read.
-        NotATraceError: it is no pickle, or names a class or function; nothing of it was run.
-        DamagedTraceError: it ends early.
+        NotATraceError: the file is not a pickle, or names a class or function; no code of it was run.
+        DamagedTraceError: the pickle ends early.
     """
     data = content(path)
     try:
         return _PlainUnpickler(io.BytesIO(data)).load()
     except _Refused as error:
-        msg = f"{path}: the pickle asks for {error}; memory snapshots hold plain values only, so it was not loaded"
+        msg = f"{path}: the pickle names {error}; memory snapshots hold plain values only, so it was not loaded"
         raise NotATraceError(msg) from None
     except EOFError:
         msg = f"{path}: the pickle ends early; was the job killed while it dumped the snapshot?"
         raise DamagedTraceError(msg) from None
-    except Exception as error:  # noqa: BLE001 - of damaged opcodes unpickling raises anything
-        msg = f"{path}: no pickle that can be read ({type(error).__name__}: {error})"
+    except Exception as error:  # noqa: BLE001 - damaged opcodes can raise any exception
+        msg = f"{path}: not a readable pickle ({type(error).__name__}: {error})"
         raise NotATraceError(msg) from None

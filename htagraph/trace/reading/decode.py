@@ -1,4 +1,4 @@
-"""Text of events → columns. The decoder's types are generated from the models in `trace.events`: one schema."""
+"""JSON text of events → columns. The decoder's types are generated from the models in `trace.events`: one schema."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ __all__ = ["BlockDecoder", "Columns", "event_decoder", "event_text_decoder"]
 
 RawEvent = Any  # the generated struct: attributes ph, name, cat, pid, tid, ts, dur, id, args
 _LEGACY_CATEGORY = {"CPU functions": "cpu_op", "CUDA functions": "kernel"}
-_LAST_ID = 2**63
-_Label = int | float | str | None  # no list or object, which could not be looked up
+_ID_LIMIT = 2**63  # ids of flows are int64: what is not below counts as text
+_Label = int | float | str | None  # no list or object: those cannot be dictionary keys
 
 
 class BlockDecoder:
-    """Decodes the text of an array of events; turns to exact decimal times where floats would lose nanoseconds."""
+    """Decodes the text of a JSON array of events.
+
+    Times are floats until one would lose nanoseconds; from that block on, they are exact decimals.
+    """
 
     def __init__(self) -> None:
         self._fast = msgspec.json.Decoder(list[_event_struct(Any)])  # type: ignore[misc]
@@ -52,20 +55,20 @@ class BlockDecoder:
 
 
 def event_decoder() -> Callable[[bytes], list[dict[str, Any]]]:
-    """Return a decoder of whole events as dicts, numbers with a fraction as exact decimals."""
+    """Return a decoder of complete events as dicts; numbers with a fraction become exact decimals."""
     from decimal import Decimal
 
     strict, whole = BlockDecoder(), msgspec.json.Decoder(list[dict[str, Any]], float_hook=Decimal).decode
 
     def decode(text: bytes) -> list[dict[str, Any]]:
-        strict(text)  # refuses what bulk decoding refuses, so that both number the events alike
+        strict(text)  # refuse what bulk decoding refuses, so that both number the events alike
         return whole(text)
 
     return decode
 
 
 def event_text_decoder() -> Callable[[bytes], list[msgspec.Raw]]:
-    """Return a decoder that tells the texts of events apart and numbers them as bulk decoding does."""
+    """Return a decoder that splits a JSON array into one text per event, numbered as in bulk decoding."""
     strict, apart = BlockDecoder(), msgspec.json.Decoder(list[msgspec.Raw]).decode
 
     def decode(text: bytes) -> list[msgspec.Raw]:
@@ -76,14 +79,14 @@ def event_text_decoder() -> Callable[[bytes], list[msgspec.Raw]]:
 
 
 def _need_text(times: list[Any]) -> bool:
-    """Return whether some times would lose nanoseconds as floats, or are texts already."""
+    """Return True if a time would lose nanoseconds as a float, or is text."""
     kinds = set(map(type, times))
     return str in kinds or (float in kinds and any(type(t) is float and abs(t) >= EXACT_FLOAT_US for t in times))
 
 
 @cache
 def _event_struct(time: type) -> type[msgspec.Struct]:
-    """Return the struct of an event: the envelope, and the union of all bulk arguments as `args`."""
+    """Return the struct type of an event: the envelope, and in `args` all arguments that have a column."""
     args = _args_struct()
     none_yet = args()
     envelope: list[Any] = [
@@ -110,9 +113,9 @@ def _attribute(bulk: BulkField, number: int) -> str:
 
 @cache
 def _fields_of(category: str) -> tuple[tuple[str, BulkField], ...]:
-    """Return (attribute of the args struct, field with one key) for every key that events of a category can have.
+    """Return (attribute of the args struct, field with one key) for every key of a category's events.
 
-    Today's key comes last: where an event has an older one too, it wins.
+    Today's key comes last, so that it wins where an event has an older one too.
     """
     model = MODELS.get(category, MODELS["kernel"]).model_fields["args"].annotation
     own = {
@@ -147,7 +150,7 @@ class Columns:
         self._odd_flow_ids = Interner[int | str]()
 
     def add(self, position: int, events: list[RawEvent]) -> None:
-        """Append a block whose first event stands at `position` in the file."""
+        """Append a block of events; `position` is that of its first event in the file."""
         phases = list(map(attrgetter("ph"), events))
         counts = Counter(phases)
         self.counts.update(counts)
@@ -224,7 +227,7 @@ class Columns:
 
     def _note_absent(self, count: int, what: str) -> None:
         if what:
-            self.log.add(f"{what}_missing", f"complete events without {what}; read as 0", count)
+            self.log.add(f"{what}_missing", f"complete events (ph X) without {what!r}; read as 0", count)
 
     def _name_ids(self, names: list[Any]) -> Array:
         return _ids(self.names, names if set(map(type, names)) == {str} else map(str, names), len(names))
@@ -238,26 +241,26 @@ class Columns:
             legacy = {e.pid for e in events if e.cat is None and isinstance(e.pid, str)}
             ids = {pid: self.categories[_LEGACY_CATEGORY.get(pid, "")] for pid in legacy}
             unknown = self.categories[""]
-            found = [ids.get(e.pid, unknown) if e.cat is None else self._canonical[e.cat] for e in events]
-            return np.array(found, dtype=np.int32)
+            numbers = [ids.get(e.pid, unknown) if e.cat is None else self._canonical[e.cat] for e in events]
+            return np.array(numbers, dtype=np.int32)
         return _ids(self._canonical, raw, len(raw))
 
     def _add_args(self, part: GrowingTable, first: int, events: list[RawEvent], category: Array) -> None:
         names = list(self.categories)
         for code in np.flatnonzero(np.bincount(category)):
             rows = np.flatnonzero(category == code)
-            mine = [events[i] for i in rows.tolist()] if len(rows) < len(events) else events
-            args = list(map(attrgetter("args"), mine))
+            of_category = [events[i] for i in rows.tolist()] if len(rows) < len(events) else events
+            args = list(map(attrgetter("args"), of_category))
             for attribute, bulk in _fields_of(names[code]):
                 values = list(map(attrgetter(attribute), args))
                 if values.count(bulk.column.missing) == len(values):
                     continue
-                typed = self._typed(values, bulk, mine)
+                typed = self._typed(values, bulk, of_category)
                 has = typed != (self.names[""] if bulk.column.dtype == "str" else bulk.column.missing)
                 part.add_args(bulk, (rows[has] + first).astype(np.int32), typed[has])
 
     def _typed(self, values: list[Any], bulk: BulkField, events: list[RawEvent]) -> Array:
-        """Return argument values as an array; what is no plain number goes through the event's model."""
+        """Return argument values as an array; values of another type go through the event's model."""
         if bulk.column.dtype == "str":
             if set(map(type, values)) != {str}:
                 values = [_by_model(value, bulk, event) for value, event in zip(values, events, strict=True)]
@@ -271,11 +274,11 @@ class Columns:
         return np.frombuffer(packed, dtype=bulk.column.dtype)
 
     def _in_range(self, values: list[Any], bulk: BulkField) -> list[int]:
-        """Return the values, `missing` in place of those that 64 bits cannot hold."""
+        """Return the values, with `missing` in place of those that do not fit into 64 bits."""
         limits = np.iinfo(bulk.column.dtype)
         fits = [isinstance(value, int) and limits.min <= value <= limits.max for value in values]
-        what = f"values of {bulk.keys[0]!r} that are no 64-bit number; read as absent"
-        self.log.add("value_out_of_range", what, fits.count(False))
+        detail = f"argument {bulk.keys[0]!r} has values beyond 64 bits; treated as missing"
+        self.log.add("value_out_of_range", detail, fits.count(False))
         missing = int(bulk.column.missing)
         return [value if good else missing for value, good in zip(values, fits, strict=True)]
 
@@ -298,9 +301,9 @@ class Columns:
         )
 
     def _flow_id(self, value: object) -> int:
-        """Return an id as a number: numbers stay themselves, all else counts down from -1."""
+        """Return a flow's id as a number: numbers in range as they are, others from -1 downwards."""
         name = label(value)
-        return name if isinstance(name, int) and 0 <= name < _LAST_ID else -1 - self._odd_flow_ids[name]
+        return name if isinstance(name, int) and 0 <= name < _ID_LIMIT else -1 - self._odd_flow_ids[name]
 
     def _add_thread_names(self, events: list[RawEvent]) -> None:
         for event in events:
@@ -310,7 +313,7 @@ class Columns:
     def _finish(self, part: GrowingTable) -> Table:
         duration = part.column("duration", unpadded=self.style.unpadded)
         negative = duration < 0
-        self.log.add("negative_duration", "events with a negative duration; read as 0", int(negative.sum()))
+        self.log.add("negative_duration", "events with a negative duration; duration set to 0", int(negative.sum()))
         duration[negative] = 0
         missing = {bulk.column.name: bulk.column.missing for bulk in columns()}
         args = {}
@@ -329,7 +332,11 @@ def _ids(interner: Mapping[Any, int], keys: Iterable[Any], count: int) -> Array:
 
 
 def _by_model(value: object, bulk: BulkField, event: RawEvent) -> Any:  # noqa: ANN401 - int or str, by column
-    """Return an argument's value as the event's pydantic model reads it; what it refuses is an error for the user."""
+    """Return an argument's value as the event's pydantic model reads it.
+
+    Raises:
+        TraceError: the model refuses the value; the message names the event and the field.
+    """
     if value is None:
         return bulk.column.missing
     try:
@@ -337,8 +344,8 @@ def _by_model(value: object, bulk: BulkField, event: RawEvent) -> Any:  # noqa: 
     except ValidationError as error:
         msg = f"event {event.name!r}: {error.errors()[0]['msg']} (field {bulk.keys[0]!r}, value {value!r})"
         raise TraceError(msg) from error
-    found = _column_value(parsed.args, bulk)
-    return bulk.column.missing if found is None else found
+    parsed_value = _column_value(parsed.args, bulk)
+    return bulk.column.missing if parsed_value is None else parsed_value
 
 
 def _column_value(args: Any, bulk: BulkField) -> Any:  # noqa: ANN401 - any of the models

@@ -1,4 +1,4 @@
-"""Paths, folders, globs → which file is which rank of one job."""
+"""Paths, folders, globs → the trace files of one job and the rank of each."""
 
 from __future__ import annotations
 
@@ -25,8 +25,13 @@ TracePaths: TypeAlias = PathText | Sequence[PathText] | Mapping[int, PathText]
 Skip: TypeAlias = Callable[[Path, HtagraphError], None]
 
 MADE_KEY = "htagraph"
-"""Root key of the files that htagraph makes of traces to show something: nothing is recorded in them."""
-_TOO_MANY_RANKS = 2**31
+"""Root key of the files that htagraph exports from traces, such as overlays. They are not recordings."""
+_RANK_LIMIT = 2**31
+"""Ranks are below this: rank columns are int32. A larger number in a header or a file name is not a rank."""
+_MAX_LISTED = 8
+"""Files that an error message lists. Chosen: a line or two; doubling it lengthens the message only."""
+_MAX_HINTS = 3
+"""Folders below that an error message suggests. Chosen: more would not fit into a line."""
 _SUFFIXES = (".json", ".json.gz", ".json.tmp", ".json.gz.tmp")
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"(\d+)(?=\D*$)")
@@ -34,52 +39,55 @@ _LAST_NUMBER = re.compile(r"(\d+)(?=\D*$)")
 
 @dataclass(frozen=True)
 class RankedFile:
-    """A trace file, the rank it belongs to and how that is known."""
+    """A trace file, its rank, and how the rank is known."""
 
     path: Path
     rank: int
     source: str
     """``"header"``, ``"name"``, ``"given"`` or ``"only file"``."""
     run: str
-    """What tells this file's run from others; empty where the file does not say."""
+    """World size and job of the file's run, as text, to tell runs apart; empty if the header has neither."""
     made: bool = False
-    """Whether htagraph made it of traces, see `MADE_KEY`."""
+    """True if htagraph exported the file, see `MADE_KEY`."""
 
     def rank_in(self, header: Header) -> int:
-        """Return the rank once the whole file is read: its own word, which may stand behind the events, over a name."""
-        said = _said_rank(header) if self.source != "given" else None
-        return self.rank if said is None else said
+        """Return the rank once the whole file is read.
+
+        A rank in the complete header, part of which may follow the events, wins over one from the file's name.
+        """
+        header_rank = _rank_of(header) if self.source != "given" else None
+        return self.rank if header_rank is None else header_rank
 
 
 def find_files(paths: PathText | Sequence[PathText], skip: Skip | None = None) -> list[Path]:
-    """Return the trace files that a path, a folder, a glob or several of these mean, sorted and without repetition.
+    """Return the trace files that a path, a folder, a glob or several of these stand for, sorted, each once.
 
     Args:
         paths: the path, or several.
-        skip: called with each path that means no trace file, instead of raising.
+        skip: called with each path that has no trace file, instead of raising.
 
     Raises:
         TraceError: a path does not exist, or holds no trace file.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    found: set[Path] = set()
+    files: set[Path] = set()
     for path in several:
         with _skipping(Path(path), skip):
-            found.update(_expand(os.fspath(path)))
-    return sorted(found)
+            files.update(_expand(os.fspath(path)))
+    return sorted(files)
 
 
 def rank_files(paths: TracePaths, skip: Skip | None = None, left_out: Skip | None = None) -> list[RankedFile]:
     """Return the files of one job, each with its rank, ordered by rank.
 
-    The rank is what the caller says, else ``distributedInfo.rank`` in the file, else ``rank-3`` or the like in its
-    name, else, where only one number differs between the names, that number. A single file without a rank is rank 0.
+    The rank is that given by the caller, else ``distributedInfo.rank`` in the file, else a number as in ``rank-3`` in
+    the file's name, else the one number in which the files' names differ. A single file without a rank is rank 0.
 
     Args:
         paths: what `find_files` takes, or a map from rank to file.
-        skip: called with each path that is absent or no readable trace, instead of raising.
-        left_out: called with each file that htagraph made of traces, see `MADE_KEY`. It is left out where it lies
-            beside others.
+        skip: called with each path that does not exist or is not a readable trace, instead of raising.
+        left_out: called with each file that htagraph exported, see `MADE_KEY`. Such files are left out if there are
+            recordings beside them.
 
     Raises:
         TraceError: a path does not exist or holds no trace.
@@ -91,10 +99,10 @@ def rank_files(paths: TracePaths, skip: Skip | None = None, left_out: Skip | Non
             with _skipping(Path(path), skip):
                 given.append(RankedFile(_existing(Path(path)), _checked(rank, Path(path)), "given", ""))
         return sorted(given, key=lambda file: file.rank)
-    ranked, found = [], find_files(paths, skip)
-    for path in found:
+    ranked, files = [], find_files(paths, skip)
+    for path in files:
         with _skipping(path, skip):
-            ranked.append(_rank_one(path, alone=len(found) == 1))
+            ranked.append(_rank_one(path, alone=len(files) == 1))
     ranked = _number_by_name(_recorded(ranked, left_out))
     _refuse_mixed(ranked)
     return sorted(ranked, key=lambda file: file.rank)
@@ -102,7 +110,7 @@ def rank_files(paths: TracePaths, skip: Skip | None = None, left_out: Skip | Non
 
 @contextmanager
 def _skipping(path: Path, skip: Skip | None) -> Iterator[None]:
-    """Hand what is wrong with a path to `skip` where there is one."""
+    """Pass an error about a path to `skip`, if there is one, instead of raising it."""
     try:
         yield
     except HtagraphError as error:
@@ -119,8 +127,10 @@ def _expand(text: str) -> list[Path]:
     if path.is_dir():
         files = [file for file in path.iterdir() if file.is_file() and file.name.endswith(_SUFFIXES)]
         if not files:
-            below = sorted({file.parent for file in path.rglob("*.json*") if file.name.endswith(_SUFFIXES)})[:3]
-            hint = f"; traces lie in {', '.join(map(str, below))}" if below else ""
+            below = sorted({file.parent for file in path.rglob("*.json*") if file.name.endswith(_SUFFIXES)})[
+                :_MAX_HINTS
+            ]
+            hint = f"; there are traces in {', '.join(map(str, below))}" if below else ""
             msg = f"{path}: no .json or .json.gz file in this folder{hint}"
             raise TraceError(msg)
         return files
@@ -137,8 +147,8 @@ def _expand(text: str) -> list[Path]:
 
 
 def _checked(rank: int, path: Path) -> int:
-    if not (isinstance(rank, int) and 0 <= rank < _TOO_MANY_RANKS):
-        msg = f"{path}: {rank!r} is no rank; say which it is: load({{0: 'a.json', 1: 'b.json'}})"
+    if not (isinstance(rank, int) and 0 <= rank < _RANK_LIMIT):
+        msg = f"{path}: {rank!r} is not a rank; give the rank of each file: load({{0: 'a.json', 1: 'b.json'}})"
         raise RankError(msg)
     return rank
 
@@ -152,47 +162,47 @@ def _existing(path: Path) -> Path:
 
 def _rank_one(path: Path, *, alone: bool) -> RankedFile:
     header = read_header(path, and_tail=not alone)
-    said, run, made = _said_rank(header), _run_of(header), MADE_KEY in (header.model_extra or {})
-    if said is not None:
-        return RankedFile(path, said, "header", run, made)
-    named = _RANK_IN_NAME.search(path.name)
-    if named:
-        return RankedFile(path, _checked(int(named[1]), path), "name", run, made)
+    rank, run, made = _rank_of(header), _run_of(header), MADE_KEY in (header.model_extra or {})
+    if rank is not None:
+        return RankedFile(path, rank, "header", run, made)
+    in_name = _RANK_IN_NAME.search(path.name)
+    if in_name:
+        return RankedFile(path, _checked(int(in_name[1]), path), "name", run, made)
     return RankedFile(path, -1, "", run, made)
 
 
 def _recorded(files: list[RankedFile], left_out: Skip | None) -> list[RankedFile]:
-    """Return the files that a profiler wrote; all of them where htagraph made all of them."""
+    """Return the files that a profiler wrote, or all files if htagraph exported all of them."""
     if all(file.made for file in files):
         return files
     for file in files:
         if file.made and left_out is not None:
-            left_out(file.path, TraceError("made by htagraph of the traces beside it; left out"))
+            left_out(file.path, TraceError("exported by htagraph from the traces beside it; left out"))
     return [file for file in files if not file.made]
 
 
-def _said_rank(header: Header) -> int | None:
-    """Return the rank that a header names, None where it names none that can be."""
+def _rank_of(header: Header) -> int | None:
+    """Return the rank in a header, or None if it has none or one out of range."""
     info = header.distributed_info
-    usable = info is not None and info.rank is not None and 0 <= info.rank < _TOO_MANY_RANKS
+    usable = info is not None and info.rank is not None and 0 <= info.rank < _RANK_LIMIT
     return info.rank if info is not None and usable else None
 
 
 def _run_of(header: Header) -> str:
-    """Return what all ranks of one run have in common and other runs, as a rule, have not."""
+    """Return the world size and job in a header as text: equal on all ranks of a run, and usually not on other runs."""
     info = header.distributed_info
     size = info.world_size if info is not None else None
-    said = {
+    properties = {
         "world size": size,
         "job": header.job_name,
         "version": header.job_version,
         "attempt": header.job_attempt_index,
     }
-    return ", ".join(f"{what} {value}" for what, value in said.items() if value is not None)
+    return ", ".join(f"{what} {value}" for what, value in properties.items() if value is not None)
 
 
 def _number_by_name(files: list[RankedFile]) -> list[RankedFile]:
-    """Give ranks to the files that name none: the number in which their names differ."""
+    """Return the files with a rank for each that has none: the number in which the files' names differ."""
     unknown = [file for file in files if file.rank < 0]
     if not unknown:
         return files
@@ -201,13 +211,13 @@ def _number_by_name(files: list[RankedFile]) -> list[RankedFile]:
     stems = {_LAST_NUMBER.sub("#", file.path.name) for file in files}
     numbers = [_LAST_NUMBER.search(file.path.name) for file in unknown]
     if len(unknown) == len(files) and len(stems) == 1 and all(numbers):
-        found = [int(number[1]) for number in numbers if number]
-        if sorted(found) == list(range(len(files))):
-            return [RankedFile(file.path, number, "name", file.run) for file, number in zip(files, found, strict=True)]
-    listed = ", ".join(file.path.name for file in unknown[:8])
+        ranks = [int(number[1]) for number in numbers if number]
+        if sorted(ranks) == list(range(len(files))):
+            return [RankedFile(file.path, rank, "name", file.run) for file, rank in zip(files, ranks, strict=True)]
+    listed = ", ".join(file.path.name for file in unknown[:_MAX_LISTED])
     msg = (
         f"{_folder(files)}: no rank in {listed} (neither distributedInfo nor the file's name has one): these may be "
-        "several runs; pass one file at a time, or say which is which: load({0: 'a.json', 1: 'b.json'})"
+        "several runs; pass one file at a time, or give the rank of each: load({0: 'a.json', 1: 'b.json'})"
     )
     raise RankError(msg)
 
@@ -231,7 +241,7 @@ def _refuse_mixed(files: list[RankedFile]) -> None:
 
 
 def _guess_runs(files: list[RankedFile]) -> list[list[RankedFile]]:
-    """Group files by what they say of their run; where that leaves a rank twice, the k-th of each rank form run k."""
+    """Group files by their headers' run; if a group has a rank twice, the k-th oldest file of each rank forms run k."""
     by_run: dict[str, list[RankedFile]] = defaultdict(list)
     for file in files:
         by_run[file.run].append(file)
@@ -252,8 +262,8 @@ def _modified(path: Path) -> tuple[float, str]:
 
 def _listing(files: Iterable[RankedFile]) -> str:
     files = list(files)
-    names = ", ".join(f"{file.path.name} (rank {file.rank})" for file in files[:8])
-    return names + (f" and {len(files) - 8} more" if len(files) > 8 else "")
+    names = ", ".join(f"{file.path.name} (rank {file.rank})" for file in files[:_MAX_LISTED])
+    return names + (f" and {len(files) - _MAX_LISTED} more" if len(files) > _MAX_LISTED else "")
 
 
 def _folder(files: list[RankedFile]) -> str:

@@ -1,4 +1,4 @@
-"""What decoding fills: tables that grow in place, and numbers for names and lanes."""
+"""What decoding fills: tables that grow in place, and interners that number names and lanes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from htagraph.trace.events import BulkField
 __all__ = ["TYPECODES", "GrowingTable", "Interner", "LaneInterner", "as_array", "extend", "label"]
 
 K = TypeVar("K")
+# type codes of the standard library's array, by dtype and by column
 TYPECODES = {"int64": "q", "uint64": "Q", "float64": "d", "str": "i"}
 _COLUMN_CODES = {"index": "i", "name": "i", "category": "i", "lane": "i", "start": "q", "duration": "q"}
-_MOST_DIGITS = 20  # of a 64-bit number; a longer text is a name
+_MAX_DIGITS = 20
+"""Digits of an id: a 64-bit number has at most 20, so a longer text is a name. Doubling it would make numbers of such
+names that int64 columns cannot hold."""
 
 
 class Interner(dict[K, int]):
@@ -39,19 +42,19 @@ class LaneInterner(Interner[tuple[Any, Any]]):
 
 
 def label(value: object) -> int | str:
-    """Return a pid, tid or id as its number where it is one, written as text or not, else as text."""
+    """Return a pid, tid or id as an integer if it is one, written as text or not, else as text."""
     if isinstance(value, int):
         return value
     text = str(value)
     digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else text
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS else text
 
 
 class GrowingTable:
     """Columns of a table while it grows.
 
-    Arrays that grow in place: many small chunks that outlive their block would scatter over the memory that the next
-    blocks' objects need, and slow them down by a third on files of gigabytes.
+    The arrays grow in place. Keeping one small chunk per block instead would fragment the memory that the next blocks'
+    objects need: files of gigabytes then take a third longer to decode.
     """
 
     def __init__(self) -> None:
@@ -61,24 +64,24 @@ class GrowingTable:
 
     @property
     def count(self) -> int:
-        """Rows so far."""
+        """Number of rows so far."""
         return len(self.columns["index"])
 
     def add_times(self, column: str, padded: Array, unpadded: Array) -> None:
-        """Append times; where the two readings of their fractions differ, remember by how much."""
+        """Append times (ns); if the unpadded reading of their fractions differs, remember the difference."""
         if padded is not unpadded:
             self.slips.append((column, len(self.columns[column]), padded - unpadded))
         extend(self.columns[column], padded)
 
     def add_args(self, bulk: BulkField, rows: Array, values: Array) -> None:
-        """Append the values that some rows have of one argument."""
+        """Append one argument's values for some rows."""
         if bulk.column.name not in self.args:
             self.args[bulk.column.name] = array("i"), array(TYPECODES[bulk.column.dtype])
         for grown, chunk in zip(self.args[bulk.column.name], (rows, values), strict=True):
             extend(grown, chunk)
 
     def column(self, name: str, *, unpadded: bool = False) -> Array:
-        """Return a column, its times read as unpadded if so decided."""
+        """Return a column; with `unpadded`, its times are those of the unpadded reading."""
         values = as_array(self.columns[name])
         for column, first, slip in self.slips if unpadded else ():
             if column == name:
@@ -87,10 +90,10 @@ class GrowingTable:
 
 
 def extend(grown: array[Any], chunk: Array) -> None:
-    """Append a chunk of the array's own type."""
+    """Append a numpy array of the same type."""
     grown.frombytes(chunk.view(np.uint8).data)
 
 
 def as_array(grown: array[Any]) -> Array:
-    """Return the memory of an array as numpy sees it, without a copy."""
+    """Return an array as a numpy array that shares its memory."""
     return np.frombuffer(grown, dtype=grown.typecode) if len(grown) else np.zeros(0, dtype=grown.typecode)

@@ -1,4 +1,4 @@
-"""One file → a Trace, its events as models, or one event again."""
+"""One file → a Trace, its events as models, one event, or its header."""
 
 from __future__ import annotations
 
@@ -24,10 +24,21 @@ from htagraph.trace.reading.times import padded
 __all__ = ["read_event", "read_events", "read_header", "read_trace"]
 
 _HEAD_BYTES = 64 << 10
-_LAST_NS = 2**62
+"""Bytes of a piece when only the header is read. Chosen: headers of small jobs fit into one; larger pieces decompress
+more than is needed."""
 _TAIL_BYTES = 1 << 20
-_FAR = 4  # times the middle half of all events
+"""Bytes at the end of a file in which the keys behind the events are looked for. Chosen: process groups of a large job
+fit; a larger tail costs memory only."""
+_MAX_NS = 2**62
+"""ns since 1970: later times (2116) are refused. Half of what int64 holds, so that the sum of two times fits."""
 _HOUR_NS = 3_600_000_000_000
+_OUTLIER_SPREADS = 4
+"""An event is a clock error of the profiler if it starts more than this many interquartile ranges of all starts, plus
+an hour, before the first quartile. Chosen: recordings take minutes, and known errors (starts at 0, or hours early) lie
+far beyond. Doubling it keeps errors in long recordings: one of 10 minutes has a range of about 5."""
+_YEAR_NS = 365 * 24 * _HOUR_NS
+"""If all starts are below this, times do not count from 1970. Chosen: no recording takes a year, and none is from
+1970."""
 
 
 def read_trace(path: Path, rank_in: Callable[[Header], int], progress: Callable[[int], None] | None = None) -> Trace:
@@ -35,11 +46,11 @@ def read_trace(path: Path, rank_in: Callable[[Header], int], progress: Callable[
 
     Args:
         path: a Kineto trace, JSON or gzipped JSON.
-        rank_in: decides which rank the file belongs to, from its header.
-        progress: told how many bytes of the file have been consumed.
+        rank_in: returns the rank of the file, given its complete header.
+        progress: called with the number of bytes of the file consumed so far.
 
     Raises:
-        TraceError: the file cannot be read, is no trace, or is damaged beyond recovery.
+        TraceError: the file cannot be read, is not a trace, or is damaged beyond recovery.
     """
     stat = _stat(path)
     log = IssueLog(str(path))
@@ -53,19 +64,19 @@ def read_trace(path: Path, rank_in: Callable[[Header], int], progress: Callable[
             raise TraceError(msg) from error
         del events  # see split: before the next block
     if not columns.counts and log.has("truncated"):
-        msg = f"{path}: the file ends before its first event does (a killed export?)"
+        msg = f"{path}: the file ends within its first event; was the job killed while the profiler exported?"
         raise DamagedTraceError(msg)
     if set(columns.counts) <= {""} and (columns.counts or log.has("event_unreadable")):
-        msg = f"{path}: JSON, but its list is not of events (objects with a phase, ph); not a Kineto trace"
+        msg = f"{path}: not a Kineto trace: JSON, but the list does not hold events (objects with a phase, ph)"
         raise NotATraceError(msg)
     header = _header(raw_header, log)
     table = _without_outliers(columns.table(), log)
     if columns.style.unpadded:
-        log.add("unpadded_fractions", "times of March 2024, whose fractions lack leading zeros; read as written then")
+        log.add("unpadded_fractions", "fractions of times lack leading zeros (Kineto of March 2024); times corrected")
     if not columns.window_end_seen and len(table):
-        log.add("no_window_end", "no 'Record Window End': written by another tool, or cut off before the end")
-    if header.base_time_nanoseconds is None and len(table) and int(table.start.max()) < _HOUR_NS * 24 * 365:
-        log.add("no_base_time", "relative timestamps without a base: ranks cannot be placed on one clock")
+        log.add("no_window_end", "no 'Record Window End' event: the file was cut short, or written by another tool")
+    if header.base_time_nanoseconds is None and len(table) and int(table.start.max()) < _YEAR_NS:
+        log.add("no_base_time", "times are relative, but the file has no baseTimeNanoseconds: ranks share no clock")
     base, rank = header.base_time_nanoseconds or 0, rank_in(header)
     _refuse_out_of_range(table, base, path)
     return Trace(
@@ -79,10 +90,10 @@ def read_trace(path: Path, rank_in: Callable[[Header], int], progress: Callable[
 def read_events(path: str | Path) -> Iterator[Event]:
     """Yield every event of a trace file as its validated pydantic model, in the file's order.
 
-    For whoever wants the objects; `load` is about twenty times faster.
+    Use it where you need objects; `load` is about twenty times faster.
 
-    Times are the decimals in the file. Files of two weeks in March 2024 lack the zeros at the start of fractions
-    (``12.5`` meant 12.005 µs), which shows only once the whole file is read: `load` corrects it, this does not.
+    Times are the decimals in the file. Files of two weeks in March 2024 lack the leading zeros of fractions (``12.5``
+    meant 12.005 µs). This shows only once the whole file is read: `load` corrects it, this function does not.
 
     Args:
         path: a Kineto trace, JSON or gzipped JSON.
@@ -91,10 +102,10 @@ def read_events(path: str | Path) -> Iterator[Event]:
         Models of `htagraph.trace.events`, each with every argument that the file had.
 
     Raises:
-        TraceError: the file cannot be read, or an event does not fit its model; names file, event and field.
+        TraceError: the file cannot be read, or an event does not fit its model; the message names event and field.
 
     Warns:
-        UserWarning: behind the last event, where the file is damaged: what was repaired or lost.
+        UserWarning: after the last event, if the file is damaged: what was repaired or lost.
 
     Example:
         >>> import htagraph as hg
@@ -108,8 +119,8 @@ def read_events(path: str | Path) -> Iterator[Event]:
         for number, raw in enumerate(raws, position):
             yield _parsed(raw, number, path)
     if log.issues():
-        found = "; ".join(f"{issue.detail} ({issue.count})" for issue in log.issues())
-        warnings.warn(f"{path}: {found}", stacklevel=2)
+        problems = "; ".join(f"{issue.detail} ({issue.count})" for issue in log.issues())
+        warnings.warn(f"{path}: {problems}", stacklevel=2)
 
 
 def read_event(path: Path, index: int, *, unpadded: bool = False) -> Event:
@@ -118,7 +129,7 @@ def read_event(path: Path, index: int, *, unpadded: bool = False) -> Event:
     Args:
         path: a Kineto trace, JSON or gzipped JSON.
         index: the position.
-        unpadded: whether fractions lack the zeros at their start, as `Trace.unpadded` says; else they are decimals.
+        unpadded: True if the fractions of times lack their leading zeros, see `Trace.unpadded`.
 
     Raises:
         TraceError: the file has fewer events.
@@ -126,7 +137,7 @@ def read_event(path: Path, index: int, *, unpadded: bool = False) -> Event:
     log = IssueLog(str(path))
     for position, texts in split(iter_bytes(path, log), event_text_decoder(), {}, log):
         if index < position + len(texts):
-            # like any text of events: what bulk decoding skips over, such as bad UTF-8, may need repair
+            # through split, since text that bulk decoding skips, such as bad UTF-8, may need repair
             alone = iter((b"[", bytes(texts[index - position]), b"]"))
             for _, raws in split(alone, event_decoder(), {}, log):
                 return _parsed(_padded(raws[0]) if unpadded else raws[0], index, path)
@@ -136,12 +147,12 @@ def read_event(path: Path, index: int, *, unpadded: bool = False) -> Event:
 
 
 def read_header(path: Path, *, and_tail: bool) -> Header:
-    """Return the root keys that stand before the events: cheap, for finding out which rank a file is.
+    """Return the header from the root keys before the events: cheap, enough to find a file's rank.
 
     Args:
         path: a Kineto trace.
-        and_tail: where the head has no ``distributedInfo``, look for it behind the events: traces that were requested
-            from outside the job have it there. This decompresses the whole file.
+        and_tail: if there is no ``distributedInfo`` before the events, look for it after them, where traces on demand
+            (requested from outside the job) have it. This decompresses the whole file.
     """
     log = IssueLog(str(path))
     raw: dict[str, Any] = {}
@@ -155,7 +166,7 @@ def read_header(path: Path, *, and_tail: bool) -> Header:
 
 
 def _padded(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return an event with the zeros that the fractions of its times lack."""
+    """Return an event with the leading zeros that the fractions of its times lack."""
     return raw | {key: padded(str(raw[key])) for key in ("ts", "dur") if isinstance(raw.get(key), Decimal | str)}
 
 
@@ -184,27 +195,28 @@ def _header(raw: dict[str, Any], log: IssueLog) -> Header:
     except ValidationError as error:
         bad = {str(problem["loc"][0]) for problem in error.errors()}
         for key in sorted(bad):
-            log.add("header_key_lost", f"{key} does not have the form a trace gives it; ignored")
+            log.add("header_key_lost", f"header key {key} has an unexpected type; ignored")
         return Header.model_validate({key: value for key, value in raw.items() if key not in bad})
 
 
 def _without_outliers(table: Table, log: IssueLog) -> Table:
-    """Drop events whose start is 0 or hours before everything else: known errors of CUPTI and XPU."""
+    """Return the events without those that start at 0 or hours before all others: known errors of CUPTI and XPU."""
     if not len(table):
         return table
-    low, high = np.quantile(table.start, (0.25, 0.75))  # some files have 0 for every event of a kind
-    early = table.start < low - _FAR * (high - low) - _HOUR_NS
-    log.add("time_outlier", "events hours before all others (clock errors of the profiler); dropped", int(early.sum()))
+    # quartiles, not the least start: some files have a start of 0 for all events of a kind
+    low, high = np.quantile(table.start, (0.25, 0.75))
+    early = table.start < low - _OUTLIER_SPREADS * (high - low) - _HOUR_NS
+    detail = "events that start hours before all others (a clock error of the profiler); dropped"
+    log.add("time_outlier", detail, int(early.sum()))
     return table.take(~early) if early.any() else table
 
 
 def _refuse_out_of_range(table: Table, base: int, path: Path) -> None:
-    """Refuse times that int64 ns cannot hold: they would wrap around and be wrong without a word."""
+    """Raise an error for times that int64 ns cannot hold: they would overflow silently."""
     ends = (int(table.start.min()), int(table.start.max()) + int(table.duration.max())) if len(table) else (0, 0)
-    if not -_LAST_NS < base + ends[0] <= base + ends[1] < _LAST_NS:
-        msg = (
-            f"{path}: times beyond the year 2115: baseTimeNanoseconds, or an event's ts or dur, is no time in its unit"
-        )
+    if not -_MAX_NS < base + ends[0] <= base + ends[1] < _MAX_NS:
+        what = "baseTimeNanoseconds (ns), or an event's ts or dur (µs), is not in its unit"
+        msg = f"{path}: times beyond the year 2115: {what}"
         raise TraceError(msg)
 
 

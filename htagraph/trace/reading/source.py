@@ -1,4 +1,4 @@
-"""Files → decompressed bytes, in pieces. Sniffs the content, never trusts the suffix."""
+"""Files → decompressed bytes, in pieces. The format is detected from the content, never from the suffix."""
 
 from __future__ import annotations
 
@@ -19,8 +19,15 @@ except ImportError:  # no wheel for this machine: the standard library does the 
 __all__ = ["PIECE_BYTES", "iter_bytes"]
 
 PIECE_BYTES = 4 << 20
-_GZIP = b"\x1f\x8b"
-_STEP_BYTES = 64 << 10
+"""Bytes of a piece. Chosen: as `split.BLOCK_BYTES`, so that a piece makes a block; doubling it doubles the memory for
+text in flight."""
+_GZIP = b"\x1f\x8b"  # the first bytes of gzip (RFC 1952)
+_RECOVERY_BYTES = 64 << 10
+"""Bytes of a piece when the text just before damage is recovered. Chosen: a larger one needs one more halving."""
+_MAGIC_BYTES = 16  # the longest of _FOREIGN's signatures, "SQLite format 3"
+_BINARY_BYTES = 256
+"""Bytes in which a zero byte means binary data. Chosen: protobuf has one in its first fields, JSON has none anywhere;
+doubling it changes nothing for both."""
 _RAW_WINDOW = -15  # zlib's code for "no header and no checksum"
 _ZIP_GZIP_WINDOW = 31  # zlib's code for "expect a gzip header"
 _FOREIGN = (
@@ -37,18 +44,23 @@ _FOREIGN = (
 def iter_bytes(
     path: Path, log: IssueLog, progress: Callable[[int], None] | None = None, *, piece_bytes: int | None = None
 ) -> Iterator[bytes]:
-    """Yield the decompressed bytes of `path` in pieces of at most `piece_bytes`, 4 MB if not given.
+    """Yield the decompressed bytes of a file, in pieces.
 
-    A gzip stream that ends early or fails its checksum yields what it holds and is reported in `log`. `progress` is
-    told how many bytes of the file have been consumed.
+    A gzip stream that ends early or fails its checksum yields the bytes up to the damage.
+
+    Args:
+        path: the file.
+        log: receives an issue for damage.
+        progress: called with the number of bytes of the file consumed so far.
+        piece_bytes: largest size of a piece, bytes; `PIECE_BYTES` if not given.
 
     Raises:
         TraceError: the file cannot be opened, or is empty.
-        NotATraceError: the content is of a format that is not JSON.
+        NotATraceError: the content has another format than JSON.
     """
     try:
         with path.open("rb") as file:
-            head = file.read(16)
+            head = file.read(_MAGIC_BYTES)
             file.seek(0)
             if not head:
                 msg = f"{path}: the file is empty; was the job killed before the profiler exported?"
@@ -84,7 +96,7 @@ def _gunzip(file: BinaryIO, log: IssueLog, size: int) -> Iterator[bytes]:
             try:
                 piece = engine.decompress(pending, size) if pending else engine.flush()
             except (zlib.error, _gzip_engine.error) as error:
-                log.add("gzip_damaged", f"the gzip stream is damaged ({error}); read up to there")
+                log.add("gzip_damaged", f"the gzip stream is damaged ({error}); events before the damage were read")
                 yield from _before_damage(file, start, done)
                 return
             if piece:
@@ -94,7 +106,7 @@ def _gunzip(file: BinaryIO, log: IssueLog, size: int) -> Iterator[bytes]:
                 done += len(piece)
                 yield piece
             elif not pending and not engine.eof:
-                log.add("gzip_truncated", "the gzip stream ends early; read up to there")
+                log.add("gzip_truncated", "the gzip stream ends early; events up to its end were read")
                 return
             if not engine.eof:
                 pending = engine.unconsumed_tail or file.read(size)
@@ -102,7 +114,7 @@ def _gunzip(file: BinaryIO, log: IssueLog, size: int) -> Iterator[bytes]:
 
 
 def _member(pending: bytes, file: BinaryIO, size: int) -> bytes:
-    """Return the beginning of another gzip member, at least its magic; some writers pad the end with zeros."""
+    """Return the beginning of the next gzip member, skipping zeros: some writers pad the end with them."""
     pending = pending.lstrip(b"\0")
     while len(pending) < len(_GZIP) and (more := file.read(size)):
         pending = (pending + more).lstrip(b"\0")
@@ -110,15 +122,20 @@ def _member(pending: bytes, file: BinaryIO, size: int) -> bytes:
 
 
 def _before_damage(file: BinaryIO, start: int, done: int) -> Iterator[bytes]:
-    """Yield what the gzip member at `start` holds between its first `done` bytes and its damage.
+    """Yield the text of the gzip member at `start` from its first `done` bytes on, up to the damage.
 
-    An engine that meets damage keeps what it had decompressed on the way there to itself: go there again in steps, each
-    from a copy of the engine, halved until a single byte fails. Without the checksum, which damages nothing before it.
+    zlib does not return the bytes that it decompressed before it met damage in the same call. So decompress again, in
+    steps from a copy of the decompressor, and halve the step until a single byte fails. Raw mode is used, since a wrong
+    checksum damages nothing before it.
     """
     file.seek(start)
-    engine, pending, step = zlib.decompressobj(_RAW_WINDOW), _behind_gzip_header(file.read(_STEP_BYTES)), _STEP_BYTES
+    engine, pending, step = (
+        zlib.decompressobj(_RAW_WINDOW),
+        _behind_gzip_header(file.read(_RECOVERY_BYTES)),
+        _RECOVERY_BYTES,
+    )
     while step and not engine.eof:
-        pending = pending or file.read(_STEP_BYTES)
+        pending = pending or file.read(_RECOVERY_BYTES)
         before = engine.copy()
         try:
             piece = engine.decompress(pending, step)
@@ -134,7 +151,7 @@ def _before_damage(file: BinaryIO, start: int, done: int) -> Iterator[bytes]:
 
 
 def _behind_gzip_header(data: bytes) -> bytes:
-    """Return the compressed data behind the header of a gzip member (RFC 1952)."""
+    """Return the compressed data after the header of a gzip member (RFC 1952, which has these offsets and flags)."""
     flags, at = data[3:4], 10
     if not flags:
         return b""
@@ -147,11 +164,11 @@ def _behind_gzip_header(data: bytes) -> bytes:
 
 
 def _refuse_foreign(head: bytes, path: Path) -> None:
-    for magic, what in _FOREIGN:
+    for magic, advice in _FOREIGN:
         if head.startswith(magic):
-            msg = f"{path}: {what}"
+            msg = f"{path}: {advice}"
             raise NotATraceError(msg)
-    if b"\0" in head[:256]:
+    if b"\0" in head[:_BINARY_BYTES]:
         msg = (
             f"{path}: binary data, not JSON (protobuf or Perfetto-native traces are not read; "
             "export with prof.export_chrome_trace)"

@@ -1,9 +1,9 @@
 """One long JSON document → blocks of decoded events, without ever holding the whole text.
 
-A cut between two events is found by looking, not by parsing: the text before a ``{`` that follows ``},`` is handed to
-the decoder. It decodes only if its brackets and quotes balance, which proves that the cut lies between two elements of
-the array. Where none of a few cuts decodes, the text goes through `salvage`, event by event: it is damaged, or its last
-event holds a list of objects.
+A cut between two events is guessed, not parsed: the text before a ``{`` that follows ``},`` goes to the decoder. It
+decodes only if its brackets and quotes balance, which proves that the cut lies between two elements of the array. If
+none of a few cuts decodes, the text goes through `salvage`, event by event: it is damaged, or its last event holds a
+list of objects.
 """
 
 from __future__ import annotations
@@ -24,18 +24,35 @@ T = TypeVar("T")
 Decode = Callable[[bytes], list[T]]
 
 BLOCK_BYTES = 4 << 20
+"""Bytes of text that are decoded at once. Chosen: about 10,000 events; doubling it doubles the memory for a block's
+text and objects."""
 _BOM = b"\xef\xbb\xbf"
 _EVENTS = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*\[')
 _CUT = re.compile(rb"\}\s*,\s*$")
 _PHASE = re.compile(rb'"ph"\s*:\s*"')
 _FIRST = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*([^ \t\r\n\xef])")
-_KEY_BYTES = 256  # the key of the events and the blanks in it
-_BLANK_BYTES = 16 << 20
-_CUTS_TRIED = 6
-_CUT_BYTES = 256  # the comma and the indentation around it
-_ENDS_TRIED = 300
-_ENDS_DECODED = 3
-_HEADER_SEARCH_BYTES = 256 << 20
+_KEY_BYTES = 256
+"""Bytes of ``"traceEvents" : [`` with its white space, which two pieces may share. Chosen: far more than any writer
+uses; doubling it changes nothing."""
+_MAX_BLANK_BYTES = 16 << 20
+"""Bytes of white space at the start of a file after which it is refused. Chosen: writers write none; doubling it only
+delays the error."""
+_MAX_HEADER_BYTES = 256 << 20
+"""Bytes in which the events must begin. Chosen: far beyond the header of any job; doubling it doubles the memory that
+another kind of JSON file takes before it is refused."""
+_MAX_CUTS = 6
+"""Cuts of a block that are tried before it is salvaged. Chosen: in an undamaged file a cut fails only if it lies in a
+list of objects; doubling it costs six more failed decodings per damaged block."""
+_CUT_BYTES = 256
+"""Bytes of a comma with its white space. Chosen: far more than any writer uses; doubling it changes nothing."""
+_MAX_BRACKETS = 300
+"""Closing brackets, from the end, at which the events might end. Chosen: the keys behind the events hold a list per
+process group; doubling it finds the end behind twice as many."""
+_MAX_ENDS = 3
+"""Possible ends of the events that are tried before the block is salvaged. Chosen: in an undamaged file the first one
+is right; doubling it costs three more failed decodings of a damaged file."""
+_KIND_BYTES = 4096
+"""Bytes in which ``schemaVersion`` tells a trace that was cut short from other JSON. Chosen: Kineto writes it first."""
 
 
 def split(
@@ -49,11 +66,11 @@ def split(
         pieces: the document's bytes.
         decode: strict decoder of the text of a JSON array of events.
         header: filled in place.
-        log: told what was repaired or dropped.
+        log: receives an issue for every repair and loss.
 
     Raises:
         NotATraceError: the document is JSON of another kind.
-        DamagedTraceError: the events cannot be told apart, or several documents share the file.
+        DamagedTraceError: the events cannot be separated, or the file holds several documents.
     """
     buffer, is_list = find_events(pieces, header, log)
     position, closed = 0, False
@@ -69,7 +86,7 @@ def split(
             count = len(events)
             yield position, events
             position += count
-        del events  # before the next block: memory that becomes free as a whole does not fragment
+        del events  # before the next block is decoded: memory freed as a whole does not fragment
         if closed:
             break
     if closed:
@@ -77,7 +94,7 @@ def split(
 
 
 def find_events(pieces: Iterator[bytes], header: dict[str, Any], log: IssueLog) -> tuple[bytes, bool]:
-    """Return the text right behind the opening bracket of the events, and whether the root is a bare list."""
+    """Return (text right after the opening bracket of the events, True if the root is a bare list)."""
     buffer = bytearray()  # grows in place: a header may be long, and pieces are short
     for piece in pieces:
         searched = max(0, len(buffer) - _KEY_BYTES)
@@ -87,18 +104,18 @@ def find_events(pieces: Iterator[bytes], header: dict[str, Any], log: IssueLog) 
             return bytes(buffer[first.end() :]), True
         if first and first[1] != b"{":
             break
-        for found in _EVENTS.finditer(buffer, searched):
-            keys = _decode_header(bytes(buffer[: found.start()]), log)
+        for key in _EVENTS.finditer(buffer, searched):
+            keys = _decode_header(bytes(buffer[: key.start()]), log)
             if keys is not None:
                 header.update(keys)
-                return bytes(buffer[found.end() :]), False
-        if len(buffer) > _HEADER_SEARCH_BYTES or (not first and len(buffer) > _BLANK_BYTES):
+                return bytes(buffer[key.end() :]), False
+        if len(buffer) > _MAX_HEADER_BYTES or (not first and len(buffer) > _MAX_BLANK_BYTES):
             break
     raise _no_events(bytes(buffer), log)
 
 
 def _decode_header(text: bytes, log: IssueLog) -> dict[str, Any] | None:
-    """Return the root keys of the text before the events; None if that text ends inside one of their values."""
+    """Return the root keys in the text before the events, or None if that text ends inside a value."""
     closed = text.removeprefix(_BOM).rstrip().rstrip(b",") + b"}"
     try:
         return dict(json.loads(closed.decode("utf-8")))
@@ -106,7 +123,7 @@ def _decode_header(text: bytes, log: IssueLog) -> dict[str, Any] | None:
         if ends_early(error, cut_word=1):
             return None
     refuse_second_document(text, log)
-    log.add("header_damaged", "the header is not valid JSON; only its known keys were read")
+    log.add("header_damaged", "the header is not valid JSON; only known keys were read")
     return salvage_header(text, log)
 
 
@@ -115,7 +132,9 @@ def _no_events(text: bytes, log: IssueLog) -> Exception:
         root = json.loads(text.removeprefix(_BOM).decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):
         if text.removeprefix(_BOM).lstrip().startswith(b"{") and b'"schemaVersion"' in text[:4096]:
-            return DamagedTraceError(f"{log.file}: the file ends before its events begin (a killed export?)")
+            return DamagedTraceError(
+                f"{log.file}: the file ends before its events begin; was the job killed while the profiler exported?"
+            )
         return NotATraceError(f"{log.file}: not JSON; expected a Kineto trace from torch.profiler")
     keys = ", ".join(sorted(root)[:6]) if isinstance(root, dict) else type(root).__name__
     if isinstance(root, dict) and {"schema", "nodes"} <= set(root):
@@ -124,33 +143,33 @@ def _no_events(text: bytes, log: IssueLog) -> Exception:
 
 
 def _take_block(buffer: bytes, decode: Decode[T], log: IssueLog) -> tuple[list[T], bytes, bool]:
-    """Return (events, text not yet decoded, whether the array ended) for a full buffer in mid-document."""
-    for close, cut in itertools.islice(_cuts(buffer), _CUTS_TRIED):
+    """Return (events, text not yet decoded, True if the array ended) for a full buffer within the document."""
+    for close, cut in itertools.islice(_cuts(buffer), _MAX_CUTS):
         try:
             return _decode_body(buffer, close, decode), buffer[cut:], False
         except UNDECODABLE:
             continue
-    found = salvage(buffer, decode, log, final=False)
-    return found.events, found.rest, found.closed
+    salvaged = salvage(buffer, decode, log, final=False)
+    return salvaged.events, salvaged.rest, salvaged.closed
 
 
 def _take_end(buffer: bytes, decode: Decode[T], log: IssueLog, *, is_list: bool) -> tuple[list[T], bytes, bool]:
-    """Return (events, text behind the array, whether the array was closed) for the last buffer."""
-    for end in itertools.islice(_ends(buffer, is_list=is_list), _ENDS_DECODED):
+    """Return (events, text after the array, True if the array was closed) for the last buffer."""
+    for end in itertools.islice(_ends(buffer, is_list=is_list), _MAX_ENDS):
         try:
             return _decode_body(buffer, end, decode), buffer[end + 1 :], True
         except UNDECODABLE:
             continue
-    found = salvage(buffer, decode, log, final=True)
-    if not found.closed:
-        log.add("truncated", "the file ends in mid-document; events up to there were read")
-    return found.events, found.rest, found.closed
+    salvaged = salvage(buffer, decode, log, final=True)
+    if not salvaged.closed:
+        log.add("truncated", "the file ends early; events up to its end were read")
+    return salvaged.events, salvaged.rest, salvaged.closed
 
 
 def _ends(buffer: bytes, *, is_list: bool) -> Iterator[int]:
-    """Yield positions of ``]`` behind which the document ends as it should, the last first."""
+    """Yield the positions of each ``]`` after which the document ends properly, the last one first."""
     end = len(buffer)
-    for _ in range(_ENDS_TRIED):
+    for _ in range(_MAX_BRACKETS):
         end = buffer.rfind(b"]", 0, end)
         if end < 0:
             return
@@ -159,7 +178,7 @@ def _ends(buffer: bytes, *, is_list: bool) -> Iterator[int]:
 
 
 def _cuts(buffer: bytes) -> Iterator[tuple[int, int]]:
-    """Yield (position behind ``}``, position of ``{``) wherever only a comma lies between them, the last first."""
+    """Yield (position after ``}``, position of ``{``) wherever only a comma is between them, the last one first."""
     at = len(buffer)
     while True:
         at = buffer.rfind(b"{", 0, at)
@@ -171,7 +190,7 @@ def _cuts(buffer: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _decode_body(buffer: bytes, end: int, decode: Decode[T]) -> list[T]:
-    """Decode the events in buffer[:end]; one copy, since blocks are large."""
+    """Return the events in buffer[:end]; copies the text once only, since blocks are large."""
     return decode(b"".join((b"[", memoryview(buffer)[:end], b"]")))
 
 
@@ -189,18 +208,18 @@ def _is_tail(tail: bytes, *, is_list: bool) -> bool:
 
 
 def _read_tail(tail: bytes, header: dict[str, Any], log: IssueLog, *, is_list: bool) -> None:
-    """Add the root keys behind the events to `header`; refuse a file that holds several documents."""
+    """Add the root keys after the events to `header`; raise an error if the file holds several documents."""
     text = tail.decode("utf-8", "replace").strip()
     if not is_list:
         try:
             keys, end = json.JSONDecoder(strict=False).raw_decode('{"":0' + text)
         except (ValueError, RecursionError) as error:
             if ends_early(error):
-                log.add("truncated", "the file ends behind its events, before the closing brace")
+                log.add("truncated", "the file ends after its events, before the closing brace; all events were read")
             else:
-                if _PHASE.search(tail):  # events behind the end of the events
+                if _PHASE.search(tail):  # more events after the end of the array
                     raise _several_documents(log) from error
-                log.add("header_damaged", "the text behind the events is not valid JSON; only known keys were read")
+                log.add("header_damaged", "the text after the events is not valid JSON; only known keys were read")
             header.update(salvage_header(tail, log))
             return
         del keys[""]
@@ -208,7 +227,7 @@ def _read_tail(tail: bytes, header: dict[str, Any], log: IssueLog, *, is_list: b
         text = text[end - len('{"":0') :].strip()
     if text.startswith(("{", "[")):
         raise _several_documents(log)
-    log.add("trailing_bytes", "bytes behind the end of the document; ignored", count=bool(text))
+    log.add("trailing_bytes", "bytes after the end of the document; ignored", count=bool(text))
 
 
 def _several_documents(log: IssueLog) -> DamagedTraceError:

@@ -1,4 +1,4 @@
-"""Timestamps of every era → int64 ns, without a float on the way where a float would lose a nanosecond.
+"""Timestamps of every era of Kineto → int64 ns; no floats where a float would lose a nanosecond.
 
 Kineto wrote whole microseconds since the epoch until March 2024, then microseconds with three decimals, for two weeks
 with the fraction not zero-padded (``12.5`` meant 12.005 µs), and since then relative to ``baseTimeNanoseconds``.
@@ -21,11 +21,16 @@ __all__ = ["EXACT_FLOAT_US", "FractionStyle", "numbers_to_ns", "padded", "text_t
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 EXACT_FLOAT_US = 2.0**43
-"""Below this many µs a float64 is within half a nanosecond of the decimal it was read from."""
+"""µs: below it (102 days), a float64 is within half a nanosecond of the decimal it was read from. A property of float64
+(53 bits); with twice the limit, times could be wrong by 1 ns."""
 
-_ENOUGH = 50
-_LAST_NS = 2**63 - 1000
-_LAST_US = _LAST_NS // 1000
+_ENOUGH_SHORT_FRACTIONS = 50
+"""Fractions of one or two digits after which a file counts as unpadded, if no fraction contradicts it. Chosen: 9 of 99
+such fractions of a writer of shortest decimals begin with 0, so 50 of them without a 0 have a probability of 0.9 %.
+Doubling it leaves more of the short files of March 2024 uncorrected."""
+_MAX_NS = 2**63 - 1000
+_MAX_US = _MAX_NS // 1000
+"""Largest time that is accepted, in ns and µs: what int64 ns can hold, less a µs for the fraction."""
 
 
 def numbers_to_ns(values: Sequence[int | float]) -> Ints:
@@ -41,13 +46,13 @@ def numbers_to_ns(values: Sequence[int | float]) -> Ints:
         return array.astype(np.int64) * 1000
     array = array.astype(np.float64)
     _refuse_out_of_range(array)
-    # whole and fraction apart: their sum in ns may need more than a float's 53 bits, and rounding twice may miss by one
+    # convert whole and fraction apart: their sum in ns may need more than the 53 bits of a float, and would be rounded
     whole = np.floor(array)
     return whole.astype(np.int64) * 1000 + np.rint((array - whole) * 1000).astype(np.int64)
 
 
 def _refuse_out_of_range(array: npt.NDArray[Any]) -> None:
-    if array.size and not (array.min() > -_LAST_US and array.max() < _LAST_US):
+    if array.size and not (array.min() > -_MAX_US and array.max() < _MAX_US):
         worst = array[np.argmax(np.abs(array.astype(np.float64)))]
         msg = f"{worst} is not a time in µs"
         raise TraceError(msg)
@@ -55,17 +60,17 @@ def _refuse_out_of_range(array: npt.NDArray[Any]) -> None:
 
 @dataclass
 class FractionStyle:
-    """Evidence, over a whole file, of how the fractions of its microseconds were written."""
+    """Evidence, over a whole file, of how the fractions of its times (µs) were written."""
 
     varied: int = 0
     """Fractions with one or two digits."""
     decimal: int = 0
-    """Fractions that only a decimal number has: a leading zero, or more than three digits."""
+    """Fractions that only a padded writer writes: with a leading zero, or more than three digits."""
     trailing_zero: int = 0
-    """Fractions such as ``120`` or ``10``, which a shortest-decimal writer would have cut."""
+    """Fractions such as ``120`` or ``10``: a writer of shortest decimals would drop the last zero."""
 
     def note(self, fraction: str) -> None:
-        """Take one fraction's digits into account."""
+        """Add the evidence of one fraction, given its digits."""
         digits = len(fraction)
         self.varied += digits < 3
         self.decimal += digits > 3 or (1 < digits <= 3 and fraction[0] == "0")
@@ -73,16 +78,16 @@ class FractionStyle:
 
     @property
     def unpadded(self) -> bool:
-        """Whether ``12.5`` means 12.005 µs in this file."""
-        evidence = self.trailing_zero or self.varied >= _ENOUGH
+        """True if ``12.5`` means 12.005 µs in this file."""
+        evidence = self.trailing_zero or self.varied >= _ENOUGH_SHORT_FRACTIONS
         return bool(self.varied and not self.decimal and evidence)
 
 
 def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
-    """Return (ns, ns if fractions turn out to be unpadded) of decimal texts in µs, exactly.
+    """Return (times, times if fractions turn out to be unpadded) in ns, exactly, of decimal texts in µs.
 
     Raises:
-        TraceError: a text is no number.
+        TraceError: a text is not a number, or out of range.
 
     Example:
         >>> padded, unpadded = text_to_ns(["1711900000000012.5"], FractionStyle())
@@ -97,8 +102,8 @@ def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
             style.note(fraction)
             sign = -1 if whole.startswith("-") else 1
             base = int(whole) * 1000
-            if abs(base) >= _LAST_NS:
-                raise _no_time(text)
+            if abs(base) >= _MAX_NS:
+                raise _not_a_time(text)
             padded[i] = base + sign * int(fraction.ljust(3, "0"))
             unpadded[i] = base + sign * int(fraction)
         else:
@@ -107,7 +112,7 @@ def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
 
 
 def padded(text: str) -> str:
-    """Return a time in µs whose fraction lacks zeros at its start as a decimal number.
+    """Return a time in µs as a decimal number, adding the leading zeros that its fraction lacks.
 
     Example:
         >>> padded("12.5"), padded("12")
@@ -120,15 +125,15 @@ def padded(text: str) -> str:
 def _decimal_to_ns(text: str, style: FractionStyle) -> int:
     try:
         number = Decimal(text)
-        in_range = -_LAST_US < number < _LAST_US
-    except InvalidOperation:  # no number, or NaN, which cannot be compared
-        raise _no_time(text) from None
+        in_range = -_MAX_US < number < _MAX_US
+    except InvalidOperation:  # not a number, or NaN, which cannot be compared
+        raise _not_a_time(text) from None
     if not in_range:
-        raise _no_time(text)
+        raise _not_a_time(text)
     if "." in text:
         style.note(text.partition(".")[2])
     return round(number * 1000)
 
 
-def _no_time(text: str) -> TraceError:
+def _not_a_time(text: str) -> TraceError:
     return TraceError(f"{text!r} is not a time in µs")

@@ -1,3 +1,7 @@
+"""Laws of the whole schema: it documents itself, what is written reads back equal, and it knows real traces."""
+
+from __future__ import annotations
+
 import gzip
 import json
 import os
@@ -7,334 +11,37 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
-from pydantic import AliasChoices, ValidationError
-from pydantic.fields import FieldInfo
 
 from htagraph.trace import events
 from htagraph.trace.events import (
-    CATEGORY_ALIASES,
     MODELS,
     Address,
     Args,
-    Column,
     Counter,
-    CpuOp,
     Event,
     Flow,
-    GpuMemcpy,
     Header,
     Int,
-    IterationStart,
-    Kernel,
-    KernelArgs,
     MemoryEvent,
     Metadata,
     MetricArgs,
     OutOfMemory,
     RangeProfiler,
     Ranks,
-    RecordWindowEnd,
-    RuntimeCall,
-    TraceSpan,
     UnknownEvent,
-    canonical_category,
-    columns,
-    dispatch,
     parse_event,
-    parse_ranks,
 )
+from tests.trace.events.made import EVENT_MODELS, args_model, keys_of
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 TRACES = REPOSITORY / os.environ.get("HTAGRAPH_SHARED", "../shared") / "traces"
-EVENT_MODELS: list[type[Event]] = [*dict.fromkeys(MODELS.values()), OutOfMemory, Metadata, UnknownEvent]
 FREE_FORM = (RangeProfiler, Counter)  # their keys are names of metrics
-
-
-def args_model(model: type[Event]) -> type[Args]:
-    annotation = model.model_fields["args"].annotation
-    assert isinstance(annotation, type)
-    assert issubclass(annotation, Args)
-    return annotation
-
-
-def keys_of(name: str, field: FieldInfo) -> list[str]:
-    choices = field.validation_alias
-    return [str(key) for key in choices.choices] if isinstance(choices, AliasChoices) else [field.alias or name]
-
-
-def event(cat: str | None, args: dict[str, Any], **envelope: Any) -> dict[str, Any]:
-    category = {} if cat is None else {"cat": cat}
-    return {
-        "ph": "X",
-        "name": "n",
-        "pid": 1,
-        "tid": 2,
-        "ts": 1.5,
-        "dur": 2,
-        **category,
-        **envelope,
-        "args": args,
-    }
-
-
-# Which model an event has
-
-
-@pytest.mark.parametrize(
-    ("raw", "model"),
-    [
-        (event("kernel", {}), Kernel),
-        (event("Kernel", {}), Kernel),
-        (event("Memcpy", {}), GpuMemcpy),
-        (event("Operator", {}), CpuOp),
-        (event("Runtime", {}), RuntimeCall),
-        (event("Trace", {}, pid="Spans"), TraceSpan),
-        (event(None, {}, pid="CPU functions"), CpuOp),
-        (event(None, {}, pid="CUDA functions"), Kernel),
-        (event(None, {}), UnknownEvent),
-        (event("brand_new", {}), UnknownEvent),
-        (event("ac2g", {}), UnknownEvent),
-        (event("async", {}, ph="f"), Flow),
-        (event("fwdbwd", {}, ph="s"), Flow),
-        (event("hardware_counters", {"": 1}, ph="C"), Counter),
-        (event("cpu_instant_event", {}, ph="i", name="[memory]"), MemoryEvent),
-        (event("cpu_instant_event", {}, ph="i", name="[OutOfMemory]"), OutOfMemory),
-        (event(None, {}, ph="i", name="Iteration Start: PyTorch Profiler"), IterationStart),
-        (event(None, {}, ph="i", name="Record Window End", pid="", tid=""), RecordWindowEnd),
-        (event(None, {}, ph="i", name="mine"), UnknownEvent),
-        (event("cpu_instant_event", {}, ph="I", name="[memory]"), MemoryEvent),
-        (event(None, {}, ph="I", name="Record Window End"), RecordWindowEnd),
-        (event(None, {"name": "python"}, ph="M", name="process_name"), Metadata),
-        (event("cpu_op", {}, ph="B"), UnknownEvent),
-    ],
-)
-def test_phase_and_category_choose_the_model(raw: dict[str, Any], model: type[Event]) -> None:
-    assert type(parse_event(raw)) is model
-
-
-def test_legacy_categories_lead_to_models() -> None:
-    assert set(CATEGORY_ALIASES.values()) <= set(MODELS)
-
-
-@given(st.one_of(st.text(), st.sampled_from([*MODELS, *CATEGORY_ALIASES])))
-def test_canonical_category_is_idempotent_and_ignores_case(cat: str) -> None:
-    canonical = canonical_category(cat)
-    assert canonical_category(canonical) == canonical
-    if canonical in MODELS and cat.isascii():
-        assert canonical_category(cat.upper()) == canonical
-
-
-def test_unknown_events_and_keys_are_kept() -> None:
-    parsed = parse_event(event("mine", {"a": [1]}, cname="red"))
-    assert (parsed.model_extra, parsed.args.model_extra) == ({"cname": "red"}, {"a": [1]})
-
-
-# Values
-
-
-@pytest.mark.parametrize(
-    ("ts", "microseconds", "nanoseconds"),
-    [
-        (5, "5", 5000),
-        (12.345, "12.345", 12345),
-        ("1606910596297023.125", "1606910596297023.125", 1606910596297023125),
-        (0.0005, "0.0005", 0),
-        (0.0015, "0.0015", 2),
-        (None, None, None),
-    ],
-)
-def test_time_is_exact_microseconds(ts: object, microseconds: str | None, nanoseconds: int | None) -> None:
-    parsed = parse_event(event("cpu_op", {}, ts=ts, dur=ts))
-    assert parsed.ts == (None if microseconds is None else Decimal(microseconds))
-    assert (parsed.ts_ns, parsed.dur_ns) == (nanoseconds, nanoseconds)
-
-
-@pytest.mark.parametrize("ts", ["abc", "nan", 1e300, "1e999999", [1]])
-def test_a_malformed_time_is_named(ts: object) -> None:
-    with pytest.raises(ValidationError, match=r"(?s)CpuOp.*\bts\b.*input_value="):
-        parse_event(event("cpu_op", {}, ts=ts))
-
-
-def test_an_event_without_phase_is_refused() -> None:
-    with pytest.raises(ValidationError, match=r"(?s)UnknownEvent.*\bph\b.*Field required"):
-        parse_event({"name": "x"})
-
-
-@pytest.mark.parametrize(
-    ("cat", "key", "written", "name", "value"),
-    [
-        ("cuda_runtime", "ptr", "0x63010000000e", "ptr", 0x63010000000E),
-        ("cuda_runtime", "src", "(nil)", "src", "(nil)"),
-        ("cuda_runtime", "bytes", "9216", "bytes", 9216),
-        ("cuda_runtime", "external id", 862, "external_id", 862),
-        ("mtia_runtime", "mem size", "14139908 bytes", "mem_size", 14139908),
-        ("mtia_runtime", "stream_id", "108", "stream_id", 108),
-        ("kernel", "context", "0x0000000000000010", "context", 16),
-        ("kernel", "blocks per SM", "inf", "blocks_per_sm", float("inf")),
-        ("kernel", "theoretical occupancy %", 50, "achieved_occupancy", 50),
-        ("kernel", "appended_rel_to_start", "-4.125", "appended_rel_to_start", Decimal("-4.125")),
-        ("kernel", "Comms Id", 2**64 - 1, "comms_id", 2**64 - 1),
-        ("gpu_memcpy", "memory bandwidth (GB/s)", "N/A", "memory_bandwidth", None),
-        ("overhead", "overhead occupancy", "12%", "overhead_occupancy", 12.0),
-        ("user_annotation", "finished", "false", "finished", False),
-        ("cuda_sync", "stream", 4294967295, "stream", 4294967295),
-        ("cuda_sync", "wait_on_cuda_event_record_corr_id", -1, "wait_on_record", -1),
-        ("cpu_op", "Process Group Ranks", [0, 1], "process_group_ranks", "[0, 1]"),
-        ("cpu_op", "Input dims", [[2, 3], [[1], []]], "input_dims", [[2, 3], [[1], []]]),
-        ("python_function", "Python parent id", None, "python_parent_id", None),
-    ],
-)
-def test_values_are_read_as_what_they_mean(cat: str, key: str, written: Any, name: str, value: Any) -> None:
-    read = getattr(parse_event(event(cat, {key: written})).args, name)
-    assert (read, type(read)) == (value, type(value) if key != "theoretical occupancy %" else float)
-
-
-def test_not_a_number_is_read() -> None:
-    parsed = parse_event(event("kernel", {"warps per SM": "-nan"}))
-    assert isinstance(parsed, Kernel)
-    assert str(parsed.args.warps_per_sm) == "nan"
-
-
-def test_thread_ids_written_as_text_equal_those_written_as_numbers() -> None:
-    parsed = parse_event(event("Runtime", {}, tid="4093687616", pid="Spans"))
-    assert (parsed.tid, parsed.pid) == (4093687616, "Spans")
-
-
-def test_a_counter_is_its_series() -> None:
-    parsed = parse_event(event("hardware_counters", {"": 1.5, "dram": "3"}, ph="C"))
-    assert isinstance(parsed, Counter)
-    assert parsed.args.series == {"": 1.5, "dram": 3}
-
-
-@pytest.mark.parametrize(
-    ("cat", "args", "field"),
-    [("kernel", {"stream": "seven"}, "stream"), ("cpu_op", {"Input Dims": [["a"]]}, "Input Dims")],
-)
-def test_a_malformed_argument_is_named(cat: str, args: dict[str, Any], field: str) -> None:
-    with pytest.raises(ValidationError, match=rf"args\.{field}"):
-        parse_event(event(cat, args))
-
-
-def test_models_are_built_by_python_names() -> None:
-    kernel = Kernel(ph="X", cat="kernel", ts=Decimal(1), args=KernelArgs(stream=7, shared_memory=64))
-    written = kernel.model_dump(by_alias=True, exclude_unset=True)
-    assert written["args"] == {"stream": 7, "shared memory": 64}
-    assert parse_event(written) == kernel
-
-
-# Ranks
-
-
-@pytest.mark.parametrize(
-    ("text", "known", "ranks"),
-    [
-        ("[0, 1]", {}, [0, 1]),
-        ("[]", {}, []),
-        ([3, 5], {}, [3, 5]),
-        (None, {}, None),
-        (None, {"start": 2, "stride": 4, "size": 2}, [2, 6]),
-        ("[0, 1, ..., 5]", {"size": 6}, [0, 1, 2, 3, 4, 5]),
-        ("[0, 1, ..., 5]", {"size": 7}, None),
-        ("[0, 1, ..., 5]", {}, None),
-        ("[0, 3, ...]", {"start": 0, "stride": 3, "size": 4}, [0, 3, 6, 9]),
-        ("[0, 1, ...]", {"start": 0, "stride": 3, "size": 4}, None),
-        ("[0, 1, ...]", {"start": -1, "stride": 1, "size": 3}, [0, 1, 2]),
-        ("[4, ..., 9]", {"size": 3}, None),
-        ("many", {}, None),
-    ],
-)
-def test_ranks(text: str | list[int] | None, known: dict[str, int], ranks: list[int] | None) -> None:
-    assert parse_ranks(text, **known) == ranks
-
-
-@given(start=st.integers(0, 99), stride=st.integers(1, 9), size=st.integers(31, 200), given_start=st.booleans())
-def test_truncated_ranks_are_rebuilt(*, start: int, stride: int, size: int, given_start: bool) -> None:
-    ranks = [start + stride * i for i in range(size)]
-    text = f"[{', '.join(map(str, ranks[:29]))}, ..., {ranks[-1]}]"
-    known = {"Global rank start": start, "Global rank stride": stride} if given_start else {}
-    parsed = parse_event(event("cpu_op", {"Process Group Ranks": text, "Group size": size, **known}))
-    assert isinstance(parsed, CpuOp)
-    assert parsed.args.process_group_ranks == text
-    assert parsed.args.ranks == ranks
-
-
-# Header
-
-
-def test_header_of_an_on_demand_trace() -> None:
-    groups = [{"pg_name": "0", "pg_size": 64, "ranks": "[0, 1, ..., 63]"}, {"pg_name": "1", "ranks": [4, 5]}]
-    raw = {
-        "deviceProperties": [{"id": 0, "totalGlobalMem": 85, "numSms": 132, "brandNew": 1}],
-        "distributedInfo": {"rank": 3, "pg_config": groups},
-        "baseTimeNanoseconds": 1790857026000000000,
-        "with_stack": 1,
-        "roctracer_version": 4.1,
-        "rocprofiler-sdk_version": "1.0.0",
-        "PT_PROFILER_JOB_ATTEMPT_INDEX": 2,
-        "mine": {"a": 1},
-    }
-    header = Header.model_validate(raw)
-    assert header.distributed_info is not None
-    assert [group.members for group in header.distributed_info.pg_config] == [list(range(64)), [4, 5]]
-    assert (header.device_properties[0].num_sms, header.device_properties[0].model_extra) == (
-        132,
-        {"brandNew": 1},
-    )
-    assert (header.with_stack, header.roctracer_version, header.job_attempt_index) == (True, 4.1, "2")
-    assert header.model_extra == {"mine": {"a": 1}}
-    assert Header.model_validate(header.model_dump(by_alias=True)) == header
-
-
-# Columns
-
-
-def test_columns_are_those_that_the_bulk_path_needs() -> None:
-    integers = """
-        correlation external_id stream device bytes sequence_number fwd_thread_id wait_on_stream wait_on_record
-        graph_id graph_node_id in_msg_nelems out_msg_nelems group_size seq src_rank dst_rank
-        total_allocated total_reserved device_type device_id alloc_bytes
-    """
-    strings = "collective_name dtype pg_name pg_desc pg_ranks"
-    expected = (
-        dict.fromkeys(integers.split(), "int64")
-        | dict.fromkeys(["comms_id", "addr"], "uint64")
-        | dict.fromkeys(strings.split(), "str")
-        | {"bandwidth_gb_s": "float64"}
-    )
-    assert {field.column.name: field.column.dtype for field in columns()} == expected
-
-
-def test_columns_name_their_keys_and_categories() -> None:
-    by_name = {field.column.name: field for field in columns()}
-    assert by_name["stream"].keys == ("stream", "stream_id")
-    assert by_name["external_id"].keys == ("External id", "external id")
-    assert "cpu_op" not in by_name["stream"].categories  # there it is an address
-    assert all(field.categories <= set(MODELS) for field in columns())
-
-
-def test_models_that_disagree_on_a_column_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    class OtherArgs(Args):
-        """Disagrees with the kernel's stream."""
-
-        stream: Annotated[Int | None, Column("stream", "uint64", 0)] = events.base.arg("stream", about="Stream")
-
-    class Other(Event):
-        """Has it."""
-
-        args: OtherArgs
-
-    monkeypatch.setattr(dispatch, "MODELS", {**MODELS, "other": Other})
-    with pytest.raises(TypeError, match=r"column 'stream' is .*uint64.* in category 'other'"):
-        columns.__wrapped__()
-
-
-# The models themselves
 
 
 @pytest.mark.parametrize("model", EVENT_MODELS)
@@ -362,21 +69,29 @@ def test_importing_builds_no_validator() -> None:
     assert run.stdout.strip() == "False"
 
 
-# Round trip
-
 integers = st.integers(-(2**80), 2**80)
+
+
 messy_integers = st.one_of(integers, integers.map(str), integers.map(hex), st.integers(0).map("{} bytes".format))
+
+
 finite = st.floats(allow_nan=False, allow_infinity=False)  # JSON has no other where any value may stand
+
+
 json_values: SearchStrategy[Any] = st.recursive(
     st.one_of(st.none(), st.booleans(), integers, finite, st.text()),
     lambda values: st.lists(values, max_size=3),
     max_leaves=3,
 )
+
+
 microseconds = st.one_of(
     st.integers(-(10**15), 10**15),
     st.floats(-1e15, 1e15),
     st.decimals(-(10**15), 10**15, places=3).map(str),
 )
+
+
 LEAVES: dict[Any, SearchStrategy[Any]] = {
     Any: json_values,
     int: integers,
@@ -386,6 +101,8 @@ LEAVES: dict[Any, SearchStrategy[Any]] = {
     Decimal: st.decimals(-(10**9), 10**9, places=3).map(str),
     NoneType: st.none(),
 }
+
+
 COERCED: list[tuple[Any, SearchStrategy[Any]]] = [
     (Int, messy_integers),
     (Address, st.one_of(messy_integers, st.text())),
@@ -448,9 +165,6 @@ def test_what_is_written_reads_back_equal(model: type[Event], data: st.DataObjec
     assert type(parsed) is model
     for write in WAYS:
         assert parse_event(write(parsed)) == parsed
-
-
-# Real traces
 
 
 def trace_paths() -> list[Path]:

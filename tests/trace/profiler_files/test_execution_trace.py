@@ -90,7 +90,7 @@ def test_of_several_ranks_one_is_named(tmp_path: Path) -> None:
 def test_what_is_no_execution_trace_is_refused(root: Any, tmp_path: Path) -> None:
     path = tmp_path / "et.json"
     path.write_text(json.dumps(root), encoding="utf-8")
-    with pytest.raises(hg.NotATraceError, match="no execution trace"):
+    with pytest.raises(hg.NotATraceError, match="not an execution trace"):
         hg.read_execution_trace(path)
 
 
@@ -107,5 +107,5 @@ def test_an_empty_one_links_nothing(tmp_path: Path) -> None:
 def test_what_is_nested_beyond_measure_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     path.write_text("[" * 100_000)
-    with pytest.raises(hg.NotATraceError, match="no execution trace"):
+    with pytest.raises(hg.NotATraceError, match="not an execution trace"):
         hg.read_execution_trace(path)

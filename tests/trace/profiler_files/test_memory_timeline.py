@@ -84,7 +84,7 @@ NO_TIMELINES = [
 
 @pytest.mark.parametrize("root", NO_TIMELINES)
 def test_what_is_no_timeline_is_refused(root: Any, tmp_path: Path) -> None:
-    with pytest.raises(hg.NotATraceError, match="no memory timeline"):
+    with pytest.raises(hg.NotATraceError, match="not a memory timeline"):
         hg.read_memory_timeline(written(root, tmp_path))
 
 
@@ -98,6 +98,6 @@ def test_damage_is_told(tmp_path: Path) -> None:
 def test_what_is_nested_beyond_measure_is_refused(tmp_path: Path, run: Any) -> None:
     path = tmp_path / "deep.json"
     path.write_text("[" * 100_000)
-    with pytest.raises(hg.NotATraceError, match="no memory timeline"):
+    with pytest.raises(hg.NotATraceError, match="not a memory timeline"):
         hg.read_memory_timeline(path)
     one_line_of_error(run("memory", path), str(path))

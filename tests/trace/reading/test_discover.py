@@ -126,7 +126,7 @@ def test_a_killed_exports_temporary_file_is_read(tmp_path: Path) -> None:
 
 def test_a_folder_without_traces_says_where_some_lie(tmp_path: Path) -> None:
     trace(tmp_path / "run1" / "rank-0.json")
-    with pytest.raises(TraceError, match=r"no \.json or \.json\.gz file in this folder; traces lie in .*run1"):
+    with pytest.raises(TraceError, match=r"no \.json or \.json\.gz file in this folder; there are traces in .*run1"):
         rank_files(tmp_path)
 
 
@@ -175,7 +175,7 @@ def test_what_htagraph_made_of_traces_is_left_out_beside_them(tmp_path: Path) ->
     view = json.dumps({"htagraph": {"made_for": "viewing"}, "traceEvents": EVENTS})
     written(tmp_path / "path.json.gz", view)
     assert ranks(rank_files(tmp_path, left_out=note)) == {0: ("rank-0.json", "header")}
-    assert said == [("path.json.gz", "made by htagraph of the traces beside it; left out")]
+    assert said == [("path.json.gz", "exported by htagraph from the traces beside it; left out")]
     assert ranks(rank_files(tmp_path)) == ranks(rank_files(tmp_path / "*.json*")) == {0: ("rank-0.json", "header")}
     # alone it is what there is
     assert ranks(rank_files(tmp_path / "path.json.gz")) == {0: ("path.json.gz", "only file")}

@@ -114,7 +114,7 @@ def test_a_damaged_file_warns_once_its_events_have_come(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", kineto_text([op(1), op(2), op(3)])[:-150])
     events = read_events(path)
     assert [next(events).ph, next(events).ph] == ["X", "X"]
-    with pytest.warns(UserWarning, match=r"a\.json: .*the file ends in mid-document; .*\(1\)"):
+    with pytest.warns(UserWarning, match=r"a\.json: .*the file ends early; .*\(1\)"):
         list(events)
 
 

@@ -200,10 +200,10 @@ def test_traces_without_activities_are_read(text: str, events_read: int, tmp_pat
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("[1, 2]", NotATraceError, "not of events"),
-        ('[{"a": 1}, {"b": 2}, {"c": []}]', NotATraceError, "not of events"),
-        ('{"traceEvents": [{"a": 1}, {"b": 2}]}', NotATraceError, "not of events"),
-        ('{"traceEvents": [1, 2]}', NotATraceError, "JSON, but its list is not of events"),
+        ("[1, 2]", NotATraceError, "does not hold events"),
+        ('[{"a": 1}, {"b": 2}, {"c": []}]', NotATraceError, "does not hold events"),
+        ('{"traceEvents": [{"a": 1}, {"b": 2}]}', NotATraceError, "does not hold events"),
+        ('{"traceEvents": [1, 2]}', NotATraceError, "JSON, but the list does not hold events"),
         ('{"a": 1}', NotATraceError, "without traceEvents"),
         ('{"traceEvents": {}}', NotATraceError, "without traceEvents"),
         ('"text"', NotATraceError, "not a Kineto trace"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from htagraph.core.naming import DEFAULT_NAMING, activity_kind, short_name, step_number
+from htagraph.core.naming.rules import DEFAULT_NAMING, activity_kind
 
 
 @pytest.mark.parametrize(
@@ -68,37 +68,3 @@ def test_rules_show_only_what_differs_from_the_default_ones() -> None:
 def test_an_unknown_pattern_is_refused() -> None:
     with pytest.raises(AttributeError, match="comunication"):
         DEFAULT_NAMING.extend(comunication="x")
-
-
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [
-        ("ProfilerStep#0", 0), ("ProfilerStep#551", 551), ("ProfilerStep#7 (train)", 7), ("ProfilerStep", None),
-        ("ProfilerStep#", None), ("my ProfilerStep#3", None), ("ProfilerStep#12345678901234567890", None),
-    ],
-)  # fmt: skip
-def test_a_step_has_the_number_in_its_name(name: str, number: int | None) -> None:
-    assert step_number(name) == number
-
-
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("void at::native::vectorized_elementwise_kernel<4, at::A<int>>(int, at::A<int>)",
-         "at::native::vectorized_elementwise_kernel"),
-        ("void (anonymous namespace)::softmax<float>(float*)", "softmax"),
-        ("ampere_sgemm_128x64_nn", "ampere_sgemm_128x64_nn"),
-        ("Memcpy DtoH (Device -> Pinned)", "Memcpy DtoH (Device -> Pinned)"),
-        ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", "ncclKernel_AllReduce_RING_LL_Sum_float"),
-        ("triton_poi_fused_add_0", "triton_poi_fused_add_0"),
-        ("<unknown>", "<unknown>"),
-        ("## forward ##", "## forward ##"),
-        ("Torch-Compiled Region: 0/1", "Torch-Compiled Region: 0/1"),
-        ("void plain", "plain"),
-        ("operator()(int) const", "operator()"),
-        ("void at::(anonymous namespace)::Add::operator()<float>(float*) const", "at::Add::operator()"),
-        ("", ""),
-    ],
-)  # fmt: skip
-def test_a_short_name_has_no_arguments_and_no_return_type(name: str, short: str) -> None:
-    assert short_name(name) == short

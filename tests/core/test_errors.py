@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from htagraph.core import errors
+
+OWN = [getattr(errors, name) for name in errors.__all__]
+
+
+@pytest.mark.parametrize("error", OWN, ids=errors.__all__)
+def test_one_except_clause_catches_every_error(error: type[Exception]) -> None:
+    assert issubclass(error, errors.HtagraphError)
+    assert not issubclass(error, ValueError | OSError | KeyError)  # whoever catches those must not catch these
+
+
+def test_an_unusable_file_is_a_trace_error() -> None:
+    assert [error for error in OWN if issubclass(error, errors.TraceError)] == [
+        errors.DamagedTraceError, errors.NotATraceError, errors.TraceError,
+    ]  # fmt: skip
+
+
+def test_the_modules_drawing_shows_every_error_below_its_parent() -> None:
+    parents: list[str] = []
+    drawn = {}
+    for line in (errors.__doc__ or "").splitlines():
+        word = next((word for word in line.split() if word.endswith("Error")), "")
+        if word:
+            depth = line.index(word) // 4
+            drawn[word] = parents[depth - 1] if depth else "Exception"
+            parents[depth:] = [word]
+    assert drawn == {error.__name__: error.__base__.__name__ for error in OWN}
