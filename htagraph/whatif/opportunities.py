@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeAlias
+from functools import cached_property, wraps
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,7 @@ from htagraph.whatif.change_options import criteria_text
 __all__ = ["opportunities"]
 
 Array: TypeAlias = npt.NDArray[Any]
+_P = ParamSpec("_P")
 _LEVELS = 200  # beyond, a stack is a runaway recursion, and each level costs as much as the graph
 _PER_KIND = 12
 """Candidates of a kind that are looked at: those with most time on the critical path."""
@@ -48,8 +51,33 @@ _COLUMNS = {
 }  # fmt: skip
 
 
+def _named_options(function: Callable[_P, pd.DataFrame]) -> Callable[_P, pd.DataFrame]:
+    """Let a function whose options are keyword-only take them by position too, as the last release did, with a warning.
+
+    Type checkers see only the keywords.
+    """
+    names = [name for name, one in signature(function).parameters.items() if one.kind is Parameter.KEYWORD_ONLY]
+
+    @wraps(function)
+    def call(*args: _P.args, **options: _P.kwargs) -> pd.DataFrame:
+        if not 1 < len(args) <= 1 + len(names):
+            return function(*args, **options)
+        given = dict(zip(names, args[1:], strict=False))
+        twice = sorted(given.keys() & options.keys())
+        if twice:
+            msg = f"{function.__name__}() got multiple values for argument {twice[0]!r}"
+            raise TypeError(msg)
+        texts = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        what = f"options of {function.__name__}() by position are deprecated: write {texts}"
+        warnings.warn(what, DeprecationWarning, stacklevel=2)
+        return function(args[0], **given, **options)  # type: ignore[arg-type]
+
+    return call
+
+
+@_named_options
 def opportunities(
-    graph: DependencyGraph, top: int = 10, curve: Sequence[float] = (0.75, 0.5, 0.25, 0.0)
+    graph: DependencyGraph, *, top: int = 10, curve: Sequence[float] = (0.75, 0.5, 0.25, 0.0)
 ) -> pd.DataFrame:
     """Rank what could be improved by how much shorter the job would be, by simulation.
 

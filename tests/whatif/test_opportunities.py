@@ -115,6 +115,20 @@ def test_negative_numbers_are_refused(options: dict[str, object]) -> None:
         opportunities(graph_of(DATA / "demo"), **options)  # type: ignore[arg-type]
 
 
+def test_options_by_position_work_as_before_with_a_warning() -> None:
+    graph = graph_of(DATA / "demo")
+    by_position: Any = opportunities
+    with pytest.warns(DeprecationWarning, match=r"write top=2, curve=\(0\.5,\)"):
+        old = by_position(graph, 2, (0.5,))
+    pd.testing.assert_frame_equal(old, opportunities(graph, top=2, curve=(0.5,)))
+    with pytest.warns(DeprecationWarning, match="write top=2"):
+        pd.testing.assert_frame_equal(by_position(graph, 2, curve=(0.5,)), old)
+    with pytest.raises(TypeError, match="multiple values for argument 'top'"):
+        by_position(graph, 2, top=3)
+    with pytest.raises(TypeError, match="positional argument"):
+        by_position(graph, 2, (0.5,), 7)
+
+
 def test_a_job_of_nothing_has_no_opportunities() -> None:
     nothing = pd.DataFrame({"source": [], "target": []})
     none = DependencyGraph.from_frames(pd.DataFrame({"duration_ns": []}, dtype=int), nothing)
