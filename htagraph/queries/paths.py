@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -110,6 +111,18 @@ class CriticalPath:
 
     def __repr__(self) -> str:
         return f"CriticalPath({self.makespan_ns / 1000:,.3f} µs, {len(self.segments):,} segments)"
+
+    def _repr_html_(self) -> str:
+        """Return the makespan and its division by category as a small HTML table for notebooks."""
+        time = np.bincount(self.segments.category, self.segments.length, len(CATEGORIES))
+        rows = "".join(
+            f"<tr><th>{escape(CATEGORY_WORDS[CATEGORIES[code]])}</th><td>{time[code] / 1000:,.3f}</td>"
+            f"<td>{100 * time[code] / self.makespan_ns:.1f}</td></tr>"
+            for code in np.argsort(-time, kind="stable").tolist()
+            if time[code]
+        )
+        head = "<tr><th>spent on</th><th>µs</th><th>%</th></tr>"
+        return f"<table><caption>{escape(repr(self))}</caption>{head}{rows}</table>"
 
     @property
     def makespan_ns(self) -> int:

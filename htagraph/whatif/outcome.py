@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -47,6 +48,22 @@ class Outcome:
             f"Outcome({what}: {self.baseline_ns / 1e6:.3f} → {self.makespan_ns / 1e6:.3f} ms, "
             f"{self.speedup:.3f}× [{self.low:.3f}, {self.high:.3f}])"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the makespan and the mean step, recorded and predicted, as a small HTML table for notebooks."""
+        times = (
+            ("makespan", self.baseline_ns, self.makespan_ns),
+            ("mean step", self.baseline_mean_step_ns, self.mean_step_ns),
+        )
+        rows = "".join(
+            f"<tr><th>{what}</th><td>{before / 1e6:,.3f}</td><td>{after / 1e6:,.3f}</td></tr>"
+            for what, before, after in times
+        )
+        speedup = f"speedup {self.speedup:.3f}× [{self.low:.3f}, {self.high:.3f}]"
+        lines = (" · ".join(self.changes) or "nothing changed", speedup, *self.notes)
+        caption = "<br/>".join(escape(line) for line in lines)
+        head = "<tr><th>ms</th><th>recorded</th><th>predicted</th></tr>"
+        return f"<table><caption>{caption}</caption>{head}{rows}</table>"
 
     @property
     def notes(self) -> tuple[str, ...]:
