@@ -13,7 +13,7 @@ from htagraph.trace.profiler_files.execution_trace import LISTS
 __all__ = ["link_execution_trace"]
 
 _LINKABLE = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.HOST_COMMUNICATION)
-_BELONG = 0.5
+_LEAST_SAME_NAMES = 0.5
 
 
 def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int | None = None) -> pd.DataFrame:
@@ -56,7 +56,7 @@ def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int 
     rows, at = rows[at >= 0], at[at >= 0]
     names = np.array([graph.names[name] for name in acts.name[rows]], object)
     same = names == real["name"].to_numpy(object)[at]
-    if len(rows) and same.mean() < _BELONG:
+    if len(rows) and same.mean() < _LEAST_SAME_NAMES:
         first = int(np.argmin(same))
         msg = (
             f"the execution trace is not of this run: {int((~same).sum())} of {len(rows)} shared ids have other names, "
