@@ -61,7 +61,7 @@ def test_the_host_work_beside_it_does_not_count() -> None:
 
 def test_other_criteria_and_absent_ranks_are_refused() -> None:
     state = initial(_job())
-    with pytest.raises(SelectionError, match="chosen by rank and step"):
+    with pytest.raises(SelectionError, match="selected by rank and step"):
         loader_time(state, {"stream": 7})
     with pytest.raises(SelectionError, match="its ranks: 0, 1"):
         loader_time(state, {"rank": 5})
