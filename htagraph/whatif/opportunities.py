@@ -1,4 +1,4 @@
-"""What to improve first: each kernel, operator, rank, process group and host phase by what the job would gain."""
+"""What to improve first: kernels, operators, ranks, process groups and host phases ranked by simulated gain."""
 
 from __future__ import annotations
 
@@ -25,11 +25,22 @@ __all__ = ["opportunities"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _P = ParamSpec("_P")
-_LEVELS = 200  # beyond, a stack is a runaway recursion, and each level costs as much as the graph
-_PER_KIND = 12
-"""Candidates of a kind that are looked at: those with most time on the critical path."""
-_ALIKE = 0.97
-"""What contains something that gains this share of it is left out."""
+_MAX_LEVELS = 200
+"""How many levels of operators and annotations above an activity are candidates.
+
+Chosen: deeper stacks are runaway recursion, and each level costs a pass over the activities on the critical path.
+Doubled, operators more than 200 levels above a kernel count too."""
+_MAX_CANDIDATES = 12
+"""How many candidates of each kind are tried: those with the most time on the critical path.
+
+Chosen for time, as each costs a replay; more than the ten rows shown by default. Doubled, rows beyond the twelfth of
+a kind can appear; those before stay."""
+_SAME_GAIN = 0.97
+"""A candidate is left out if one inside it gains at least this share of its gain.
+
+Chosen: smaller differences are within the error of a prediction. Nearer to 1, wrappers
+appear beside what they wrap; halved, an operator gives way to a kernel with half of its gain. The gains themselves do
+not depend on it."""
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
 _TALKS = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 _CALLS = (ActivityKind.RUNTIME,)
@@ -41,8 +52,8 @@ _NOTES = {
     "kernel": "",
     "call": "the calls' own time",
     "operator": "all inside it, and all device work launched there",
-    "rank": "its own work; that others wait for it is what there is to gain",
-    "group": "transfers only; waiting for late ranks belongs to what made them late",
+    "rank": "its own work; the gain is that others no longer wait for it",
+    "group": "transfers only; waiting for a late rank counts for what makes it late",
     "phase": "",
 }
 _COLUMNS = {
@@ -81,10 +92,10 @@ def opportunities(
 ) -> pd.DataFrame:
     """Rank what could be improved by how much shorter the job would be, by simulation.
 
-    Everything is tried as if it took no time at all, and all waits are derived anew: that is the ceiling of what any
-    improvement of it can gain, and less than its time where something else is in the way then. Candidates overlap (an
-    operator contains its kernels), so gains do not add up. What gains hardly more (3 %) than something that it contains
-    is left out: the smaller one is what can be changed.
+    Each candidate is replayed as if it took no time, with all waits derived: its gain is the ceiling for any
+    improvement of it, and less than its time where something else is critical then. Candidates overlap (an operator
+    contains its kernels), so gains do not add up. A candidate that gains at most 3 % more than another one inside it is
+    left out: the smaller one is the one to change.
 
     Args:
         graph: the job.
@@ -133,22 +144,22 @@ class _Candidate:
     what: str
     name: str
     bound: int
-    """At most this is to be gained, ns."""
+    """Upper bound of its gain, ns: its time on the critical path."""
     criteria: dict[str, Any] | None
     note: str
     members: tuple[int, ...] = ()
-    """Of a group that no criteria select."""
+    """The activities of a process group that no criteria select."""
 
 
 def _best(trial: _Trial, top: int) -> list[tuple[int, _Candidate, OwnTime]]:
     """Return the candidates that gain most, best first: (gain in ns, candidate, its time).
 
-    They are tried in the order of what each could gain at most, until none that is left could come in.
+    They are tried in the order of their bounds, until no candidate that is left can be among the best.
     """
     tried: list[tuple[int, _Candidate, OwnTime]] = []
     found: list[tuple[int, _Candidate, OwnTime]] = []
     for candidate in sorted(_candidates(trial), key=lambda each: -each.bound):
-        if len(found) >= top and candidate.bound < (_ALIKE * found[top - 1][0] if top else 1):
+        if len(found) >= top and candidate.bound < (_SAME_GAIN * found[top - 1][0] if top else 1):
             break
         time = _time_of(trial.state, candidate)
         gain = trial.gain(time, 0.0)
@@ -159,22 +170,22 @@ def _best(trial: _Trial, top: int) -> list[tuple[int, _Candidate, OwnTime]]:
 
 
 def _smallest(tried: list[tuple[int, _Candidate, OwnTime]]) -> list[tuple[int, _Candidate, OwnTime]]:
-    """Return those that gain clearly more than what they contain, best first: of others the smaller can be improved."""
+    """Return the candidates that gain clearly more than any other inside them, best first."""
     found: list[tuple[int, _Candidate, OwnTime]] = []
     for gain, candidate, time in sorted(tried, key=lambda each: (each[0], len(each[2].edges) + len(each[2].gaps))):
-        if not any(less >= _ALIKE * gain and _within(part, time) for less, _, part in found):
+        if not any(less >= _SAME_GAIN * gain and _within(part, time) for less, _, part in found):
             found.append((gain, candidate, time))
     return sorted(found, key=lambda each: -each[0])
 
 
 def _within(some: OwnTime, other: OwnTime) -> bool:
-    """Return whether some time is part of other time."""
+    """Return True if some time is part of other time."""
     fewer = len(some.edges) <= len(other.edges) and len(some.gaps) <= len(other.gaps)
     return fewer and bool(np.isin(some.edges, other.edges).all()) and bool(np.isin(some.gaps, other.gaps).all())
 
 
 class _Trial:
-    """A job as recorded, and what it gains by changes to the time of something."""
+    """A job as recorded, and its gains when the time of something changes."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -182,7 +193,7 @@ class _Trial:
         self.makespan = self.last - state.graph.origin_ns
 
     def gain(self, time: OwnTime, factor: float) -> int:
-        """Return by how many ns the job is shorter if some time is multiplied."""
+        """Return how much shorter the job is if some time is multiplied, ns."""
         state = with_factor(self.state, time, factor)
         return self.last - int(predict(state.graph, state.lag, state.gap, state.head).max(initial=0))
 
@@ -212,7 +223,7 @@ class _Trial:
 
     @cached_property
     def shares(self) -> pd.DataFrame:
-        """What the critical path has of anybody's time: ``owner`` (-1 for none), ``rank``, ``gap``, ``ns``.
+        """The time on the critical path by owner: ``owner`` (-1 for none), ``rank``, ``gap``, ``ns``.
 
         One row per (owner, rank, whether it is a gap).
         """
@@ -245,14 +256,14 @@ def _candidates(trial: _Trial) -> Iterator[_Candidate]:
     yield from _groups(graph, owned[np.isin(kind, _TALKS)])
     rows = shares[(shares["owner"] < 0) | ~np.isin(acts.kind[shares["owner"]], (ActivityKind.COMMUNICATION,))]
     ranks = rows.groupby("rank")["ns"].sum()
-    for rank, ns in _largest(ranks) if len(graph.ranks) > 1 else ():  # that all time is the only rank's helps nobody
+    for rank, ns in _largest(ranks) if len(graph.ranks) > 1 else ():  # a single rank has all the time
         yield _Candidate("rank", f"rank {rank}", ns, {"rank": int(rank), "kind": _OWN_WORK}, _NOTES["rank"])
     yield from _phases(graph, shares)
 
 
 def _largest(totals: pd.Series[Any]) -> list[tuple[Any, int]]:
     """Return the (key, ns) of the largest totals."""
-    top = totals[totals > 0].sort_values(ascending=False, kind="stable").head(_PER_KIND)
+    top = totals[totals > 0].sort_values(ascending=False, kind="stable").head(_MAX_CANDIDATES)
     return [(key, int(ns)) for key, ns in top.items()]
 
 
@@ -270,7 +281,7 @@ def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candida
     above = np.where(acts.on_device, acts.cause, acts.parent)
     at, item = owned["owner"].to_numpy(), np.arange(len(owned))
     found = []
-    for _ in range(_LEVELS):  # each round one level up
+    for _ in range(_MAX_LEVELS):  # each round one level up
         if not len(at):
             break
         named = np.isin(acts.kind[at], (ActivityKind.OP, ActivityKind.ANNOTATION))
@@ -309,7 +320,7 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candidate]
     alone = owned[mine < 0]
     for name, ns in _largest(alone.groupby(acts.name[alone["owner"]])["ns"].sum()):
         criteria = {"kind": [kind.label for kind in _TALKS], "name": glob.escape(graph.names[name])}
-        note = "partners unknown: what takes longer than the shortest of its size counts as waiting"
+        note = "partners unknown: time beyond the shortest of its size counts as waiting"
         yield _Candidate("group", graph.names[name], ns, criteria, note)
 
 
@@ -329,7 +340,7 @@ def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | 
 
 
 def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[_Candidate]:
-    """Yield what hosts spend their time on."""
+    """Yield the phases of host time."""
     acts = graph.activities
     kind = np.where(shares["owner"] >= 0, acts.kind[shares["owner"]], -1)
     gap, ns = shares["gap"].to_numpy(), shares["ns"].to_numpy()
@@ -347,7 +358,7 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[_Candidate
 
 
 def _time_of(state: State, candidate: _Candidate) -> OwnTime:
-    """Return where a candidate's time lies."""
+    """Return the lags and gaps that are a candidate's time."""
     if candidate.criteria is not None:
         return own_time(state, candidate.criteria)
     mine = np.zeros(len(state.graph.activities) + 1, np.bool_)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import glob
 import itertools
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.strategies import COMPUTE, kernel, launch, load, op, runtime
 from tests.whatif.changes.made import Piece, jobs, made
 
 EVERYTHING = 10_000
+module = sys.modules["htagraph.whatif.opportunities"]
 
 
 def _rows(table: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -136,6 +138,35 @@ def test_a_job_of_nothing_has_no_opportunities() -> None:
     assert len(table) == 0
     assert table.columns.tolist() == opportunities(graph_of(DATA / "demo")).columns.tolist()
     assert len(opportunities(graph_of(DATA / "demo"), top=0)) == 0
+
+
+@pytest.mark.parametrize("factor", [0.5, 2])
+@pytest.mark.parametrize("threshold", ["_MAX_LEVELS", "_MAX_CANDIDATES"])
+def test_the_first_rows_and_their_gains_stay_whatever_the_limits(
+    threshold: str, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halved and doubled: rows come and go at the end of the list only."""
+    graph = graph_of(DATA / "demo")
+    before = opportunities(graph, top=5)
+    monkeypatch.setattr(module, threshold, int(factor * getattr(module, threshold)))
+    pd.testing.assert_frame_equal(opportunities(graph, top=5), before)
+
+
+@pytest.mark.parametrize("same", [0.485, 0.94, 0.985, 1.01])
+def test_which_gains_count_as_the_same_decides_rows_but_no_gain(same: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halved, and 3 % halved and doubled: the largest gain stays within that share, and each gain is what it was."""
+    graph = graph_of(DATA / "demo")
+    every = _gains_by_target(graph, 1.01, monkeypatch)  # nothing is left out
+    kept = _gains_by_target(graph, same, monkeypatch)
+    assert kept.items() <= every.items()
+    assert max(kept.values()) >= min(same, 1) * max(every.values())
+    assert len(kept) >= len(_gains_by_target(graph, 0.485, monkeypatch))
+
+
+def _gains_by_target(graph: DependencyGraph, same: float, patch: pytest.MonkeyPatch) -> dict[Any, float]:
+    patch.setattr(module, "_SAME_GAIN", same)
+    table = opportunities(graph, top=EVERYTHING, curve=())
+    return {(row["what"], row["name"], row["target"]): row["gain_us"] for row in _rows(table)}
 
 
 REGIMES = [

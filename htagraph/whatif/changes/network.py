@@ -1,4 +1,4 @@
-"""Another network: given latency and bandwidth in place of those that the transfers show."""
+"""Another network: transfers take a given latency and bandwidth in place of the measured ones."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["network"]
 def network(state: State, *, latency_us: float | None = None, bandwidth_gbps: float | None = None) -> State:
     """Return the state in which transfers take ``latency + bytes on the link / bandwidth``.
 
-    What is not given is fitted to the transfers of each (process group, operation), or of all where those have one size
-    only. How much longer or shorter each transfer took than the model says is kept, as a factor. Bytes on the link are
-    by ring algorithms, such as ``2 (n - 1) / n`` of an all-reduce: the bandwidth is NCCL's bus bandwidth.
+    A number that is not given is fitted to the transfers of each (process group, operation), or to all transfers where
+    those have one size only. The ratio of each transfer to the model is kept. Bytes on the link follow ring
+    algorithms, such as ``2 (n - 1) / n`` of an all-reduce: the bandwidth is NCCL's bus bandwidth.
 
     Args:
         state: the weights so far.
-        latency_us: of a collective, µs; None keeps what is measured.
-        bandwidth_gbps: of a rank, 10^9 bytes/s (not bits); None keeps what is measured.
+        latency_us: latency of a collective, µs; None keeps the measured one.
+        bandwidth_gbps: bandwidth of a rank, 10^9 bytes/s (not bits); None keeps the measured one.
 
     Raises:
-        SelectionError: neither is given, or a number makes no sense, or no sizes are known.
+        SelectionError: neither is given, a number is out of range, or no message sizes are known.
     """
     if latency_us is None and bandwidth_gbps is None:
         msg = "network: give latency_us=, bandwidth_gbps= or both"
@@ -42,8 +42,8 @@ def network(state: State, *, latency_us: float | None = None, bandwidth_gbps: fl
     known = found.moved >= 0
     if not known.any():
         msg = (
-            "network: no sizes of messages are in these traces (PyTorch writes them since 2.4, in "
-            "`record_param_comms`); scale_network(factor=) needs none"
+            "network: these traces have no message sizes (PyTorch records them since 2.4, in "
+            "`record_param_comms`); use scale_network(factor=) instead"
         )
         raise SelectionError(msg)
     if latency is not None and per_byte is not None:
@@ -64,7 +64,7 @@ def network(state: State, *, latency_us: float | None = None, bandwidth_gbps: fl
 
 
 def _usual(found: Transfers, lag: np.ndarray) -> np.ndarray:
-    """Return the usual time of the transfers of the same (group, op) and size: their mean, but for outliers."""
+    """Return the usual time of each transfer, ns: the mean for its (group, op) and size, with outliers clipped."""
     _, member = np.unique(np.stack([found.label, found.moved]), axis=1, return_inverse=True)
     member = member.ravel()
     order = np.lexsort((lag, member))

@@ -1,4 +1,4 @@
-"""More ranks, or fewer: an extrapolation from the ranks there are."""
+"""More ranks, or fewer: an extrapolation from the recorded ranks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["scale_ranks"]
 
-_MEETING = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
+_SYMMETRIC = ("all_reduce", "all_gather", "reduce_scatter", "barrier")
+"""Operations in which every member waits for the last to arrive."""
 
 
 def scale_ranks(state: State, *, n: int, groups: str = "*") -> State:
@@ -34,11 +35,11 @@ def scale_ranks(state: State, *, n: int, groups: str = "*") -> State:
 
     Args:
         state: the weights so far.
-        n: how many ranks.
-        groups: glob on the labels of the process groups that grow, for jobs where only the data-parallel ones do.
+        n: number of ranks.
+        groups: glob on the labels of the process groups that grow, for jobs where only the data-parallel groups do.
 
     Raises:
-        SelectionError: `n` makes no sense, no collective is matched, or no group matches.
+        SelectionError: `n` is no whole number of at least 1, no collective is matched, or no group matches.
     """
     wanted = checked(n, "n", least=1)
     if wanted != int(wanted):
@@ -47,7 +48,7 @@ def scale_ranks(state: State, *, n: int, groups: str = "*") -> State:
     found, have = transfers(state), len(state.graph.ranks)
     grows = np.array([fnmatch.fnmatchcase(group, groups) for group in found.matches.group])
     if not grows.any():
-        msg = f"no process group is called {groups!r}; there are: {', '.join(sorted(set(found.matches.group)))}"
+        msg = f"no process group matches {groups!r}; the graph has: {', '.join(sorted(set(found.matches.group)))}"
         raise SelectionError(msg)
     before = np.where(found.matches.size > 0, found.matches.size, np.bincount(found.matches.collective))
     after = np.where(grows, np.maximum(1, np.rint(before * wanted / have)), before).astype(np.int64)
@@ -85,13 +86,13 @@ def _longer(state: State, found: Transfers, before: np.ndarray, after: np.ndarra
 
 
 def _later_joins(state: State, found: Transfers, before: np.ndarray, after: np.ndarray) -> State:
-    """Return the state in which collectives are joined as much later as the last of more arrivals is."""
+    """Return the state in which collectives start later, by how much later the last of more arrivals is."""
     matches, graph = found.matches, state.graph
     arrival = predict(graph, state.lag, state.gap, state.head)[2 * matches.activity]
     rank = graph.activities.rank[matches.activity]
     gap = state.gap.copy()
     of_member = np.array(matches.group)[matches.collective]
-    meets = np.isin(np.array(matches.op), _MEETING)
+    meets = np.isin(np.array(matches.op), _SYMMETRIC)
     for group in np.unique(of_member):
         mine = np.flatnonzero((of_member == group) & meets[matches.collective])
         if not len(mine):
@@ -117,5 +118,9 @@ def _spread(arrival: np.ndarray, collective: np.ndarray, rank: np.ndarray) -> fl
 
 
 def _expected_last(count: int) -> float:
-    """Return the expected maximum of so many standard normal draws (Blom's approximation)."""
+    """Return the expected maximum of `count` standard normal draws.
+
+    Source: G. Blom, Statistical Estimates and Transformed Beta-Variables, 1958: the quantile at
+    (count - 3/8) / (count + 1/4), within 5 % of the exact value.
+    """
     return NormalDist().inv_cdf((count - 0.375) / (count + 0.25)) if count > 1 else 0.0
