@@ -41,8 +41,8 @@ stream count as launch-bound more often, and the cause `launch` takes over part 
 _MAX_COLLECTIVES_BACK = 64
 """How many collectives the path back from a late arrival crosses at most.
 
-Chosen: lateness is handed on from group to group within a step, and blame is a sum of decreasing parts; in the traces
-of the tests 1 is the most that occurs. What lies further back is charged to the nearest late rank, cause `none`.
+Chosen: far more than needed. In the recorded traces of the tests no blame lies behind another collective; where groups
+of ranks overlap, lateness passes through a few. What lies further back is charged to the last arrival, cause `none`.
 Doubled, only jobs whose ranks run ahead of each other by more than 64 collectives change."""
 
 

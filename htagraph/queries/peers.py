@@ -80,7 +80,7 @@ def alike(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np
 def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Array, Array]:
     """Return (activities that can have peers, a number for what each does, part that is shared, how many precede it).
 
-    Without `by_rank` what they do is told apart by lane, and the part that is shared is the whole rank.
+    Without `by_rank` lanes take the place of roles, and the part that is shared is the whole rank.
     """
     acts = graph.activities
     part, from_end = _parts(graph)

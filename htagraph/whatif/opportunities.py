@@ -157,25 +157,25 @@ def _best(trial: _Trial, top: int) -> list[tuple[int, _Candidate, OwnTime]]:
     They are tried in the order of their bounds, until no candidate that is left can be among the best.
     """
     tried: list[tuple[int, _Candidate, OwnTime]] = []
-    found: list[tuple[int, _Candidate, OwnTime]] = []
+    best: list[tuple[int, _Candidate, OwnTime]] = []
     for candidate in sorted(_candidates(trial), key=lambda each: -each.bound):
-        if len(found) >= top and candidate.bound < (_SAME_GAIN * found[top - 1][0] if top else 1):
+        if len(best) >= top and candidate.bound < (_SAME_GAIN * best[top - 1][0] if top else 1):
             break
         time = _time_of(trial.state, candidate)
         gain = trial.gain(time, 0.0)
         if gain > 0:
             tried.append((gain, candidate, time))
-            found = _smallest(tried)
-    return found[:top]
+            best = _smallest(tried)
+    return best[:top]
 
 
 def _smallest(tried: list[tuple[int, _Candidate, OwnTime]]) -> list[tuple[int, _Candidate, OwnTime]]:
     """Return the candidates that gain clearly more than any other inside them, best first."""
-    found: list[tuple[int, _Candidate, OwnTime]] = []
+    best: list[tuple[int, _Candidate, OwnTime]] = []
     for gain, candidate, time in sorted(tried, key=lambda each: (each[0], len(each[2].edges) + len(each[2].gaps))):
-        if not any(less >= _SAME_GAIN * gain and _within(part, time) for less, _, part in found):
-            found.append((gain, candidate, time))
-    return sorted(found, key=lambda each: -each[0])
+        if not any(less >= _SAME_GAIN * gain and _within(part, time) for less, _, part in best):
+            best.append((gain, candidate, time))
+    return sorted(best, key=lambda each: -each[0])
 
 
 def _within(some: OwnTime, other: OwnTime) -> bool:
@@ -280,21 +280,21 @@ def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candida
     acts = graph.activities
     above = np.where(acts.on_device, acts.cause, acts.parent)
     at, item = owned["owner"].to_numpy(), np.arange(len(owned))
-    found = []
+    levels = []
     for _ in range(_MAX_LEVELS):  # each round one level up
         if not len(at):
             break
         named = np.isin(acts.kind[at], (ActivityKind.OP, ActivityKind.ANNOTATION))
-        found.append(np.stack([item[named], acts.kind[at[named]], acts.name[at[named]]]))
+        levels.append(np.stack([item[named], acts.kind[at[named]], acts.name[at[named]]]))
         at = above[at]
         item, at = item[at >= 0], at[at >= 0]
     # a recursive operator contains what is inside it once
-    pairs = np.unique(np.concatenate(found, axis=1), axis=1) if found else np.zeros((3, 0), np.int64)
+    pairs = np.unique(np.concatenate(levels, axis=1), axis=1) if levels else np.zeros((3, 0), np.int64)
     table = pd.DataFrame({"kind": pairs[1], "name": pairs[2], "ns": owned["ns"].to_numpy()[pairs[0]]})
     loaders = acts.name[graph.edges.activity[graph.edges.kind == EdgeKind.DATALOADER]]
     for kind, what in ((ActivityKind.OP, "operator"), (ActivityKind.ANNOTATION, "phase")):
-        mine = table[table["kind"] == kind]
-        for name, ns in _largest(mine.groupby("name")["ns"].sum()):
+        of_kind = table[table["kind"] == kind]
+        for name, ns in _largest(of_kind.groupby("name")["ns"].sum()):
             text, note = graph.names[name], _NOTES["operator"]
             if name in loaders:
                 yield _Candidate("phase", "data loading", ns, {"op": glob.escape(text)}, f"all inside {text}")
@@ -310,14 +310,14 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candidate]
     if matches is not None and matches.count:
         numbers = np.array([known.setdefault(group, len(known)) for group in matches.group], np.int64)
         label[matches.activity] = numbers[matches.collective]
-    mine = label[owned["owner"]]
+    group_of = label[owned["owner"]]
     texts = list(known)
-    for number, ns in _largest(owned[mine >= 0].groupby(mine[mine >= 0])["ns"].sum()):
+    for number, ns in _largest(owned[group_of >= 0].groupby(group_of[group_of >= 0])["ns"].sum()):
         members = np.flatnonzero(label == number)
         criteria = _exact_criteria(graph, members)
         note = _NOTES["group"] if criteria else f"{_NOTES['group']}; no criteria select exactly this group"
         yield _Candidate("group", texts[number], ns, criteria, note, tuple(members.tolist()))
-    alone = owned[mine < 0]
+    alone = owned[group_of < 0]
     for name, ns in _largest(alone.groupby(acts.name[alone["owner"]])["ns"].sum()):
         criteria = {"kind": [kind.label for kind in _TALKS], "name": glob.escape(graph.names[name])}
         note = "partners unknown: time beyond the shortest of its size counts as waiting"
@@ -345,7 +345,7 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[_Candidate
     kind = np.where(shares["owner"] >= 0, acts.kind[shares["owner"]], -1)
     gap, ns = shares["gap"].to_numpy(), shares["ns"].to_numpy()
     host = gap | ((kind >= 0) & (kind < ActivityKind.COMPUTATION))
-    for name, mine, criteria, note in (
+    for name, chosen, criteria, note in (
         ("all host work", host, {"kind": "host"}, "operators, calls and the Python between them; waits are derived"),
         ("Python between operators", gap & (kind >= 0), {"kind": [each.label for each in _REGIONS]},
          "host time inside steps and annotations that no event covers"),
@@ -353,18 +353,18 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[_Candidate
         ("synchronizing calls", kind == ActivityKind.SYNC, {"kind": "sync"}, "their own cost, not what they wait for"),
         ("other runtime calls", np.isin(kind, _RUNTIME), {"kind": [each.label for each in _RUNTIME]}, ""),
     ):  # fmt: skip
-        if ns[mine].sum() > 0:
-            yield _Candidate("phase", name, int(ns[mine].sum()), criteria, note)
+        if ns[chosen].sum() > 0:
+            yield _Candidate("phase", name, int(ns[chosen].sum()), criteria, note)
 
 
 def _time_of(state: State, candidate: _Candidate) -> OwnTime:
     """Return the lags and gaps that are a candidate's time."""
     if candidate.criteria is not None:
         return own_time(state, candidate.criteria)
-    mine = np.zeros(len(state.graph.activities) + 1, np.bool_)
-    mine[list(candidate.members)] = True
+    is_member = np.zeros(len(state.graph.activities) + 1, np.bool_)
+    is_member[list(candidate.members)] = True
     edges = state.graph.edges
-    rows = np.flatnonzero(np.isin(edges.kind, TRANSFERS) & mine[edges.activity])
+    rows = np.flatnonzero(np.isin(edges.kind, TRANSFERS) & is_member[edges.activity])
     if not len(rows):
         msg = f"group {candidate.name!r}: none of its members has a transfer"
         raise SelectionError(msg)

@@ -123,22 +123,22 @@ def _own_work(state: State) -> _Work:
     own = np.flatnonzero(_own_edges(graph))
     busy = np.zeros(len(acts), np.int64)
     np.add.at(busy, edges.activity[own], np.maximum(state.lag[own], 0))
-    works = np.flatnonzero(~np.isin(acts.kind, (*_COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.JOIN)))
+    work_rows = np.flatnonzero(~np.isin(acts.kind, (*_COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.JOIN)))
     after = np.zeros(graph.vertex_count, np.bool_)
     after[edges.target[edges.kind == EdgeKind.HOST_ORDER]] = True
     gaps = np.flatnonzero(after & np.isin(graph.gap_kind, (*_OWN_GAPS, GapKind.NONE)))
-    activity = np.concatenate([works, gaps // 2])
-    what = np.concatenate([np.zeros(len(works), np.int64), 1 + gaps % 2])
+    activity = np.concatenate([work_rows, gaps // 2])
+    what = np.concatenate([np.zeros(len(work_rows), np.int64), 1 + gaps % 2])
     loads = np.zeros(len(acts), np.bool_)
     loads[edges.activity[own[edges.kind[own] == EdgeKind.DATALOADER]]] = True
     side = np.where(acts.kind >= ActivityKind.COMPUTATION, _DEVICE, _HOST)
-    side = np.concatenate([np.where(loads, _DATA, side)[works], _side_of_gaps(graph)[gaps]])
+    side = np.concatenate([np.where(loads, _DATA, side)[work_rows], _side_of_gaps(graph)[gaps]])
     group, name, place = (np.where(each[activity] >= 0, 3 * each[activity] + what, -1)
                           for each in (peers(graph), *alike(graph)))  # fmt: skip
-    none = np.full(max(len(works), len(gaps)), -1)
+    none = np.full(max(len(work_rows), len(gaps)), -1)
     return _Work(
-        group, (side, name, place), acts.rank[activity], np.concatenate([busy[works], state.gap[gaps]]),
-        np.concatenate([works, none[: len(gaps)]]), np.concatenate([none[: len(works)], gaps]),
+        group, (side, name, place), acts.rank[activity], np.concatenate([busy[work_rows], state.gap[gaps]]),
+        np.concatenate([work_rows, none[: len(gaps)]]), np.concatenate([none[: len(work_rows)], gaps]),
         len(np.unique(acts.step[acts.step >= 0])),
     )  # fmt: skip
 
