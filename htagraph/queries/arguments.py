@@ -1,4 +1,4 @@
-"""Arguments that the columns leave in the files: read again in bulk, for many activities at once."""
+"""Arguments that no column holds: read again from the files, for many activities at once."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _Label = int | float | str | None
 def arguments(
     graph: DependencyGraph, names: Sequence[str], activities: npt.ArrayLike | Selection | None = None
 ) -> pd.DataFrame:
-    """Return arguments of activities as their files have them; each file is read again, once.
+    """Return arguments of activities as recorded in their files; each file is read again, once.
 
     For one activity with all its arguments there is `DependencyGraph.event`.
 
     Args:
         graph: the job.
         names: the arguments' keys in the file, such as ``"Input Dims"``.
-        activities: numbers of activities, or what `DependencyGraph.select` gave; all activities of the graph if not
-            given.
+        activities: numbers of activities, or a selection of `DependencyGraph.select`; all activities of the graph if
+            not given.
 
     Returns:
         One row per activity asked for, in that order, indexed by its number (``activity``, int64), with one column
@@ -45,9 +45,9 @@ def arguments(
         or no file recorded it.
 
     Raises:
-        SelectionError: there is no such activity, or these are no numbers of activities.
-        TypeError: names are no texts in a list.
-        ValueError: a name has quotes, backslashes or control characters, for which no file can be asked.
+        SelectionError: there is no such activity, or `activities` is no list of activity numbers.
+        TypeError: `names` is no list of strings.
+        ValueError: a name has quotes, backslashes or control characters, which cannot be looked up.
         TraceError: a file is gone or was changed since it was loaded.
 
     Example:
@@ -74,13 +74,13 @@ def arguments(
 
 
 def _refuse_names(names: Sequence[str]) -> None:
-    """Refuse what would be asked for in vain, or letter by letter."""
+    """Raise an error for names that cannot be looked up, and for a string in place of a list."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        msg = f"names={names!r}: give a list of texts, such as ['Input Dims']"
+        msg = f"names={names!r}: give a list of strings, such as ['Input Dims']"
         raise TypeError(msg)
     odd = [name for name in names if '"' in name or "\\" in name or any(letter < " " for letter in name)]
     if odd:
-        msg = f"{odd[0]!r}: no argument can be asked for whose name has quotes, backslashes or control characters"
+        msg = f"{odd[0]!r}: argument names with quotes, backslashes or control characters cannot be looked up"
         raise ValueError(msg)
 
 
@@ -95,7 +95,7 @@ def _numbers(graph: DependencyGraph, activities: npt.ArrayLike | Selection) -> A
     except (ValueError, OverflowError):  # lists of several lengths
         numbers = np.zeros((0, 0))
     if numbers.ndim != 1 or (len(numbers) and not np.issubdtype(numbers.dtype, np.integer)):
-        msg = f"activities={activities!r}: give whole numbers in one list, or a selection"
+        msg = f"activities={activities!r}: give a flat list of activity numbers, or a selection"
         raise SelectionError(msg)
     return numbers.astype(np.int64)
 
@@ -113,36 +113,36 @@ def event_arguments(path: Path, category: str) -> pd.DataFrame:
     """
     raw = msgspec.defstruct("CategoryEvent", [*_ENVELOPE, ("args", msgspec.Raw, msgspec.Raw(b"{}"))], gc=False)
     decode = msgspec.json.Decoder(dict[str, Any]).decode
-    where: list[int] = []
-    found: list[dict[str, Any]] = []
-    known: dict[_Label, bool] = {}
+    positions: list[int] = []
+    args_by_event: list[dict[str, Any]] = []
+    wanted: dict[_Label, bool] = {}
     for position, events in _blocks(path, msgspec.json.Decoder(list[raw]).decode):  # type: ignore[valid-type]
-        for label in {event.cat for event in events}.difference(known):
-            known[label] = canonical_category(str(label)) == category
+        for label in {event.cat for event in events}.difference(wanted):
+            wanted[label] = canonical_category(str(label)) == category
         for number, event in enumerate(events, position):
-            if known[event.cat]:
-                where.append(number)
-                found.append(decode(event.args))
-    return pd.DataFrame(found, index=pd.Index(where, dtype="int64", name="event"), dtype=object)
+            if wanted[event.cat]:
+                positions.append(number)
+                args_by_event.append(decode(event.args))
+    return pd.DataFrame(args_by_event, index=pd.Index(positions, dtype="int64", name="event"), dtype=object)
 
 
 _ENVELOPE: list[Any] = [
     ("ph", str, ""), ("name", Any, ""), ("cat", _Label, None), ("pid", _Label, ""), ("tid", _Label, ""),
 ]  # fmt: skip
-"""What bulk decoding checks of an event: what it refuses must be refused here, so that both number events alike."""
+"""The fields of an event that bulk decoding checks: events it refuses must be refused here too, or numbers differ."""
 
 
 def _fill(columns: dict[str, Array], path: Path, rows: Array, event: Array) -> None:
-    """Put the arguments of the events at some positions of a file into rows of the columns."""
+    """Write the arguments of events, given by position in a file, into rows of the columns."""
     order = np.argsort(event, kind="stable")
     rows, event = rows[order], event[order]
     fields = {name: f"argument_{i}" for i, name in enumerate(columns)}
     decode = msgspec.json.Decoder(list[_event_struct(fields)]).decode  # type: ignore[misc]
     for position, events in _blocks(path, decode):
-        mine = slice(*np.searchsorted(event, (position, position + len(events))))
-        args = [events[i].args for i in (event[mine] - position).tolist()]
+        in_block = slice(*np.searchsorted(event, (position, position + len(events))))
+        args = [events[i].args for i in (event[in_block] - position).tolist()]
         for name, field in fields.items():
-            columns[name][rows[mine]] = np.fromiter(map(attrgetter(field), args), object, len(args))
+            columns[name][rows[in_block]] = np.fromiter(map(attrgetter(field), args), object, len(args))
 
 
 def _event_struct(fields: dict[str, str]) -> type[msgspec.Struct]:
@@ -152,5 +152,5 @@ def _event_struct(fields: dict[str, str]) -> type[msgspec.Struct]:
 
 
 def _blocks(path: Path, decode: Callable[[bytes], list[Any]]) -> Iterator[tuple[int, list[Any]]]:
-    log = IssueLog(str(path))  # what is wrong with the file was said when it was loaded
+    log = IssueLog(str(path))  # problems of the file were reported when it was loaded
     return split(iter_bytes(path, log), decode, {}, log)

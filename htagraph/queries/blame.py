@@ -1,9 +1,9 @@
-"""Why a rank came late: the way back from its arrival, each activity on it compared with the same one on other ranks.
+"""Why a rank came late to a collective: the path back from its arrival, compared with the same work on other ranks.
 
-Every moment has one edge that held it up (`DependencyGraph.binding`). These edges form a forest whose roots are cut
-where a collective let a rank go: what lies between two of them is one rank's own doing. Along each stretch the excess
-over the peers is summed by cause. A wait is charged to the ranks and causes of the stretches that led to the late
-arrival, back to the last arrival that let both it and the rank that waits go on.
+Every moment was delayed by one edge, the binding one (`DependencyGraph.binding`). These edges form a forest, which is
+cut at the collectives: a stretch between two of them is work of one rank. Along each stretch the excess over the peers
+is summed by cause. A wait is charged to the ranks and causes of the stretches that led to the late arrival, back to
+the last collective after which both ranks, the late one and the one that waits, could continue independently.
 """
 
 from __future__ import annotations
@@ -19,29 +19,39 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.gaps import binding_edges
 from htagraph.queries.collective_waits import Waits
 from htagraph.queries.peers import peers
+from htagraph.queries.weights import TRANSFERS
 
 __all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of", "others_median"]
 
 Array: TypeAlias = npt.NDArray[Any]
 CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collective", "network")
-"""Why a rank was late; ``none``: its way to the collective was no slower than its peers'."""
+"""Why a rank was late; ``none``: its work before the collective took no longer than its peers'."""
 _NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK = range(len(CAUSES))
 _POOLED = {
     EdgeKind.LAUNCH: _LAUNCH, EdgeKind.GRAPH: _LAUNCH, EdgeKind.HOST_SYNC: _SYNC, EdgeKind.MEMCPY_SYNC: _SYNC,
     EdgeKind.QUEUE_FULL: _SYNC, EdgeKind.THREAD: _HOST,
 }  # fmt: skip
-"""Edges whose time is no activity's: compared by the mean of the rank."""
-_MEETINGS = (EdgeKind.COLLECTIVE, EdgeKind.P2P)
-_LATENCY_NS = 20_000  # a launch whose work starts later was hardly what held it up
-_DEPTH = 64  # collectives back from a late arrival
+"""Edges whose time belongs to no activity, by cause: latencies are compared by their mean on each rank."""
+_MAX_LAUNCH_LATENCY_NS = 20_000
+"""The longest time from a launch to its kernel that counts as launch latency, ns.
+
+Longer ones are capped before the binding edge is chosen: the kernel then waited for something else. Measured: 94 % of
+the 77,000 launch latencies in the traces of the tests are shorter. Doubled, kernels whose launch was slow on an idle
+stream count as launch-bound more often, and the cause `launch` takes over part of `kernels` and `sync`."""
+_MAX_COLLECTIVES_BACK = 64
+"""How many collectives the path back from a late arrival crosses at most.
+
+Chosen: far more than needed. In the recorded traces of the tests no blame lies behind another collective; where groups
+of ranks overlap, lateness passes through a few. What lies further back is charged to the last arrival, cause `none`.
+Doubled, only jobs whose ranks run ahead of each other by more than 64 collectives change."""
 
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """The edge that held up each vertex, what it cost over the peers, and why."""
+    """The binding edge of each vertex, how much longer it took than on the peers, and the cause."""
 
     before: npt.NDArray[np.int64]
-    """The vertex from which each vertex was held up; -1 at the root of a stretch."""
+    """The vertex at the start of the binding edge of each vertex; -1 at the root of a stretch."""
     item: npt.NDArray[np.int64]
     """The activity whose time passed; -1 for none."""
     cause: npt.NDArray[np.int8]
@@ -53,7 +63,7 @@ class Chains:
     others: npt.NDArray[np.float64]
     """Median of the own times of its peers on other ranks, ns; 0 for extra work, NaN where nothing can be compared."""
     about: npt.NDArray[np.int8]
-    """For which cause the own time of each activity counts."""
+    """The cause, an index into `CAUSES`, that the own time of each activity counts for."""
 
     @property
     def forest(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
@@ -64,7 +74,7 @@ class Chains:
 
 @dataclass(frozen=True, eq=False)
 class Blame:
-    """Waiting time charged: one row per (part that waited, rank charged, cause)."""
+    """Waiting time charged to ranks: one row per (member that waited, rank charged, cause)."""
 
     row: npt.NDArray[np.int64]
     """Index into the columns of `Waits`."""
@@ -73,19 +83,20 @@ class Blame:
     cause: npt.NDArray[np.int64]
     """Index into `CAUSES`."""
     charged: npt.NDArray[np.int64]
-    """ns; those of a row of `Waits` sum to its wait."""
+    """ns; the charges of one row of `Waits` sum to its wait."""
     depth: npt.NDArray[np.int64]
-    """How many collectives lie between the late arrival and the stretch charged (the nearest of several)."""
+    """How many collectives lie between the late arrival and the stretch charged; of several stretches, the one with the
+    largest excess."""
     arrival: npt.NDArray[np.int64]
     """The activity whose arrival ends that stretch."""
 
 
 def chains_of(graph: DependencyGraph) -> Chains:
-    """Return what held up each vertex and how that compares with the peers'."""
+    """Return the binding edge of each vertex and how its time compares with the peers'."""
     edges, time = graph.edges, graph.time
     binding = _binding(graph)
     kind = np.where(binding >= 0, edges.kind[binding], -1) if len(edges) else np.full(len(binding), -1)
-    cut = np.isin(kind, _MEETINGS) | (binding < 0)
+    cut = np.isin(kind, TRANSFERS) | (binding < 0)
     before = np.where(cut, -1, edges.source[binding] if len(edges) else -1).astype(np.int64)
     cost = np.where(cut, 0, time - time[np.maximum(before, 0)])
     owner = np.where(cut, -1, edges.activity[binding] if len(edges) else -1).astype(np.int64)
@@ -103,7 +114,7 @@ def chains_of(graph: DependencyGraph) -> Chains:
 
 
 def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
-    """Return for each value the median of the others of its group; NaN without others, or for group -1.
+    """Return, for each value, the median of the other values of its group; NaN without others, and for group -1.
 
     Example:
         >>> others_median(np.array([1.0, 2.0, 4.0, 9.0]), np.array([0, 0, 0, -1])).tolist()
@@ -128,17 +139,17 @@ def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
 
 
 def _binding(graph: DependencyGraph) -> npt.NDArray[np.int32]:
-    """Return the edge that held up each vertex, -1 for none; long launch latencies are waits for something else."""
+    """Return the binding edge of each vertex, -1 for none; launch latencies are capped at `_MAX_LAUNCH_LATENCY_NS`."""
     edges = graph.edges
-    long = np.isin(edges.kind, (EdgeKind.LAUNCH, EdgeKind.GRAPH)) & (edges.lag > _LATENCY_NS)
+    long = np.isin(edges.kind, (EdgeKind.LAUNCH, EdgeKind.GRAPH)) & (edges.lag > _MAX_LAUNCH_LATENCY_NS)
     if not long.any():
         return graph.binding
-    capped = replace(edges, lag=np.where(long, _LATENCY_NS, edges.lag))
+    capped = replace(edges, lag=np.where(long, _MAX_LAUNCH_LATENCY_NS, edges.lag))
     return binding_edges(capped, graph.time, graph.in_offsets, graph.in_edges)
 
 
 def _own_time(graph: DependencyGraph, binding: Array, kind: Array, owner: Array) -> npt.NDArray[np.int64]:
-    """Return the own time of each activity: its BODY lags, of regions the untraced time that is theirs."""
+    """Return the own time of each activity, ns: its BODY lags, and for regions the untraced host time inside them."""
     edges = graph.edges
     body = (edges.kind == EdgeKind.BODY) & (edges.activity >= 0)
     own = np.zeros(len(graph.activities), np.int64)
@@ -149,24 +160,25 @@ def _own_time(graph: DependencyGraph, binding: Array, kind: Array, owner: Array)
 
 
 def _others(graph: DependencyGraph, own: Array) -> npt.NDArray[np.float64]:
-    """Return what the peers of each activity took: the median, 0 for work that only this rank does, NaN if unknown.
+    """Return how long the peers of each activity took, ns: the median; 0 for extra work of one rank, NaN if unknown.
 
-    Where ranks do different things by design, as the stages of a pipeline, work without peers tells nothing.
+    Extra work has no peer, but work of its name has elsewhere on the rank. Where ranks do different work by design, as
+    the stages of a pipeline do, work without peers cannot be compared.
     """
     acts = graph.activities
     group = peers(graph)
     others = others_median(own.astype(np.float64), group)
     alone = (group < 0) & (own > 0) & (acts.rank >= 0)
     for rank in graph.ranks:
-        mine = acts.of_rank(rank)
-        known = np.bincount(acts.name[mine][~alone[mine]], minlength=len(graph.names)) > 0
-        extra = alone[mine] & known[acts.name[mine]]
-        others[mine.start + np.flatnonzero(extra)] = 0
+        of_rank = acts.of_rank(rank)
+        known = np.bincount(acts.name[of_rank][~alone[of_rank]], minlength=len(graph.names)) > 0
+        extra = alone[of_rank] & known[acts.name[of_rank]]
+        others[of_rank.start + np.flatnonzero(extra)] = 0
     return others
 
 
 def _causes(graph: DependencyGraph, kind: Array, owner: Array) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
-    """Return (the cause for which the time before each vertex counts, that for which each activity's counts)."""
+    """Return (the cause that the time before each vertex counts for, the cause that each activity counts for)."""
     of_activity = np.full(len(ActivityKind), _HOST, np.int8)
     of_activity[[ActivityKind.COMPUTATION, ActivityKind.MEMORY, ActivityKind.DEVICE_OTHER]] = _KERNELS
     of_activity[[ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION]] = _COLLECTIVE
@@ -175,8 +187,8 @@ def _causes(graph: DependencyGraph, kind: Array, owner: Array) -> tuple[npt.NDAr
     cause[kind == EdgeKind.HOST_ORDER] = _HOST
     owned = owner >= 0
     cause[owned] = of_activity[graph.activities.kind[owner[owned]]]
-    for each, word in _POOLED.items():
-        cause[kind == each] = word
+    for edge_kind, pooled_cause in _POOLED.items():
+        cause[kind == edge_kind] = pooled_cause
     loads = (kind == EdgeKind.DATALOADER) | (graph.gap_kind == GapKind.DATA_WAIT)
     cause[loads] = _DATA
     about = of_activity[graph.activities.kind]
@@ -185,7 +197,7 @@ def _causes(graph: DependencyGraph, kind: Array, owner: Array) -> tuple[npt.NDAr
 
 
 def _share(own: Array, others: Array) -> npt.NDArray[np.float64]:
-    """Return which share of each activity's own time is more than its peers need; negative if they need more."""
+    """Return the share of each own time that exceeds the peers' time; negative if the peers take longer."""
     share = np.zeros(len(own))
     known = (own > 0) & ~np.isnan(others)
     share[known] = 1 - others[known] / own[known]
@@ -193,19 +205,19 @@ def _share(own: Array, others: Array) -> npt.NDArray[np.float64]:
 
 
 def _pools(graph: DependencyGraph, kind: Array, owner: Array) -> npt.NDArray[np.int64]:
-    """Return for each vertex whose time before it is no activity's what it is compared with on other ranks, or -1.
+    """Return, for each vertex, the pool of times that the time before it is compared with; -1 where it has an owner.
 
-    Untraced time of no region: that of the same step. Latencies: those of the same kind.
+    Untraced host time outside regions is compared with that of the same step, latencies with those of the same kind.
     """
     free = (kind == EdgeKind.HOST_ORDER) & (owner < 0)
     pool = np.where(free, len(EdgeKind) + 1 + graph.activities.step[np.arange(graph.vertex_count) // 2], -1)
-    for each in _POOLED:
-        pool[(kind == each) & (owner < 0)] = each
+    for edge_kind in _POOLED:
+        pool[(kind == edge_kind) & (owner < 0)] = edge_kind
     return pool.astype(np.int64)
 
 
 def _pool_share(graph: DependencyGraph, pool: Array, cost: Array, vertex: Array) -> npt.NDArray[np.float64]:
-    """Return which share of the time in each pool is more than the others' median: of latencies, the mean."""
+    """Return the share of each time that exceeds the other ranks' median of totals, or for latencies of means."""
     if not len(pool):
         return np.zeros(0)
     rank = graph.activities.rank[vertex // 2].astype(np.int64)
@@ -218,9 +230,9 @@ def _pool_share(graph: DependencyGraph, pool: Array, cost: Array, vertex: Array)
 
 
 def blame_of(graph: DependencyGraph, waits: Waits, chains: Chains) -> Blame:
-    """Return to whom, and for which cause, each wait is charged.
+    """Return the ranks and causes that each wait is charged to.
 
-    What the excess of all stretches does not explain is charged to the rank that came last, cause ``none``.
+    The part of a wait that no excess explains is charged to the rank that arrived last, cause ``none``.
     """
     sums, root = _stretches(graph, chains, np.unique(waits.late[waits.late >= 0]))
     row, rank, cause, excess, depth, arrival = _walk(graph, waits, sums, root)
@@ -230,7 +242,7 @@ def blame_of(graph: DependencyGraph, waits: Waits, chains: Chains) -> Blame:
     total = np.zeros(len(keys), np.int64)
     np.add.at(total, member, excess)
     nearest = np.full(len(keys), -1, np.int64)
-    order = np.lexsort((excess, member))  # the stretch with most excess speaks for all
+    order = np.lexsort((excess, member))  # depth and arrival are those of the stretch with the largest excess
     nearest[member[order]] = order
     return _charged(graph, waits, keys, np.maximum(total, 0), (depth[nearest], arrival[nearest]))
 
@@ -248,9 +260,9 @@ def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Arr
     root[late] = traverse.schedule(order, offsets, into, sources, zero, nothing, np.arange(count))[2 * late]
     sums = np.zeros((len(CAUSES), len(graph.activities)), np.int64)
     for cause in range(1, len(CAUSES)):
-        mine = np.where(chains.cause == cause, chains.excess, 0)
-        if mine.any():
-            sums[cause, late] = traverse.schedule(order, offsets, into, sources, mine[has], nothing, nothing)[2 * late]
+        excess = np.where(chains.cause == cause, chains.excess, 0)
+        if excess.any():
+            sums[cause, late] = traverse.schedule(order, offsets, into, sources, excess[has], nothing, nothing)[2 * late]
     return sums, root
 
 
@@ -262,31 +274,31 @@ def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tup
     slower = _slower(waits)
     row = np.flatnonzero((waits.wait > 0) & (waits.late >= 0))
     at = waits.late[row]
-    found: list[tuple[Array, ...]] = []
-    for depth in range(_DEPTH):
+    stretches: list[tuple[Array, ...]] = []
+    for depth in range(_MAX_COLLECTIVES_BACK):
         if not len(row):
             break
         for cause in range(1, len(CAUSES)):
             excess = sums[cause, at]
             some = np.flatnonzero(excess)
-            found.append((row[some], acts.rank[at[some]], np.full(len(some), cause), excess[some],
-                          np.full(len(some), depth), at[some]))  # fmt: skip
+            stretches.append((row[some], acts.rank[at[some]], np.full(len(some), cause), excess[some],
+                              np.full(len(some), depth), at[some]))  # fmt: skip
         released = root[at]
         met = np.where((released % 2 == 1) & (released >= 0), part[np.maximum(released, 0) // 2], -1)
         met = np.where((met >= 0) & (waits.late[met] >= 0), met, -1)
         row, at, met = row[met >= 0], at[met >= 0], met[met >= 0]
-        found.append((row, acts.rank[at], np.full(len(row), _NETWORK), slower[met], np.full(len(row), depth), at))
+        stretches.append((row, acts.rank[at], np.full(len(row), _NETWORK), slower[met], np.full(len(row), depth), at))
         apart = ~_released_together(waits, met, row)
         row, at = row[apart], waits.late[met[apart]]
-    if not found:
+    if not stretches:
         return tuple(np.zeros(0, np.int64) for _ in range(6))
-    return tuple(np.concatenate(column).astype(np.int64) for column in zip(*found, strict=True))
+    return tuple(np.concatenate(column).astype(np.int64) for column in zip(*stretches, strict=True))
 
 
 def _released_together(waits: Waits, part: Array, row: Array) -> npt.NDArray[np.bool_]:
-    """Return where the rank of each `row` was let go by the same arrival as each `part`, in that collective.
+    """Return True where the rank of `row` left the collective of `part` after the same arrival as `part` did.
 
-    From there on both are their own masters. In a broadcast or all-to-all, members can leave before others come.
+    After that the two ranks are independent. In a broadcast or all-to-all, a member can leave before others arrive.
     """
     stride = int(waits.rank.max()) + 1 if len(waits) else 1
     matched = np.flatnonzero(waits.collective >= 0)  # these come first, by collective and rank
@@ -297,13 +309,21 @@ def _released_together(waits: Waits, part: Array, row: Array) -> npt.NDArray[np.
 
 
 def _slower(waits: Waits) -> npt.NDArray[np.int64]:
-    """Return by how much each part's transfer was longer than the median of the other parts of its collective, ns."""
+    """Return by how much each member's transfer exceeds the median of the other members of its collective, ns."""
     others = others_median(waits.transfer.astype(np.float64), waits.collective)
     return np.rint(np.where(np.isnan(others), 0, waits.transfer - np.nan_to_num(others))).astype(np.int64)
 
 
-def _charged(graph: DependencyGraph, waits: Waits, keys: Array, excess: Array, told: tuple[Array, Array]) -> Blame:
-    """Split each wait among its keys (row, rank, cause) by their excess, the rest to the rank that came last."""
+def _charged(graph: DependencyGraph, waits: Waits, keys: Array, excess: Array, where: tuple[Array, Array]) -> Blame:
+    """Return each wait split among its keys (row, rank, cause) by their excess, the rest to the rank that came last.
+
+    Args:
+        graph: the job.
+        waits: its waits.
+        keys: (row of `waits`, rank, cause), one per line.
+        excess: of each key, ns, not negative.
+        where: the depth and the arrival of each key, as `Blame` has them.
+    """
     charged, given = _split(keys[:, 0], excess, waits.wait)
     rest = np.flatnonzero((waits.wait > given) & (waits.late >= 0))
     some = np.flatnonzero(charged)
@@ -312,13 +332,16 @@ def _charged(graph: DependencyGraph, waits: Waits, keys: Array, excess: Array, t
         np.concatenate([keys[some, 1], graph.activities.rank[waits.late[rest]]]),
         np.concatenate([keys[some, 2], np.full(len(rest), _NONE)]),
         np.concatenate([charged[some], waits.wait[rest] - given[rest]]),
-        np.concatenate([told[0][some], np.zeros(len(rest), np.int64)]),
-        np.concatenate([told[1][some], waits.late[rest]]),
+        np.concatenate([where[0][some], np.zeros(len(rest), np.int64)]),
+        np.concatenate([where[1][some], waits.late[rest]]),
     )
 
 
 def _split(row: Array, excess: Array, wait: Array) -> tuple[Array, Array]:
-    """Return (what each key is charged: its excess, or in proportion where those exceed the wait, the sum by row)."""
+    """Return (the charge of each key, the sum of charges by row).
+
+    A key is charged its excess; where the excesses of a row exceed its wait, they are scaled down to it.
+    """
     total = np.zeros(len(wait), np.int64)
     np.add.at(total, row, excess)
     sums = np.cumsum(excess)

@@ -1,4 +1,4 @@
-"""What keeps each rank busy, as interval sets: the query that breakdowns, overlap and summary share."""
+"""When each rank is busy, by kind of work, as interval sets: breakdowns, overlap and summary share it."""
 
 from __future__ import annotations
 
@@ -20,45 +20,49 @@ _DEVICE_KINDS = (
     ActivityKind.DEVICE_OTHER,
 )
 _NO_PARENT = -1
+"""In place of the kind of a parent, where there is none."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """When one rank was at work, by kind, and the window from its first to its last work."""
+    """When one rank is busy, by kind of work, and the window from its first to its last work."""
 
     executor: str
-    """``"device"``, or ``"host"`` for a rank that has no device work: then operators compute."""
+    """``"device"``, or ``"host"`` for a rank without device work, whose operators are its computation."""
     by_kind: dict[ActivityKind, Intervals]
     """Keys COMPUTATION, COMMUNICATION, MEMORY, DEVICE_OTHER; normal interval sets, ns."""
     start: int
+    """Start of the first work, ns."""
     end: int
+    """End of the last work, ns."""
 
 
 def work_of(graph: DependencyGraph, rank: int) -> Work:
-    """Return the work of a rank: that of its device streams, or of its threads where it used no device."""
+    """Return the work of a rank: on its device streams, or on its threads if it uses no device."""
     acts = graph.activities
-    mine = acts.of_rank(rank)
-    kinds = acts.kind[mine]
-    if acts.on_device[mine].any():
-        rows = {kind: mine.start + np.flatnonzero(kinds == kind) for kind in _DEVICE_KINDS}
+    of_rank = acts.of_rank(rank)
+    kinds = acts.kind[of_rank]
+    if acts.on_device[of_rank].any():
+        rows = {kind: of_rank.start + np.flatnonzero(kinds == kind) for kind in _DEVICE_KINDS}
         return _work("device", graph, rows)
     nothing = np.zeros(0, np.int64)
     rows = dict.fromkeys(_DEVICE_KINDS, nothing) | {
-        ActivityKind.COMPUTATION: mine.start + np.flatnonzero((kinds == ActivityKind.OP) & _outermost_op(graph, mine)),
-        ActivityKind.COMMUNICATION: mine.start + np.flatnonzero(kinds == ActivityKind.HOST_COMMUNICATION),
+        ActivityKind.COMPUTATION: of_rank.start
+        + np.flatnonzero((kinds == ActivityKind.OP) & _outermost_op(graph, of_rank)),
+        ActivityKind.COMMUNICATION: of_rank.start + np.flatnonzero(kinds == ActivityKind.HOST_COMMUNICATION),
     }
     return _work("host", graph, rows)
 
 
 def self_time(graph: DependencyGraph) -> npt.NDArray[np.int64]:
-    """Return what each activity was at work itself, ns: the stretches that it owns, without what it encloses.
+    """Return the self time of each activity, ns: its duration without the activities that it encloses.
 
-    As recorded: of a call that waited the waiting is its own time too.
+    As recorded: the wait of a blocking call is part of its self time.
     """
     edges, time = graph.edges, graph.time
-    mine = np.flatnonzero(np.isin(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0))
+    own = np.flatnonzero(np.isin(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0))
     total = np.zeros(len(graph.activities), np.int64)
-    np.add.at(total, edges.activity[mine], time[edges.target[mine]] - time[edges.source[mine]])
+    np.add.at(total, edges.activity[own], time[edges.target[own]] - time[edges.source[own]])
     return total
 
 
@@ -72,7 +76,7 @@ def _work(executor: str, graph: DependencyGraph, rows: dict[ActivityKind, npt.ND
 
 
 def _outermost_op(graph: DependencyGraph, some: slice) -> npt.NDArray[np.bool_]:
-    """Return which of some activities lie directly in nothing but an annotation, a Python frame or their thread."""
+    """Return True where an activity is in no operator: directly in an annotation, a Python frame or its thread."""
     acts = graph.activities
     parent = acts.parent[some]
     parent_kind = np.where(parent >= 0, acts.kind[parent], _NO_PARENT)

@@ -1,8 +1,8 @@
-"""Who waited for whom in each collective, how long the transfer took, and at which bandwidth: exact, in ns.
+"""Who waits for whom in each collective, how long the transfer takes, and the bus bandwidth factor: exact, in ns.
 
 Each member of a collective is one activity: a kernel on a stream, or a collective on a host thread. Its duration is
-split into wait (until the last arrival that its end had to wait for), pure transfer (the least that any member of its
-class needed from there) and excess (the rest).
+split into wait (until the last arrival that its end depends on), pure transfer (the shortest transfer of any member of
+its class) and excess (the rest).
 """
 
 from __future__ import annotations
@@ -13,53 +13,53 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.weights import TRANSFERS
 
 __all__ = ["Waits", "bus_factor", "waits_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_MEETINGS = (EdgeKind.COLLECTIVE, EdgeKind.P2P)
 _COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 
 
 @dataclass(frozen=True, eq=False)
 class Waits:
-    """One row per part of a collective: first those of matched ones, by (collective, rank), then all others."""
+    """One row per member of a collective: matched ones first, by (collective, rank), then all others."""
 
     activity: npt.NDArray[np.int64]
     collective: npt.NDArray[np.int64]
-    """Index into the columns of `DependencyGraph.matches`; -1 for what was not matched."""
+    """Index into the columns of `DependencyGraph.matches`; -1 where unmatched."""
     rank: npt.NDArray[np.int64]
     arrival: npt.NDArray[np.int64]
-    """When it began, on the common clock, ns."""
+    """Start of the member, ns on the common clock."""
     wait: npt.NDArray[np.int64]
-    """Until the last arrival that its end waited for, ns."""
+    """Time until the last arrival that its end depends on, ns."""
     pure: npt.NDArray[np.int64]
     """The shortest transfer of its class (group, operation, bytes), ns."""
     excess: npt.NDArray[np.int64]
     """ns; wait + pure + excess is the activity's duration."""
     late: npt.NDArray[np.int64]
-    """The activity whose arrival came last of those it waited for: itself if that was its own; -1 if unmatched."""
+    """The member that arrived last of those it waits for: itself if it was the last; -1 if unmatched."""
     bytes: npt.NDArray[np.int64]
-    """-1 where unknown."""
+    """Size of the message; -1 where unknown."""
     size: npt.NDArray[np.int64]
-    """Members present."""
+    """Members of the collective that are in the graph."""
 
     def __len__(self) -> int:
         return len(self.activity)
 
     @property
     def transfer(self) -> npt.NDArray[np.int64]:
-        """What is no wait, ns."""
+        """The duration without the wait, ns."""
         return self.pure + self.excess
 
 
 def waits_of(graph: DependencyGraph) -> Waits:
-    """Return the wait, transfer and excess of every part of a collective in the graph.
+    """Return the wait, transfer and excess of every member of a collective in the graph.
 
-    A member waits for the JOIN on which its end hangs. What was not matched has no wait that is known: its duration is
-    transfer and excess, by the shortest of its name and bytes on any rank.
+    A member waits for the JOIN that its end depends on. Of an unmatched one no wait is known: its duration is transfer
+    and excess, by the shortest of its name and bytes on any rank.
     """
     acts, matches = graph.activities, graph.matches
     none = np.zeros(0, np.int64)
@@ -90,7 +90,7 @@ def waits_of(graph: DependencyGraph) -> Waits:
 
 
 def bus_factor(op: str, size: int) -> float:
-    """Return by what the algorithm bandwidth is multiplied to get the bus bandwidth, as in NCCL's tests.
+    """Return the factor from algorithm bandwidth to bus bandwidth, as in NCCL's tests (PERFORMANCE.md of nccl-tests).
 
     Example:
         >>> bus_factor("all_reduce", 4), bus_factor("all_gather", 4), bus_factor("broadcast", 4)
@@ -104,7 +104,7 @@ def bus_factor(op: str, size: int) -> float:
 
 
 def _without_nested(graph: DependencyGraph, activity: Array) -> Array:
-    """Return the activities that do not lie inside another collective of their thread."""
+    """Return the activities that are not inside another collective of their thread."""
     acts = graph.activities
     parent = acts.parent[activity]
     inside = (parent >= 0) & np.isin(acts.kind[np.maximum(parent, 0)], _COMMUNICATION)
@@ -112,26 +112,28 @@ def _without_nested(graph: DependencyGraph, activity: Array) -> Array:
 
 
 def _joins(graph: DependencyGraph, activity: Array) -> tuple[Array, Array]:
-    """Return (the moment of the JOIN on which each end hangs, the activity that arrived last there or -1)."""
+    """Return (the moment of the JOIN that each end depends on, the activity that arrived last there or -1)."""
     edges, time = graph.edges, graph.time
-    meets = np.flatnonzero(np.isin(edges.kind, _MEETINGS))
+    meets = np.flatnonzero(np.isin(edges.kind, TRANSFERS))
     last = _last_arrivals(graph, meets)
     moment = np.full(graph.vertex_count, np.iinfo(np.int64).min)
     late = np.full(graph.vertex_count, -1, np.int64)
     leaving = meets[edges.target[meets] % 2 == 1]
-    leaving = leaving[np.argsort(time[edges.source[leaving]], kind="stable")]  # of several JOINs the last counts
+    leaving = leaving[
+        np.argsort(time[edges.source[leaving]], kind="stable")
+    ]  # where there are several JOINs, the last one counts
     moment[edges.target[leaving]] = time[edges.source[leaving]]
     late[edges.target[leaving]] = last[edges.source[leaving]]
     return moment[2 * activity + 1], late[2 * activity + 1]
 
 
 def _last_arrivals(graph: DependencyGraph, meets: Array) -> Array:
-    """Return per vertex that is a JOIN the activity whose arrival came last, through chains of JOINs; else -1."""
+    """Return, for each vertex of a JOIN, the activity that arrived last, through chains of JOINs; else -1."""
     edges, time, kind = graph.edges, graph.time, graph.activities.kind
     source, target = edges.source[meets], edges.target[meets]
     arriving = kind[target // 2] == ActivityKind.JOIN
     source, target = source[arriving], target[arriving]
-    order = np.lexsort((-source, time[source], target))  # of equals the first activity
+    order = np.lexsort((-source, time[source], target))  # on ties the first activity
     before = np.arange(graph.vertex_count)
     before[target[order]] = source[order]
     joins = np.unique(target)
@@ -147,7 +149,7 @@ def _last_arrivals(graph: DependencyGraph, meets: Array) -> Array:
 
 
 def _classes(graph: DependencyGraph, activity: Array, collective: Array, bytes_: Array) -> Array:
-    """Return a number per class whose transfers could be equally short: (group, operation, bytes), else by name."""
+    """Return the class of each member: its (group, operation, bytes), or where unmatched its name and bytes."""
     matches = graph.matches
     name = graph.activities.name[activity].astype(np.int64)
     label = -1 - name
@@ -156,12 +158,14 @@ def _classes(graph: DependencyGraph, activity: Array, collective: Array, bytes_:
         numbers: dict[tuple[str, str], int] = {}
         kinds = [numbers.setdefault(key, len(numbers)) for key in zip(matches.group, matches.op, strict=True)]
         label[known] = np.array(kinds, np.int64)[collective[known]]
-    size = np.where(bytes_ >= 0, bytes_, -1 - name)  # without sizes the kernel at least tells the type
+    size = np.where(
+        bytes_ >= 0, bytes_, -1 - name
+    )  # where no size is known, the kernel's name at least has the data type
     return np.unique(np.stack([label, size], axis=1), axis=0, return_inverse=True)[1].ravel()
 
 
 def _least(number: Array, values: Array) -> npt.NDArray[np.int64]:
-    """Return for each row the least value of its class."""
+    """Return, for each row, the least value of its class."""
     least = np.full(int(number.max()) + 1 if len(number) else 0, np.iinfo(np.int64).max)
     np.minimum.at(least, number, values)
     return least[number]

@@ -1,4 +1,4 @@
-"""Counters over time: works queued on each stream, and bandwidth of copies. One row per change, constant in between."""
+"""Counters over time: queue length of each stream and bandwidth of copies. One row per change, constant in between."""
 
 from __future__ import annotations
 
@@ -25,9 +25,15 @@ _QUEUE = {
 _BANDWIDTH = {
     "rank": "int64", "copy": "str", "time_us": "float64", "bandwidth_gb_s": "float64", "activity": "int64"
 }  # fmt: skip
-_LEAST_NS = 1000
-"""How long a copy counts that was recorded with no duration."""
-_NO_BANDWIDTH = 1e9  # GB/s: beyond any memory; sums of what is below are exact enough to be taken away again
+_ZERO_COPY_NS = 1000
+"""The duration that a copy recorded with duration 0 counts with, ns.
+
+Source: HTA, whose memory bandwidth gives such copies 1 µs. Doubled, they have half the bandwidth for twice the time."""
+_MAX_BANDWIDTH_GB_S = 1e9
+"""Recorded bandwidths from this on are not believed, GB/s; bytes over duration counts instead.
+
+Chosen: a thousand times and more beyond any memory, and small enough that float64 sums of bandwidths return to 0.
+Doubled, nothing changes for bandwidths that a device can have."""
 
 
 def queue_changes(graph: DependencyGraph) -> pd.DataFrame:
@@ -36,16 +42,16 @@ def queue_changes(graph: DependencyGraph) -> pd.DataFrame:
     call, work = launched(graph)
     start, stream_of = graph.time[2 * work], acts.lane[work].astype(np.int64)
     queued = np.minimum(graph.time[2 * call], start)
-    pairs, works = _enqueued_at_once(call, stream_of, queued)
+    pairs, sizes = _enqueued_at_once(call, stream_of, queued)
     lane, time = np.concatenate((stream_of[pairs], stream_of)), np.concatenate((queued[pairs], start))
-    activity, change = np.concatenate((call[pairs], work)), np.concatenate((works, np.full(len(work), -1)))
+    activity, change = np.concatenate((call[pairs], work)), np.concatenate((sizes, np.full(len(work), -1)))
     places = np.array([(each.rank, each.device, each.stream) for each in graph.lanes], np.int64).reshape(-1, 3)
     rank, device, stream = places[lane].T
     order = np.lexsort((activity, -change, time, lane, stream, device, rank))
     return pd.DataFrame({
         "rank": rank[order], "device": device[order], "stream": stream[order],
         "time_us": (time[order] - graph.origin_ns) / 1000,
-        "queue_length": np.cumsum(change[order]),  # over all streams: each ends with an empty queue
+        "queue_length": np.cumsum(change[order]),  # over all streams at once: each queue ends empty
         "activity": activity[order],
     }).astype(_QUEUE)  # fmt: skip
 
@@ -65,22 +71,22 @@ def bandwidth_changes(graph: DependencyGraph) -> pd.DataFrame:
     rank = acts.rank[work].astype(np.int64)
     order = np.lexsort((work, begins, time, kind, rank))
     group = rank[order] * max(1, len(kinds)) + kind[order]
-    running = np.cumsum(begins[order])  # each kind of each rank ends with none
+    running = np.cumsum(begins[order])  # copies under way; none at the end of each kind and rank
     total = pd.Series(change[order]).groupby(group).cumsum().to_numpy()
     return pd.DataFrame({
         "rank": rank[order], "copy": np.array([*kinds, ""], object)[kind[order]],
         "time_us": (time[order] - graph.origin_ns) / 1000,
-        "bandwidth_gb_s": np.where(running > 0, np.maximum(total, 0), 0.0),  # what adding and taking away leaves over
+        "bandwidth_gb_s": np.where(running > 0, np.maximum(total, 0), 0.0),  # without rounding errors of the sums
         "activity": work[order],
     }).astype(_BANDWIDTH)  # fmt: skip
 
 
 def lasting_us(changes: pd.DataFrame, keys: list[str]) -> pd.Series[float]:
-    """Return how long what each row says lasted, µs: to the next row of the same counter; 0 for its last, which is 0.
+    """Return how long the value of each row lasts, µs: until the next row of its counter; 0 for the counter's last row.
 
     Args:
         changes: what `queue_changes` or `bandwidth_changes` gave.
-        keys: columns that tell counters apart.
+        keys: columns that identify a counter.
     """
     return (-changes.groupby(keys)["time_us"].diff(-1)).fillna(0.0)
 
@@ -97,7 +103,7 @@ def distribution(values: pd.Series[Any], keys: list[pd.Series[Any]]) -> pd.DataF
 
 
 def _enqueued_at_once(call: Array, lane: Array, queued: Array) -> tuple[Array, Array]:
-    """Return (of the works that a call enqueues on a lane at one moment, the place of the first; their number)."""
+    """Return (the first of the kernels that a call enqueues on a lane at one moment, how many they are)."""
     order = np.lexsort((queued, lane, call))
     same = (np.diff(call[order]) == 0) & (np.diff(lane[order]) == 0) & (np.diff(queued[order]) == 0)
     first = np.flatnonzero(np.concatenate((np.ones(min(1, len(order)), np.bool_), ~same)))
@@ -105,9 +111,9 @@ def _enqueued_at_once(call: Array, lane: Array, queued: Array) -> tuple[Array, A
 
 
 def _moved(graph: DependencyGraph, work: Array) -> tuple[Array, Array]:
-    """Return (how long copies and sets of memory count, ns; their bandwidths, GB/s, which are bytes per ns)."""
+    """Return (the durations of copies and memory sets, ns; their bandwidths, GB/s, that is, bytes per ns)."""
     acts = graph.activities
-    duration = np.where(acts.duration[work] > 0, acts.duration[work], _LEAST_NS)
+    duration = np.where(acts.duration[work] > 0, acts.duration[work], _ZERO_COPY_NS)
     recorded, size = acts.arg("bandwidth_gb_s")[work].astype(np.float64), acts.arg("bytes")[work]
-    told = (recorded >= 0) & (recorded < _NO_BANDWIDTH)
-    return duration, np.where(told, recorded, np.maximum(size, 0) / duration)
+    credible = (recorded >= 0) & (recorded < _MAX_BANDWIDTH_GB_S)
+    return duration, np.where(credible, recorded, np.maximum(size, 0) / duration)

@@ -1,4 +1,4 @@
-"""Which kernel launch each range of CUPTI's counters belongs to, and the operators around that launch."""
+"""The kernel launch that each CUPTI counter range belongs to, and the operators around a launch."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["counter_ranges", "operators_around"]
 def counter_ranges(graph: DependencyGraph, rank: int) -> pd.DataFrame:
     """Return a rank's counter ranges in the order of time, each with the launch of its kernel.
 
-    Under CUPTI's range profiler kernels run one after the other, so the n-th range is that of the n-th launch. Where
-    there are not as many launches as ranges, no range has a launch.
+    CUPTI's range profiler runs one kernel at a time, so the n-th range belongs to the n-th launch. Where the numbers of
+    launches and ranges differ, no range has a launch.
 
     Args:
         graph: the job.
@@ -43,10 +43,10 @@ def counter_ranges(graph: DependencyGraph, rank: int) -> pd.DataFrame:
 
 
 def operators_around(graph: DependencyGraph, activities: npt.ArrayLike) -> list[list[int]]:
-    """Return the operators around each activity on its thread, itself included, the outermost first; none for -1."""
+    """Return the operators that enclose each activity on its thread, itself included, outermost first; none for -1."""
     acts = graph.activities
-    found: list[list[int]] = []
-    known: dict[int, list[int]] = {-1: []}  # activities share what lies around them: each is walked through once
+    stacks: list[list[int]] = []
+    known: dict[int, list[int]] = {-1: []}  # activities share what encloses them: each is visited once
     for activity in np.asarray(activities, np.int64).tolist():
         unknown, at = [], activity
         while at not in known:
@@ -56,16 +56,16 @@ def operators_around(graph: DependencyGraph, activities: npt.ArrayLike) -> list[
         for inner in reversed(unknown):
             around = [*around, inner] if acts.kind[inner] == ActivityKind.OP else around
             known[inner] = around
-        found.append(around)
-    return found
+        stacks.append(around)
+    return stacks
 
 
 def _launches(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
-    """Return the launches of kernels in the order of time, without the driver's calls inside those of the runtime."""
+    """Return the kernel launches of a rank in the order of time, without driver calls inside runtime calls."""
     acts = graph.activities
     of_kernel = names_that(is_kernel_launch, graph.names)
     wanted = of_kernel[acts.name] & (acts.kind == ActivityKind.LAUNCH)
-    mine = np.arange(len(acts))[acts.of_rank(rank)]
-    parent = acts.parent[mine]
-    mine = mine[wanted[mine] & ~((parent >= 0) & wanted[parent])]
-    return mine[np.argsort(acts.start[mine], kind="stable")]
+    rows = np.arange(len(acts))[acts.of_rank(rank)]
+    parent = acts.parent[rows]
+    rows = rows[wanted[rows] & ~((parent >= 0) & wanted[parent])]
+    return rows[np.argsort(acts.start[rows], kind="stable")]

@@ -1,4 +1,4 @@
-"""User annotations on device streams: events over the work launched in a region, which are no work themselves."""
+"""User annotations on device streams: events that span the kernels launched in a region and are no work themselves."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from htagraph.graph.dependency_graph import DependencyGraph
 __all__ = ["device_annotations", "narrowest"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_PAIRS = 1 << 22
-"""Pairs of intervals looked at together: 100 MB or so."""
+_MAX_PAIRS = 1 << 22
+"""How many pairs of intervals are compared at once.
+
+Chosen for memory: each pair takes some 25 bytes, so a batch about 100 MB. Doubled, memory doubles; results stay."""
 
 
 def device_annotations(graph: DependencyGraph, rank: int) -> pd.DataFrame:
-    """Return the user annotations on a rank's streams that lie beside its device work.
+    """Return the user annotations on a rank's streams, as far as they overlap the time of its device work.
 
-    Annotations of steps that were not loaded lie before or behind it.
+    Annotations of steps that were not loaded lie before or after that time and are left out.
 
     Returns:
         ``name`` (str), ``lane`` (int64: the number of their stream's lane, -1 where nothing ran on it), ``start`` and
         ``end`` (int64, ns on the rank's own clock), as in the file.
     """
     kinds = {"name": "str", "lane": "int64", "start": "int64", "end": "int64"}
-    trace, acts, mine = graph.traces.get(rank), graph.activities, graph.activities.of_rank(rank)
-    device = mine.start + np.flatnonzero(acts.on_device[mine])
+    trace, acts, of_rank = graph.traces.get(rank), graph.activities, graph.activities.of_rank(rank)
+    device = of_rank.start + np.flatnonzero(acts.on_device[of_rank])
     if trace is None or not len(device):
         return pd.DataFrame(columns=list(kinds)).astype(kinds)
     events = trace.events
@@ -47,21 +49,29 @@ def device_annotations(graph: DependencyGraph, rank: int) -> pd.DataFrame:
 
 
 def narrowest(start: Array, end: Array, over_start: Array, over_end: Array) -> npt.NDArray[np.int64]:
-    """Return for each interval the shortest of others that overlaps it, of equals the last; -1 for none.
+    """Return, for each interval, the index of the shortest other interval that overlaps it (the last on ties), or -1.
 
-    Intervals are half-open; an empty one is the moment at which it starts, an empty other overlaps nothing.
+    Intervals are half-open. An empty interval counts as the ns at which it starts; empty others overlap nothing.
+
+    Args:
+        start: of each interval.
+        end: of each interval.
+        over_start: of the others.
+        over_end: of the others.
 
     Example:
         >>> import numpy as np
         >>> narrowest(np.array([2, 9]), np.array([5, 9]), np.array([0, 4]), np.array([10, 8])).tolist()
         [1, 0]
     """
-    found = np.full(len(start), -1, np.int64)
+    shortest = np.full(len(start), -1, np.int64)
     end = np.maximum(end, start + 1)
     over = np.flatnonzero(over_end > over_start)
-    over = over[np.argsort((over_start - over_end)[over], kind="stable")]  # the shortest last: it overwrites the others
+    over = over[
+        np.argsort((over_start - over_end)[over], kind="stable")
+    ]  # the shortest last: it overwrites longer ones
     order = np.argsort(start, kind="stable")
-    reach = np.maximum.accumulate(end[order])  # all before the first that reaches far enough are too early
+    reach = np.maximum.accumulate(end[order])  # intervals before the first that reaches far enough end too early
     first = np.searchsorted(reach, over_start[over], side="right")
     count = np.maximum(0, np.searchsorted(start[order], over_end[over], side="left") - first)
     for some in _batches(count):
@@ -69,16 +79,16 @@ def narrowest(start: Array, end: Array, over_start: Array, over_end: Array) -> n
         inner = order[np.arange(count[some].sum()) + np.repeat(first[some] - before, count[some])]
         outer = np.repeat(over[some], count[some])
         meets = end[inner] > over_start[outer]
-        found[inner[meets]] = outer[meets]
-    return found
+        shortest[inner[meets]] = outer[meets]
+    return shortest
 
 
 def _batches(count: Array) -> Iterator[slice]:
-    """Return stretches of rows that have `_PAIRS` pairs together at the most, or are one row."""
+    """Yield stretches of rows with at most `_MAX_PAIRS` pairs together, or of one row."""
     total = np.cumsum(count)
     first = 0
     while first < len(count):
-        most = total[first] - count[first] + _PAIRS
+        most = total[first] - count[first] + _MAX_PAIRS
         last = max(first + 1, int(np.searchsorted(total, most, side="right")))
         yield slice(first, last)
         first = last

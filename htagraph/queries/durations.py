@@ -1,4 +1,4 @@
-"""Durations of many activities and their statistics: what every breakdown by name begins and ends with."""
+"""Durations of activities and their statistics, which breakdowns by name share."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ STATISTICS = {
 
 
 def timed_work(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return (the device work of all ranks, its durations in ns).
+    """Return (the kernels and copies of all ranks, their durations in ns).
 
-    Of a rank without device work (CPU training): its operators and the collectives on its threads, by self time.
+    A rank without device work (CPU training) has its operators and the collectives on its threads, by self time.
     """
     acts = graph.activities
     with_device = np.unique(acts.rank[acts.on_device])
     host = np.isin(acts.kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)) & ~np.isin(acts.rank, with_device)
     rows = np.flatnonzero(acts.on_device | host)
-    took = acts.duration[rows]
+    duration = acts.duration[rows]
     on_host = host[rows]
     if on_host.any():
-        took = np.where(on_host, self_time(graph)[rows], took)
-    return rows, took
+        duration = np.where(on_host, self_time(graph)[rows], duration)
+    return rows, duration
 
 
 def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -42,7 +42,7 @@ def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
     Args:
         durations: one row per duration: the keys, and ``ns`` (int64).
-        keys: columns that tell groups apart.
+        keys: columns that identify a group.
 
     Returns:
         The keys, ``count`` (int64), ``total_us``, ``mean_us``, ``min_us``, ``max_us``, ``std_us`` (float64; sample

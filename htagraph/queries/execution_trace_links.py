@@ -1,4 +1,4 @@
-"""Which node of an execution trace is behind each operator."""
+"""The node of an execution trace that each operator belongs to."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ from htagraph.trace.profiler_files.execution_trace import LISTS
 __all__ = ["link_execution_trace"]
 
 _LINKABLE = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.HOST_COMMUNICATION)
-_BELONG = 0.5
+_LEAST_SAME_NAMES = 0.5
+"""The least share of pairs with the same id that must have the same name, or the two files are of different runs.
+
+Chosen: ids of one run agree except for a few operators that are renamed, ids of two runs only by accident. Doubled (1),
+a single renamed operator would refuse the whole execution trace."""
 
 
 def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int | None = None) -> pd.DataFrame:
-    """Return the node of an execution trace behind each operator of a rank.
+    """Return the node of an execution trace that each operator of a rank belongs to.
 
-    Both number the operators of a process: a node's record-function id is the External id of its activity. A pair whose
-    names differ is no pair.
+    Both files number the operators of a process: a node's record-function id is the External id of its activity. Pairs
+    with different names are left out.
 
     Args:
         graph: the job, recorded in the same run.
-        nodes: what `read_execution_trace` gave.
-        rank: whose execution trace it is; may be left out where the graph has one rank.
+        nodes: the nodes, as `read_execution_trace` returns them.
+        rank: the rank of the execution trace; may be left out if the graph has only one rank.
 
     Returns:
         One row per operator or annotation that has a node, indexed by ``activity`` (int64): ``name`` (str),
@@ -33,8 +37,8 @@ def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int 
         ``output_types`` (object).
 
     Raises:
-        SelectionError: the rank is not in the graph, or none is named where there are several.
-        TraceError: the ids are shared but most names differ: the two were not recorded in one run.
+        SelectionError: the rank is not in the graph, or there are several ranks and none is given.
+        TraceError: ids are shared but most names differ, so the two were not recorded in one run.
 
     Example:
         >>> import htagraph as hg
@@ -47,16 +51,16 @@ def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int 
     Source: HTA's correlate_execution_trace.
     """
     acts = graph.activities
-    mine = acts.of_rank(_rank(graph, rank))
-    external = acts.arg("external_id")[mine]
-    known = np.isin(acts.kind[mine], _LINKABLE) & (external > 0)
-    rows = mine.start + np.flatnonzero(known)
+    of_rank = acts.of_rank(_rank(graph, rank))
+    external = acts.arg("external_id")[of_rank]
+    known = np.isin(acts.kind[of_rank], _LINKABLE) & (external > 0)
+    rows = of_rank.start + np.flatnonzero(known)
     real = nodes[nodes["rf_id"] > 0].drop_duplicates("rf_id")
     at = pd.Index(real["rf_id"]).get_indexer(pd.Index(external[known]))
     rows, at = rows[at >= 0], at[at >= 0]
     names = np.array([graph.names[name] for name in acts.name[rows]], object)
     same = names == real["name"].to_numpy(object)[at]
-    if len(rows) and same.mean() < _BELONG:
+    if len(rows) and same.mean() < _LEAST_SAME_NAMES:
         first = int(np.argmin(same))
         msg = (
             f"the execution trace is not of this run: {int((~same).sum())} of {len(rows)} shared ids have other names, "
@@ -74,5 +78,5 @@ def _rank(graph: DependencyGraph, rank: int | None) -> int:
         return int(rank)
     if rank is None and len(graph.ranks) <= 1:
         return graph.ranks[0] if graph.ranks else 0
-    msg = f"rank {rank}: say whose execution trace it is; this graph has ranks {', '.join(map(str, graph.ranks))}"
+    msg = f"rank={rank}: give the rank of the execution trace; this graph has ranks {', '.join(map(str, graph.ranks))}"
     raise SelectionError(msg)

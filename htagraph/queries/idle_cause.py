@@ -1,4 +1,4 @@
-"""Which predecessor held up each moment: the query behind every "why did this wait"."""
+"""Why a stream or rank was idle: the binding edge before each kernel, and the length of the pause."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ __all__ = ["CAUSES", "KERNEL_PAUSE_US", "binding_kind", "pause_cause"]
 
 CAUSES = ("host_wait", "kernel_wait", "other")
 KERNEL_PAUSE_US = 30.0
-"""What a pause between two queued kernels lasts at most, µs; HTA's default."""
+"""The longest pause between two queued kernels that counts as `kernel_wait`, µs.
+
+Source: the default of `consecutive_kernel_delay` in HTA's idle time breakdown.
+Doubled, pauses of 30 to 60 µs without a known reason count as `kernel_wait` in place of `other`; `host_wait` stays."""
 
 
 def binding_kind(graph: DependencyGraph) -> npt.NDArray[np.int8]:
-    """Return the EdgeKind of the edge that allowed each vertex last; -1 where none enters."""
+    """Return the EdgeKind of the binding edge of each vertex, the one that allowed it last; -1 without any."""
     return np.where(graph.binding >= 0, graph.edges.kind[graph.binding], -1).astype(np.int8)
 
 
@@ -27,18 +30,18 @@ def pause_cause(
     free: npt.NDArray[np.int64],
     kernel_pause_us: float = KERNEL_PAUSE_US,
 ) -> npt.NDArray[np.str_]:
-    """Return why pauses lasted that began when a stream or rank fell idle and ended when work started.
+    """Return the cause of each pause, which begins when a stream or rank becomes idle and ends when a kernel starts.
 
-    ``host_wait``: the LAUNCH edge was binding, or the launch call was still under way for most of the pause.
-    ``kernel_wait``: neither, and the pause is one that the device itself makes between kernels. ``other``: nothing in
-    the graph explains so long a pause.
+    ``host_wait``: the LAUNCH edge is binding, or the launch call was still running for most of the pause.
+    ``kernel_wait``: neither, and the pause is short enough to be the device's own between two kernels. ``other``:
+    nothing in the graph explains a pause this long.
 
     Args:
         graph: the job.
         binding: result of `binding_kind`.
-        work: the device work that ended each pause.
-        free: when each pause began, ns.
-        kernel_pause_us: what a pause between two queued kernels lasts at most, µs.
+        work: the kernel or copy that ends each pause.
+        free: start of each pause, ns.
+        kernel_pause_us: the longest pause between two queued kernels that is the device's own, µs.
     """
     acts = graph.activities
     pause = np.maximum(0, acts.start[work] - free)

@@ -1,4 +1,4 @@
-"""Ways beside a critical path: what leaves it and comes back later, and would be critical if it were longer."""
+"""Near-critical paths: they leave the critical path, return to it later, and are critical once they take longer."""
 
 from __future__ import annotations
 
@@ -17,29 +17,36 @@ __all__ = ["Way", "ways_beside"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _NO_EDGE = -1
+"""Where an array of edges has none."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way beside the critical path, as `CriticalPath.near` defines it."""
+    """A near-critical path, as `CriticalPath.near` defines it."""
 
     vertices: Array
-    """In the order of time; where it leaves the path, the first is the path's."""
+    """Its vertices in the order of time; the first is on the critical path where it leaves that."""
     into: Array
-    """The edge to each of them but the first, and the one that leads back to the path, if any."""
+    """The edge to each vertex but the first, and the one that returns to the critical path, if any."""
     slack: int
-    """By how many ns longer it may get before it is critical."""
+    """How much longer it may take before it is critical, ns."""
     returns: int
-    """The path's vertex; -1 for an end of the window."""
+    """The vertex of the critical path where it returns; -1 if it ends at an end of the window."""
 
 
 def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
-    """Return at most `count` ways beside a critical path with at least `least` ns of work, the least slack first."""
+    """Return at most `count` near-critical paths with at least `least` ns of work, least slack first.
+
+    Args:
+        path: the critical path.
+        count: how many at most.
+        least: the least work on a path that counts, ns; paths without any never do.
+    """
     from htagraph.core import traverse
 
     graph, edges, (start, end) = path.graph, path.graph.edges, path.window
     time, before = graph.time, graph.binding.copy()
-    weight = np.append(_work(graph), 0)[before]  # of -1 nothing
+    weight = np.append(_work(graph), 0)[before]  # 0 where no edge enters
     on_path = np.zeros(graph.vertex_count, np.bool_)
     on_path[path.vertices] = True
     back = (on_path & (time > start))[edges.target]
@@ -62,5 +69,5 @@ def ways_beside(path: CriticalPath, count: int, least: int = 0) -> list[Way]:
 
 
 def _work(graph: DependencyGraph) -> npt.NDArray[np.int64]:
-    """Return the lag of each edge whose lag is somebody's work, else 0, ns."""
+    """Return the lag of each edge that belongs to an activity, ns; 0 for other edges."""
     return np.where(graph.edges.activity >= 0, graph.edges.lag, 0)

@@ -1,9 +1,10 @@
-"""Paths through the graph against time: what each moment waited for, and for that what, as segments that add up."""
+"""Paths back through the binding edges, such as the critical path, as segments that add up to the window."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -32,11 +33,11 @@ CATEGORY_WORDS = {
     "host": "host code (operators and Python)", "launch": "launching", "computation": "computation",
     "communication": "transfers between ranks", "waiting": "pauses between kernels",
     "sync": "the return of blocking calls", "memory": "memory copies", "data_loading": "the data loader",
-    "gap": "pauses that nothing explains", "head": "time before the first record on its way",
+    "gap": "pauses that nothing explains", "head": "time before recording starts",
 }  # fmt: skip
-"""What the time of a segment was spent on, as sentences say it."""
+"""The words for each category of `CriticalPath.to_frame` in sentences."""
 CATEGORIES = tuple(CATEGORY_WORDS)
-"""What the time of a segment was spent on; defined at `CriticalPath.to_frame`."""
+"""What the time of a segment is spent on; defined at `CriticalPath.to_frame`."""
 
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
     ActivityKind.LAUNCH: "launch", ActivityKind.RECORD: "launch",
@@ -44,24 +45,30 @@ _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
     ActivityKind.COMPUTATION: "computation", ActivityKind.COMMUNICATION: "communication",
     ActivityKind.MEMORY: "memory", ActivityKind.DEVICE_OTHER: "waiting",
 }  # fmt: skip
-"""Of the own work (BODY) of an activity, by its kind."""
+"""Category of an activity's own work (BODY edges), by the activity's kind."""
 _OF_EDGE: dict[Any, str] = dict.fromkeys(EdgeKind, "waiting") | {
     EdgeKind.HOST_ORDER: "host", EdgeKind.LAUNCH: "launch", EdgeKind.GRAPH: "launch", EdgeKind.HOST_SYNC: "sync",
     EdgeKind.MEMCPY_SYNC: "sync", EdgeKind.COLLECTIVE: "communication", EdgeKind.P2P: "communication",
     EdgeKind.DATALOADER: "data_loading",
 }  # fmt: skip
-"""Of the lag of any other edge, by its kind."""
+"""Category of the lag of every other edge, by the edge's kind."""
 _OF_GAP: dict[Any, str] = dict.fromkeys(GapKind, "gap") | {
     GapKind.HOST_UNTRACED: "host",
     GapKind.DATA_WAIT: "data_loading",
     GapKind.TRACE_HEAD: "head",
 }
+"""Category of a gap, by its kind."""
 _NEAR = dict.fromkeys(("slack_us", "start_us", "end_us", "work_us"), "float64") | {
     "rank": "int64", "edge": "str", "leaves": "int64", "returns": "int64", "main": "str",
 }  # fmt: skip
+"""Columns of `CriticalPath.near` and their types."""
 _NO_EDGE = -1
-_GAP = 64  # added to the code of a gap's kind where it stands beside those of edges
-_IN_KERNEL = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
+"""Where an array of edges or of their kinds has none."""
+_GAP_CODES = 64
+"""Added to the code of a GapKind where codes of both kinds share an array: any number above all codes of EdgeKind."""
+_MAIN_ACTIVITIES = 3
+"""How many activities `CriticalPath.near` names per row. Chosen to fit a line; no figure depends on it."""
+_DEVICE_CATEGORIES = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +80,13 @@ class Segments:
     length: npt.NDArray[np.int64]
     """ns, positive."""
     activity: npt.NDArray[np.int64]
-    """Whose time it is: the owner of the edge, else the activity that it leads to."""
+    """The activity that spends the time: the owner of the edge, else the activity that the edge leads to."""
     place: npt.NDArray[np.int64]
-    """The activity whose rank and lane the segment is on: the one that it leads to, or that led to a JOIN."""
+    """The activity whose rank and lane the segment is on: the one it leads to, or for a JOIN the one before."""
     target: npt.NDArray[np.int64]
     """The activity whose start or end it leads to."""
     region: npt.NDArray[np.int64]
-    """The activity to ask for operator and module; -1 for host time that is in no annotation."""
+    """The activity that operator and module are looked up for; -1 for host time outside all annotations."""
     edge: npt.NDArray[np.int8]
     """EdgeKind; -1 at the head, where nothing precedes."""
     gap: npt.NDArray[np.int8]
@@ -93,23 +100,35 @@ class Segments:
 
 @dataclass(frozen=True, eq=False)
 class CriticalPath:
-    """The chain of activities and waits that determined when the window ended: nothing else was waited for.
+    """The chain of activities and waits that determines when the window ends: a delay of any of them delays the end.
 
     Made by `htagraph.critical_path`. The segments tile the window: their lengths sum to the makespan to the ns.
     """
 
     graph: DependencyGraph
     window: tuple[int, int]
-    """Where it begins and ends, ns on the common clock."""
+    """Begin and end, ns on the common clock."""
     ends: npt.NDArray[np.int64]
-    """The vertices of which the latest ends the window."""
+    """The vertices that the window could end with; the latest does."""
     vertices: npt.NDArray[np.int64]
-    """The path's vertices, the first at or before the window's begin."""
+    """The vertices on the path in the order of time; the first is at or before the begin of the window."""
     edges: npt.NDArray[np.int64]
     """The edge to each of them but the first."""
 
     def __repr__(self) -> str:
         return f"CriticalPath({self.makespan_ns / 1000:,.3f} µs, {len(self.segments):,} segments)"
+
+    def _repr_html_(self) -> str:
+        """Return the makespan and its division by category as a small HTML table for notebooks."""
+        time = np.bincount(self.segments.category, self.segments.length, len(CATEGORIES))
+        rows = "".join(
+            f"<tr><th>{escape(CATEGORY_WORDS[CATEGORIES[code]])}</th><td>{time[code] / 1000:,.3f}</td>"
+            f"<td>{100 * time[code] / self.makespan_ns:.1f}</td></tr>"
+            for code in np.argsort(-time, kind="stable").tolist()
+            if time[code]
+        )
+        head = "<tr><th>spent on</th><th>µs</th><th>%</th></tr>"
+        return f"<table><caption>{escape(repr(self))}</caption>{head}{rows}</table>"
 
     @property
     def makespan_ns(self) -> int:
@@ -118,12 +137,12 @@ class CriticalPath:
 
     @cached_property
     def segments(self) -> Segments:
-        """The path's stretches, as arrays."""
+        """The segments of the path, as arrays."""
         return segments_of(self.graph, self.vertices, self.edges, self.window[0])
 
     @property
     def activities(self) -> Selection:
-        """The activities whose time is on the path."""
+        """The activities that spend time on the path."""
         return Selection(self.graph, np.unique(self.segments.activity))
 
     def to_frame(self) -> pd.DataFrame:
@@ -135,16 +154,16 @@ class CriticalPath:
         - ``computation``, ``memory``, ``communication``: device work of this kind; of matched collectives, and those on
           host threads, the transfer after the last rank had arrived.
         - ``host``: own time of operators, Python and other runtime calls, and host code that the trace does not show.
-        - ``launch``: own time of calls that launch, record or let a stream wait; the time from a launch to its work.
-        - ``sync``: a call that blocks, beyond the work that it waited for.
-        - ``waiting``: the least pause that a stream, an event, a full queue or another thread makes; a user's lag.
+        - ``launch``: own time of calls that launch, record an event or make a stream wait; launch latency.
+        - ``sync``: the return of a blocking call, after the work that it waits for.
+        - ``waiting``: the shortest pause that a stream, an event, a full queue or another thread causes; a user's lag.
         - ``data_loading``: waiting for the data loader.
         - ``gap``: what no dependency in the graph explains.
-        - ``head``: before the first recorded moment on its way.
+        - ``head``: before recording starts, where the path's first recorded moment is later than the window's begin.
 
         Returns:
             ``start_us`` (float64, since the job's first activity, common clock), ``duration_us`` (float64), ``rank``
-            (int64), ``lane`` (str), ``activity`` (int64: whose time it is), ``name`` and ``kind`` (str: of it),
+            (int64), ``lane`` (str), ``activity`` (int64: that spends the time), its ``name`` and ``kind`` (str),
             ``edge`` (str: `EdgeKind`; empty at the head), ``gap`` (str: `GapKind` or empty), ``category`` (str),
             ``operator`` and ``module`` (str: see `queries.attribution`; empty for none), ``before`` (str: name of the
             activity whose start or end the segment leads to), ``hop`` (bool: the path comes from another rank).
@@ -172,13 +191,13 @@ class CriticalPath:
         })  # fmt: skip
 
     def summary(self) -> pd.DataFrame:
-        """Return how the makespan divides by rank, category, cause, operator, kernel and module.
+        """Return the makespan divided by rank, category, edge, operator, kernel and module.
 
         Returns:
             One row per ``group`` and ``key`` (str), the largest first: ``time_us``, ``share_percent`` (of the
             makespan), ``count`` (int64 segments). The times of each group sum to the makespan. Groups: ``rank``,
-            ``category``, ``edge`` (an edge's kind, of gaps the gap's), ``operator``, ``kernel`` (short name; all that
-            is no device work is one row), ``module``.
+            ``category``, ``edge`` (the kind of the edge, or for gaps of the gap), ``operator``, ``kernel`` (short name;
+            all other work is one row), ``module``.
 
         Example:
             >>> import htagraph as hg
@@ -191,10 +210,10 @@ class CriticalPath:
 
         rows = []
         for group, (codes, word) in self._groups().items():
-            found, inverse, count = np.unique(codes, return_inverse=True, return_counts=True)
-            time = np.bincount(inverse, self.segments.length, len(found))  # exact: sums of ns below 2^53
+            kinds, inverse, count = np.unique(codes, return_inverse=True, return_counts=True)
+            time = np.bincount(inverse, self.segments.length, len(kinds))  # exact: sums of ns below 2^53
             keys: dict[str, tuple[float, int]] = {}  # kernels may share a short name
-            for code, lasted, many in zip(found.tolist(), time.tolist(), count.tolist(), strict=True):
+            for code, lasted, many in zip(kinds.tolist(), time.tolist(), count.tolist(), strict=True):
                 before = keys.get(word(code), (0.0, 0))
                 keys[word(code)] = before[0] + lasted, before[1] + many
             rows += [(group, key, *both) for key, both in sorted(keys.items(), key=lambda item: -item[1][0])]
@@ -204,12 +223,12 @@ class CriticalPath:
         return table.astype({"group": "str", "key": "str"})[["group", "key", "time_us", "share_percent", "count"]]
 
     def _groups(self) -> dict[str, tuple[Array, Any]]:
-        """Return for each group of the summary the code of each segment and what gives a code's word."""
+        """Return, for each group of the summary, the code of each segment and the function from a code to its word."""
         graph, parts = self.graph, self.segments
         acts = graph.activities
-        in_kernel = acts.on_device[parts.activity] & np.isin(parts.category, _IN_KERNEL)
+        in_kernel = acts.on_device[parts.activity] & np.isin(parts.category, _DEVICE_CATEGORIES)
         kernel = np.where(in_kernel, acts.name[parts.activity], -1)
-        cause = np.where(parts.gap == GapKind.NONE, parts.edge, _GAP + parts.gap)
+        cause = np.where(parts.gap == GapKind.NONE, parts.edge, _GAP_CODES + parts.gap)
         name = np.array([*graph.names, "none"], object)
         above = {"operator": operator_of(graph, parts.region), "module": module_of(graph, parts.region)}
         by_name = {group: (np.where(each < 0, -1, acts.name[each]), name.__getitem__) for group, each in above.items()}
@@ -223,13 +242,13 @@ class CriticalPath:
         }
 
     def hops(self) -> pd.DataFrame:
-        """Return where the path goes from one rank to another: there one rank waited for the other.
+        """Return where the path changes rank: there one rank waited for another.
 
         Returns:
             One row per hop in the order of time: ``at_us`` (float64, since the job's first activity), ``from_rank``,
-            ``to_rank`` (int64), ``edge`` (str), ``from_activity`` (int64: the one that came last), ``to_activity``
-            (int64: the one that waited), ``name`` (str: of it), ``waited_us`` (float64: for how long it had been
-            under way, 0 if it began then).
+            ``to_rank`` (int64), ``edge`` (str), ``from_activity`` (int64: the one that arrived last), ``to_activity``
+            (int64: the one that waited), ``name`` (str: of the latter), ``waited_us`` (float64: how long it had been
+            running by then; 0 if it started then).
         """
         import pandas as pd
 
@@ -254,22 +273,23 @@ class CriticalPath:
         })  # fmt: skip
 
     def near(self, count: int = 5, *, least_percent: float = 0.01) -> pd.DataFrame:
-        """Return the next-longest ways: what would be critical if the critical path became faster.
+        """Return the near-critical paths: each becomes critical once the critical path is this much shorter.
 
-        A way leaves the critical path, or begins where nothing precedes, goes by activities that are not on it, and
-        comes back to it, or ends at another end of the window. It follows what each moment waited for. Of ways that
-        run together before they come back, only the one with the least slack counts.
+        A near-critical path leaves the critical path (or starts where nothing precedes), runs through activities that
+        are not on it, and returns to it (or ends at another end of the window). It follows the binding edges. Of paths
+        that merge before they return, only the one with the least slack counts.
 
         Args:
             count: how many at most.
-            least_percent: ways with less work than this share of the makespan do not count, nor those with none.
+            least_percent: the least work of a path that counts, percent of the makespan; paths without work never do.
 
         Returns:
-            One row per way, the least slack first: ``slack_us`` (float64: how much longer the way may get before it is
-            critical), ``start_us``, ``end_us`` (float64, since the job's first activity: where it leaves and where it
-            comes back), ``work_us`` (float64: work on it), ``rank`` (int64: where it comes back from), ``edge`` (str:
-            by which kind of edge; empty where it ends the window), ``leaves``, ``returns`` (int64: the activities of
-            the critical path there; -1 where there is none) and ``main`` (str: its three longest activities).
+            One row per near-critical path, least slack first: ``slack_us`` (float64: how much longer it may take before
+            it is critical), ``start_us``, ``end_us`` (float64, since the job's first activity: where it leaves and
+            where it returns), ``work_us`` (float64: work on it), ``rank`` (int64: that it returns from), ``edge`` (str:
+            the kind of edge that it returns by; empty where it ends the window), ``leaves``, ``returns`` (int64: the
+            activities of the critical path there; -1 where there is none) and ``main`` (str: its three longest
+            activities).
         """
         import pandas as pd
 
@@ -277,7 +297,7 @@ class CriticalPath:
         return pd.DataFrame([_way_row(self, way) for way in ways], columns=[*_NEAR]).astype(_NEAR)
 
     def to_perfetto(self, target: str | Path) -> Written:
-        """Write the recorded events of every rank with this path over them, for Perfetto's UI (ui.perfetto.dev).
+        """Write the recorded events of every rank, with this path drawn over them, for Perfetto's UI (ui.perfetto.dev).
 
         Args:
             target: the file to write, gzipped if it ends in ``.gz``; never one of the traces.
@@ -294,7 +314,7 @@ class CriticalPath:
 
 
 def path_to(graph: DependencyGraph, ends: Array, start: int) -> CriticalPath:
-    """Return the path from the moment `start` to the latest of the vertices `ends`; without any, the empty path."""
+    """Return the path from the moment `start` to the latest of the vertices `ends`; an empty path if there are none."""
     from htagraph.core import traverse  # numba takes a moment to load
 
     if not len(ends):
@@ -307,16 +327,16 @@ def path_to(graph: DependencyGraph, ends: Array, start: int) -> CriticalPath:
 
 
 def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int) -> Segments:
-    """Return the stretches of a path from the moment `start` on.
+    """Return the segments of a path from the moment `start` on.
 
-    Where a lag is negative (a call returned before what it waited for had ended, by the clock of the device), what
-    comes before is cut short there.
+    A negative lag (by the device's clock, a call returned before the work that it waited for had ended) shortens the
+    segment before it.
 
     Args:
         graph: the job.
-        vertices: of the path.
-        into: the edge to each of them but the first.
-        start: what lies before is cut off; what lies between it and the first vertex is the path's head.
+        vertices: the vertices of the path.
+        into: the edge to each vertex but the first.
+        start: begin of the window, ns; earlier time is cut off, and the time until the first vertex is the head.
     """
     edges, time = graph.edges, graph.time[vertices]
     bounds = np.full(2 * len(vertices), start, np.int64)
@@ -338,7 +358,7 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
 
 
 def _places(graph: DependencyGraph, target: Array) -> Array:
-    """Return the targets, but for JOINs the target before."""
+    """Return the targets, with JOINs replaced by the target before them."""
     is_join = graph.activities.kind[target] == ActivityKind.JOIN
     return target[np.maximum.accumulate(np.where(is_join, 0, np.arange(len(target))))]
 
@@ -356,9 +376,10 @@ def _way_row(path: CriticalPath, way: Way) -> tuple[Any, ...]:
     first, last = int(way.vertices[0]), int(way.vertices[-1])
     owned = way.into[edges.activity[way.into] >= 0]
     name, work = graph.activities.name[edges.activity[owned]], edges.lag[owned]
-    found, which, inverse = np.unique(name, return_index=True, return_inverse=True)
-    total = np.bincount(inverse, work, len(found))
-    longest = [(label_of(graph, int(edges.activity[owned[which[i]]])), total[i]) for i in np.argsort(-total)[:3]]
+    names, which, inverse = np.unique(name, return_index=True, return_inverse=True)
+    total = np.bincount(inverse, work, len(names))
+    main = np.argsort(-total)[:_MAIN_ACTIVITIES]
+    longest = [(label_of(graph, int(edges.activity[owned[which[i]]])), total[i]) for i in main]
     ranks = graph.activities.rank[way.vertices >> 1]
     begin, end = max(int(time[first]), path.window[0]), time[way.returns if way.returns >= 0 else last]
     return (
@@ -371,11 +392,11 @@ def _way_row(path: CriticalPath, way: Way) -> tuple[Any, ...]:
 
 
 def _cause(code: int) -> str:
-    return GapKind(code - _GAP).label if code >= _GAP else EdgeKind(code).label
+    return GapKind(code - _GAP_CODES).label if code >= _GAP_CODES else EdgeKind(code).label
 
 
 def _words(kinds: type[ActivityKind | EdgeKind | GapKind], codes: Array) -> ExtensionArray:
-    """Return the words of codes as text, empty for -1."""
+    """Return the words of codes of an enum, as text; empty for -1."""
     import pandas as pd
 
     return pd.array(np.array([*(kind.label for kind in kinds), ""], object)[codes], dtype="str")

@@ -1,4 +1,4 @@
-"""The same activity on every rank, or in every step: what a straggler is compared with."""
+"""Peers: the same activity on other ranks, or in other steps. Stragglers are judged by comparing peers."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _ADDED = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
 
 
 def peers(graph: DependencyGraph, across: Literal["rank", "step"] = "rank") -> npt.NDArray[np.int64]:
-    """Return which activities are the same one on other ranks, or in other steps.
+    """Return the groups of activities that are the same one on several ranks, or in several steps.
 
-    Two are the same if they have the same name and kind, ran on lanes of the same role (see `lane_roles`) in the same
-    step (across ranks) or on the same rank (across steps), and are there the k-th of that name in the order of time.
-    Instances are counted from the step's beginning, and outside steps from the end of the stretch before the next
-    step: recordings miss what came first, not what came last. An instance that is missing on one rank leaves the
-    others aligned; those after it within its step are then compared with a neighbour of the same name.
+    Two activities are peers if they have the same name and kind, run on lanes of the same role (see `lane_roles`) in
+    the same step (across ranks) or on the same rank (across steps), and are each the k-th of that name there in the
+    order of time. Instances are counted from the begin of the step; before the first step and between steps, from the
+    end of that stretch, because recordings miss the first events rather than the last. Where one rank lacks an
+    instance, the later ones of that name in that step are compared with a neighbour of the same name.
 
     Args:
         graph: the job.
-        across: ``"rank"`` or ``"step"``; across steps, what lies outside all steps has no peers.
+        across: ``"rank"`` or ``"step"``; across steps, activities outside all steps have no peers.
 
     Returns:
-        A group number per activity; -1 for those that have no peer, and for what the graph added.
+        A group number per activity (int64); -1 for activities without a peer and for those that the graph adds.
 
     Raises:
         ValueError: `across` is something else.
@@ -55,12 +55,12 @@ def peers(graph: DependencyGraph, across: Literal["rank", "step"] = "rank") -> n
 
 
 def alike(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return which activities do the same on any rank and in any step, coarsely and finely.
+    """Return the groups of activities that do the same work on any rank and in any step, by name and by place.
 
     Returns:
-        A number per activity that those of the same name, kind and role of lane share; and one that those of them share
-        that are the same in their step, the k-th of that name. Outside steps the second is `peers`' group. -1 for what
-        the graph added.
+        Two numbers per activity (int64). Activities of the same name, kind and lane role share the first; those that
+        are also the k-th of that name in their step share the second (outside steps, the peers do). -1 for activities
+        that the graph adds.
 
     Example:
         >>> import htagraph as hg
@@ -80,7 +80,7 @@ def alike(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np
 def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Array, Array]:
     """Return (activities that can have peers, a number for what each does, part that is shared, how many precede it).
 
-    Without `by_rank` what they do is told apart by lane, and the part that is shared is the whole rank.
+    Without `by_rank` lanes take the place of roles, and the part that is shared is the whole rank.
     """
     acts = graph.activities
     part, from_end = _parts(graph)
@@ -99,11 +99,11 @@ def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Arr
 
 
 def lane_roles(graph: DependencyGraph) -> npt.NDArray[np.int64]:
-    """Return a number per lane that lanes of different ranks share where they do the same.
+    """Return a role number per lane (int64), which lanes of different ranks share if they do the same work.
 
-    Thread ids, and often stream ids, differ between ranks. Each rank's lanes are matched one to one with the roles
-    known so far by what they have in common: most activities of the same names first, of equals the same stream id,
-    else the order in which they appear. A lane that has nothing in common with a role left over founds its own.
+    Thread ids, and often stream ids, differ between ranks. The lanes of each rank are matched one to one with the roles
+    known so far: those with most activities of the same names in common first, on ties the same stream id, then the
+    order of appearance. A lane that has nothing in common with any role left gets a new one.
     """
     acts = graph.activities
     rows = acts.lane[: acts.ranked].astype(np.int64)
@@ -112,24 +112,24 @@ def lane_roles(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     stream = np.array([lane.stream for lane in graph.lanes], np.int64)
     owner = np.array([lane.rank for lane in graph.lanes], np.int64)
     role = np.full(len(graph.lanes), -1, np.int64)
-    known = content.iloc[:0].assign(role=np.zeros(0, np.int64))  # what lanes of each role did, on any rank
+    known = content.iloc[:0].assign(role=np.zeros(0, np.int64))  # which names ran on lanes of each role, on any rank
     founders = 0
     content["rank"] = owner[content["lane"]]
-    for _, mine in content.groupby("rank", sort=True):
-        _match_lanes(mine, known, stream, role)
-        new = np.unique(mine["lane"])
+    for _, of_rank in content.groupby("rank", sort=True):
+        _match_lanes(of_rank, known, stream, role)
+        new = np.unique(of_rank["lane"])
         new = new[role[new] < 0]
         role[new] = founders + np.arange(len(new))
         founders += len(new)
-        known = pd.concat([known, mine.assign(role=role[mine["lane"]])]).drop_duplicates(["role", "name"])
+        known = pd.concat([known, of_rank.assign(role=role[of_rank["lane"]])]).drop_duplicates(["role", "name"])
     empty = role < 0
     role[empty] = founders + np.arange(int(empty.sum()))
     return role
 
 
-def _match_lanes(mine: pd.DataFrame, known: pd.DataFrame, stream: Array, role: Array) -> None:
-    """Give a rank's lanes the roles that they have most in common with, each role once."""
-    both = mine.merge(known, on="name", suffixes=("", "_known"))
+def _match_lanes(of_rank: pd.DataFrame, known: pd.DataFrame, stream: Array, role: Array) -> None:
+    """Write into `role` the roles that a rank's lanes have most in common with, each role once."""
+    both = of_rank.merge(known, on="name", suffixes=("", "_known"))
     if not len(both):
         return
     both["common"] = np.minimum(both["count"], both["count_known"])
@@ -146,19 +146,19 @@ def _match_lanes(mine: pd.DataFrame, known: pd.DataFrame, stream: Array, role: A
 
 
 def _parts(graph: DependencyGraph) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Return (the part of the recording each activity lies in, whether its instances are counted from the end).
+    """Return (the part of the recording that each activity is in, whether instances there are counted from the end).
 
-    Parts are the steps, and the stretches outside: -1 - n before which n steps of the rank began.
+    Parts are the steps, by number, and the stretches outside steps: -1 - n where n steps of the rank began before.
     """
     acts = graph.activities
     part = acts.step.astype(np.int64)
     outside = part < 0
-    begin = np.where(acts.cause >= 0, acts.start[acts.cause], acts.start)  # device work: when it was launched
+    begin = np.where(acts.cause >= 0, acts.start[acts.cause], acts.start)  # for device work, when it was launched
     last = np.zeros(len(acts), np.bool_)
     for rank in graph.ranks:
-        mine = acts.of_rank(rank)
-        marks = mine.start + np.flatnonzero(acts.kind[mine] == ActivityKind.STEP)
-        rows = mine.start + np.flatnonzero(outside[mine])
+        of_rank = acts.of_rank(rank)
+        marks = of_rank.start + np.flatnonzero(acts.kind[of_rank] == ActivityKind.STEP)
+        rows = of_rank.start + np.flatnonzero(outside[of_rank])
         before = np.searchsorted(np.sort(acts.start[marks]), begin[rows], side="right")
         part[rows] = -1 - before
         last[rows] = (before == len(marks)) & (len(marks) > 0)
@@ -166,7 +166,7 @@ def _parts(graph: DependencyGraph) -> tuple[Array, npt.NDArray[np.bool_]]:
 
 
 def _coded(*columns: Array) -> npt.NDArray[np.int64]:
-    """Return small numbers that are equal exactly where all columns are."""
+    """Return a number per row, 0 and up; two rows have the same one if and only if all their columns are equal."""
     code = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         low = int(column.min())
@@ -178,7 +178,7 @@ def _coded(*columns: Array) -> npt.NDArray[np.int64]:
 
 
 def _occurrence(what: Array, start: Array, from_end: Array) -> npt.NDArray[np.int64]:
-    """Return for each row how many rows of the same `what` come before it in time, or after it."""
+    """Return, for each row, how many rows of the same `what` start before it, or after it where `from_end`."""
     order = np.lexsort((start, what))
     sizes = np.bincount(what)
     first = np.concatenate(([0], np.cumsum(sizes)[:-1]))

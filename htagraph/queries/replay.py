@@ -1,4 +1,4 @@
-"""replay: the graph's times computed anew from its edges and gaps, as recorded or as they would be."""
+"""Replay: all times of a graph computed from its edges and gaps, as recorded or as changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Replay", "predict", "replay", "without_unexplained"]
 def predict(
     graph: DependencyGraph, lag: Times | None = None, gap: Times | None = None, head: Times | None = None
 ) -> Times:
-    """Return the moment of each vertex: the latest that its predecessors allow, plus its gap; ns on the common clock.
+    """Return the moment of each vertex, ns on the common clock: the latest that a predecessor allows, plus its gap.
 
     Args:
         graph: the dependencies.
@@ -42,7 +42,7 @@ def predict(
 
 
 def without_unexplained(graph: DependencyGraph, gap: Times) -> Times:
-    """Return gaps with those set to 0 that no dependency explains, see `htagraph.graph.gaps.UNEXPLAINED`."""
+    """Return the gaps, ns, with unexplained ones set to 0 (`htagraph.graph.gaps.UNEXPLAINED`)."""
     return np.where(np.isin(graph.gap_kind, UNEXPLAINED), 0, gap)
 
 
@@ -59,7 +59,7 @@ class Replay:
 
     @property
     def max_error_ns(self) -> int:
-        """The largest distance of a replayed moment from the recorded one, ns: 0, or the graph is wrong."""
+        """The largest difference between a replayed and a recorded moment, ns; anything but 0 is a bug of the graph."""
         return int(np.abs(self.time - self.graph.time).max(initial=0))
 
     @property
@@ -69,17 +69,17 @@ class Replay:
 
     @cached_property
     def explained_ns(self) -> int:
-        """The makespan if gaps that nothing explains were 0, ns."""
+        """The makespan without unexplained gaps, ns."""
         time = predict(self.graph, gap=without_unexplained(self.graph, self.graph.gap))
         return int(time.max() - time.min()) if len(time) else 0
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per activity that a trace recorded.
+        """Return the recorded and the replayed times, one row per recorded activity.
 
         Returns:
             DataFrame indexed by ``activity`` (int64) with ``rank`` (int32), ``start_us``, ``end_us`` (recorded),
             ``replayed_start_us``, ``replayed_end_us`` (float64, since the job's first activity) and ``error_ns``
-            (int64, the larger distance of the two).
+            (int64, the larger difference of the two).
         """
         graph, time = self.graph, self.time
         acts, origin = graph.activities, graph.origin_ns
@@ -98,24 +98,24 @@ class Replay:
         )
 
     def gap_shares(self) -> pd.DataFrame:
-        """Return how much time no edge covers, by kind of gap.
+        """Return the time that no edge covers, by kind of gap.
 
         Returns:
             One row per kind of gap that occurs, largest first: ``gap`` (str, a word of `GapKind`), ``count`` (int64,
-            moments), ``total_us`` (float64), ``critical_us`` (float64: by how much the makespan falls if these gaps
-            were 0), ``critical_percent`` (float64, of the makespan), ``explained`` (bool: False for those that a
-            complete trace would not leave).
+            moments), ``total_us`` (float64), ``critical_us`` (float64: how much shorter the makespan is without these
+            gaps), ``critical_percent`` (float64, of the makespan), ``explained`` (bool: False for gaps that a complete
+            trace would not have).
         """
         graph = self.graph
         rows = []
         for kind in GapKind:
-            mine = (graph.gap_kind == kind) & (graph.gap > 0)
-            if not mine.any():
+            of_kind = (graph.gap_kind == kind) & (graph.gap > 0)
+            if not of_kind.any():
                 continue
-            time = predict(graph, gap=np.where(mine, 0, graph.gap))
+            time = predict(graph, gap=np.where(of_kind, 0, graph.gap))
             saved = self.makespan_ns - int(time.max() - time.min())
             rows.append((
-                kind.label, int(mine.sum()), int(graph.gap[mine].sum()) / 1000, saved / 1000,
+                kind.label, int(of_kind.sum()), int(graph.gap[of_kind].sum()) / 1000, saved / 1000,
                 100 * saved / self.makespan_ns if self.makespan_ns else 0.0, kind not in UNEXPLAINED,
             ))  # fmt: skip
         kinds = {
@@ -127,10 +127,10 @@ class Replay:
 
 
 def replay(graph: DependencyGraph) -> Replay:
-    """Return the replay of a graph as recorded: proof that edges, lags and gaps account for every nanosecond.
+    """Return the replay of a graph as recorded, which shows that edges, lags and gaps account for every nanosecond.
 
-    Every moment is the latest that its predecessors allow (theirs plus the edge's lag) plus its gap. That the replay is
-    exact is an invariant, no claim that predictions are.
+    Every moment is the latest that its predecessors allow (their moment plus the edge's lag), plus its gap. The replay
+    is exact by construction; this says nothing about the accuracy of predictions.
 
     Args:
         graph: the job.

@@ -1,4 +1,4 @@
-"""Between works of a stream: what started before each, when the stream was free for it, and what enqueued it."""
+"""The pauses of each stream: the kernels before and after, when the stream was free, and the launch."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from htagraph.graph.dependency_graph import DependencyGraph
 __all__ = ["stream_pauses"]
 
 _PLACE = ("device", "stream")
+"""Fields of a lane that identify a stream within a rank, and their columns."""
 
 
 def stream_pauses(graph: DependencyGraph) -> pd.DataFrame:
-    """Return every device work that follows another on its stream, by rank, device, stream and time.
+    """Return every kernel or copy that follows another on its stream, by rank, device, stream and time.
 
     Returns:
-        ``rank``, ``device``, ``stream``, ``before`` and ``after`` (the work that started before, and this one),
-        ``launch`` (what enqueued it, -1 if unknown), ``free_ns`` (when all earlier work of the stream had ended, ns on
-        the rank's own clock), ``pause_ns`` (from then to its start, 0 where they overlap); all int64.
+        ``rank``, ``device``, ``stream``, ``before`` and ``after`` (activities: the kernel or copy that started before,
+        and this one), ``launch`` (the call that enqueued it, -1 if unknown), ``free_ns`` (when all earlier work of the
+        stream had ended, ns on the rank's own clock), ``pause_ns`` (from then to its start, 0 where they overlap); all
+        int64.
     """
     acts = graph.activities
     streams = [rows for rows in acts.by_stream() if len(rows) > 1]

@@ -1,6 +1,6 @@
-"""State: a graph's weights under change, and what the changes share: which lags and gaps are whose time.
+"""State: the weights of a graph under change, and what changes share: which lags and gaps are the time of what.
 
-A change is a function of a state that returns another one; it neither writes to what it is given nor runs anything.
+A change is a function from a state to a new state. It writes to nothing that it is given, and replays nothing.
 """
 
 from __future__ import annotations
@@ -43,32 +43,54 @@ __all__ = [
 Array: TypeAlias = npt.NDArray[Any]
 
 NEVER = -(1 << 60)
-"""The lag of an edge that no longer constrains anything, ns."""
+"""The lag of an edge that no longer constrains anything, ns.
+
+Chosen: minus 36 years, so that no moment that it leads to can be the latest, and sums of a moment (ns since 1970)
+and a few of it stay within int64. It is a mark: no result depends on its size."""
 TRANSFERS = (EdgeKind.COLLECTIVE, EdgeKind.P2P)
+"""Edges between the members of a collective or a send and its receive."""
 _BETWEEN = (EdgeKind.HOST_ORDER, EdgeKind.THREAD)
-"""Edges whose time is the gap behind them."""
+"""Edges whose time is the gap of the vertex that they lead to."""
 _REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
 _COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 _OWN_SHARES = ("all_to_all", "send_recv")
-_SPREAD_NS = 5_000
-_SIMILAR, _DIFFLIB_NAMES, _NAME_WIDTH, _NUMBER_WIDTH = 5, 2000, 100, 40
+"""Operations in which each member receives a message of its own, so that their ends differ by message."""
+_MAX_END_SPREAD_NS = 5_000
+"""How much later than the first member of a collective another one ends, at most, without this being transfer, ns.
+
+Chosen: the members of one ring end within a few µs of each other (the simulator draws up to 1.5 µs, its traces show
+1.25 µs at the 99th percentile); recorded traces show more, which clock errors explain. Doubled, up to 5 µs more of each
+transfer do not scale with the network, on the members that end late."""
+_MAX_SIMILAR_NAMES = 5
+"""How many similar names an error names. Chosen to fit a line or two; it changes messages only."""
+_MAX_DIFFLIB_NAMES = 2000
+"""How many names are searched for similar words, the shortest first.
+
+Chosen: difflib is slow, and an error should come at once. It changes messages only."""
+_MAX_NAME_WIDTH = 100
+"""How many characters of a name an error shows. Chosen: C++ kernel names have thousands. It changes messages only."""
+_MAX_NUMBER_WIDTH = 40
+"""How many characters of a refused value an error shows. Chosen as above; it changes messages only."""
 
 
 class ChangeError(SelectionError, ValueError):
-    """A change was asked for with a number that it cannot use."""
+    """A change was given a number that it cannot use."""
 
 
 @dataclass(frozen=True, eq=False)
 class Jitter:
-    """Noise that a run draws anew each time."""
+    """Noise that each run draws anew."""
 
     time: OwnTime
-    """What varies."""
+    """The lags and gaps that vary."""
     owner: npt.NDArray[np.int64]
-    """Of each of its edges and then of each of its gaps, which draw applies."""
+    """The number of the draw that applies to each edge and then to each gap of `time`."""
     sigma: float
+    """Relative standard deviation of the factors."""
     runs: int
+    """How many runs are drawn."""
     seed: int
+    """Of the random numbers; the same seed draws the same ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +110,7 @@ class State:
     jitter: tuple[Jitter, ...] = ()
     """Noise to draw; empty unless `jitter` was asked for."""
     unblocked: tuple[npt.NDArray[np.int64], ...] = ()
-    """Activities that were made to block no longer."""
+    """Activities that no longer block, one array per change that made them so."""
 
     def with_note(self, note: str) -> State:
         """Return the state with one more note, unless it has it."""
@@ -102,33 +124,33 @@ def initial(graph: DependencyGraph) -> State:
 
 @dataclass(frozen=True, eq=False)
 class OwnTime:
-    """Where the time of some activities lies in a state."""
+    """The lags and gaps of a state that are the time of some activities."""
 
     edges: npt.NDArray[np.int64]
     """Edges whose lag is their time."""
     fixed: npt.NDArray[np.int64]
-    """How much of each of those lags is waiting and no time of theirs, ns."""
+    """How much of each of those lags is waiting, which a change of their time leaves alone, ns."""
     gaps: npt.NDArray[np.int64]
     """Vertices whose gap is their time."""
 
 
 def checked(value: float, what: str, *, least: float = 0.0, above: bool = False, most: float = 1e6) -> float:
-    """Return a number that a change was given.
+    """Return a number that a change was given, as a float, or raise an error.
 
     Args:
         value: the number.
         what: its name, for the message.
-        least: what it must not be below.
-        above: whether it must not be `least` either.
-        most: what it must not be above.
+        least: the least value allowed.
+        above: True if `least` itself is refused too.
+        most: the largest value allowed.
 
     Raises:
-        ChangeError: it is no finite number, too small, or so large that times would not be ns in 64 bits any more.
+        ChangeError: it is no finite number, too small, or too large (times must fit into 64 bits of ns).
     """
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not abs(value) <= most or value < least or (above and value <= least):
         bound = f" {'above' if above else 'of at least'} {least:g}" if math.isfinite(least) else ""
-        msg = f"{what}={str(value)[:_NUMBER_WIDTH]}: give a finite number{bound}, at most {most:g}"
+        msg = f"{what}={str(value)[:_MAX_NUMBER_WIDTH]}: give a finite number{bound}, at most {most:g}"
         raise ChangeError(msg)
     return float(value)
 
@@ -166,7 +188,7 @@ def _rows_of(graph: DependencyGraph, criteria: dict[str, Any]) -> Array:
 
 
 def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> SelectionError:
-    """Return the error that no activity meets the criteria, naming those that come near."""
+    """Return the error for criteria that no activity meets, with similar names and looser criteria that would match."""
     if not len(graph.activities):
         return SelectionError("this graph has no activities, so nothing in it can be changed")
     given = {key: value for key, value in criteria.items() if value is not None}
@@ -190,22 +212,22 @@ def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> SelectionError
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _NAME_WIDTH else name[: _NAME_WIDTH - 1] + "…"
+    return name if len(name) <= _MAX_NAME_WIDTH else name[: _MAX_NAME_WIDTH - 1] + "…"
 
 
 def _similar(glob: str, names: list[str]) -> list[str]:
-    """Return the names that the author of a glob may have meant: those with its text, else with similar words."""
+    """Return names that resemble a glob: those that contain its text, or else those with similar words."""
     text = "".join(letter for letter in glob if letter not in "*?[]").lower()
     within = [name for name in names if text and text in name.lower()]
     if within:
-        return within[:_SIMILAR]
+        return within[:_MAX_SIMILAR_NAMES]
     by_word: dict[str, list[str]] = {}
-    for name in sorted(names, key=len)[:_DIFFLIB_NAMES]:
-        short = name.lower()[:_NAME_WIDTH]
+    for name in sorted(names, key=len)[:_MAX_DIFFLIB_NAMES]:
+        short = name.lower()[:_MAX_NAME_WIDTH]
         for word in {short, *re.split(r"[^a-z]+", short)}:
             by_word.setdefault(word, []).append(name)
-    near = [name for word in difflib.get_close_matches(text, by_word, n=_SIMILAR) for name in by_word[word]]
-    return list(dict.fromkeys(near))[:_SIMILAR]
+    near = [name for word in difflib.get_close_matches(text, by_word, n=_MAX_SIMILAR_NAMES) for name in by_word[word]]
+    return list(dict.fromkeys(near))[:_MAX_SIMILAR_NAMES]
 
 
 def _words(kind: Any) -> set[str]:  # noqa: ANN401 - one word or several
@@ -213,12 +235,12 @@ def _words(kind: Any) -> set[str]:  # noqa: ANN401 - one word or several
 
 
 def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = None) -> OwnTime:
-    """Return where the time of the activities lies that meet some criteria.
+    """Return the lags and gaps that are the time of the activities that meet some criteria.
 
-    That is the lag of each edge they own (slices of self time, device work, transfers) and, of annotations and steps,
-    the untraced gaps between the operators inside, on any thread. The whole host, or that of some ranks, also has the
-    gaps outside any region. Waiting for the data loader is no host work: where a kind is asked for, it counts only if
-    it is named.
+    The time of an activity is the lag of each edge it owns (slices of self time, device work, transfers) and, for
+    annotations and steps, the untraced gaps between the operators inside, on any thread. The whole host, or that of
+    some ranks, also has the gaps outside all regions. Waiting for the data loader is no host work: where a kind is
+    asked for, it counts only if it is named.
 
     Args:
         state: the weights so far.
@@ -250,7 +272,7 @@ def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = No
 
 
 def here(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:
-    """Return which activities are of the ranks and steps asked for."""
+    """Return True for each activity of the ranks and steps in the criteria."""
     acts = graph.activities
     here = np.ones(len(acts), np.bool_)
     for column, wanted in ((acts.rank, criteria.get("rank")), (acts.step, criteria.get("step"))):
@@ -260,10 +282,10 @@ def here(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.boo
 
 
 def end_spread(state: State, rows: Array) -> npt.NDArray[np.int64]:
-    """Return by how much members of a collective ended after the first of them, of edges' lags.
+    """Return how much of each lag is the spread of ends, ns: how much later the member ends than the first one.
 
-    How fast the network is does not change that few microseconds: they are no transfer. Not so in an all-to-all or
-    between two, where each has its own to receive.
+    These few microseconds (at most `_MAX_END_SPREAD_NS`) do not depend on the network and are no transfer. In an
+    all-to-all and between a send and a receive there is none: each member receives a message of its own.
     """
     graph, matches = state.graph, state.graph.matches
     fixed = np.zeros(len(rows), np.int64)
@@ -277,18 +299,18 @@ def end_spread(state: State, rows: Array) -> npt.NDArray[np.int64]:
     joins, member = np.unique(graph.edges.source[every], return_inverse=True)
     first = np.full(len(joins), np.iinfo(np.int64).max)
     np.minimum.at(first, member.ravel(), graph.edges.lag[every])
-    mine = np.flatnonzero(np.isin(rows, every) & together[graph.edges.activity[rows]])
-    recorded = graph.edges.lag[rows[mine]]
-    late = recorded - first[np.searchsorted(joins, graph.edges.source[rows[mine]])]
-    fixed[mine] = np.clip(np.minimum(late, _SPREAD_NS), 0, np.maximum(state.lag[rows[mine]], 0))
+    spread = np.flatnonzero(np.isin(rows, every) & together[graph.edges.activity[rows]])
+    recorded = graph.edges.lag[rows[spread]]
+    late = recorded - first[np.searchsorted(joins, graph.edges.source[rows[spread]])]
+    fixed[spread] = np.clip(np.minimum(late, _MAX_END_SPREAD_NS), 0, np.maximum(state.lag[rows[spread]], 0))
     return fixed
 
 
 def _waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
-    """Return how much of edges' lags is no time of what they transfer.
+    """Return how much of each lag is waiting and not transfer, ns.
 
-    Of communication whose partners are not in the graph, the shortest of one name and size waited least: what any
-    other took beyond that is waiting.
+    Where the partners of a communication are not in the graph, the shortest one of a name and size is taken as pure
+    transfer, and the rest of longer ones as waiting.
     """
     graph = state.graph
     acts, owner = graph.activities, graph.edges.activity[rows]
@@ -311,7 +333,7 @@ def _waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
 
 
 def _class_minimum(graph: DependencyGraph, rows: Array) -> npt.NDArray[np.int64]:
-    """Return for each of some activities the shortest recorded duration among those of its name and size."""
+    """Return, for each activity of `rows`, the shortest recorded duration of its name and size, ns; 0 for others."""
     acts = graph.activities
     keys = np.stack([acts.name[rows], *(acts.arg(column)[rows] for column in ("in_msg_nelems", "out_msg_nelems"))])
     _, member = np.unique(keys, axis=1, return_inverse=True)
@@ -324,7 +346,7 @@ def _class_minimum(graph: DependencyGraph, rows: Array) -> npt.NDArray[np.int64]
 
 
 def with_factor(state: State, time: OwnTime, factor: float | Array) -> State:
-    """Return the state with some time multiplied: by one factor, or by one for each edge and then each gap."""
+    """Return the state with some time multiplied, by one factor or by one per edge and then per gap."""
     factors = np.asarray(factor, np.float64)
     for_edges, for_gaps = (factors, factors) if not factors.ndim else np.split(factors, [len(time.edges)])
     lag, gap = state.lag.copy(), state.gap.copy()
@@ -335,7 +357,7 @@ def with_factor(state: State, time: OwnTime, factor: float | Array) -> State:
 
 
 def _times(value: Array, factor: Array) -> Array:
-    """Return values multiplied and rounded; what is negative, a disagreement of clocks, stays as it is."""
+    """Return values multiplied and rounded; negative ones, where clocks disagree, stay as they are."""
     return np.where(value > 0, np.rint(value * factor), value).astype(np.int64)
 
 
@@ -345,8 +367,8 @@ def weighed(state: State, edges: Array, lag: Array | int, vertices: Array | None
     Args:
         state: the weights so far.
         edges: a mask of edges or their numbers.
-        lag: what each of them takes now, ns.
-        vertices: a mask of vertices or their numbers.
+        lag: the new lag of each, ns.
+        vertices: a mask of vertices or their numbers, whose gaps become 0.
     """
     lags = state.lag.copy()
     lags[edges] = lag
@@ -358,9 +380,9 @@ def weighed(state: State, edges: Array, lag: Array | int, vertices: Array | None
 
 
 def released(state: State, dropped: npt.NDArray[np.bool_]) -> State:
-    """Return the state in which some edges constrain nothing any more.
+    """Return the state in which some edges no longer constrain anything.
 
-    A vertex keeps one in-edge, as its moment hangs on nothing else: where all would go, they stay with lag 0.
+    A vertex needs an in-edge, because its moment depends on nothing else: where all would go, they stay with lag 0.
     """
     graph = state.graph
     alive = ~dropped & (state.lag > NEVER)
@@ -372,8 +394,8 @@ def released(state: State, dropped: npt.NDArray[np.bool_]) -> State:
 
 
 def of_kind(graph: DependencyGraph, *kinds: EdgeKind) -> npt.NDArray[np.bool_]:
-    """Return which edges are of some kinds."""
-    found = graph.edges.kind == kinds[0]  # comparing bytes beats looking each of them up
+    """Return True for each edge of one of the kinds."""
+    chosen = graph.edges.kind == kinds[0]  # comparing bytes is faster than np.isin
     for kind in kinds[1:]:
-        found |= graph.edges.kind == kind
-    return found
+        chosen |= graph.edges.kind == kind
+    return chosen

@@ -1,4 +1,4 @@
-"""The stretch of a job that a critical path is asked for: first begin to last end of some steps or ranks."""
+"""The window of a critical path: from the first begin to the last end of the chosen steps and ranks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Changes of a what-if as words of a command line, such as ``--scale 'name=*gemm*:0.5'``: read, and written.
+"""Changes of a what-if as options of the command line, such as ``--scale 'name=*gemm*:0.5'``: read and written.
 
-Criteria are ``key=value`` pairs separated by commas; the keys are those of `DependencyGraph.select`. A value may hold
-colons, for a number behind it follows the last one, and commas, for a new criterion begins only where a key and ``=``
-follow. Where a value is to hold even that, it is put into double quotes, in which ``""`` stands for a quote.
+Criteria are ``key=value`` pairs separated by commas; the keys are those of `DependencyGraph.select`. A value may
+contain colons, because the number of a change follows the last colon, and commas, because a new criterion begins only
+where a key and ``=`` follow. A value that contains even that goes into double quotes, with ``""`` for a quote.
 """
 
 from __future__ import annotations
@@ -23,23 +23,30 @@ _KEY = re.compile(r"(\w+)=")
 _NEXT = re.compile(r",(\w+)=")
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"(?=,|$)', re.DOTALL)
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
-_MOST_NUMBERS = 1_000_000
+_MAX_RANGE = 1_000_000
+"""The longest range of numbers, such as 0-7, that an option may have.
+
+Chosen: more ranks, streams and steps than any trace has, and short enough as a list. Doubled, no range of those
+changes."""
 _AMOUNT = re.compile(r"(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+)\s*([^\d\s].*)")
 _NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9}
+"""ns per unit of time."""
 _GB_PER_S = {
     f"{prefix}{unit}/s": scale / share
     for prefix, scale in (("K", 1e-6), ("k", 1e-6), ("M", 1e-3), ("G", 1.0), ("T", 1e3))
     for unit, share in (("B", 1), ("b", 8), ("bit", 8))
 }
+"""GB/s (10^9 bytes/s) per unit of bandwidth."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One change of a scenario as it was asked for."""
+    """One change of a scenario, as asked for."""
 
     method: str
-    """Of `Scenario`."""
+    """Name of the method of `Scenario`."""
     options: dict[str, Any]
+    """Keywords of the method."""
 
     def apply(self, scenario: Scenario) -> Scenario:
         """Return the scenario with this change added."""
@@ -49,14 +56,16 @@ class Change:
 
 @dataclass(frozen=True)
 class ChangeForm:
-    """How a change is asked for on the command line."""
+    """The command-line option of a change."""
 
     value: Literal["required", "optional", "none"]
-    """Whether the option takes a value; an optional one is given behind ``=`` only."""
+    """Whether the option takes a value; an optional one is given after ``=`` only."""
     metavar: str
+    """The value, as the help shows it."""
     help: str
+    """What the change does, as the help says it."""
     read: Callable[[str], Change]
-    """The option's value → the change; a ValueError says what is wrong with it."""
+    """The function from the option's value to the change; raises ValueError for a value that it cannot read."""
 
 
 def criteria(text: str) -> dict[str, Any]:
@@ -69,29 +78,31 @@ def criteria(text: str) -> dict[str, Any]:
         >>> criteria("name=void gemm<float, 4>(int, int),rank=0,2-3")
         {'name': 'void gemm<float, 4>(int, int)', 'rank': [0, 2, 3]}
     """
-    found: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     at = 0
-    while at < len(text) or not found:
+    while at < len(text) or not given:
         key = _KEY.match(text, at)
-        if key is None or key[1] not in _KEYS or key[1] in found:
-            raise ValueError(_unreadable(text, key[1] if key else text[at:], found))
+        if key is None or key[1] not in _KEYS or key[1] in given:
+            raise ValueError(_unreadable(text, key[1] if key else text[at:], given))
         value, at = _value(text, key.end())
         if not value:
-            msg = f"{text!r}: nothing behind {key[0]}"
+            msg = f"{text!r}: nothing after {key[0]}"
             raise ValueError(msg)
-        found[key[1]] = _typed(key[1], value)
-    return found
+        given[key[1]] = _typed(key[1], value)
+    return given
 
 
-def _unreadable(text: str, part: str, found: dict[str, Any]) -> str:
-    if part in found:
+def _unreadable(text: str, part: str, given: dict[str, Any]) -> str:
+    if part in given:
         return f"{text!r}: {part}= is given twice"
     keys = ", ".join(f"{key}=" for key in _KEYS)
-    return f"{text!r}: {part!r} is no criterion; choose from {keys}, and quote values that hold a comma and ="
+    return (
+        f"{text!r}: {part!r} is no criterion; choose from {keys}; a value with a comma, a key and = needs double quotes"
+    )
 
 
 def _value(text: str, at: int) -> tuple[str, int]:
-    """Return (the value that begins at a place, where the next criterion begins)."""
+    """Return (the value that begins at a position, the position of the next criterion)."""
     quoted = _QUOTED.match(text, at)
     if quoted:
         return quoted[1].replace('""', '"'), quoted.end() + 1
@@ -131,29 +142,29 @@ def numbers(text: str) -> list[int]:
     """Return ``0,3-7`` as a list of numbers.
 
     Raises:
-        ValueError: the text is nothing of the kind.
+        ValueError: the text is no list of numbers, or a range is longer than a million.
 
     Example:
         >>> numbers("0,3-5")
         [0, 3, 4, 5]
     """
-    found: list[int] = []
+    chosen: list[int] = []
     for part in text.split(","):
         ends = _RANGE.fullmatch(part.strip())
         first = int(ends[1]) if ends else 0
         last = int(ends[2] or ends[1]) if ends else -1
-        if not first <= last <= first + _MOST_NUMBERS:
+        if not first <= last <= first + _MAX_RANGE:
             msg = f"{text!r} is not a list of numbers such as 0,3-7"
             raise ValueError(msg)
-        found += range(first, last + 1)
-    return found
+        chosen += range(first, last + 1)
+    return chosen
 
 
 def duration_ns(text: str) -> float:
-    """Return ``12us``, ``1.5ms`` and the like in ns.
+    """Return a duration such as ``12us`` or ``1.5ms`` in ns.
 
     Raises:
-        ValueError: no number, or no unit of time.
+        ValueError: the number or the unit of time is missing.
 
     Example:
         >>> duration_ns("1.5ms")
@@ -163,10 +174,10 @@ def duration_ns(text: str) -> float:
 
 
 def bandwidth(text: str) -> float:
-    """Return ``100GB/s``, ``400Gbit/s`` and the like in 10^9 bytes/s.
+    """Return a bandwidth such as ``100GB/s`` or ``400Gbit/s`` in GB/s (10^9 bytes/s).
 
     Raises:
-        ValueError: no number, or no unit of bandwidth.
+        ValueError: the number or the unit of bandwidth is missing.
 
     Example:
         >>> bandwidth("400Gbit/s")
@@ -176,11 +187,11 @@ def bandwidth(text: str) -> float:
 
 
 def _amount(text: str, units: dict[str, float], what: str) -> float:
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None or found[2] not in units:
+    amount = _AMOUNT.fullmatch(text.strip())
+    if amount is None or amount[2] not in units:
         msg = f"{text!r} is not {what}"
         raise ValueError(msg)
-    return float(found[1]) * units[found[2]]
+    return float(amount[1]) * units[amount[2]]
 
 
 def _number(text: str, what: str) -> float:
@@ -199,12 +210,12 @@ def _whole(text: str, what: str) -> int:
 
 
 def _split(text: str, what: str) -> tuple[str, str]:
-    """Return what stands before and behind the last colon."""
-    before, colon, behind = text.rpartition(":")
+    """Return the text before and after the last colon."""
+    before, colon, after = text.rpartition(":")
     if not colon:
         msg = f"{text!r} lacks :{what} at its end"
         raise ValueError(msg)
-    return before, behind
+    return before, after
 
 
 def _selecting(method: str) -> Callable[[str], Change]:
@@ -231,7 +242,9 @@ def _set(text: str) -> Change:
 
 def _network(text: str) -> Change:
     if "=" not in text:
-        return Change("scale_network", {"factor": _number(text, "a factor such as 0.5, nor latency=…,bandwidth=…")})
+        return Change(
+            "scale_network", {"factor": _number(text, "a factor such as 0.5 or latency=10us,bandwidth=100GB/s")}
+        )
     options: dict[str, Any] = {}
     for part in text.split(","):
         key, _, value = part.strip().partition("=")
@@ -246,14 +259,14 @@ def _network(text: str) -> Change:
 
 
 def _fix_straggler(text: str) -> Change:
-    rank = text if text == "auto" else _whole(text, "auto nor the number of a rank")
+    rank = text if text == "auto" else _whole(text, "auto or the number of a rank")
     return Change("fix_straggler", {"rank": rank})
 
 
 def _cuda_graph(text: str) -> Change:
     given = criteria(text)
     if "step" not in given or not given.keys() <= {"step", "rank"}:
-        msg = f"{text!r}: give step=N or step=N-M, and rank= if not all"
+        msg = f"{text!r}: give step=N or step=N-M, and rank= unless all ranks are meant"
         raise ValueError(msg)
     return Change("cuda_graph", given)
 
@@ -279,7 +292,7 @@ def _move_to_stream(text: str) -> Change:
     which, stream = _split(text, "STREAM")
     given = criteria(which)
     if "stream" in given:
-        msg = f"{text!r}: stream= cannot be a criterion here; choose the work by the others"
+        msg = f"{text!r}: stream= cannot be a criterion here; select the work by other criteria"
         raise ValueError(msg)
     return Change("move_to_stream", {**given, "stream": _whole(stream, "the number of a stream")})
 
@@ -290,37 +303,65 @@ def _scale_ranks(text: str) -> Change:
 
 CHANGES: dict[str, ChangeForm] = {
     "scale": ChangeForm("required", "CRITERIA:FACTOR", "Selected work takes FACTOR times as long.", _scale),
-    "set": ChangeForm("required", "CRITERIA:DURATION", "Selected work takes DURATION each, such as 12us.", _set),
-    "remove": ChangeForm("required", "CRITERIA", "Selected work is not there.", _selecting("remove")),
+    "set": ChangeForm("required", "CRITERIA:DURATION", "Each selected activity takes DURATION, such as 12us.", _set),
+    "remove": ChangeForm("required", "CRITERIA", "Selected work and its launches are left out.", _selecting("remove")),
     "network": ChangeForm(
-        "required", "FACTOR|latency=10us,bandwidth=100GB/s",
-        "Transfers take FACTOR times as long, or what this network gives; waits follow by themselves.", _network,
+        "required",
+        "FACTOR|latency=10us,bandwidth=100GB/s",
+        "Transfers take FACTOR times as long, or as long as on this network; waits are derived.",
+        _network,
     ),
-    "fix-straggler": ChangeForm("required", "auto|RANK", "A rank's own work is as fast as its peers'.", _fix_straggler),
+    "fix-straggler": ChangeForm(
+        "required", "auto|RANK", "The rank's own work is as fast as the same work on other ranks.", _fix_straggler
+    ),
     "no-launch-overhead": ChangeForm(
-        "optional", "CRITERIA", "Launch calls and launch latency cost nothing.", _selecting("no_launch_overhead")
+        "optional", "CRITERIA", "Launch calls and launch latency take no time.", _selecting("no_launch_overhead")
     ),
     "infinite-host": ChangeForm("none", "", "Host work takes no time.", _plain("infinite_host")),
-    "infinite-gpu": ChangeForm("none", "", "Kernels and copies take no time; transfers do.", _plain("infinite_gpu")),
-    "cuda-graph": ChangeForm("required", "step=N[,rank=R]", "Steps are replayed as one CUDA graph.", _cuda_graph),
+    "infinite-gpu": ChangeForm(
+        "none", "", "Kernels and copies take no time; transfers between ranks still do.", _plain("infinite_gpu")
+    ),
+    "cuda-graph": ChangeForm(
+        "required", "step=N[,rank=R]", "Each step's kernels are launched at once, as one CUDA graph.", _cuda_graph
+    ),
     "inject": ChangeForm(
-        "required", "rank=R[,kind=kernels|host|loader]:FACTOR", "One rank is slower by FACTOR.", _inject
+        "required",
+        "rank=R[,kind=kernels|host|loader]:FACTOR",
+        "One rank's kernels, host or data loader take FACTOR times as long.",
+        _inject,
     ),
-    "jitter": ChangeForm("required", "SIGMA[:RUNS]", "Durations vary at random; shows p50 and p99.", _jitter),
+    "jitter": ChangeForm(
+        "required",
+        "SIGMA[:RUNS]",
+        "Durations vary at random (relative deviation SIGMA, RUNS times); shows p50 and p99.",
+        _jitter,
+    ),
     "free-dataloader": ChangeForm(
-        "optional", "CRITERIA", "The next batch is always there.", _selecting("free_dataloader")
+        "optional", "CRITERIA", "The data loader always has the next batch ready.", _selecting("free_dataloader")
     ),
-    "remove-sync": ChangeForm("required", "CRITERIA", "Blocking calls do not wait.", _selecting("remove_sync")),
+    "remove-sync": ChangeForm(
+        "required", "CRITERIA", "Blocking calls do not wait for the device.", _selecting("remove_sync")
+    ),
     "perfect-overlap": ChangeForm(
-        "optional", "GROUP", "Collectives of process groups hold up nothing.", _grouped("perfect_overlap")
+        "optional",
+        "GROUP",
+        "No other work waits for collectives (of this process group): an upper bound.",
+        _grouped("perfect_overlap"),
     ),
     "no-overlap": ChangeForm(
-        "optional", "GROUP", "Collectives run in line with the computation.", _grouped("no_overlap")
+        "optional",
+        "GROUP",
+        "Collectives (of this process group) do not overlap with computation.",
+        _grouped("no_overlap"),
     ),
-    "fuse": ChangeForm("required", "CRITERIA", "Kernels that follow each other become one.", _selecting("fuse")),
+    "fuse": ChangeForm(
+        "required", "CRITERIA", "Selected kernels that follow each other on a stream become one.", _selecting("fuse")
+    ),
     "move-to-stream": ChangeForm(
-        "required", "CRITERIA:STREAM", "Device work runs on another stream.", _move_to_stream
+        "required", "CRITERIA:STREAM", "Selected kernels and copies run on this stream.", _move_to_stream
     ),
-    "scale-ranks": ChangeForm("required", "N", "The job has N ranks like these: an extrapolation.", _scale_ranks),
-}  # fmt: skip
-"""The options of ``htagraph what-if`` by name; the order on the command line is the order in which they apply."""
+    "scale-ranks": ChangeForm(
+        "required", "N", "The job has N ranks that work like the recorded ones: an extrapolation.", _scale_ranks
+    ),
+}
+"""The options of ``htagraph what-if`` by name; they apply in their order on the command line."""

@@ -1,12 +1,14 @@
-"""What to improve first: each kernel, operator, rank, process group and host phase by what the job would gain."""
+"""What to improve first: kernels, operators, ranks, process groups and host phases ranked by simulated gain."""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeAlias
+from functools import cached_property, wraps
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +24,23 @@ from htagraph.whatif.change_options import criteria_text
 __all__ = ["opportunities"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_LEVELS = 200  # beyond, a stack is a runaway recursion, and each level costs as much as the graph
-_PER_KIND = 12
-"""Candidates of a kind that are looked at: those with most time on the critical path."""
-_ALIKE = 0.97
-"""What contains something that gains this share of it is left out."""
+_P = ParamSpec("_P")
+_MAX_LEVELS = 200
+"""How many levels of operators and annotations above an activity are candidates.
+
+Chosen: deeper stacks are runaway recursion, and each level costs a pass over the activities on the critical path.
+Doubled, operators more than 200 levels above a kernel count too."""
+_MAX_CANDIDATES = 12
+"""How many candidates of each kind are tried: those with the most time on the critical path.
+
+Chosen for time, as each costs a replay; more than the ten rows shown by default. Doubled, rows beyond the twelfth of
+a kind can appear; those before stay."""
+_SAME_GAIN = 0.97
+"""A candidate is left out if one inside it gains at least this share of its gain.
+
+Chosen: smaller differences are within the error of a prediction. Nearer to 1, wrappers
+appear beside what they wrap; halved, an operator gives way to a kernel with half of its gain. The gains themselves do
+not depend on it."""
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
 _TALKS = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 _CALLS = (ActivityKind.RUNTIME,)
@@ -38,8 +52,8 @@ _NOTES = {
     "kernel": "",
     "call": "the calls' own time",
     "operator": "all inside it, and all device work launched there",
-    "rank": "its own work; that others wait for it is what there is to gain",
-    "group": "transfers only; waiting for late ranks belongs to what made them late",
+    "rank": "its own work; the gain is that others no longer wait for it",
+    "group": "transfers only; waiting for a late rank counts for what makes it late",
     "phase": "",
 }
 _COLUMNS = {
@@ -48,15 +62,40 @@ _COLUMNS = {
 }  # fmt: skip
 
 
+def _named_options(function: Callable[_P, pd.DataFrame]) -> Callable[_P, pd.DataFrame]:
+    """Let a function whose options are keyword-only take them by position too, as the last release did, with a warning.
+
+    Type checkers see only the keywords.
+    """
+    names = [name for name, one in signature(function).parameters.items() if one.kind is Parameter.KEYWORD_ONLY]
+
+    @wraps(function)
+    def call(*args: _P.args, **options: _P.kwargs) -> pd.DataFrame:
+        if not 1 < len(args) <= 1 + len(names):
+            return function(*args, **options)
+        given = dict(zip(names, args[1:], strict=False))
+        twice = sorted(given.keys() & options.keys())
+        if twice:
+            msg = f"{function.__name__}() got multiple values for argument {twice[0]!r}"
+            raise TypeError(msg)
+        texts = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        what = f"options of {function.__name__}() by position are deprecated: write {texts}"
+        warnings.warn(what, DeprecationWarning, stacklevel=2)
+        return function(args[0], **given, **options)  # type: ignore[arg-type]
+
+    return call
+
+
+@_named_options
 def opportunities(
-    graph: DependencyGraph, top: int = 10, curve: Sequence[float] = (0.75, 0.5, 0.25, 0.0)
+    graph: DependencyGraph, *, top: int = 10, curve: Sequence[float] = (0.75, 0.5, 0.25, 0.0)
 ) -> pd.DataFrame:
     """Rank what could be improved by how much shorter the job would be, by simulation.
 
-    Everything is tried as if it took no time at all, and all waits are derived anew: that is the ceiling of what any
-    improvement of it can gain, and less than its time where something else is in the way then. Candidates overlap (an
-    operator contains its kernels), so gains do not add up. What gains hardly more (3 %) than something that it contains
-    is left out: the smaller one is what can be changed.
+    Each candidate is replayed as if it took no time, with all waits derived: its gain is the ceiling for any
+    improvement of it, and less than its time where something else is critical then. Candidates overlap (an operator
+    contains its kernels), so gains do not add up. A candidate that gains at most 3 % more than another one inside it is
+    left out: the smaller one is the one to change.
 
     Args:
         graph: the job.
@@ -105,48 +144,48 @@ class _Candidate:
     what: str
     name: str
     bound: int
-    """At most this is to be gained, ns."""
+    """Upper bound of its gain, ns: its time on the critical path."""
     criteria: dict[str, Any] | None
     note: str
     members: tuple[int, ...] = ()
-    """Of a group that no criteria select."""
+    """The activities of a process group that no criteria select."""
 
 
 def _best(trial: _Trial, top: int) -> list[tuple[int, _Candidate, OwnTime]]:
     """Return the candidates that gain most, best first: (gain in ns, candidate, its time).
 
-    They are tried in the order of what each could gain at most, until none that is left could come in.
+    They are tried in the order of their bounds, until no candidate that is left can be among the best.
     """
     tried: list[tuple[int, _Candidate, OwnTime]] = []
-    found: list[tuple[int, _Candidate, OwnTime]] = []
+    best: list[tuple[int, _Candidate, OwnTime]] = []
     for candidate in sorted(_candidates(trial), key=lambda each: -each.bound):
-        if len(found) >= top and candidate.bound < (_ALIKE * found[top - 1][0] if top else 1):
+        if len(best) >= top and candidate.bound < (_SAME_GAIN * best[top - 1][0] if top else 1):
             break
         time = _time_of(trial.state, candidate)
         gain = trial.gain(time, 0.0)
         if gain > 0:
             tried.append((gain, candidate, time))
-            found = _smallest(tried)
-    return found[:top]
+            best = _smallest(tried)
+    return best[:top]
 
 
 def _smallest(tried: list[tuple[int, _Candidate, OwnTime]]) -> list[tuple[int, _Candidate, OwnTime]]:
-    """Return those that gain clearly more than what they contain, best first: of others the smaller can be improved."""
-    found: list[tuple[int, _Candidate, OwnTime]] = []
+    """Return the candidates that gain clearly more than any other inside them, best first."""
+    best: list[tuple[int, _Candidate, OwnTime]] = []
     for gain, candidate, time in sorted(tried, key=lambda each: (each[0], len(each[2].edges) + len(each[2].gaps))):
-        if not any(less >= _ALIKE * gain and _within(part, time) for less, _, part in found):
-            found.append((gain, candidate, time))
-    return sorted(found, key=lambda each: -each[0])
+        if not any(less >= _SAME_GAIN * gain and _within(part, time) for less, _, part in best):
+            best.append((gain, candidate, time))
+    return sorted(best, key=lambda each: -each[0])
 
 
 def _within(some: OwnTime, other: OwnTime) -> bool:
-    """Return whether some time is part of other time."""
+    """Return True if some time is part of other time."""
     fewer = len(some.edges) <= len(other.edges) and len(some.gaps) <= len(other.gaps)
     return fewer and bool(np.isin(some.edges, other.edges).all()) and bool(np.isin(some.gaps, other.gaps).all())
 
 
 class _Trial:
-    """A job as recorded, and what it gains by changes to the time of something."""
+    """A job as recorded, and its gains when the time of something changes."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -154,7 +193,7 @@ class _Trial:
         self.makespan = self.last - state.graph.origin_ns
 
     def gain(self, time: OwnTime, factor: float) -> int:
-        """Return by how many ns the job is shorter if some time is multiplied."""
+        """Return how much shorter the job is if some time is multiplied, ns."""
         state = with_factor(self.state, time, factor)
         return self.last - int(predict(state.graph, state.lag, state.gap, state.head).max(initial=0))
 
@@ -184,7 +223,7 @@ class _Trial:
 
     @cached_property
     def shares(self) -> pd.DataFrame:
-        """What the critical path has of anybody's time: ``owner`` (-1 for none), ``rank``, ``gap``, ``ns``.
+        """The time on the critical path by owner: ``owner`` (-1 for none), ``rank``, ``gap``, ``ns``.
 
         One row per (owner, rank, whether it is a gap).
         """
@@ -217,14 +256,14 @@ def _candidates(trial: _Trial) -> Iterator[_Candidate]:
     yield from _groups(graph, owned[np.isin(kind, _TALKS)])
     rows = shares[(shares["owner"] < 0) | ~np.isin(acts.kind[shares["owner"]], (ActivityKind.COMMUNICATION,))]
     ranks = rows.groupby("rank")["ns"].sum()
-    for rank, ns in _largest(ranks) if len(graph.ranks) > 1 else ():  # that all time is the only rank's helps nobody
+    for rank, ns in _largest(ranks) if len(graph.ranks) > 1 else ():  # a single rank has all the time
         yield _Candidate("rank", f"rank {rank}", ns, {"rank": int(rank), "kind": _OWN_WORK}, _NOTES["rank"])
     yield from _phases(graph, shares)
 
 
 def _largest(totals: pd.Series[Any]) -> list[tuple[Any, int]]:
     """Return the (key, ns) of the largest totals."""
-    top = totals[totals > 0].sort_values(ascending=False, kind="stable").head(_PER_KIND)
+    top = totals[totals > 0].sort_values(ascending=False, kind="stable").head(_MAX_CANDIDATES)
     return [(key, int(ns)) for key, ns in top.items()]
 
 
@@ -241,21 +280,21 @@ def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candida
     acts = graph.activities
     above = graph.tree.parent
     at, item = owned["owner"].to_numpy(), np.arange(len(owned))
-    found = []
-    for _ in range(_LEVELS):  # each round one level up
+    levels = []
+    for _ in range(_MAX_LEVELS):  # each round one level up
         if not len(at):
             break
         named = np.isin(acts.kind[at], (ActivityKind.OP, ActivityKind.ANNOTATION))
-        found.append(np.stack([item[named], acts.kind[at[named]], acts.name[at[named]]]))
+        levels.append(np.stack([item[named], acts.kind[at[named]], acts.name[at[named]]]))
         at = above[at]
         item, at = item[at >= 0], at[at >= 0]
     # a recursive operator contains what is inside it once
-    pairs = np.unique(np.concatenate(found, axis=1), axis=1) if found else np.zeros((3, 0), np.int64)
+    pairs = np.unique(np.concatenate(levels, axis=1), axis=1) if levels else np.zeros((3, 0), np.int64)
     table = pd.DataFrame({"kind": pairs[1], "name": pairs[2], "ns": owned["ns"].to_numpy()[pairs[0]]})
     loaders = acts.name[graph.edges.activity[graph.edges.kind == EdgeKind.DATALOADER]]
     for kind, what in ((ActivityKind.OP, "operator"), (ActivityKind.ANNOTATION, "phase")):
-        mine = table[table["kind"] == kind]
-        for name, ns in _largest(mine.groupby("name")["ns"].sum()):
+        of_kind = table[table["kind"] == kind]
+        for name, ns in _largest(of_kind.groupby("name")["ns"].sum()):
             text, note = graph.names[name], _NOTES["operator"]
             if name in loaders:
                 yield _Candidate("phase", "data loading", ns, {"op": glob.escape(text)}, f"all inside {text}")
@@ -271,17 +310,17 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candidate]
     if matches is not None and matches.count:
         numbers = np.array([known.setdefault(group, len(known)) for group in matches.group], np.int64)
         label[matches.activity] = numbers[matches.collective]
-    mine = label[owned["owner"]]
+    group_of = label[owned["owner"]]
     texts = list(known)
-    for number, ns in _largest(owned[mine >= 0].groupby(mine[mine >= 0])["ns"].sum()):
+    for number, ns in _largest(owned[group_of >= 0].groupby(group_of[group_of >= 0])["ns"].sum()):
         members = np.flatnonzero(label == number)
         criteria = _exact_criteria(graph, members)
         note = _NOTES["group"] if criteria else f"{_NOTES['group']}; no criteria select exactly this group"
         yield _Candidate("group", texts[number], ns, criteria, note, tuple(members.tolist()))
-    alone = owned[mine < 0]
+    alone = owned[group_of < 0]
     for name, ns in _largest(alone.groupby(acts.name[alone["owner"]])["ns"].sum()):
         criteria = {"kind": [kind.label for kind in _TALKS], "name": glob.escape(graph.names[name])}
-        note = "partners unknown: what takes longer than the shortest of its size counts as waiting"
+        note = "partners unknown: time beyond the shortest of its size counts as waiting"
         yield _Candidate("group", graph.names[name], ns, criteria, note)
 
 
@@ -301,12 +340,12 @@ def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | 
 
 
 def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[_Candidate]:
-    """Yield what hosts spend their time on."""
+    """Yield the phases of host time."""
     acts = graph.activities
     kind = np.where(shares["owner"] >= 0, acts.kind[shares["owner"]], -1)
     gap, ns = shares["gap"].to_numpy(), shares["ns"].to_numpy()
     host = gap | ((kind >= 0) & (kind < ActivityKind.COMPUTATION))
-    for name, mine, criteria, note in (
+    for name, chosen, criteria, note in (
         ("all host work", host, {"kind": "host"}, "operators, calls and the Python between them; waits are derived"),
         ("Python between operators", gap & (kind >= 0), {"kind": [each.label for each in _REGIONS]},
          "host time inside steps and annotations that no event covers"),
@@ -314,18 +353,18 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[_Candidate
         ("synchronizing calls", kind == ActivityKind.SYNC, {"kind": "sync"}, "their own cost, not what they wait for"),
         ("other runtime calls", np.isin(kind, _RUNTIME), {"kind": [each.label for each in _RUNTIME]}, ""),
     ):  # fmt: skip
-        if ns[mine].sum() > 0:
-            yield _Candidate("phase", name, int(ns[mine].sum()), criteria, note)
+        if ns[chosen].sum() > 0:
+            yield _Candidate("phase", name, int(ns[chosen].sum()), criteria, note)
 
 
 def _time_of(state: State, candidate: _Candidate) -> OwnTime:
-    """Return where a candidate's time lies."""
+    """Return the lags and gaps that are a candidate's time."""
     if candidate.criteria is not None:
         return own_time(state, candidate.criteria)
-    mine = np.zeros(len(state.graph.activities) + 1, np.bool_)
-    mine[list(candidate.members)] = True
+    is_member = np.zeros(len(state.graph.activities) + 1, np.bool_)
+    is_member[list(candidate.members)] = True
     edges = state.graph.edges
-    rows = np.flatnonzero(np.isin(edges.kind, TRANSFERS) & mine[edges.activity])
+    rows = np.flatnonzero(np.isin(edges.kind, TRANSFERS) & is_member[edges.activity])
     if not len(rows):
         msg = f"group {candidate.name!r}: none of its members has a transfer"
         raise SelectionError(msg)

@@ -1,10 +1,11 @@
-"""Outcome: what a job would do under a scenario, moment by moment, and how far to trust it."""
+"""Outcome: the prediction of a scenario, moment by moment, with an error bar."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -33,11 +34,11 @@ class Outcome:
     """The prediction of a scenario. Every time is on the common clock of all ranks; a makespan begins at its origin."""
 
     baseline: DependencyGraph
-    """The job as it was recorded."""
+    """The job as recorded."""
     state: State
-    """The weights it was run with."""
+    """The weights of the scenario."""
     changes: tuple[str, ...]
-    """What was changed, in order."""
+    """The changes, in order."""
     time: npt.NDArray[np.int64]
     """The predicted moment of each vertex of `state.graph`, ns."""
 
@@ -48,19 +49,35 @@ class Outcome:
             f"{self.speedup:.3f}× [{self.low:.3f}, {self.high:.3f}])"
         )
 
+    def _repr_html_(self) -> str:
+        """Return the makespan and the mean step, recorded and predicted, as a small HTML table for notebooks."""
+        times = (
+            ("makespan", self.baseline_ns, self.makespan_ns),
+            ("mean step", self.baseline_mean_step_ns, self.mean_step_ns),
+        )
+        rows = "".join(
+            f"<tr><th>{what}</th><td>{before / 1e6:,.3f}</td><td>{after / 1e6:,.3f}</td></tr>"
+            for what, before, after in times
+        )
+        speedup = f"speedup {self.speedup:.3f}× [{self.low:.3f}, {self.high:.3f}]"
+        lines = (" · ".join(self.changes) or "nothing changed", speedup, *self.notes)
+        caption = "<br/>".join(escape(line) for line in lines)
+        head = "<tr><th>ms</th><th>recorded</th><th>predicted</th></tr>"
+        return f"<table><caption>{caption}</caption>{head}{rows}</table>"
+
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about the prediction, such as that it is an extrapolation."""
+        """Notes on the prediction, such as that it is an extrapolation."""
         return self.state.notes
 
     @property
     def baseline_ns(self) -> int:
-        """From the first recorded moment to the last of any thread that does something, ns."""
+        """The recorded makespan, ns: from the first moment to the last of any thread that does something."""
         return _span(self.baseline, self.baseline.time)
 
     @property
     def makespan_ns(self) -> int:
-        """From the first recorded moment to the last predicted one, ns."""
+        """The predicted makespan, ns: from the first recorded moment to the last predicted one."""
         return _span(self.baseline, self.time)
 
     @property
@@ -70,16 +87,16 @@ class Outcome:
 
     @property
     def saved_ns(self) -> int:
-        """By how much the makespan falls, ns; negative where it grows."""
+        """How much shorter the makespan becomes, ns; negative if it becomes longer."""
         return self.baseline_ns - self.makespan_ns
 
     @property
     def low(self) -> float:
         """The lower end of the error bar of `speedup`.
 
-        Pauses that no edge explains are kept in `speedup`. Were none of them real, neither before nor after, the job
-        would speed up by another factor: the error bar is the interval between the two. It is [1, 1] where nothing
-        is changed, and narrow where the unexplained does not matter to the answer.
+        `speedup` keeps the pauses that no edge explains. Without them, before and after, the job has another speedup;
+        the error bar is the interval between the two. It is [1, 1] if nothing is changed, and narrow if unexplained
+        pauses do not matter for the answer.
         """
         return min(self.speedup, self._speedup_without_unexplained)
 
@@ -95,18 +112,18 @@ class Outcome:
 
     @property
     def baseline_mean_step_ns(self) -> float:
-        """(last end - first start) / number of steps as recorded, over all ranks, ns; the whole if there are none."""
+        """Recorded mean step time over all ranks, ns: (last end - first start) / steps; the makespan without steps."""
         return _mean_step(self.baseline, self.baseline.time)
 
     @property
     def mean_step_ns(self) -> float:
-        """(last end - first start) / number of steps as predicted, over all ranks, ns; the whole if there are none."""
+        """Predicted mean step time over all ranks, ns: (last end - first start) / steps; the makespan without steps."""
         return _mean_step(self.state.graph, self.time)
 
     def step_times(self) -> pd.DataFrame:
-        """Return when each step began and was over, as recorded and as predicted.
+        """Return the start and end of each step, as recorded and as predicted.
 
-        A step begins with its ProfilerStep annotation and is over when that and all work launched in it is.
+        A step starts with its ProfilerStep annotation and ends when the annotation and all work launched in it end.
 
         Returns:
             One row per rank and step, in that order: ``step``, ``rank`` (int64), ``start_us``, ``end_us``,
@@ -130,13 +147,13 @@ class Outcome:
 
     @cached_property
     def graph(self) -> DependencyGraph:
-        """The job as predicted: the same activities at the predicted moments, the edges with their lags as changed.
+        """The job as predicted: the same activities at the predicted moments, the edges with their changed lags.
 
-        All ranks are on the common clock. Edges that a change made void are gone.
+        All ranks are on the common clock. Edges that no longer constrain anything are left out.
         """
         graph = self.state.graph
         start = self.time[0::2]
-        # what no edge holds together, such as an event whose slices were refused, might end before it starts
+        # an event without an edge from start to end, such as one whose slices were refused, might end before it starts
         duration = np.maximum(self.time[1::2] - start, 0)
         edges = replace(graph.edges, lag=self.state.lag)
         void = self.state.lag <= NEVER
@@ -150,8 +167,8 @@ class Outcome:
         """Return the critical path of the job as predicted; see `htagraph.critical_path`.
 
         Args:
-            steps: of these steps only.
-            ranks: of these ranks only.
+            steps: only these steps.
+            ranks: only these ranks.
         """
         from htagraph.queries.window import path_in_window
 
@@ -177,22 +194,22 @@ class Outcome:
 
     @property
     def p50_ns(self) -> float:
-        """The makespan that half the runs with noise stay below, ns."""
+        """Median makespan of the runs with noise, ns."""
         return float(np.percentile(self.samples_ns, 50))
 
     @property
     def p99_ns(self) -> float:
-        """The makespan that 99 percent of the runs with noise stay below, ns."""
+        """99th percentile of the makespan of the runs with noise, ns."""
         return float(np.percentile(self.samples_ns, 99))
 
     @property
     def p50_step_ns(self) -> float:
-        """The mean step time that half the runs with noise stay below, ns."""
+        """Median of the mean step time of the runs with noise, ns."""
         return float(np.percentile(self.step_samples_ns, 50))
 
     @property
     def p99_step_ns(self) -> float:
-        """The mean step time that 99 percent of the runs with noise stay below, ns."""
+        """99th percentile of the mean step time of the runs with noise, ns."""
         return float(np.percentile(self.step_samples_ns, 99))
 
     @cached_property
@@ -211,7 +228,7 @@ class Outcome:
 
 
 def _span(graph: DependencyGraph, time: Array) -> int:
-    ends = time[1::2] if graph.awake.all() else time[1::2][graph.awake]  # nothing ends later than an end
+    ends = time[1::2] if graph.awake.all() else time[1::2][graph.awake]  # no moment is later than the last end
     return int(ends.max()) - graph.origin_ns if len(ends) else 0
 
 
@@ -220,12 +237,12 @@ def _ratio(before: float, after: float) -> float:
 
 
 def _without_unexplained(state: State) -> Array:
-    """Return the prediction with every gap zeroed that no edge explains."""
+    """Return the predicted moments without unexplained gaps, ns."""
     return predict(state.graph, state.lag, without_unexplained(state.graph, state.gap), state.head)
 
 
 def _steps(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return the vertices at which each step begins and is over, by (rank, step)."""
+    """Return the vertices of each step's start and end, by (rank, step)."""
     acts = graph.activities
     ends, marks = (np.flatnonzero(acts.kind == kind) for kind in (ActivityKind.BOUNDARY, ActivityKind.STEP))
     ends = ends[np.lexsort((acts.step[ends], acts.rank[ends]))]

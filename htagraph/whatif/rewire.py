@@ -1,4 +1,4 @@
-"""What the structural changes share: other edges in a state, and the collectives of a process group."""
+"""What structural changes share: a state with other edges, launch order, collectives of a process group."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ from htagraph.queries.weights import NEVER, Jitter, State
 __all__ = ["collective_kernels", "launch_order", "rewired"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_SHOWN = 12
+_MAX_GROUPS_SHOWN = 12
+"""How many process groups an error names. Chosen to fit a line or two; it changes messages only."""
 
 
 def rewired(state: State, edges: Edges, lag: Array, change: str, **parts: Any) -> State:  # noqa: ANN401 - graph's fields
     """Return the state with other edges.
 
-    Edges that constrain nothing any more leave the graph. A vertex that loses all its predecessors keeps the moment
-    that it has in `state`.
+    Edges that no longer constrain anything leave the graph. A vertex that loses all its predecessors keeps its moment
+    in `state`.
 
     Args:
-        state: before the change.
-        edges: all edges after it, in any order, with their lags as recorded.
-        lag: their lags under the change, ns.
-        change: its name, for the error.
-        **parts: other parts of the graph that are exchanged.
+        state: the state before the change.
+        edges: all edges after the change, in any order, with their recorded lags.
+        lag: the lags of these edges under the change, ns.
+        change: the name of the change, for the error.
+        **parts: other parts of the graph to replace.
 
     Raises:
-        GraphError: something would have to wait for itself.
+        GraphError: the edges have a cycle.
     """
     before = state.graph
     edges, lag = _tightest(edges, lag)
@@ -45,9 +46,9 @@ def rewired(state: State, edges: Edges, lag: Array, change: str, **parts: Any) -
     try:
         _ = graph.topological_order
     except GraphError as error:
-        msg = f"{change}: impossible, something would have to wait for itself: {error}"
+        msg = f"{change}: impossible, an activity would have to wait for itself: {error}"
         raise GraphError(msg) from error
-    # the gaps are still those of the recording: under the new edges they would be called something else
+    # keep the recorded gaps and their kinds: computed from the new edges they would be others
     vars(graph)["gap"], vars(graph)["gap_kind"] = before.gap, before.gap_kind
     orphans = (np.diff(before.in_offsets) > 0) & (np.diff(graph.in_offsets) == 0)
     head = state.head
@@ -58,7 +59,7 @@ def rewired(state: State, edges: Edges, lag: Array, change: str, **parts: Any) -
 
 
 def _tightest(edges: Edges, lag: Array) -> tuple[Edges, Array]:
-    """Return edges that constrain something, sorted by (source, target), of parallel ones that with the largest lag."""
+    """Return the edges that constrain something, by (source, target); of parallel ones, that with the largest lag."""
     alive = np.flatnonzero(lag > NEVER)
     alive = alive[np.lexsort((-lag[alive], edges.target[alive], edges.source[alive]))]
     source, target = edges.source[alive], edges.target[alive]
@@ -67,7 +68,7 @@ def _tightest(edges: Edges, lag: Array) -> tuple[Edges, Array]:
 
 
 def _renumbered(jitter: Jitter, before: Edges, after: Edges) -> Jitter:
-    """Return noise for the edges that are left of those it was for."""
+    """Return the noise for those of its edges that are left."""
     time, count = jitter.time, len(jitter.time.edges)
     width = np.int64(max(int(before.target.max()), int(after.target.max())) + 1)
     known = after.source * width + after.target
@@ -79,10 +80,10 @@ def _renumbered(jitter: Jitter, before: Edges, after: Edges) -> Jitter:
 
 
 def launch_order(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return device work of a rank in the order in which the host enqueued it.
+    """Return the kernels and copies of a rank in the order in which the host enqueued them.
 
-    Each stream keeps its order. Work whose call was not recorded was enqueued before what follows it on its stream; at
-    the beginning of a recording, before all whose call was recorded; and where a stream has no call at all, when it
+    Each stream keeps its order. A kernel whose launch was not recorded counts as enqueued before the next one on its
+    stream, at the begin of a recording before all kernels with a launch, and on a stream without any launch, when it
     started.
     """
     acts = graph.activities
@@ -103,12 +104,12 @@ def launch_order(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDA
 
 
 def collective_kernels(graph: DependencyGraph, group: str | None, change: str) -> npt.NDArray[np.int64]:
-    """Return the communication kernels of the process groups whose label a glob matches, all where it is None.
+    """Return the communication kernels of the process groups whose label matches a glob; all of them if it is None.
 
-    A kernel that belongs to no known group is asked for its own name instead.
+    For a kernel of no known group, the glob is matched with the kernel's name.
 
     Raises:
-        SelectionError: there is none; names the groups that the graph has.
+        SelectionError: no kernel matches; the error names the process groups of the graph.
     """
     acts = graph.activities
     rows = np.flatnonzero(acts.kind == ActivityKind.COMMUNICATION)
@@ -116,17 +117,17 @@ def collective_kernels(graph: DependencyGraph, group: str | None, change: str) -
     if group is not None:
         pattern = re.compile(fnmatch.translate(group))
         by_name = np.array([pattern.match(name) is not None for name in graph.names], np.bool_)
-        known = {label: pattern.match(label) is not None for label in set(labels.values())}
+        matching = {label: pattern.match(label) is not None for label in set(labels.values())}
         fits = by_name[acts.name[rows]]
         for at, row in enumerate(rows.tolist()):
             if row in labels:
-                fits[at] = known[labels[row]]
+                fits[at] = matching[labels[row]]
         rows = rows[fits]
     if not len(rows):
-        shown = ", ".join(sorted(set(labels.values()))[:_SHOWN]) or "none known"
+        shown = ", ".join(sorted(set(labels.values()))[:_MAX_GROUPS_SHOWN]) or "none known"
         asked = "" if group is None else f" of group {group!r}"
         on_host = (acts.kind == ActivityKind.HOST_COMMUNICATION).any()
-        rest = "; collectives on host threads are no kernels and stay in line" if on_host else ""
+        rest = "; collectives on host threads are no kernels and stay as they are" if on_host else ""
         msg = f"{change}: no communication kernel{asked}; the graph's process groups: {shown}{rest}"
         raise SelectionError(msg)
     return rows

@@ -1,4 +1,4 @@
-"""Scenario: a chain of changes to a job, each a thin method over the function of its name in `whatif.changes`."""
+"""Scenario: a chain of changes to a job; each method calls the function of its name in `whatif.changes`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Scenario"]
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """What if: changes to a job, applied left to right. It never changes; every method returns another scenario.
+    """Changes to a job, applied left to right. A scenario is immutable: every method returns a new one.
 
     Example:
         >>> import htagraph as hg
@@ -29,17 +29,17 @@ class Scenario:
     """
 
     graph: DependencyGraph
-    """The job as it was recorded."""
+    """The job as recorded."""
     state: State
-    """The weights as changed so far."""
+    """The weights after the changes so far."""
     changes: tuple[str, ...] = ()
-    """What was changed, in order."""
+    """The changes, in order."""
 
     def __repr__(self) -> str:
         return f"Scenario({' · '.join(self.changes) or 'nothing changed'})"
 
     def run(self) -> Outcome:
-        """Return what the job would do."""
+        """Return the prediction: a replay of the job with these changes."""
         state = self.state
         return Outcome(self.graph, state, self.changes, predict(state.graph, state.lag, state.gap, state.head))
 
@@ -54,7 +54,7 @@ class Scenario:
         return self.apply(change.scale, factor=factor, **criteria)
 
     def set_duration(self, *, ns: float, **criteria: Any) -> Scenario:  # noqa: ANN401 - those of graph.select
-        """Let each selected activity take `ns`; see `htagraph.whatif.changes.set_duration`."""
+        """Let each selected activity take `ns` nanoseconds; see `htagraph.whatif.changes.set_duration`."""
         return self.apply(change.set_duration, ns=ns, **criteria)
 
     def remove(self, **criteria: Any) -> Scenario:  # noqa: ANN401 - those of graph.select
@@ -70,7 +70,7 @@ class Scenario:
         return self.apply(change.network, latency_us=latency_us, bandwidth_gbps=bandwidth_gbps)
 
     def no_launch_overhead(self, **criteria: Any) -> Scenario:  # noqa: ANN401 - those of graph.select
-        """Let launches cost nothing and work start at once; see `htagraph.whatif.changes.no_launch_overhead`."""
+        """Let launch calls and launch latency take no time; see `htagraph.whatif.changes.no_launch_overhead`."""
         return self.apply(change.no_launch_overhead, **criteria)
 
     def cuda_graph(
@@ -81,7 +81,7 @@ class Scenario:
         end_us: float | None = None,
         rank: int | Sequence[int] | None = None,
     ) -> Scenario:
-        """Launch all work of steps, or of a range of time, as one CUDA graph; see `whatif.changes.cuda_graph`."""
+        """Launch all kernels of steps, or of a range of time, as one CUDA graph; see `whatif.changes.cuda_graph`."""
         return self.apply(change.cuda_graph, step=step, start_us=start_us, end_us=end_us, rank=rank)
 
     def infinite_host(self) -> Scenario:
@@ -112,7 +112,7 @@ class Scenario:
         return self.apply(change.remove_sync, **criteria)
 
     def free_dataloader(self, **criteria: Any) -> Scenario:  # noqa: ANN401 - rank and step
-        """Let the next batch always be there; see `htagraph.whatif.changes.free_dataloader`."""
+        """Let the data loader always have the next batch ready; see `htagraph.whatif.changes.free_dataloader`."""
         return self.apply(change.free_dataloader, **criteria)
 
     def fix_straggler(
@@ -122,7 +122,7 @@ class Scenario:
         return self.apply(change.fix_straggler, rank=rank, to=to)
 
     def fuse(self, **criteria: Any) -> Scenario:  # noqa: ANN401 - those of graph.select
-        """Make one kernel of selected ones that follow each other; see `htagraph.whatif.changes.fuse`."""
+        """Make selected kernels that follow each other one kernel; see `htagraph.whatif.changes.fuse`."""
         return self.apply(change.fuse, **criteria)
 
     def move_to_stream(self, *, stream: int, **criteria: Any) -> Scenario:  # noqa: ANN401 - those of graph.select
@@ -130,11 +130,11 @@ class Scenario:
         return self.apply(change.move_to_stream, stream=stream, **criteria)
 
     def perfect_overlap(self, *, group: str | None = None) -> Scenario:
-        """Let collectives of process groups hold up no other work; see `htagraph.whatif.changes.perfect_overlap`."""
+        """Let no other work wait for collectives of process groups; see `htagraph.whatif.changes.perfect_overlap`."""
         return self.apply(change.perfect_overlap, group=group)
 
     def no_overlap(self, *, group: str | None = None) -> Scenario:
-        """Run collectives of process groups in line with the computation; see `htagraph.whatif.changes.no_overlap`."""
+        """Let collectives of process groups not overlap with computation; see `htagraph.whatif.changes.no_overlap`."""
         return self.apply(change.no_overlap, group=group)
 
     def scale_ranks(self, n: int, *, groups: str = "*") -> Scenario:

@@ -1,4 +1,4 @@
-"""Transfers between ranks: which edges, how many bytes, and the latency and bandwidth that explain their times."""
+"""Transfers between ranks: their edges, their bytes, and the latency and bandwidth fitted to their times."""
 
 from __future__ import annotations
 
@@ -19,35 +19,43 @@ __all__ = ["Line", "Transfers", "fitted", "link_share", "transfers"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_WIDE = 1.5  # sizes must differ by this factor for latency and bandwidth to be told apart
+_MIN_SIZE_RATIO = 1.5
+"""The least ratio of the largest to the smallest message for which latency and bandwidth are fitted.
+
+Chosen: with sizes closer together, a few percent of noise in the times decide how they divide into latency and
+bandwidth. Doubled, process groups with sizes within a factor of 3 take the line fitted to all groups, or
+`network` asks for both numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Transfers:
-    """The transfers of matched collectives. Arrays have an entry per transfer, a member's part of a collective."""
+    """The transfers of matched collectives. Arrays have an entry per transfer: per member of a collective."""
 
     edges: npt.NDArray[np.int64]
-    """Whose lag the transfer is."""
+    """The edge whose lag is the transfer."""
     collective: npt.NDArray[np.int64]
     """Index into the columns of `matches`."""
     ranks: npt.NDArray[np.int64]
-    """Members of the process group."""
+    """Number of members of the process group."""
     moved: npt.NDArray[np.float64]
-    """Bytes that a rank's link carries, by ring algorithms; -1 where the size is unknown."""
+    """Bytes that a rank's link carries with ring algorithms; -1 where the size is unknown."""
     label: npt.NDArray[np.int64]
-    """Which (group, op) it is of."""
+    """Number of its (group, op)."""
     matches: Matches
+    """The matched collectives."""
 
 
 class Line(NamedTuple):
-    """How long a transfer takes: ``latency + moved * per_byte``, ns."""
+    """The time of a transfer as ``latency + moved * per_byte``, ns."""
 
     latency: float
+    """ns."""
     per_byte: float
+    """ns per byte on the link."""
 
 
 def link_share(op: str, ranks: Array | float) -> Array:
-    """Return what share of a collective's bytes a rank's link carries, by ring algorithms, as NCCL's bus bandwidth."""
+    """Return the share of a collective's bytes on a rank's link with ring algorithms, as in NCCL's bus bandwidth."""
     ranks = np.maximum(np.asarray(ranks, np.float64), 1.0)
     ring = (ranks - 1) / ranks
     if op == "all_reduce":
@@ -66,13 +74,13 @@ def transfers(state: State) -> Transfers:
     graph, matches = state.graph, state.graph.matches
     edges = np.flatnonzero(of_kind(graph, *TRANSFERS) & (graph.edges.activity >= 0))
     if matches is None or not matches.count or not len(edges):
-        msg = "no collective is matched between the ranks of this graph; scale_network(factor=) needs none"
+        msg = "no collective is matched between the ranks of this graph; use scale_network(factor=) instead"
         raise SelectionError(msg)
     member = np.full(len(graph.activities), -1, np.int64)
     member[matches.activity] = np.arange(len(matches.activity))
-    of = member[graph.edges.activity[edges]]
-    edges, of = edges[of >= 0], of[of >= 0]
-    collective = matches.collective[of].astype(np.int64)
+    member_of = member[graph.edges.activity[edges]]
+    edges, member_of = edges[member_of >= 0], member_of[member_of >= 0]
+    collective = matches.collective[member_of].astype(np.int64)
     present = np.bincount(matches.collective, minlength=matches.count)
     ranks = np.where(matches.size > 0, matches.size, present)
     labels: dict[tuple[str, str], int] = {}
@@ -80,33 +88,35 @@ def transfers(state: State) -> Transfers:
     ops = np.array([op for _, op in labels])
     share = np.ones(matches.count)
     for op in np.unique(ops):
-        mine = ops[label] == op
-        share[mine] = link_share(str(op), ranks[mine])
-    bytes_ = matches.bytes[of]
+        of_op = ops[label] == op
+        share[of_op] = link_share(str(op), ranks[of_op])
+    bytes_ = matches.bytes[member_of]
     moved = np.where(bytes_ >= 0, bytes_ * share[collective], -1.0)
     return Transfers(edges, collective, ranks[collective], moved, label[collective], matches)
 
 
 def fitted(transfer: Transfers, lag: Array) -> list[Line | None]:
-    """Return latency and time per byte of each (group, op); None where neither it nor all together have two sizes.
+    """Return latency and time per byte of each (group, op), fitted to its transfers.
+
+    A (group, op) whose sizes hardly differ takes the line of all transfers; None if their sizes hardly differ either.
 
     Args:
         transfer: the transfers.
-        lag: how long each took, ns.
+        lag: the duration of each, ns.
     """
     known = (transfer.moved >= 0) & (lag > 0)
     every = _line(transfer.moved[known], lag[known])
     count = int(transfer.label.max(initial=-1)) + 1
     lines = []
     for label in range(count):
-        mine = known & (transfer.label == label)
-        lines.append(_line(transfer.moved[mine], lag[mine]) or every)
+        of_label = known & (transfer.label == label)
+        lines.append(_line(transfer.moved[of_label], lag[of_label]) or every)
     return lines
 
 
 def _line(moved: Array, lag: Array) -> Line | None:
-    """Return the line of least relative errors through (bytes, time); None where the sizes hardly differ."""
-    if not len(moved) or moved.max() < _WIDE * max(moved.min(), 1.0):
+    """Return the line with the least squared relative errors through (bytes, time); None if the sizes hardly differ."""
+    if not len(moved) or moved.max() < _MIN_SIZE_RATIO * max(moved.min(), 1.0):
         return None
     constant, slope = 1 / lag, moved / lag  # (latency * constant + per_byte * slope - 1)² is the squared relative error
     if moved.min() > 0:

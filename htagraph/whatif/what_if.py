@@ -1,4 +1,4 @@
-"""What if something were faster, slower or not there: predicted by a replay with other weights."""
+"""What-if: predict the job with something faster, slower or left out, by a replay with other weights."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["what_if"]
 
 
 def what_if(graph: DependencyGraph) -> Scenario:
-    """Return the scenario in which nothing has changed yet; chain changes onto it, then ``.run()`` it.
+    """Return a scenario without changes; chain changes onto it, then ``.run()`` it.
 
-    A replay with other weights derives every wait anew: work starts when the last of what it waits for is over. It is
-    exact, 0 ns, where nothing is changed.
+    The replay derives every wait: work starts when the last of its predecessors allows it. It is exact, to 0 ns, if
+    nothing is changed.
 
     Args:
         graph: the job.

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import htagraph.queries.blame as module
+from htagraph.core.kinds import EdgeKind
 from htagraph.queries.blame import CAUSES, _split, blame_of, chains_of, others_median
 from htagraph.queries.collective_waits import waits_of
 from htagraph.simulate import Job, SlowRank
 from tests.queries.test_collective_waits import MADE, made
-from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load
+from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load, op
 
 KERNELS = CAUSES.index("kernels")
 MADE["slow in one of four groups"] = Job(
@@ -46,6 +50,40 @@ def test_a_wait_is_split_to_the_ns(keys: list[tuple[int, int]], waits: list[int]
         if total <= waits[each]:
             assert np.array_equal(charged[row == each], excess[row == each])
     assert (charged <= excess + 1).all()  # rounding, of sums
+
+
+@pytest.mark.parametrize("factor", [0.5, 2])
+@pytest.mark.parametrize("threshold", ["_MAX_LAUNCH_LATENCY_NS", "_MAX_COLLECTIVES_BACK"])
+def test_the_slow_rank_is_blamed_for_its_kernels_whatever_the_thresholds(
+    threshold: str, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halved and doubled: the rank and the cause stay, and so does the sum; only shares of it move."""
+    _, graph = made("slow in one of four groups")
+    waits = waits_of(graph)
+    monkeypatch.setattr(module, threshold, int(factor * getattr(module, threshold)))
+    blame = blame_of(graph, waits, chains_of(graph))
+    assert blame.charged.sum() == waits.wait[waits.collective >= 0].sum()
+    assert blame.charged[(blame.rank == 5) & (blame.cause == KERNELS)].sum() > 0.95 * waits.wait.sum()
+
+
+def _late_start(latency_us: float) -> list[Json]:
+    """Return a launch whose kernel starts late on an idle stream, behind an operator, and a collective."""
+    return [
+        op("a", 0, 10), launch(10, 1, 1), kernel(COMPUTE, 10 + latency_us, 50, 1), launch(12, 1, 2),
+        kernel(COMMUNICATE, 60 + latency_us, 200 - latency_us, 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("limit_us", [10, 20, 40])
+def test_a_launch_latency_is_capped_at_the_threshold_and_not_below(
+    limit_us: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What doubling changes: a latency of 30 µs is then launch latency in full, and no wait for something else."""
+    graph = load({0: _late_start(30), 1: _late_start(30)})
+    launches = graph.edges.kind == EdgeKind.LAUNCH
+    graph = graph.replace(edges=replace(graph.edges, lag=np.where(launches, 30_000, graph.edges.lag)))
+    monkeypatch.setattr(module, "_MAX_LAUNCH_LATENCY_NS", 1000 * limit_us)
+    assert (module._binding(graph) is graph.binding) == (limit_us > 30)
 
 
 @pytest.mark.parametrize("name", list(MADE))

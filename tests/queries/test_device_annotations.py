@@ -32,7 +32,7 @@ def test_the_narrowest_is_what_trying_all_finds(
     columns = [np.array([pair[0] for pair in each], np.int64) for each in (work, over)]
     ends = [np.array([sum(pair) for pair in each], np.int64) for each in (work, over)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_PAIRS", pairs)  # however few are looked at together
+        patch.setattr(module, "_MAX_PAIRS", pairs)  # however few are compared at once
         found = narrowest(columns[0], ends[0], columns[1], ends[1])
     assert found.tolist() == slow(work, over)
 

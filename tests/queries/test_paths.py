@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ from htagraph import ActivityKind, DependencyGraph, EdgeKind, GapKind
 from htagraph.analyses.critical_path import critical_path
 from htagraph.core import traverse
 from htagraph.queries.near_critical import ways_beside
-from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to, segments_of
+from htagraph.queries.paths import CATEGORIES, CATEGORY_WORDS, CriticalPath, path_to, segments_of
 from tests.reach import DATASETS, graph_of
 from tests.strategies import Frames, Job, frames, jobs, load, op, runtime
 
@@ -148,3 +150,17 @@ def test_what_merges_before_the_window_is_no_way_of_it() -> None:
     graph = DependencyGraph.from_frames(activities, pd.DataFrame({"source": [0, 1], "target": [2, 2]}))
     assert [way.slack for way in ways_beside(path_to(graph, np.array([5]), 0), 10)] == [1000]
     assert ways_beside(path_to(graph, np.array([5]), 4500), 10) == []
+
+
+def test_a_notebook_shows_a_paths_time_by_category() -> None:
+    graph = load([op("aten::empty", 0, 20), runtime("cudaStreamSynchronize", 30, 5)])
+    path = critical_path(graph)
+    shown = path._repr_html_()
+    assert escape(repr(path)) in shown
+    rows = [[cell.text for cell in row] for row in ElementTree.fromstring(shown).findall("tr")]  # sound XML
+    wanted = path.summary().query("group == 'category'")
+    assert rows[1:] == [
+        [CATEGORY_WORDS[row["key"]], f"{row['time_us']:,.3f}", f"{row['share_percent']:.1f}"]
+        for row in wanted.to_dict("records")
+    ]
+    assert path_to(graph, np.zeros(0, np.int64), 0)._repr_html_().count("<tr>") == 1

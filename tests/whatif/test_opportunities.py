@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import glob
 import itertools
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.strategies import COMPUTE, kernel, launch, load, op, runtime
 from tests.whatif.changes.made import Piece, jobs, made
 
 EVERYTHING = 10_000
+module = sys.modules["htagraph.whatif.opportunities"]
 
 
 def _rows(table: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -115,6 +117,20 @@ def test_negative_numbers_are_refused(options: dict[str, object]) -> None:
         opportunities(graph_of(DATA / "demo"), **options)  # type: ignore[arg-type]
 
 
+def test_options_by_position_work_as_before_with_a_warning() -> None:
+    graph = graph_of(DATA / "demo")
+    by_position: Any = opportunities
+    with pytest.warns(DeprecationWarning, match=r"write top=2, curve=\(0\.5,\)"):
+        old = by_position(graph, 2, (0.5,))
+    pd.testing.assert_frame_equal(old, opportunities(graph, top=2, curve=(0.5,)))
+    with pytest.warns(DeprecationWarning, match="write top=2"):
+        pd.testing.assert_frame_equal(by_position(graph, 2, curve=(0.5,)), old)
+    with pytest.raises(TypeError, match="multiple values for argument 'top'"):
+        by_position(graph, 2, top=3)
+    with pytest.raises(TypeError, match="positional argument"):
+        by_position(graph, 2, (0.5,), 7)
+
+
 def test_a_job_of_nothing_has_no_opportunities() -> None:
     nothing = pd.DataFrame({"source": [], "target": []})
     none = DependencyGraph.from_frames(pd.DataFrame({"duration_ns": []}, dtype=int), nothing)
@@ -122,6 +138,35 @@ def test_a_job_of_nothing_has_no_opportunities() -> None:
     assert len(table) == 0
     assert table.columns.tolist() == opportunities(graph_of(DATA / "demo")).columns.tolist()
     assert len(opportunities(graph_of(DATA / "demo"), top=0)) == 0
+
+
+@pytest.mark.parametrize("factor", [0.5, 2])
+@pytest.mark.parametrize("threshold", ["_MAX_LEVELS", "_MAX_CANDIDATES"])
+def test_the_first_rows_and_their_gains_stay_whatever_the_limits(
+    threshold: str, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halved and doubled: rows come and go at the end of the list only."""
+    graph = graph_of(DATA / "demo")
+    before = opportunities(graph, top=5)
+    monkeypatch.setattr(module, threshold, int(factor * getattr(module, threshold)))
+    pd.testing.assert_frame_equal(opportunities(graph, top=5), before)
+
+
+@pytest.mark.parametrize("same", [0.485, 0.94, 0.985, 1.01])
+def test_which_gains_count_as_the_same_decides_rows_but_no_gain(same: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halved, and 3 % halved and doubled: the largest gain stays within that share, and each gain is what it was."""
+    graph = graph_of(DATA / "demo")
+    every = _gains_by_target(graph, 1.01, monkeypatch)  # nothing is left out
+    kept = _gains_by_target(graph, same, monkeypatch)
+    assert kept.items() <= every.items()
+    assert max(kept.values()) >= min(same, 1) * max(every.values())
+    assert len(kept) >= len(_gains_by_target(graph, 0.485, monkeypatch))
+
+
+def _gains_by_target(graph: DependencyGraph, same: float, patch: pytest.MonkeyPatch) -> dict[Any, float]:
+    patch.setattr(module, "_SAME_GAIN", same)
+    table = opportunities(graph, top=EVERYTHING, curve=())
+    return {(row["what"], row["name"], row["target"]): row["gain_us"] for row in _rows(table)}
 
 
 REGIMES = [

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from html import escape
+from xml.etree import ElementTree
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -98,3 +101,21 @@ def test_every_rank_is_on_the_common_clock(graph: DependencyGraph) -> None:
     ends = outcome.step_times()["predicted_end_us"] * 1000 + graph.origin_ns
     marks = np.flatnonzero(graph.activities.kind == ActivityKind.BOUNDARY)
     assert np.allclose(np.sort(ends - graph.origin_ns), np.sort(graph.time[2 * marks] - graph.origin_ns), atol=1000)
+
+
+def test_a_notebook_shows_recorded_and_predicted_times_with_the_users_text_escaped() -> None:
+    graph = load([step(1, 0, 10), op("<b>&", 10, 10)])
+    outcome = hg.what_if(graph).scale(factor=2, name="<b>&").run()
+    shown = ElementTree.fromstring(outcome._repr_html_())  # sound XML: what the user wrote is escaped
+    caption = "".join(shown.find("caption").itertext())  # type: ignore[union-attr]
+    assert caption == f"scale(factor=2, name='<b>&')speedup 0.667× [{outcome.low:.3f}, {outcome.high:.3f}]"
+    assert [[cell.text for cell in row] for row in shown.findall("tr")] == [
+        ["ms", "recorded", "predicted"], ["makespan", "0.020", "0.030"], ["mean step", "0.010", "0.010"],
+    ]  # fmt: skip
+    assert "nothing changed" in hg.what_if(load({0: []})).run()._repr_html_()
+
+
+def test_a_notebook_shows_the_notes_of_a_prediction() -> None:
+    outcome = hg.what_if(graph_of(DATA / "demo")).scale_ranks(16).run()
+    assert outcome.notes
+    assert all(escape(note) in outcome._repr_html_() for note in outcome.notes)

@@ -1,4 +1,4 @@
-"""CUDA graph: what was launched one by one in a range is launched at once, as its first launch is."""
+"""CUDA graph: all kernels launched in a range are launched at once, by the first launch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ __all__ = ["cuda_graph"]
 Some: TypeAlias = int | Sequence[int] | None
 Window: TypeAlias = tuple[int, int, int]  # rank, first and last moment
 _BLOCKS = (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC)
-_LISTED = 3
+_MAX_CALLS_LISTED = 3
+"""How many blocking calls an error names. Chosen to fit a few lines; it changes messages only."""
 
 
 def cuda_graph(
@@ -28,15 +29,15 @@ def cuda_graph(
 ) -> State:
     """Return the state in which the device work of a range is one CUDA graph.
 
-    What the launching threads do inside the range costs nothing but the first launch; all work hangs on that launch,
-    with its latency. Order and pauses on the streams stay, waits between streams too, and so does waiting for data.
+    The launching threads take no time inside the range but for the first launch; all kernels start from that launch,
+    with its latency. Order and pauses on the streams, waits between streams and waits for data stay.
 
     Args:
         state: the weights so far.
-        step: the range is these steps' annotations on each rank.
-        start_us: else it begins here, µs on the common clock since the job's first moment.
-        end_us: and ends here.
-        rank: on these ranks only.
+        step: the range is the annotations of these steps on each rank.
+        start_us: begin of the range instead, µs on the common clock since the job's first moment.
+        end_us: end of the range, µs likewise.
+        rank: only these ranks.
 
     Raises:
         SelectionError: no range or no launch in it, or the host waits for the device inside it: names the call.
@@ -51,19 +52,19 @@ def cuda_graph(
     own = of_kind(graph, EdgeKind.BODY, EdgeKind.THREAD) & inside[edges.source] & inside[edges.target]
     lag[own] = np.minimum(lag[own], 0)
     for number, low, high in windows:
-        mine = calls[graph.activities.rank[calls] == number]
-        mine = mine[(graph.time[2 * mine] >= low) & (graph.time[2 * mine] < high)]
-        if not len(mine):
+        launches = calls[graph.activities.rank[calls] == number]
+        launches = launches[(graph.time[2 * launches] >= low) & (graph.time[2 * launches] < high)]
+        if not len(launches):
             continue
-        mine = mine[np.argsort(graph.time[2 * mine], kind="stable")]
-        first = mine[0]
+        launches = launches[np.argsort(graph.time[2 * launches], kind="stable")]
+        first = launches[0]
         launched = np.zeros(len(graph.activities), np.bool_)
-        launched[mine] = True
+        launched[launches] = True
         rows = np.flatnonzero(latency & launched[edges.source >> 1] & (state.lag > NEVER))
         its = rows[edges.source[rows] >> 1 == first]
         lag[rows] = state.lag[its].min() if len(its) else state.lag[rows]
         # the first call's own cost comes last on its thread, so that it holds up no other work of the graph
-        last = mine[graph.activities.lane[mine] == graph.activities.lane[first]][-1]
+        last = launches[graph.activities.lane[launches] == graph.activities.lane[first]][-1]
         lag[np.flatnonzero(own & (edges.activity == last))[-1:]] = state.lag[own & (edges.activity == first)].sum()
     gap = np.where(_hurried(graph, inside), 0, state.gap)
     state = replace(state, lag=lag, gap=gap)
@@ -71,7 +72,7 @@ def cuda_graph(
 
 
 def _hurried(graph: DependencyGraph, inside: np.ndarray) -> np.ndarray:
-    """Return the vertices whose gaps vanish: of the host in the range, and of launches that took unusually long."""
+    """Return True for vertices whose gaps vanish: of the host in the range, and of unusually slow launches."""
     idle = np.isin(graph.gap_kind, (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE, GapKind.SYNC_RETURN))
     launched = graph.edges.target[of_kind(graph, EdgeKind.LAUNCH) & inside[graph.edges.source]]
     late = np.zeros(graph.vertex_count, np.bool_)
@@ -128,12 +129,13 @@ def _refuse_syncs(state: State, inside: np.ndarray) -> None:
     blocking = of_kind(graph, *_BLOCKS) & (state.lag > NEVER) & inside[graph.edges.target]
     blocked = graph.edges.target[blocking] >> 1
     syncs = np.flatnonzero((graph.activities.kind == ActivityKind.SYNC) & inside[0::2])
-    found = np.setdiff1d(np.concatenate((blocked, syncs)), np.concatenate((*state.unblocked, blocked[:0])))
-    if len(found):
-        listed = "; ".join(graph.describe(int(each)) for each in found[:_LISTED])
+    blocking_calls = np.setdiff1d(np.concatenate((blocked, syncs)), np.concatenate((*state.unblocked, blocked[:0])))
+    if len(blocking_calls):
+        more = len(blocking_calls) - _MAX_CALLS_LISTED
+        listed = "; ".join(graph.describe(int(each)) for each in blocking_calls[:_MAX_CALLS_LISTED])
         msg = (
             f"cuda_graph: the host waits for the device inside the range, which a graph cannot hold: {listed}"
-            f"{'' if len(found) <= _LISTED else f'; {len(found) - _LISTED} more'}. Choose a range between them, or "
+            f"{f'; {more} more' if more > 0 else ''}. Choose a range between them, or "
             "remove_sync() first"
         )
         raise SelectionError(msg)

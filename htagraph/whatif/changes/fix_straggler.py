@@ -1,4 +1,4 @@
-"""One rank works as fast as the others do."""
+"""Fix a straggler: one rank's own work takes no longer than the same work of the others."""
 
 from __future__ import annotations
 
@@ -22,13 +22,31 @@ Array: TypeAlias = npt.NDArray[Any]
 _COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 _OWN_EDGES = (EdgeKind.BODY, EdgeKind.DATALOADER)
 _OWN_GAPS = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
-_TRIED = 8  # ranks, of those whose own work exceeds their peers' most
+_MAX_RANKS_TRIED = 8
+"""How many ranks ``rank="auto"`` tries: those with the most work beyond their peers'.
+
+Chosen for time: each costs a replay of the whole job. Doubled, a rank beyond the eighth can be chosen, in jobs where
+eight others exceed their peers by more and yet delay the job less."""
 _TO = ("median", "mean", "min")
 _DEVICE, _HOST, _DATA = range(3)
-_NAME, _FINEST = 1, 2  # levels of what units are
-_SURE = 3.0  # standard errors
-_OF_MEDIAN = 1.5  # variance of a median over that of a mean
-_FLOOR_NS = 100  # what is added to all times: of shorter ones the ratio tells nothing
+_NAME, _FINEST = 1, 2
+"""Places in `_Work.levels`: the level of names, and the finest one."""
+_MIN_STANDARD_ERRORS = 3.0
+"""How many standard errors a rank must differ from the others to count as slower.
+
+Source: the usual three-sigma rule, 0.3 % of false alarms per comparison of normal noise. Doubled, more slow work of few
+instances stays as it is, and the gain predicted for a weak straggler is smaller; halved, chance differences are fixed
+too (see the sensitivity tests)."""
+_MEDIAN_VARIANCE = 1.5
+"""Variance of a median over that of a mean, of equally many normal values.
+
+Source: the limit for many values is pi / 2 = 1.57; for the few instances of a step it is smaller. Doubled, standard
+errors grow by a factor of 1.4, as if `_MIN_STANDARD_ERRORS` were 4.2."""
+_FLOOR_NS = 100
+"""Added to all times before they are divided, ns: ratios of shorter times are mostly the resolution of clocks.
+
+Chosen: below the shortest kernels and operators (about 1 µs), above the resolution of the timestamps. Doubled, work of
+less than 1 µs is fixed a little less."""
 
 
 def fix_straggler(
@@ -36,18 +54,18 @@ def fix_straggler(
 ) -> State:
     """Return the state where one rank's own work takes no longer than the same work of the others.
 
-    Own work is what its operators, calls, kernels and copies do, and the untraced host time between them; transfers and
+    Own work is the time of operators, calls, kernels and copies, and the untraced host time between them; transfers and
     waits are not. A straggler is slower in every step, not once: work of one name takes a typical time on each rank
-    (the median over all its instances, each relative to the same one on the other ranks, see `queries.peers`), and
-    where this exceeds the `to` of the other ranks' typical times, by more than three standard errors, every instance
-    takes that much less. Names that tell too little go by all host or device work of the rank, places in a step by
-    their name; data loading is judged alone. So a single stall stays, and so does what is faster: nothing ever gets
-    slower. What was done once in a job without steps is taken as typical. What the other ranks do not have stays as
-    well; a note says how much that is.
+    (the median over all its instances, each relative to the same one on the other ranks, see `queries.peers`). Where
+    this exceeds the `to` of the other ranks' typical times by more than three standard errors, every instance becomes
+    that much shorter. A name with too few instances follows all host or device work of the rank, and a place in the
+    step follows its name; data loading is judged separately. So a single stall stays, and nothing becomes slower. Work
+    done only once, in a job without steps, is taken as typical. Work that the other ranks do not have stays as well,
+    and a note says how much it is.
 
     Args:
-        state: before the change.
-        rank: which rank, or ``"auto"`` for that whose fix makes the job shortest; of equals the lowest.
+        state: the weights so far.
+        rank: the rank, or ``"auto"`` for the rank whose fix makes the job shortest (on ties the lowest).
         to: ``"median"``, ``"mean"`` or ``"min"`` of the other ranks.
 
     Raises:
@@ -62,19 +80,20 @@ def fix_straggler(
         raise SelectionError(msg)
     work = _own_work(state)
     aim = _typical(work, to)
-    found = {each: work.rank == each for each in (graph.ranks if rank == "auto" else (rank,))}
-    found = {each: mine for each, mine in found.items() if (aim[mine] >= 0).any()}
-    if not found:
+    units_by_rank = {one: work.rank == one for one in (graph.ranks if rank == "auto" else (rank,))}
+    units_by_rank = {one: units for one, units in units_by_rank.items() if (aim[units] >= 0).any()}
+    if not units_by_rank:
         who = "no rank's work" if rank == "auto" else f"no work of rank {rank}"
         msg = f"fix_straggler: {who} is also done by another rank: there is nothing to compare it with"
         raise SelectionError(msg)
     excess = np.where(aim >= 0, work.value - aim, 0)
-    total = {each: int(excess[mine].sum()) for each, mine in found.items()}
-    tried = sorted(found, key=lambda each: (-total[each], each))[:_TRIED]
-    fixed = {each: _applied(state, work, np.flatnonzero((excess > 0) & found[each]), aim) for each in sorted(tried)}
-    best = min(fixed, key=lambda each: _last(fixed[each])) if len(fixed) > 1 else tried[0]
+    total = {one: int(excess[units].sum()) for one, units in units_by_rank.items()}
+    tried = sorted(total, key=lambda one: (-total[one], one))[:_MAX_RANKS_TRIED]
+    slower = {one: np.flatnonzero((excess > 0) & units_by_rank[one]) for one in sorted(tried)}
+    fixed = {one: _applied(state, work, rows, aim) for one, rows in slower.items()}
+    best = min(fixed, key=lambda one: _last(fixed[one])) if len(fixed) > 1 else tried[0]
     note = f"fix_straggler: rank {best} had {total[best] / 1e6:.3f} ms of work beyond its peers' {to}"
-    alone = int(work.value[found[best] & (aim < 0)].sum())
+    alone = int(work.value[units_by_rank[best] & (aim < 0)].sum())
     if alone:
         note += f"; {alone / 1e6:.3f} ms without peers stay"
     return fixed[best].with_note(note)
@@ -82,12 +101,12 @@ def fix_straggler(
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """The own work of all ranks in units that can be compared: activities, and host gaps before their moments."""
+    """The own work of all ranks in units that can be compared: activities, and the host gaps before them."""
 
     group: npt.NDArray[np.int64]
-    """Units that are the same on several ranks have the same number; -1 for those that no other rank has."""
+    """The number of the unit's peers, the same unit on several ranks; -1 for units that no other rank has."""
     levels: tuple[npt.NDArray[np.int64], ...]
-    """What units are, from coarse to fine: device work, host work or data loading; the name; the place in a step."""
+    """What a unit is, from coarse to fine: device work, host work or data loading; its name; its place in a step."""
     rank: npt.NDArray[np.int32]
     value: npt.NDArray[np.int64]
     """ns."""
@@ -104,22 +123,22 @@ def _own_work(state: State) -> _Work:
     own = np.flatnonzero(_own_edges(graph))
     busy = np.zeros(len(acts), np.int64)
     np.add.at(busy, edges.activity[own], np.maximum(state.lag[own], 0))
-    works = np.flatnonzero(~np.isin(acts.kind, (*_COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.JOIN)))
+    work_rows = np.flatnonzero(~np.isin(acts.kind, (*_COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.JOIN)))
     after = np.zeros(graph.vertex_count, np.bool_)
     after[edges.target[edges.kind == EdgeKind.HOST_ORDER]] = True
     gaps = np.flatnonzero(after & np.isin(graph.gap_kind, (*_OWN_GAPS, GapKind.NONE)))
-    activity = np.concatenate([works, gaps // 2])
-    what = np.concatenate([np.zeros(len(works), np.int64), 1 + gaps % 2])
+    activity = np.concatenate([work_rows, gaps // 2])
+    what = np.concatenate([np.zeros(len(work_rows), np.int64), 1 + gaps % 2])
     loads = np.zeros(len(acts), np.bool_)
     loads[edges.activity[own[edges.kind[own] == EdgeKind.DATALOADER]]] = True
     side = np.where(acts.kind >= ActivityKind.COMPUTATION, _DEVICE, _HOST)
-    side = np.concatenate([np.where(loads, _DATA, side)[works], _side_of_gaps(graph)[gaps]])
+    side = np.concatenate([np.where(loads, _DATA, side)[work_rows], _side_of_gaps(graph)[gaps]])
     group, name, place = (np.where(each[activity] >= 0, 3 * each[activity] + what, -1)
                           for each in (peers(graph), *alike(graph)))  # fmt: skip
-    none = np.full(max(len(works), len(gaps)), -1)
+    none = np.full(max(len(work_rows), len(gaps)), -1)
     return _Work(
-        group, (side, name, place), acts.rank[activity], np.concatenate([busy[works], state.gap[gaps]]),
-        np.concatenate([works, none[: len(gaps)]]), np.concatenate([none[: len(works)], gaps]),
+        group, (side, name, place), acts.rank[activity], np.concatenate([busy[work_rows], state.gap[gaps]]),
+        np.concatenate([work_rows, none[: len(gaps)]]), np.concatenate([none[: len(work_rows)], gaps]),
         len(np.unique(acts.step[acts.step >= 0])),
     )  # fmt: skip
 
@@ -129,21 +148,21 @@ def _side_of_gaps(graph: DependencyGraph) -> npt.NDArray[np.int64]:
 
 
 def _own_edges(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
-    """Return which edges are own work of the rank of the activity they belong to."""
+    """Return True for each edge whose lag is own work of a rank."""
     edges = graph.edges
     talks = np.isin(graph.activities.kind[edges.activity], _COMMUNICATION)
     return np.isin(edges.kind, _OWN_EDGES) & (edges.activity >= 0) & ~talks
 
 
 def _typical(work: _Work, to: str) -> npt.NDArray[np.int64]:
-    """Return what each unit would take at most if its rank were typically as fast as the others, ns; -1 without peers.
+    """Return how long each unit takes at most if its rank is typically as fast as the others, ns; -1 without peers.
 
-    A level is believed where it differs from the coarser one by more than chance.
+    The ratio of a finer level replaces that of the coarser one where the two differ by more than chance.
     """
     aim = np.full(len(work.value), -1, np.int64)
     rows = np.flatnonzero(work.group >= 0)
     aim[rows] = work.value[rows]
-    some = np.bincount(work.group[rows], work.value[rows]) > 0  # what takes no time on any rank tells nothing
+    some = np.bincount(work.group[rows], work.value[rows]) > 0  # units of no time on any rank cannot be compared
     rows = rows[some[work.group[rows]]]
     if not len(rows):
         return aim
@@ -155,13 +174,13 @@ def _typical(work: _Work, to: str) -> npt.NDArray[np.int64]:
     for level, number in enumerate(work.levels):
         own = np.unique(number[rows], return_inverse=True)[1]
         if level < _FINEST:
-            pool = own  # places in a step are few each: how much they vary is told by their name
-        found, error = _compared(log, own, pool, work.rank[rows], to)
+            pool = own  # a place has too few instances to estimate its variation: that of its name is taken
+        level_ratio, error = _compared(log, own, pool, work.rank[rows], to)
         once = np.isnan(error)
         if level == _NAME and work.steps < 2:
-            error[once] = 0  # nothing was done twice: what is seen is all there is to go by
+            error[once] = 0  # nothing was done twice, so a single instance has to do
         with np.errstate(invalid="ignore"):
-            ratio = np.where(np.abs(found - ratio) > _SURE * error, found, ratio)
+            ratio = np.where(np.abs(level_ratio - ratio) > _MIN_STANDARD_ERRORS * error, level_ratio, ratio)
     value = work.value[rows]
     wanted = np.floor((value + _FLOOR_NS) * np.exp(ratio) - _FLOOR_NS + 1e-3)
     aim[rows] = np.where(ratio < 0, np.clip(wanted, 0, value), value)
@@ -169,23 +188,23 @@ def _typical(work: _Work, to: str) -> npt.NDArray[np.int64]:
 
 
 def _compared(log: Array, number: Array, pool: Array, rank: Array, to: str) -> tuple[Array, Array]:
-    """Return for each unit (how fast the others typically do its kind of work, relative to its rank; standard error).
+    """Return (the typical time of the other ranks for the unit's kind of work, relative to its own rank; its error).
 
     Args:
-        log: time relative to the same unit of all ranks.
-        number: which kind of work it is.
-        pool: over which units the variation is taken together.
-        rank: who did it.
+        log: logarithm of the time relative to the same unit on all ranks.
+        number: the kind of work.
+        pool: units of one pool share an estimate of their variation.
+        rank: the rank of each unit.
         to: which of the other ranks' typical times counts.
 
     Returns:
-        The logarithm of the ratio, and its standard error: NaN where nothing was done twice.
+        The logarithm of the ratio, and its standard error, NaN where nothing was done twice.
     """
     _, first, cell = np.unique(np.stack([number, rank]), axis=1, return_index=True, return_inverse=True)
     cell = cell.ravel()
-    mine, kind, count = _medians(log, cell), number[first], np.bincount(cell)
+    kind, count = number[first], np.bincount(cell)
     middle = np.zeros(len(first))
-    middle[cell] = mine
+    middle[cell] = _medians(log, cell)
     others = _of_others(np.exp(middle), kind, to)
     many = np.bincount(kind)[kind]
     rest = np.bincount(kind, count)[kind] - count
@@ -194,15 +213,17 @@ def _compared(log: Array, number: Array, pool: Array, rank: Array, to: str) -> t
     # one degree of freedom less in each cell, and in each unit, as times are relative to it
     free = np.bincount(pool[first], (count - 1) * (many - 1) / np.maximum(many, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(_OF_MEDIAN * (squares / free)[pool[first]] * (1 / count + 1 / rest))
-        error *= 1 + (_SURE**2 + 1) / (4 * free[pool[first]])  # few tell little about how much they vary
-        found = np.log(others) - middle
-    error[(free[pool[first]] <= 0) | np.isnan(found)] = np.nan
-    return np.where(np.isnan(found), 0, found)[cell], error[cell]
+        error = np.sqrt(_MEDIAN_VARIANCE * (squares / free)[pool[first]] * (1 / count + 1 / rest))
+        error *= 1 + (_MIN_STANDARD_ERRORS**2 + 1) / (
+            4 * free[pool[first]]
+        )  # the variation of few instances is itself uncertain
+        ratio = np.log(others) - middle
+    error[(free[pool[first]] <= 0) | np.isnan(ratio)] = np.nan
+    return np.where(np.isnan(ratio), 0, ratio)[cell], error[cell]
 
 
 def _of_others(values: Array, group: Array, to: str) -> npt.NDArray[np.float64]:
-    """Return for each value the median, mean or least of the others of its group; NaN without others."""
+    """Return, for each value, the median, mean or minimum of the other values of its group; NaN without others."""
     if to == "median":
         return others_median(values, group)
     count = np.bincount(group)[group] - 1
@@ -218,7 +239,7 @@ def _of_others(values: Array, group: Array, to: str) -> npt.NDArray[np.float64]:
 
 
 def _medians(values: Array, number: Array) -> npt.NDArray[np.float64]:
-    """Return for each value the median of those of its number."""
+    """Return, for each value, the median of the values of its number."""
     order = np.lexsort((values, number))
     size = np.bincount(number)
     first = np.cumsum(size) - size
@@ -229,7 +250,7 @@ def _medians(values: Array, number: Array) -> npt.NDArray[np.float64]:
 
 
 def _applied(state: State, work: _Work, rows: Array, aim: Array) -> State:
-    """Return the state where some units take what they are to take; slices of an activity shrink alike."""
+    """Return the state where the units in `rows` take their `aim`; all slices of an activity shrink by one factor."""
     graph = state.graph
     factor = np.ones(len(graph.activities))
     some, pauses = rows[work.activity[rows] >= 0], rows[work.vertex[rows] >= 0]

@@ -1,4 +1,4 @@
-"""Free data loader: nobody ever waits for the next batch."""
+"""Free data loader: the next batch is always ready."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["free_dataloader"]
 
 
 def free_dataloader(state: State, **criteria: Any) -> State:  # noqa: ANN401 - rank and step
-    """Return the state in which the next batch is always there.
+    """Return the state in which no rank waits for the data loader.
 
     Args:
         state: the weights so far.
-        **criteria: ``rank=`` and ``step=``: of which ranks and steps; all by default.
+        **criteria: ``rank=`` and ``step=``; all of them by default.
 
     Raises:
         SelectionError: no wait for a data loader is in the graph.

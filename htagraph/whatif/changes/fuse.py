@@ -25,11 +25,11 @@ def fuse(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of `De
     """Return the state where each run of selected kernels that follow each other on one stream is one kernel.
 
     Their durations add up and the pauses between them vanish. The launch calls of all but the first vanish; what the
-    operators around them do on the host stays. What waited for any of them waits for the last. A run ends where other
-    work lies between, where a step ends, and before a kernel that waits for another stream as well.
+    operators around them do on the host stays. Work that waits for any of them waits for the last. A run ends
+    where other work lies between, where a step ends, and before a kernel that also waits for another stream.
 
     Args:
-        state: before the change.
+        state: the weights so far.
         **criteria: which kernels; communication never fuses.
 
     Raises:
@@ -91,7 +91,7 @@ def _pairs(
 
 
 def _vanishing_calls(acts: Activities, after: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the launches all of whose work is fused with work launched before."""
+    """Return the launch calls whose kernels are all fused with kernels launched before."""
     calls = acts.cause[after]
     calls = np.unique(calls[(calls >= 0) & (acts.kind[calls] == ActivityKind.LAUNCH)])
     launches_more = acts.on_device.copy()

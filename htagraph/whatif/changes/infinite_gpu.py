@@ -1,4 +1,4 @@
-"""Infinitely fast GPU: what would be left if only hosts, networks and data loaders took time."""
+"""Infinitely fast GPU: only hosts, networks and data loaders take time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Infinitely fast host: what would be left if only devices, networks and data loaders took time."""
+"""Infinitely fast host: only devices, networks and data loaders take time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _HOST = (
 def infinite_host(state: State) -> State:
     """Return the state in which the host takes no time at all; it still waits for the device, and for data.
 
-    All work of host threads is gone, the gaps between it, the latency of launches and of the return from blocking
-    calls. A collective on the host is a transfer and stays.
+    Work of host threads, the gaps between it, launch latency and the return from blocking calls take no time. A
+    collective on the host is a transfer and stays.
 
     Args:
         state: the weights so far.

@@ -25,8 +25,8 @@ def inject(
 
     Args:
         state: the weights so far.
-        rank: which.
-        factor: what the durations are multiplied by; at least 0.
+        rank: the rank.
+        factor: the durations are multiplied by it; at least 0.
         kind: ``"kernels"``: its computation; ``"host"``: its operators, calls and Python; ``"loader"``: its waits for
             data.
         **criteria: ``name=``, ``op=``, ``step=``: only some of them.

@@ -21,18 +21,18 @@ __all__ = ["move_to_stream"]
 def move_to_stream(state: State, *, stream: int, **criteria: Any) -> State:  # noqa: ANN401 - those of `select`
     """Return the state where the selected device work runs on another stream of its rank and device.
 
-    On the streams that it leaves and joins, work runs in the order in which it was launched; a new neighbour follows
-    without a pause. All other dependencies stay, and none is invented: what only the order of the old stream ensured,
-    such as a kernel that reads what the one before it wrote, is no longer waited for.
+    On the streams that it leaves and joins, work runs in launch order; a new neighbour follows without a pause. All
+    other dependencies stay and none is added: where only the order of the old stream made a kernel wait, such as one
+    that reads what the kernel before it wrote, it no longer waits.
 
     Args:
-        state: before the change.
+        state: the weights so far.
         stream: id of the stream, an existing or a new one.
-        **criteria: which work; host activities among them stay where they are.
+        **criteria: which work; host activities among it stay on their threads.
 
     Raises:
         SelectionError: no device work is selected, or all of it is there already.
-        GraphError: something would have to wait for itself; names the circle.
+        GraphError: an activity would have to wait for itself; the error names the cycle.
     """
     graph = state.graph
     acts = graph.activities
@@ -83,12 +83,12 @@ def _moved(
 
 def _predecessors(graph: DependencyGraph, acts: Activities, lanes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """Return the work before each on its stream in the order of launches, -1 for the first and on other lanes."""
-    found = np.full(len(acts), -1, np.int64)
+    before = np.full(len(acts), -1, np.int64)
     work = launch_order(graph, np.flatnonzero(acts.on_device & np.isin(acts.lane, lanes)))
     work = work[np.argsort(acts.lane[work], kind="stable")]
     same = acts.lane[work[1:]] == acts.lane[work[:-1]]
-    found[work[1:][same]] = work[:-1][same]
-    return found
+    before[work[1:][same]] = work[:-1][same]
+    return before
 
 
 def _streams(graph: DependencyGraph) -> str:

@@ -1,4 +1,4 @@
-"""Another network: given latency and bandwidth in place of those that the transfers show."""
+"""Another network: transfers take a given latency and bandwidth in place of the measured ones."""
 
 from __future__ import annotations
 
@@ -19,53 +19,53 @@ __all__ = ["network"]
 def network(state: State, *, latency_us: float | None = None, bandwidth_gbps: float | None = None) -> State:
     """Return the state in which transfers take ``latency + bytes on the link / bandwidth``.
 
-    What is not given is fitted to the transfers of each (process group, operation), or of all where those have one size
-    only. How much longer or shorter each transfer took than the model says is kept, as a factor. Bytes on the link are
-    by ring algorithms, such as ``2 (n - 1) / n`` of an all-reduce: the bandwidth is NCCL's bus bandwidth.
+    A number that is not given is fitted to the transfers of each (process group, operation), or to all transfers where
+    those have one size only. The ratio of each transfer to the model is kept. Bytes on the link follow ring
+    algorithms, such as ``2 (n - 1) / n`` of an all-reduce: the bandwidth is NCCL's bus bandwidth.
 
     Args:
         state: the weights so far.
-        latency_us: of a collective, µs; None keeps what is measured.
-        bandwidth_gbps: of a rank, 10^9 bytes/s (not bits); None keeps what is measured.
+        latency_us: latency of a collective, µs; None keeps the measured one.
+        bandwidth_gbps: bandwidth of a rank, 10^9 bytes/s (not bits); None keeps the measured one.
 
     Raises:
-        SelectionError: neither is given, or a number makes no sense, or no sizes are known.
+        SelectionError: neither is given, a number is out of range, or no message sizes are known.
     """
     if latency_us is None and bandwidth_gbps is None:
         msg = "network: give latency_us=, bandwidth_gbps= or both"
         raise ChangeError(msg)
     latency = None if latency_us is None else checked(latency_us, "latency_us") * 1000
     per_byte = None if bandwidth_gbps is None else 1 / checked(bandwidth_gbps, "bandwidth_gbps", least=1e-6)
-    found = transfers(state)
-    spread = end_spread(state, found.edges)
-    lag = state.lag[found.edges] - spread
-    known = found.moved >= 0
+    job_transfers = transfers(state)
+    spread = end_spread(state, job_transfers.edges)
+    lag = state.lag[job_transfers.edges] - spread
+    known = job_transfers.moved >= 0
     if not known.any():
         msg = (
-            "network: no sizes of messages are in these traces (PyTorch writes them since 2.4, in "
-            "`record_param_comms`); scale_network(factor=) needs none"
+            "network: these traces have no message sizes (PyTorch records them since 2.4, in "
+            "`record_param_comms`); use scale_network(factor=) instead"
         )
         raise SelectionError(msg)
     if latency is not None and per_byte is not None:
-        model, other = _usual(found, lag), latency + found.moved * per_byte
+        model, other = _usual(job_transfers, lag), latency + job_transfers.moved * per_byte
     else:
-        measured = _measured(found, lag)
-        model = measured[:, 0] + found.moved * measured[:, 1]
+        measured = _measured(job_transfers, lag)
+        model = measured[:, 0] + job_transfers.moved * measured[:, 1]
         own = (
             measured[:, 0] if latency is None else np.full(len(lag), latency),
             measured[:, 1] if per_byte is None else np.full(len(lag), per_byte),
         )
-        other = own[0] + found.moved * own[1]
+        other = own[0] + job_transfers.moved * own[1]
     ratio = np.divide(lag, model, out=np.ones(len(lag)), where=model > 0)
     new = np.where(known & (lag > 0), np.rint(ratio * other), lag).astype(np.int64) + spread
     if not known.all():
         state = state.with_note(f"network: {int((~known).sum())} transfers of unknown size keep their time")
-    return weighed(state, found.edges, new)
+    return weighed(state, job_transfers.edges, new)
 
 
-def _usual(found: Transfers, lag: np.ndarray) -> np.ndarray:
-    """Return the usual time of the transfers of the same (group, op) and size: their mean, but for outliers."""
-    _, member = np.unique(np.stack([found.label, found.moved]), axis=1, return_inverse=True)
+def _usual(job_transfers: Transfers, lag: np.ndarray) -> np.ndarray:
+    """Return the usual time of each transfer, ns: the mean for its (group, op) and size, with outliers clipped."""
+    _, member = np.unique(np.stack([job_transfers.label, job_transfers.moved]), axis=1, return_inverse=True)
     member = member.ravel()
     order = np.lexsort((lag, member))
     first = np.searchsorted(member[order], np.arange(int(member.max()) + 2))
@@ -74,13 +74,13 @@ def _usual(found: Transfers, lag: np.ndarray) -> np.ndarray:
     return usual[member]
 
 
-def _measured(found: Transfers, lag: np.ndarray) -> np.ndarray:
+def _measured(job_transfers: Transfers, lag: np.ndarray) -> np.ndarray:
     """Return latency and time per byte of each transfer's (group, op), as fitted, ns."""
-    lines = fitted(found, lag)
+    lines = fitted(job_transfers, lag)
     if any(line is None for line in lines):
         msg = (
             "network: all messages have about the same size, so latency and bandwidth cannot be told apart; "
             "give both latency_us= and bandwidth_gbps=, or use scale_network(factor=)"
         )
         raise SelectionError(msg)
-    return np.array(lines, np.float64)[found.label]
+    return np.array(lines, np.float64)[job_transfers.label]

@@ -1,4 +1,4 @@
-"""No launch overhead: enqueueing device work costs nothing, and it may start at once."""
+"""No launch overhead: launch calls take no time, and kernels may start at once."""
 
 from __future__ import annotations
 

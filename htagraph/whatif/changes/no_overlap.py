@@ -1,4 +1,4 @@
-"""Collectives in line with the computation: what overlapping them gives today."""
+"""No overlap: collectives run in line with the computation. The loss is what overlap gains today."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ __all__ = ["no_overlap"]
 def no_overlap(state: State, *, group: str | None = None) -> State:
     """Return the state where the collectives of some process groups run in line with their rank's computation.
 
-    A collective starts when all computation that was launched before it is over, on every stream of its rank, and
-    computation launched after it starts when it is over. All ranks are treated alike.
+    A collective starts when all computation launched before it, on any stream of its rank, has ended, and computation
+    launched after it starts when it has ended. This applies to all ranks.
 
     Args:
-        state: before the change.
+        state: the weights so far.
         group: glob on the labels of process groups, or on the names of communication kernels of no known group; None
             means all.
 
     Raises:
-        SelectionError: no communication kernel fits; names the process groups of the graph.
-        GraphError: ranks launch collectives in orders that exclude each other; names the circle.
+        SelectionError: no communication kernel matches; the error names the process groups of the graph.
+        GraphError: ranks launch collectives in conflicting orders; the error names the cycle.
     """
     graph = state.graph
     rows = collective_kernels(graph, group, "no_overlap")
@@ -52,8 +52,8 @@ def _in_line(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (work, work that waits for its end): each collective between its neighbours on every computing stream."""
     acts = graph.activities
-    mine = acts.of_rank(rank)
-    compute = mine.start + np.flatnonzero(acts.kind[mine] == ActivityKind.COMPUTATION)
+    of_rank = acts.of_rank(rank)
+    compute = of_rank.start + np.flatnonzero(acts.kind[of_rank] == ActivityKind.COMPUTATION)
     sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for lane in np.unique(acts.lane[compute]).tolist():
         order = launch_order(graph, np.concatenate([compute[acts.lane[compute] == lane], rows]))

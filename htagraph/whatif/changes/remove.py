@@ -1,4 +1,4 @@
-"""Remove: some activities are not there at all."""
+"""Remove: leave some activities out."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["remove"]
 def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state without the selected activities.
 
-    Their time is gone. Of device work so is the call that launched it and nothing else, the pause before it and the
-    wait for its launch; what is enqueued behind it on its stream still waits for what it waited for. A collective that
-    is removed joins nobody.
+    They take no time. For kernels and copies, this includes the call that launched only them, the pause before them
+    and the wait for their launch; later work on the stream still waits for what they waited for. No rank waits for a
+    removed collective.
 
     Args:
         state: the weights so far.
@@ -53,9 +53,9 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
 
 
 def _launching_only(graph: DependencyGraph, work: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the calls that launched some of this device work and nothing else."""
+    """Return the calls that launched some of this device work and no other."""
     acts = graph.activities
     launched = np.bincount(acts.cause[acts.on_device & (acts.cause >= 0)], minlength=len(acts))
     cause = acts.cause[work]
-    mine = np.bincount(cause[cause >= 0], minlength=len(acts))
-    return np.flatnonzero((mine > 0) & (mine == launched) & (acts.kind == ActivityKind.LAUNCH))
+    removed = np.bincount(cause[cause >= 0], minlength=len(acts))
+    return np.flatnonzero((removed > 0) & (removed == launched) & (acts.kind == ActivityKind.LAUNCH))

@@ -17,7 +17,7 @@ _WAITS = (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC)
 
 
 def remove_sync(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
-    """Return the state in which the selected calls wait for no device work; what they cost themselves stays.
+    """Return the state in which the selected calls do not wait for the device; their own cost stays.
 
     Args:
         state: the weights so far.

@@ -12,8 +12,8 @@ __all__ = ["scale"]
 def scale(state: State, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which the selected activities take `factor` times as long.
 
-    An operator's time is its self time; ``op=``, or the name of an annotation or step, means all that lies inside and
-    all device work launched there. Of communication the transfer is scaled, never the wait for others.
+    The time of an operator is its self time; ``op=``, or the name of an annotation or step, selects everything inside
+    and all device work launched there. For communication the transfer is scaled, never the wait for other ranks.
 
     Args:
         state: the weights so far.

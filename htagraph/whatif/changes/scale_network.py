@@ -13,10 +13,10 @@ _COMMUNICATION = (ActivityKind.COMMUNICATION.label, ActivityKind.HOST_COMMUNICAT
 
 
 def scale_network(state: State, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
-    """Return the state in which transfers take `factor` times as long; how long ranks wait for each other follows.
+    """Return the state in which transfers take `factor` times as long; waits between ranks are derived.
 
-    By how much the members of a collective end after the first of them stays, up to 5 µs: no network makes that. Of
-    communication whose partners are not in the graph, the shortest of its name and size is taken as pure transfer.
+    The spread of the ends of a collective's members, up to 5 µs, stays: it does not depend on the network. Where the
+    partners of a communication are not in the graph, the shortest one of its name and size is taken as pure transfer.
 
     Args:
         state: the weights so far.

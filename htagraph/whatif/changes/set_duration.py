@@ -1,4 +1,4 @@
-"""Set the duration: each of some activities takes a given time."""
+"""Set the duration: each selected activity takes a given time."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from htagraph.queries.weights import TRANSFERS, State, checked, no_match, of_kin
 
 __all__ = ["set_duration"]
 
-_HOUR_NS = 3600 * 10**9
-"""The most that one activity can be set to."""
+_MAX_DURATION_NS = 3600 * 10**9
+"""The longest duration that can be set, ns.
+
+Chosen: an hour is longer than any activity, and thousands of them still fit into 64 bits of ns. Doubled, only the
+error for a slip of units comes later."""
 
 
 def set_duration(state: State, *, ns: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which each selected activity takes `ns`.
 
-    The self time of an operator becomes `ns`, its slices in proportion. A collective's transfer becomes `ns`, its wait
-    stays derived; device work and communication without known partners becomes `ns` as a whole.
+    The self time of an operator becomes `ns`, shared over its slices in proportion. The transfer of a collective
+    becomes `ns` and its wait is derived; device work, and communication without known partners, takes `ns` as a whole.
 
     Args:
         state: the weights so far.
@@ -28,7 +31,7 @@ def set_duration(state: State, *, ns: float, **criteria: Any) -> State:  # noqa:
     Raises:
         SelectionError: nothing with time of its own meets the criteria, or `ns` is negative or not finite.
     """
-    total = round(checked(ns, "ns", most=_HOUR_NS))
+    total = round(checked(ns, "ns", most=_MAX_DURATION_NS))
     rows = own_time(state, criteria, loader=True).edges
     if not len(rows):
         raise no_match(state.graph, criteria)

@@ -12,6 +12,8 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import State
 
 LATENCY_NS = 5
 CALL_NS = 10
@@ -67,6 +69,16 @@ def made(pieces: Sequence[Piece], order: Order = by_stream) -> DependencyGraph:
     edges += [(4 * count + 2 * j, 4 * count + 2 * j + 1, 0, EdgeKind.BODY, -1) for j in range(len(joins))]
     time = slowly(2 * (2 * count + len(joins)), [(u, v, lag) for u, v, lag, _, _ in edges])
     return _graph(pieces, calls, works, joins, edges, time)
+
+
+def in_groups(piece: Piece, group: str | None) -> bool:
+    """Return whether a piece is a collective of the process group ``"even"`` or ``"odd"``, or of any where None."""
+    return piece.collective >= 0 and group in (None, "even" if piece.collective % 2 == 0 else "odd")
+
+
+def moments(state: State) -> list[int]:
+    """Return the predicted moment of each vertex, ns."""
+    return predict(state.graph, state.lag, state.gap, state.head).tolist()
 
 
 def places(pieces: Sequence[Piece]) -> tuple[list[int], list[int]]:

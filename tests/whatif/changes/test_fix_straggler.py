@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ from htagraph.simulate import Job, ScaleLoader, SlowRank, simulate
 from htagraph.whatif.changes.fix_straggler import fix_straggler
 from tests.reach import DATA, graph_of
 from tests.whatif.changes.made import Piece, made, places
+from tests.whatif.changes.simulated import recorded
 
+module = sys.modules["htagraph.whatif.changes.fix_straggler"]  # the package has a function of this name
 TO: dict[str, Callable[[list[int]], float]] = {"median": statistics.median, "mean": statistics.mean, "min": min}
 
 
@@ -152,6 +155,34 @@ def test_the_job_without_its_straggler_takes_what_was_predicted(
     assert recorded.mean_step_ns > 1.02 * truth, what
     assert outcome.notes[-1].startswith(f"fix_straggler: rank {slow.rank} had"), what
     assert outcome.mean_step_ns == pytest.approx(truth, rel=0.01), what
+
+
+@pytest.mark.parametrize("factor", [0.5, 2])
+@pytest.mark.parametrize("threshold", ["_MAX_RANKS_TRIED", "_MIN_STANDARD_ERRORS", "_MEDIAN_VARIANCE", "_FLOOR_NS"])
+def test_the_straggler_and_its_fix_stay_whatever_the_thresholds(
+    threshold: str, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halved and doubled: the rank stays, and the mean step stays within 1 % of the job without the slow rank."""
+    job = Job(ranks=4, steps=4, layers=3)
+    graph, slow_step = recorded(job.model_copy(update={"slow_ranks": (SlowRank(rank=2, factor=1.5),)}))
+    _, truth = recorded(job)
+    assert slow_step > 1.02 * truth
+    monkeypatch.setattr(module, threshold, type(getattr(module, threshold))(factor * getattr(module, threshold)))
+    outcome = hg.what_if(graph).fix_straggler().run()
+    assert outcome.notes[-1].startswith("fix_straggler: rank 2 had")
+    assert outcome.mean_step_ns == pytest.approx(truth, rel=0.01)
+
+
+def test_a_higher_bar_of_standard_errors_never_fixes_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What doubling changes: of noise alone, less is taken for slowness."""
+    graph, _ = recorded(Job(ranks=4, steps=4, layers=3, jitter=0.1))
+    fixed = []
+    for errors in (0.0, 1.5, 3.0, 6.0):
+        monkeypatch.setattr(module, "_MIN_STANDARD_ERRORS", errors)
+        state = fix_straggler(initial(graph), rank=0)
+        fixed.append(int((graph.edges.lag - state.lag).sum() + (graph.gap - state.gap).sum()))
+    assert fixed == sorted(fixed, reverse=True)
+    assert fixed[0] > 2 * fixed[-1]
 
 
 STALL = ScaleLoader(factor=60.0, ranks=(1,), steps=(2,))

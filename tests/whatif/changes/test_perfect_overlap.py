@@ -1,0 +1,66 @@
+"""Collectives that delay no other work, against the same job made without those waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given, settings
+
+from htagraph.core.errors import SelectionError
+from htagraph.queries.weights import initial
+from htagraph.whatif.changes.perfect_overlap import perfect_overlap
+from tests.whatif.changes.made import Order, Piece, by_stream, in_groups, jobs, made, moments
+
+
+def _apart(group: str | None) -> Order:
+    """Return the order where hidden collectives follow their stream but hold up nothing else on it."""
+
+    def order(pieces: Sequence[Piece], i: int) -> list[int]:
+        mine = (pieces[i].rank, pieces[i].stream)
+        before = [j for j in range(i) if (pieces[j].rank, pieces[j].stream) == mine]
+        other = [j for j in before if not in_groups(pieces[j], group)][-1:]
+        if pieces[i].collective < 0:
+            return other
+        return other + [j for j in before if in_groups(pieces[j], group)][-1:]
+
+    return order
+
+
+@pytest.mark.parametrize("group", [None, "even"])
+@given(jobs())
+@settings(deadline=None, max_examples=60)
+def test_perfect_overlap_is_the_job_whose_other_work_waits_for_no_collective(
+    group: str | None, pieces: list[Piece]
+) -> None:
+    assume(any(in_groups(piece, group) for piece in pieces))
+    graph = made(pieces)
+    got = moments(perfect_overlap(initial(graph), group=group))
+
+    def waits(piece: Piece) -> tuple[int, ...]:
+        return tuple(j for j in piece.waits if piece.collective >= 0 or not in_groups(pieces[j], group))
+
+    wanted = made([replace(piece, waits=waits(piece)) for piece in pieces], _apart(group))
+    assert got == wanted.time.tolist()
+    assert max(got) <= int(graph.time.max())
+
+
+def test_the_order_on_a_stream_is_bridged_over_a_hidden_collective() -> None:
+    pieces = [Piece("a", 7, 100), Piece("nccl", 7, 50, collective=0), Piece("b", 7, 10)]
+    assert max(moments(perfect_overlap(initial(made(pieces))))) == 5 + 100 + 50
+    assert by_stream(pieces, 2) == [1]
+
+
+def test_a_kernel_of_no_known_group_is_asked_for_its_name() -> None:
+    pieces = [Piece("a", 7, 100), Piece("ncclSend", 8, 50, waits=(0,)), Piece("b", 7, 10, waits=(1,))]
+    state = initial(made(pieces))
+    assert max(moments(perfect_overlap(state, group="*Send"))) == 5 + 150
+    with pytest.raises(SelectionError, match="no communication kernel of group '\\*Recv'"):
+        perfect_overlap(state, group="*Recv")
+
+
+def test_a_group_that_is_not_there_is_an_error_that_names_those_that_are() -> None:
+    pieces = [Piece("nccl", 7, 5, collective=0), Piece("nccl", 7, 5, collective=1)]
+    with pytest.raises(SelectionError, match="process groups: even, odd"):
+        perfect_overlap(initial(made(pieces)), group="tensor*")
