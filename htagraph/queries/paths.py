@@ -24,18 +24,13 @@ if TYPE_CHECKING:
 
     from htagraph.output.export.perfetto import Written
 
-__all__ = ["CATEGORIES", "CATEGORY_WORDS", "CriticalPath", "Segments", "path_to", "segments_of"]
+__all__ = ["CATEGORIES", "CriticalPath", "Segments", "path_to", "segments_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-CATEGORY_WORDS = {
-    "host": "host code (operators and Python)", "launch": "launching", "computation": "computation",
-    "communication": "transfers between ranks", "waiting": "pauses between kernels",
-    "sync": "the return of blocking calls", "memory": "memory copies", "data_loading": "the data loader",
-    "gap": "pauses that nothing explains", "head": "time before the first record on its way",
-}  # fmt: skip
-"""What the time of a segment was spent on, as sentences say it."""
-CATEGORIES = tuple(CATEGORY_WORDS)
+CATEGORIES = (
+    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
+)  # fmt: skip
 """What the time of a segment was spent on; defined at `CriticalPath.to_frame`."""
 
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph.cli import main as cli
-from htagraph.cli.words import command_line, time_text
+from htagraph.output.words import command_line, time_text
 from htagraph.simulate import REGIMES, Job, simulate
 from htagraph.whatif.change_options import CHANGES, criteria
 from tests.command_line import one_line_of_error
