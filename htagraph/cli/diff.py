@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from htagraph.cli.options import Form, Format, Output, Ranks, Top, chosen, read, show
+from htagraph.core.nearest import nearest_words
 from htagraph.output.wording import diff as wording
 from htagraph.queries.paths import CATEGORIES
 
@@ -30,7 +31,7 @@ _STEP_TIME = "step_time"
 
 
 class By(str, Enum):
-    """What is one row of the table of names."""
+    """What a row of the table of activities is."""
 
     NAME = "name"
     SHORT = "short"
@@ -57,22 +58,22 @@ class Limit:
 
 def diff(  # noqa: PLR0913 - one argument per option
     before: Annotated[str, typer.Argument(help="A folder, a file or a glob.", show_default=False)],
-    after: Annotated[str, typer.Argument(help="The same of the job to compare.", show_default=False)],
+    after: Annotated[str, typer.Argument(help="The job to compare with it.", show_default=False)],
     *,
     steps_before: Annotated[
-        str | None, typer.Option("--steps-before", "--steps", help="From the first to the last of these ProfilerSteps.")
+        str | None, typer.Option("--steps-before", "--steps", help="Only from the first to the last of these steps.")
     ] = None,
     steps_after: Annotated[
-        str | None, typer.Option("--steps-after", help="The same of the job after; those of the one before by default.")
+        str | None, typer.Option("--steps-after", help="The same for the job after; default: --steps-before.")
     ] = None,
     ranks: Ranks = None,
-    by: Annotated[By, typer.Option("--by", help="How the table of all names goes by name.")] = By.SHORT,
+    by: Annotated[By, typer.Option("--by", help="What a row of the table of activities is.")] = By.SHORT,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
             "--fail-on",
             metavar="WHAT>+LIMIT",
-            help=f"Leave with exit code {FAILED} if this grew by more: step_time, or a category of the critical path "
+            help=f"Exit with code {FAILED} if this grew by more: step_time, or a category of the critical path "
             f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'communication>+2ms'. May be repeated.",
             show_default=False,
         ),
@@ -119,9 +120,12 @@ def limit(text: str) -> Limit:
         >>> limit("step_time>+5%").percent, limit("communication > 2ms").us
         (5.0, 2000.0)
     """
+    known = (_STEP_TIME, *CATEGORIES)
     match = _LIMIT.fullmatch(text.strip())
-    if not match or match["what"] not in (_STEP_TIME, *CATEGORIES):
-        msg = f"{text!r}: write 'step_time>+5%' or 'CATEGORY>+2ms', a category being one of {', '.join(CATEGORIES)}"
+    if not match or match["what"] not in known:
+        word = re.match(r"\w+", text.strip())
+        nearest = nearest_words(word[0], known) if word and word[0] not in known else ""
+        msg = f"{text!r}: write 'step_time>+5%' or 'CATEGORY>+2ms'; categories: {', '.join(CATEGORIES)}{nearest}"
         raise typer.BadParameter(msg, param_hint="--fail-on")
     number, unit = float(match["number"]), match["unit"]
     is_share = unit == "%"

@@ -39,7 +39,9 @@ def test_work_without_launch_is_called_so() -> None:
     found = report(load(events), [], by=By.MODULE)
     assert found.brief is not None
     assert found.brief["device_time"]["name"].iloc[0] == "launch not recorded"
-    assert found.sentences[0].startswith("nn.Module: Net takes the most device time (not counting work outside all modules")
+    assert found.sentences[0].startswith(
+        "nn.Module: Net takes the most device time (not counting work outside all modules"
+    )
     assert "The launch of 1 kernels or copies was not recorded" in found.sentences[-1]
 
 

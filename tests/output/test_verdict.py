@@ -155,7 +155,7 @@ def test_nothing_recorded_is_said_so() -> None:
 def test_device_work_in_part_of_the_recording_is_said_to_be_so() -> None:
     inputs = pd.DataFrame({"rank": [0], "span_us": [4000.0], "world_size": [0]})
     (sentence,) = sentences(inputs=inputs)
-    assert "25 % of what was recorded" in sentence
+    assert "25 % of the recorded time" in sentence
 
 
 def test_one_rank_of_many_is_said_to_be_alone() -> None:

@@ -23,15 +23,15 @@ OUTSIDE = {
 UNKNOWN = "launch not recorded"
 """The name of device work whose launch is not in the traces."""
 _MIN_RELATIVE = 1.1
-"""Time of a kernel over the median of the ranks; chosen: 10 % more is more than ranks on equal devices differ. Doubled,
+"""Time of a kernel over the median of the ranks; chosen: ranks on equal devices differ by less. Doubled,
 a rank is named only where a kernel takes more than twice as long there."""
 
 
 def launch_not_recorded(count: int, percent: float) -> str:
     """Return the sentence about device work whose launch is missing; `percent` is of the device time."""
     return (
-        f"The launch of {count:,} kernels or copies was not recorded ({percent:.0f} % of device time), so what launched "
-        "them is unknown. Start recording earlier to include their launches."
+        f"The launch of {count:,} kernels or copies was not recorded ({percent:.0f} % of device time), so what "
+        "launched them is unknown. Start recording earlier to include their launches."
     )
 
 
