@@ -57,8 +57,8 @@ class Limit:
 
 
 def diff(  # noqa: PLR0913 - one argument per option
-    before: Annotated[str, typer.Argument(help="A folder, a file or a glob.", show_default=False)],
-    after: Annotated[str, typer.Argument(help="The job to compare with it.", show_default=False)],
+    before: Annotated[str, typer.Argument(help="The job before: a folder, a file or a glob.", show_default=False)],
+    after: Annotated[str, typer.Argument(help="The job after, likewise.", show_default=False)],
     *,
     steps_before: Annotated[
         str | None, typer.Option("--steps-before", "--steps", help="Only from the first to the last of these steps.")

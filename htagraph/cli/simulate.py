@@ -20,7 +20,7 @@ def simulate(
     events: Annotated[int | None, typer.Option(min=1000, help="Write about this many events instead.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A Job field, such as kernel_us=300.")] = None,
 ) -> None:
-    """Write the traces of a simulated training job, and the truth about it in DIR/truth."""
+    """Write the traces of a simulated training job, and the true answers about it in DIR/truth."""
     from pydantic import ValidationError
 
     from htagraph.core.nearest import nearest_words

@@ -91,8 +91,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
 
     CRITERIA are key=value pairs separated by commas; keys: kind, name, op, rank, stream, step; name and op are globs.
 
-    Put double quotes around a value that contains a comma followed by a key and =. Colons need none: a factor or
-    duration follows the last colon.
+    Put double quotes around a value that contains a comma followed by a key and =; colons need no quotes.
 
     Example: htagraph what-if traces/ --scale 'name=*gemm*,rank=0-3:0.5' --network 0.5 --perfect-overlap
     """

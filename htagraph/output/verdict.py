@@ -81,9 +81,9 @@ def _bound(path: pd.DataFrame) -> list[str]:
     ranks = _shares(path, "rank")
     rank = max(ranks, key=lambda name: ranks[name])
     if len(ranks) > 1 or ranks[rank] < 100 - _MIN_PERCENT:
-        text += f", of which {ranks[rank]:.0f} % is on rank {rank}"
+        text += f"; {ranks[rank]:.0f} % of the path is on rank {rank}"
     elif rank != "0":
-        text += f", which is on rank {rank}"
+        text += f"; the path is on rank {rank}"
     return [f"{text}. Also on it: {others}." if others else f"{text}."]
 
 

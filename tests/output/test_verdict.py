@@ -81,7 +81,7 @@ def test_what_most_of_the_critical_path_is_bounds_the_job(part: str, words: str)
 
 def test_the_rank_that_the_path_lies_on_is_named() -> None:
     (first,) = sentences(critical_path=path({"computation": 100.0}, {0: 16.0, 3: 84.0}))
-    assert "of which 84 % is on rank 3" in first
+    assert "84 % of the path is on rank 3" in first
 
 
 def test_what_gains_most_is_named_with_its_ceiling() -> None:

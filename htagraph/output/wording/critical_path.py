@@ -73,7 +73,7 @@ def _where(path: CriticalPath, whole: pd.DataFrame, hops: pd.DataFrame, inputs: 
         return [f"{share}; it waits for no other rank."]
     why = command_line("stragglers", inputs)
     return [
-        f"{share}; it changes rank {plural(len(hops), 'time')}, each time where one rank waits for another. "
+        f"{share}; it moves to another rank {plural(len(hops), 'time')}, where one rank waits for another. "
         f"To see why: {why}"
     ]
 
@@ -89,7 +89,7 @@ def _saving(path: CriticalPath, whole: pd.DataFrame, inputs: Sequence[str]) -> l
         percent = 50 * time / (path.makespan_ns / 1000)
         start = f"Halving {name} would save at most {time_text(time / 2)} ({percent:.0f} %); simulated, the whole job"
     elif category in _REMEDY:  # these take away more than their category: an upper limit of the saving is not known
-        start, options = f"Without {what}, the whole job, simulated,", list(_REMEDY[category])
+        start, options = f"Simulated without {what}, the whole job", list(_REMEDY[category])
     else:
         return [f"Most of the path is {what}, which cannot be sped up directly; list what comes before: --segments."]
     line = command_line("what-if", inputs, *options)
