@@ -91,5 +91,5 @@ def test_a_notebook_shows_the_verdict_and_the_time_by_rank_escaped() -> None:
     assert "Time by rank" in page
     assert page.count("<table") == 1
     nothing = hg.summarize(load([]))
-    assert "<table" not in nothing._repr_html_()
-    assert repr(nothing).startswith("Summary(0 ranks") or "No work was recorded" in repr(nothing)
+    assert "No work was recorded" in nothing._repr_html_()
+    assert "No work was recorded" in repr(nothing)
