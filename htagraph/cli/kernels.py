@@ -93,9 +93,9 @@ def _classes(table: pd.DataFrame) -> pd.DataFrame:
     bare = table["name"].str.rstrip("0123456789").str.removesuffix("_")
     sums = ["count", "host_self_us", "device_count", "device_us"]
     named = table.assign(name=bare.where(table["kind"] == "module", table["name"]))
-    found = named.groupby(["kind", "name"], as_index=False, sort=False)[sums].sum()
-    found["share_percent"] = 100 * found["device_us"] / (found["device_us"].sum() or float("nan"))
-    return found.sort_values(["device_us", "host_self_us"], ascending=False, kind="stable", ignore_index=True)
+    by_class = named.groupby(["kind", "name"], as_index=False, sort=False)[sums].sum()
+    by_class["share_percent"] = 100 * by_class["device_us"] / (by_class["device_us"].sum() or float("nan"))
+    return by_class.sort_values(["device_us", "host_self_us"], ascending=False, kind="stable", ignore_index=True)
 
 
 def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
@@ -110,14 +110,14 @@ def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
     sums = [column for column in table.columns if column in times]
     keys = [column for column in ("kind", "name", "input_dims") if column in table]
     ends = {each: (each, each[:3]) for each in ("min_us", "max_us") if each in table}
-    found = table.groupby(keys, as_index=False, sort=False).agg(
+    summed = table.groupby(keys, as_index=False, sort=False).agg(
         ranks=("rank", "nunique"), **{column: (column, "sum") for column in sums}, **ends
     )
     order = ["device_us", "host_self_us"] if "device_us" in table else ["total_us"]
     if order == ["total_us"]:
-        found.insert(len(keys) + 3, "mean_us", found["total_us"] / found["count"])
-    found["share_percent"] = 100 * found[order[0]] / (found[order[0]].sum() or float("nan"))
-    return found.sort_values(order, ascending=False, kind="stable", ignore_index=True)
+        summed.insert(len(keys) + 3, "mean_us", summed["total_us"] / summed["count"])
+    summed["share_percent"] = 100 * summed[order[0]] / (summed[order[0]].sum() or float("nan"))
+    return summed.sort_values(order, ascending=False, kind="stable", ignore_index=True)
 
 
 def _table(graph: DependencyGraph, by: By) -> pd.DataFrame:
@@ -135,11 +135,11 @@ def _table(graph: DependencyGraph, by: By) -> pd.DataFrame:
 
 
 def _of_annotations(work: pd.DataFrame) -> pd.DataFrame:
-    found = work.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
+    by_annotation = work.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
         count=("duration_us", "size"), total_us=("duration_us", "sum"), min_us=("duration_us", "min"),
         max_us=("duration_us", "max"),
     )  # fmt: skip
-    return found.rename(columns={"annotation": "name"})
+    return by_annotation.rename(columns={"annotation": "name"})
 
 
 def _top_kernels(table: pd.DataFrame, top: int) -> pd.DataFrame:

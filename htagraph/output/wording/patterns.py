@@ -61,7 +61,7 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str], operator: str, min_len
     summary = (
         f"{plural(count, 'occurrence')} of {operator!r} launched {plural(len(table), 'pattern')} of kernels, which ran "
         f"{time_text(table['kernel_us'].sum())}; the most frequent, of {plural(int(most['kernels']), 'kernel')}, "
-        f"occurred {plural(int(most['count']), 'time')} on rank {most['rank']}."
+        f"occurred {plural(int(most['count']), 'time')} on rank {int(most['rank'])}."
     )
     if most["kernel_us"] < _MAX_KERNEL_SHARE * most["operator_us"]:
         line = command_line("opportunities", inputs)
