@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.words import command_line, plural, time_text
+from htagraph.output.wording import collectives as wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from htagraph.output.report import Report
 
 __all__ = ["collectives", "report"]
-
-_MUCH = 0.5
 
 
 def collectives(  # noqa: PLR0913 - one argument per option
@@ -42,7 +40,7 @@ def report(
     graph: DependencyGraph, parts: pd.DataFrame, inputs: Sequence[str], *, top: int = 20, each: bool = False
 ) -> Report:
     """Return the report on the parts of `htagraph.collectives`; `inputs` are the words that choose what is read."""
-    from htagraph.output.report import report_on
+    from htagraph.output.report import Wording, report_on
 
     table = by_operation(parts).head(top)
     tables = {"collectives": table}
@@ -56,7 +54,10 @@ def report(
             "collective", "op", "group", "rank", "step", "start_us", "duration_us", "wait_us", "transfer_us",
             "excess_us", "busbw_gb_s", "last_rank",
         ]]  # fmt: skip
-    return report_on(graph, "collectives", tables, _sentences(parts, inputs), brief=brief)
+    return report_on(
+        graph, "collectives", tables, wording.sentences(parts, late, inputs), brief=brief,
+        wording=Wording(wording.TITLES),
+    )  # fmt: skip
 
 
 def by_operation(parts: pd.DataFrame) -> pd.DataFrame:
@@ -88,39 +89,3 @@ def _last(parts: pd.DataFrame) -> pd.DataFrame:
         collectives=("collective", "nunique"), waited_us=("wait_us", "sum")
     )
     return late.sort_values("waited_us", ascending=False, kind="stable").reset_index(drop=True)
-
-
-def _sentences(parts: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    if not len(parts):
-        return ["No collective was recorded: the ranks do not talk to each other here."]
-    total, sums = float(parts["duration_us"].sum()), parts[["wait_us", "transfer_us", "excess_us"]].sum()
-    share = {str(word).removesuffix("_us"): float(us) / (total or 1.0) for word, us in sums.items()}
-    said = (
-        f"All ranks together spend {time_text(total)} in collectives: {100 * share['wait']:.0f} % waiting for the last "
-        f"to arrive, {100 * share['transfer']:.0f} % transferring, {100 * share['excess']:.0f} % more than the fastest "
-        "transfer of the kind needed."
-    )
-    return [said, *_next(share, parts, inputs), *_unmatched(parts)]
-
-
-def _next(share: dict[str, float], parts: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    late = _last(parts)
-    if share["wait"] >= _MUCH / 2 and len(late):
-        rank, us = int(late.iloc[0]["last_rank"]), float(late.iloc[0]["waited_us"])
-        count = plural(int(late.iloc[0]["collectives"]), "collective")
-        why = command_line("stragglers", inputs)
-        return [f"Rank {rank} came last in {count}, which cost the others {time_text(us)}; why: {why}"]
-    if share["transfer"] >= _MUCH:
-        line = command_line("what-if", inputs, "--network", "0.5")
-        return [f"Transfers prevail; what a network twice as fast gives: {line}"]
-    return []
-
-
-def _unmatched(parts: pd.DataFrame) -> list[str]:
-    alone = int((~parts["matched"]).sum())
-    if not alone:
-        return []
-    return [
-        f"{plural(alone, 'part')} of {len(parts):,} could not be matched between ranks (the others were not read, or "
-        "the trace does not say which belong together): waiting looks like excess there."
-    ]

@@ -1,4 +1,4 @@
-"""``htagraph counters``: queue lengths and bandwidths of copies, summed up or over time."""
+"""``htagraph counters``: queue lengths and memory copy bandwidths, summed up or over time."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, given, read, refuse_input, show
-from htagraph.cli.words import command_line, time_text
+from htagraph.output.wording import counters as wording
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.output.report import Report
 
 __all__ = ["counters", "report"]
 
 _FULL = 1024
+"""Kernels and copies in a queue that is full: HTA's default for `max_queue_length`. Doubled, fewer or none are."""
 _RATES = ("mean", "std", "min", "p25", "median", "p75", "max")
 """Columns of bandwidths in GB/s, whose names do not say so."""
 
@@ -29,24 +28,24 @@ def counters(  # noqa: PLR0913 - one argument per option
     *,
     ranks: Ranks = None,
     steps: Steps = None,
-    full: Annotated[int, typer.Option("--full", min=1, help="Works in a queue that is full.")] = _FULL,
-    series: Annotated[bool, typer.Option("--series", help="Print every change over time too.")] = False,
+    full: Annotated[int, typer.Option("--full", min=1, help="Kernels and copies in a queue that is full.")] = _FULL,
+    series: Annotated[bool, typer.Option("--series", help="Also print every change over time.")] = False,
     perfetto: Annotated[
         Path | None,
-        typer.Option("--perfetto", help="Write the trace with the counters to this file, for Perfetto's UI."),
+        typer.Option("--perfetto", help="Write the trace with these counters to this file, for ui.perfetto.dev."),
     ] = None,
     form: Form = Format.TABLE,
     output: Output = None,
 ) -> None:
-    """How many works streams have queued, for how long a queue is full, and at which bandwidth memory is copied."""
+    """How many kernels and copies each stream has queued, how long a queue is full, and how fast memory is copied."""
     refuse_input(perfetto, paths, "--perfetto")
     graph = read(paths, ranks, steps)
-    found = report(graph, given(paths, ranks, steps), full=full, series=series)
+    results = report(graph, given(paths, ranks, steps), full=full, series=series)
     if perfetto is not None:
         from htagraph.output.export.perfetto import counters_to_perfetto
 
-        found.sentences.append(f"{counters_to_perfetto(graph, perfetto)}.")
-    show(found, form, output, paths)
+        results.sentences.append(f"{counters_to_perfetto(graph, perfetto)}.")
+    show(results, form, output, paths)
 
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, full: int = _FULL, series: bool = False) -> Report:
@@ -55,7 +54,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, full: int = _FULL, 
     from htagraph.analyses.memory_bandwidth_summary import memory_bandwidth_summary
     from htagraph.analyses.queue_length import queue_length
     from htagraph.analyses.queue_summary import queue_summary
-    from htagraph.output.report import report_on
+    from htagraph.output.report import Wording, report_on
 
     queues, copies = queue_summary(graph, full=full), memory_bandwidth_summary(graph)
     tables = {"queues": queues, "bandwidth": copies}
@@ -63,31 +62,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, full: int = _FULL, 
         tables |= {"queue_length": queue_length(graph), "memory_bandwidth": memory_bandwidth(graph)}
     rates = {name: f"{name}_gb_s" for name in _RATES}
     brief = tables | {"bandwidth": copies.rename(columns=rates)}
-    return report_on(graph, "counters", tables, _sentences(queues, copies, full, inputs), brief=brief)
-
-
-def _sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Sequence[str]) -> list[str]:
-    if not len(queues):
-        return ["No launch with its device work is in the traces, so there are no queues to count."]
-    out = []
-    worst = queues.iloc[int(queues["full_us"].argmax())]
-    if worst["full_us"] > 0:
-        out.append(
-            f"Rank {worst['rank']:.0f}, stream {worst['stream']:.0f}: {full} works or more were queued for "
-            f"{time_text(worst['full_us'])}; launches then block, and the host is not what the device waits for."
-        )
-    else:
-        out.append(f"No queue held {full} works: the longest had {queues['max'].max():.0f}.")
-    mean = queues.iloc[int(queues["mean_over_time"].argmax())]
-    if mean["mean_over_time"] < 1:
-        out.append(
-            "Queues are empty most of the time: the device waits for the host. What that costs: "
-            + command_line("opportunities", inputs)
-        )
-    if len(copies):
-        most = copies.iloc[int(copies["busy_us"].argmax())]
-        out.append(
-            f"Of copies, {most['copy']} on rank {most['rank']} takes most time: {most['gb']:.3g} GB in "
-            f"{time_text(most['busy_us'])}, {most['mean_over_time_gb_s']:.3g} GB/s."
-        )
-    return out
+    return report_on(
+        graph, "counters", tables, wording.sentences(queues, copies, full, inputs), brief=brief,
+        wording=Wording(wording.TITLES, wording.HEADINGS),
+    )  # fmt: skip

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from htagraph.cli.options import Form, Format, Output, Ranks, Top, chosen, read, show
-from htagraph.cli.words import command_line, time_text
+from htagraph.core.nearest import nearest_words
+from htagraph.output.wording import diff as wording
 from htagraph.queries.paths import CATEGORIES
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _STEP_TIME = "step_time"
 
 
 class By(str, Enum):
-    """What is one row of the table of names."""
+    """What a row of the table of activities is."""
 
     NAME = "name"
     SHORT = "short"
@@ -56,23 +57,23 @@ class Limit:
 
 
 def diff(  # noqa: PLR0913 - one argument per option
-    before: Annotated[str, typer.Argument(help="A folder, a file or a glob.", show_default=False)],
-    after: Annotated[str, typer.Argument(help="The same of the job to compare.", show_default=False)],
+    before: Annotated[str, typer.Argument(help="The job before: a folder, a file or a glob.", show_default=False)],
+    after: Annotated[str, typer.Argument(help="The job after, likewise.", show_default=False)],
     *,
     steps_before: Annotated[
-        str | None, typer.Option("--steps-before", "--steps", help="From the first to the last of these ProfilerSteps.")
+        str | None, typer.Option("--steps-before", "--steps", help="Only from the first to the last of these steps.")
     ] = None,
     steps_after: Annotated[
-        str | None, typer.Option("--steps-after", help="The same of the job after; those of the one before by default.")
+        str | None, typer.Option("--steps-after", help="The same for the job after; default: --steps-before.")
     ] = None,
     ranks: Ranks = None,
-    by: Annotated[By, typer.Option("--by", help="How the table of all names goes by name.")] = By.SHORT,
+    by: Annotated[By, typer.Option("--by", help="What a row of the table of activities is.")] = By.SHORT,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
             "--fail-on",
             metavar="WHAT>+LIMIT",
-            help=f"Leave with exit code {FAILED} if this grew by more: step_time, or a category of the critical path "
+            help=f"Exit with code {FAILED} if this grew by more: step_time, or a category of the critical path "
             f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'communication>+2ms'. May be repeated.",
             show_default=False,
         ),
@@ -92,13 +93,13 @@ def diff(  # noqa: PLR0913 - one argument per option
     from htagraph.analyses.differences import compare
     from htagraph.analyses.differences import diff as difference_of
 
-    found = difference_of(graphs[0], graphs[1], steps=numbers, steps_after=later, ranks=some)
+    result = difference_of(graphs[0], graphs[1], steps=numbers, steps_after=later, ranks=some)
     names = compare(
         graphs[0], graphs[1], by=_BY[by], steps=numbers, steps_after=later, ranks=some
     )  # fmt: skip
-    made = report(found, names, (before, after), limits=limits, top=top)
-    show(made, form, output, [before, after])
-    if made.figures["exceeded"]:
+    shown = report(result, names, (before, after), limits=limits, top=top)
+    show(shown, form, output, [before, after])
+    if shown.figures["exceeded"]:
         raise typer.Exit(FAILED)
 
 
@@ -119,48 +120,51 @@ def limit(text: str) -> Limit:
         >>> limit("step_time>+5%").percent, limit("communication > 2ms").us
         (5.0, 2000.0)
     """
-    found = _LIMIT.fullmatch(text.strip())
-    if not found or found["what"] not in (_STEP_TIME, *CATEGORIES):
-        msg = f"{text!r}: write 'step_time>+5%' or 'CATEGORY>+2ms', a category being one of {', '.join(CATEGORIES)}"
+    known = (_STEP_TIME, *CATEGORIES)
+    match = _LIMIT.fullmatch(text.strip())
+    if not match or match["what"] not in known:
+        word = re.match(r"\w+", text.strip())
+        nearest = nearest_words(word[0], known) if word and word[0] not in known else ""
+        msg = f"{text!r}: write 'step_time>+5%' or 'CATEGORY>+2ms'; categories: {', '.join(CATEGORIES)}{nearest}"
         raise typer.BadParameter(msg, param_hint="--fail-on")
-    number, unit = float(found["number"]), found["unit"]
+    number, unit = float(match["number"]), match["unit"]
     is_share = unit == "%"
-    return Limit(text, found["what"], None if is_share else number * _US[unit], number if is_share else None)
+    return Limit(text, match["what"], None if is_share else number * _US[unit], number if is_share else None)
 
 
 def report(
-    found: Diff, names: pd.DataFrame, inputs: Sequence[str], *, limits: Sequence[Limit] = (), top: int = 10
+    result: Diff, names: pd.DataFrame, inputs: Sequence[str], *, limits: Sequence[Limit] = (), top: int = 10
 ) -> Report:
     """Return the report on a difference; `inputs` are the two jobs as they were named."""
     import pandas as pd
 
-    from htagraph.output.report import Report, inputs_of, issues_of
+    from htagraph.output.report import Report, Wording, inputs_of, issues_of
 
-    graphs = [part.graph for part in found.parts]
+    graphs = [part.graph for part in result.parts]
     sides = list(zip(("before", "after"), graphs, strict=True))
-    whole = found.summary()
-    exceeded = [each for each in limits if each.broken(*_times(found, whole, each.what))]
+    whole = result.summary()
+    exceeded = [each for each in limits if each.broken(*_times(result, whole, each.what))]
     tables = {
-        "contributions": found.to_frame().head(top),
-        "work": found.causes(top),
+        "contributions": result.to_frame().head(top),
+        "work": result.causes(top),
         "summary": whole.groupby("group", sort=False).head(top).reset_index(drop=True),
         "names": names.head(top),
-        "added": found.added.head(top),
-        "removed": found.removed.head(top),
-        "renamed": found.renamed.head(top),
-        "paired_steps": found.step_times(),
+        "added": result.added.head(top),
+        "removed": result.removed.head(top),
+        "renamed": result.renamed.head(top),
+        "paired_steps": result.step_times(),
     }
     figures = {
-        "before_us": found.before_us, "after_us": found.after_us, "change_us": found.change_us,
-        "change_percent": found.change_percent, "unit": found.unit, "exceeded": [each.text for each in exceeded],
+        "before_us": result.before_us, "after_us": result.after_us, "change_us": result.change_us,
+        "change_percent": result.change_percent, "unit": result.unit, "exceeded": [each.text for each in exceeded],
     }  # fmt: skip
-    sentences = [*_exceeded(found, whole, exceeded), *found.sentences(), *_next(found, inputs)]
+    sentences = [*_exceeded(result, whole, exceeded), *result.sentences(), *wording.next_command(result, inputs)]
     inputs_table, issues = (
         pd.concat([table(graph).assign(job=side) for side, graph in sides], ignore_index=True)
         for table in (inputs_of, issues_of)
     )
-    return Report("diff", inputs_table, issues, found.after.makespan_ns / 1000, tables, sentences, figures,
-                  _brief(tables))  # fmt: skip
+    return Report("diff", inputs_table, issues, result.after.makespan_ns / 1000, tables, sentences, figures,
+                  _brief(tables), Wording(wording.TITLES))  # fmt: skip
 
 
 def _brief(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
@@ -170,8 +174,8 @@ def _brief(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     shares = tables["summary"]
     shown = {"work": tables["work"], "contributions": table.loc[table["change_us"] != 0, columns]}
     for group in ("category", "operator"):
-        mine = shares[(shares["group"] == group) & (shares["change_us"] != 0)]
-        shown[f"change_{group}"] = mine.drop(columns="group").rename(columns={"key": group})
+        rows = shares[(shares["group"] == group) & (shares["change_us"] != 0)]
+        shown[f"change_{group}"] = rows.drop(columns="group").rename(columns={"key": group})
     names = tables["names"][[
         "name", "before_per_step_count", "after_per_step_count", "before_per_step_us", "after_per_step_us",
         "change_per_step_us", "change",
@@ -188,36 +192,17 @@ def _short(renamed: pd.DataFrame) -> pd.DataFrame:
     from htagraph.core.naming import short_name
 
     pairs = [(short_name(old), short_name(new)) for old, new in zip(renamed["before"], renamed["after"], strict=True)]
-    told = [new if new != old else "the same with other template arguments or parameters" for old, new in pairs]
-    return renamed.assign(before=[old for old, _ in pairs], after=told)[["before", "after"]]
+    after = [new if new != old else "the same with other template arguments or parameters" for old, new in pairs]
+    return renamed.assign(before=[old for old, _ in pairs], after=after)[["before", "after"]]
 
 
-def _times(found: Diff, whole: pd.DataFrame, what: str) -> tuple[float, float]:
+def _times(result: Diff, whole: pd.DataFrame, what: str) -> tuple[float, float]:
     """Return the time of what a limit is about, before and after, µs per step."""
     if what == _STEP_TIME:
-        return found.before_us, found.after_us
-    mine = whole[(whole["group"] == "category") & (whole["key"] == what)]
-    return float(mine["before_us"].sum()), float(mine["after_us"].sum())
+        return result.before_us, result.after_us
+    rows = whole[(whole["group"] == "category") & (whole["key"] == what)]
+    return float(rows["before_us"].sum()), float(rows["after_us"].sum())
 
 
-def _exceeded(found: Diff, whole: pd.DataFrame, exceeded: Sequence[Limit]) -> list[str]:
-    said = []
-    for each in exceeded:
-        before, after = _times(found, whole, each.what)
-        said.append(f"Too long: {each.what} is {time_text(after)} instead of {time_text(before)}, beyond {each.text}.")
-    return said
-
-
-def _next(found: Diff, inputs: Sequence[str]) -> list[str]:
-    """Say what to look at next."""
-    if not found.after.makespan_ns:
-        return []
-    path = ["--steps", _steps(found)] if found.parts[1].steps else []
-    return [f"What the slower step waits for, segment by segment: {command_line('critical-path', [inputs[1]], *path)}"
-            if found.change_us > 0 else
-            f"What holds it up now: {command_line('critical-path', [inputs[1]], *path)}"]  # fmt: skip
-
-
-def _steps(found: Diff) -> str:
-    steps = found.parts[1].steps or (0,)
-    return str(steps[0]) if len(steps) == 1 else f"{steps[0]}-{steps[-1]}"
+def _exceeded(result: Diff, whole: pd.DataFrame, exceeded: Sequence[Limit]) -> list[str]:
+    return [wording.too_long(limit.what, *_times(result, whole, limit.what), limit.text) for limit in exceeded]

@@ -1,4 +1,4 @@
-"""``htagraph idle``: why streams stand still, and their longest pauses."""
+"""``htagraph idle``: why streams are idle, and their longest idle intervals."""
 
 from __future__ import annotations
 
@@ -6,21 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.words import command_line, time_text
+from htagraph.output.wording import idle as wording
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.output.report import Report
 
 __all__ = ["idle", "report"]
-
-_MEANING = {
-    "host_wait": "the host enqueued the next work too late",
-    "kernel_wait": "the device's own pause between two kernels",
-    "other": "work that was enqueued waited for another stream, another rank or a resource",
-}
 
 
 def idle(
@@ -31,17 +23,17 @@ def idle(
     form: Form = Format.TABLE,
     output: Output = None,
 ) -> None:
-    """Why streams stand still: idle time by cause, and the longest pauses with the work before and behind."""
+    """Why streams are idle: idle time by cause, and the longest idle intervals with the work before and after."""
     graph = read(paths, ranks, steps)
     show(report(graph, given(paths, ranks, steps), top=top), form, output, paths)
 
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:
-    """Return the report on the pauses of a job's streams; `inputs` are the words that choose what is read."""
+    """Return the report on the idle time of a job's streams; `inputs` are the words that choose what is read."""
     from htagraph.analyses.idle_breakdown import idle_breakdown
     from htagraph.analyses.idle_intervals import idle_intervals
     from htagraph.core.naming import short_name
-    from htagraph.output.report import report_on
+    from htagraph.output.report import Wording, report_on
 
     streams = idle_breakdown(graph)
     pauses = idle_intervals(graph)
@@ -54,24 +46,6 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
     tables = {"streams": streams, "pauses": longest}
     return report_on(
-        graph, "idle", tables, _sentences(streams, inputs), brief={"streams": shown, "pauses": brief}
+        graph, "idle", tables, wording.sentences(streams, inputs), brief={"streams": shown, "pauses": brief},
+        wording=Wording(wording.TITLES, wording.HEADINGS),
     )  # fmt: skip
-
-
-def _sentences(streams: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    by_cause = streams.groupby("cause")["idle_us"].sum().sort_values(ascending=False)
-    total = float(by_cause.sum())
-    if not total:
-        return ["No stream stands still between its first and its last work."]
-    cause = str(by_cause.index[0])
-    count = len(streams[["rank", "device", "stream"]].drop_duplicates())
-    whose = f"{count:,} streams stand still, their times added up," if count > 1 else "The stream stands still"
-    said = [
-        f"{whose} for {time_text(total)} between {'their' if count > 1 else 'its'} first and last work; "
-        f"{100 * by_cause.iloc[0] / total:.0f} % of it is {cause}: {_MEANING[cause]}."
-    ]
-    if cause == "host_wait":
-        said.append(f"What a faster host would give: {command_line('what-if', inputs, '--infinite-host')}")
-    if cause == "other":
-        said.append(f"Who waits for whom between ranks: {command_line('collectives', inputs)}")
-    return said

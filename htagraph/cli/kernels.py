@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.words import command_line, glob_of, time_text
+from htagraph.output.wording import kernels as wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from htagraph.output.report import Report
 
 __all__ = ["By", "kernels", "over_ranks", "report"]
-
-_UNEVEN = 1.1
-_OUTSIDE = "outside all of them"
-_UNKNOWN = "launch not recorded"
 
 
 class By(str, Enum):
@@ -47,7 +43,7 @@ def kernels(  # noqa: PLR0913 - one argument per option
     form: Form = Format.TABLE,
     output: Output = None,
 ) -> None:
-    """Where device time goes: by kernel, across ranks, or by the operator, shape, module or annotation behind it."""
+    """Where device time goes: by kernel, by rank, or by the operator, shape, module or annotation that launched it."""
     graph = read(paths, ranks, steps)
     show(report(graph, given(paths, ranks, steps), by=by, top=top), form, output, paths)
 
@@ -55,40 +51,41 @@ def kernels(  # noqa: PLR0913 - one argument per option
 def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, top: int = 20) -> Report:
     """Return the report on a job's device time; `inputs` are the words that choose what is read."""
     from htagraph.core.naming import short_name
-    from htagraph.output.report import report_on
+    from htagraph.output.report import Wording, report_on
 
     table = _table(graph, by)
     if by == By.RANK:
-        found, sentences = _most(table, top), _uneven(graph, table, inputs)
-        brief = found.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
+        rows, sentences = _top_kernels(table, top), wording.slowest_rank(table, len(graph.ranks), inputs)
+        brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
-        brief = found = over_ranks(table).head(top)
-        sentences = _sentences(_classes(table) if by == By.MODULE else found, by, inputs)
-    outside, unlinked = _outside(graph, found)
+        brief = rows = over_ranks(table).head(top)
+        sentences = wording.top_entry(_classes(table) if by == By.MODULE else rows, by.value, inputs)
+    outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].map(short_name).replace("", outside))
     shown = {"device_time": brief}
-    tables = {"device_time": found} | ({} if by == By.RANK else {"device_time_by_rank": table})
+    tables = {"device_time": rows} | ({} if by == By.RANK else {"device_time_by_rank": table})
     if by == By.MODULE and (table["kind"] == "module").any():
         tables["module_classes"] = _classes(table)
         shown = {"module_classes": tables["module_classes"].head(top).replace({"name": {"": outside}}), **shown}
-    return report_on(graph, "kernels", tables, [*sentences, *unlinked], figures={"by": by.value}, brief=shown)
+    return report_on(
+        graph, "kernels", tables, [*sentences, *unlinked], figures={"by": by.value}, brief=shown,
+        wording=Wording(wording.TITLES),
+    )  # fmt: skip
 
 
-def _outside(graph: DependencyGraph, found: pd.DataFrame) -> tuple[str, list[str]]:
+def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: By) -> tuple[str, list[str]]:
     """Return (the name of what has no owner, a sentence on device work whose launch is not in the traces)."""
     acts = graph.activities
     lost = acts.on_device & (acts.cause < 0)
-    nobodys = found[found["name"] == ""]
-    if not len(nobodys) or not lost.any():
-        return _OUTSIDE, []
-    counts = "device_count" if "device_count" in found else "count"
-    count, all_of_them = int(lost.sum()), int(nobodys[counts].sum())
+    outside = wording.OUTSIDE.get(by.value, "")
+    without_owner = rows[rows["name"] == ""]
+    if not len(without_owner) or not lost.any():
+        return outside, []
+    counts = "device_count" if "device_count" in rows else "count"
+    count, all_of_them = int(lost.sum()), int(without_owner[counts].sum())
     share = 100 * acts.duration[lost].sum() / acts.duration[acts.on_device].sum()
-    said = (
-        f"The launch of {count:,} of the works on the device is not in the traces ({share:.0f} % of device time): what "
-        "they belong to is unknown. Record longer before the part of interest to have it."
-    )
-    return (_UNKNOWN if count >= all_of_them else f"{_OUTSIDE}, or {_UNKNOWN}"), [said]
+    name = wording.UNKNOWN if count >= all_of_them else f"{outside}, or {wording.UNKNOWN}"
+    return name, [wording.launch_not_recorded(count, share)]
 
 
 def _classes(table: pd.DataFrame) -> pd.DataFrame:
@@ -96,9 +93,9 @@ def _classes(table: pd.DataFrame) -> pd.DataFrame:
     bare = table["name"].str.rstrip("0123456789").str.removesuffix("_")
     sums = ["count", "host_self_us", "device_count", "device_us"]
     named = table.assign(name=bare.where(table["kind"] == "module", table["name"]))
-    found = named.groupby(["kind", "name"], as_index=False, sort=False)[sums].sum()
-    found["share_percent"] = 100 * found["device_us"] / (found["device_us"].sum() or float("nan"))
-    return found.sort_values(["device_us", "host_self_us"], ascending=False, kind="stable", ignore_index=True)
+    by_class = named.groupby(["kind", "name"], as_index=False, sort=False)[sums].sum()
+    by_class["share_percent"] = 100 * by_class["device_us"] / (by_class["device_us"].sum() or float("nan"))
+    return by_class.sort_values(["device_us", "host_self_us"], ascending=False, kind="stable", ignore_index=True)
 
 
 def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
@@ -113,14 +110,14 @@ def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
     sums = [column for column in table.columns if column in times]
     keys = [column for column in ("kind", "name", "input_dims") if column in table]
     ends = {each: (each, each[:3]) for each in ("min_us", "max_us") if each in table}
-    found = table.groupby(keys, as_index=False, sort=False).agg(
+    summed = table.groupby(keys, as_index=False, sort=False).agg(
         ranks=("rank", "nunique"), **{column: (column, "sum") for column in sums}, **ends
     )
     order = ["device_us", "host_self_us"] if "device_us" in table else ["total_us"]
     if order == ["total_us"]:
-        found.insert(len(keys) + 3, "mean_us", found["total_us"] / found["count"])
-    found["share_percent"] = 100 * found[order[0]] / (found[order[0]].sum() or float("nan"))
-    return found.sort_values(order, ascending=False, kind="stable", ignore_index=True)
+        summed.insert(len(keys) + 3, "mean_us", summed["total_us"] / summed["count"])
+    summed["share_percent"] = 100 * summed[order[0]] / (summed[order[0]].sum() or float("nan"))
+    return summed.sort_values(order, ascending=False, kind="stable", ignore_index=True)
 
 
 def _table(graph: DependencyGraph, by: By) -> pd.DataFrame:
@@ -138,62 +135,14 @@ def _table(graph: DependencyGraph, by: By) -> pd.DataFrame:
 
 
 def _of_annotations(work: pd.DataFrame) -> pd.DataFrame:
-    found = work.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
+    by_annotation = work.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
         count=("duration_us", "size"), total_us=("duration_us", "sum"), min_us=("duration_us", "min"),
         max_us=("duration_us", "max"),
     )  # fmt: skip
-    return found.rename(columns={"annotation": "name"})
+    return by_annotation.rename(columns={"annotation": "name"})
 
 
-def _most(table: pd.DataFrame, top: int) -> pd.DataFrame:
+def _top_kernels(table: pd.DataFrame, top: int) -> pd.DataFrame:
     """Return the rows of the kernels with most time, of all ranks."""
     names = table[["kind", "name"]].drop_duplicates().head(top)
     return names.merge(table, on=["kind", "name"])
-
-
-def _uneven(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    from htagraph.core.naming import short_name
-
-    work = table[table["kind"] != "communication"]
-    slow = work.groupby("rank")["excess_us"].sum().sort_values(ascending=False)
-    worst = work[work["rank"] == slow.index[0]].sort_values("excess_us", ascending=False) if len(slow) else work
-    if len(graph.ranks) < 2 or not len(worst) or not worst["relative"].iloc[0] >= _UNEVEN:
-        return ["No rank is slower than the others in its kernels (communication aside)."]
-    row = worst.iloc[0]
-    return [
-        f"Rank {row['rank']} is the slowest in its kernels: {time_text(float(slow.iloc[0]))} more than the median of "
-        f"the ranks, most in {short_name(row['name'])} ({row['relative']:.2f} times the median).",
-        f"Whether the others wait for it: {command_line('stragglers', inputs)}",
-    ]
-
-
-def _sentences(found: pd.DataFrame, by: By, inputs: Sequence[str]) -> list[str]:
-    from htagraph.core.naming import short_name
-
-    spent = "device_us" if "device_us" in found else "total_us"
-    if not len(found) or not found[spent].any():
-        return ["There is no device work to sum up."]
-    owned = found[found["name"] != ""]
-    row = (owned if len(owned) and owned[spent].any() else found).iloc[0]
-    what = short_name(row["name"]) or f"work {_OUTSIDE}"
-    most = "Of what has an owner, most" if len(owned) < len(found) else "Most"
-    spent_text, share = time_text(float(row[spent])), row["share_percent"]
-    said = f"{most} device time goes to {what}: {spent_text} over all ranks, {share:.0f} %."
-    return [said, *_hints(found, by, inputs)]
-
-
-def _hints(found: pd.DataFrame, by: By, inputs: Sequence[str]) -> list[str]:
-    from htagraph.core.naming import short_name
-
-    if by == By.NAME:
-        half = f"name={glob_of(short_name(found['name'].iloc[0]))}:0.5"
-        return [f"What half of that would give: {command_line('what-if', inputs, '--scale', half)}"]
-    if by == By.OPERATOR:
-        return [f"By input shapes: {command_line('kernels', inputs, '--by', 'shape')}"]
-    if by == By.SHAPE and not (found["input_dims"] != "").any():
-        return ["The traces have no input shapes: record them with record_shapes=True."]
-    if by == By.MODULE and not (found["kind"] == "module").any():
-        return ["The traces have no frames of modules, annotations stand for them: record them with with_stack=True."]
-    if by == By.MODULE:
-        return [f"Which operators take it: {command_line('kernels', inputs, '--by', 'operator')}"]
-    return []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.words import command_line, plural, time_text
+from htagraph.output.wording import launches as wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["launches", "report"]
 
-_MANY = 0.2
 _FOR_PROGRAMS = ["launch", "graph_id", "gap_us", "communication_us", "example", "triton_us"]
 _OF_PHASES = ["host_us", "mean_wall_us", "idle_us"]
 """What follows from the other columns, or matters less than whole names."""
@@ -32,7 +31,7 @@ def launches(
     form: Form = Format.TABLE,
     output: Output = None,
 ) -> None:
-    """What launch calls cost, how long work waits for them, and which operators and graphs launch what."""
+    """What launch calls cost on the host, how long kernels wait after them, and what operators and graphs launch."""
     graph = read(paths, ranks, steps)
     show(report(graph, given(paths, ranks, steps), top=top), form, output, paths)
 
@@ -44,7 +43,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     from htagraph.analyses.launch_stats import launch_stats
     from htagraph.analyses.operator_kernels import operator_kernels
     from htagraph.analyses.phases import phases
-    from htagraph.output.report import report_on
+    from htagraph.output.report import Wording, report_on
 
     stats = launch_stats(graph)
     operators = operator_kernels(graph).sort_values("device_us", ascending=False, kind="stable", ignore_index=True)
@@ -53,11 +52,14 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
         "compiled_regions": compiled_regions(graph), "phases": phases(graph),
     }  # fmt: skip
     brief = {name: table.head(top).drop(columns=_FOR_PROGRAMS, errors="ignore") for name, table in tables.items()}
-    brief = {name: _telling(table) for name, table in brief.items() if len(table)}
-    return report_on(graph, "launches", tables, _sentences(stats, tables, inputs), brief=brief)
+    brief = {name: _without_unknown(table) for name, table in brief.items() if len(table)}
+    return report_on(
+        graph, "launches", tables, wording.sentences(stats, tables["graph_launches"], inputs), brief=brief,
+        wording=Wording(wording.TITLES, wording.HEADINGS),
+    )  # fmt: skip
 
 
-def _telling(table: pd.DataFrame) -> pd.DataFrame:
+def _without_unknown(table: pd.DataFrame) -> pd.DataFrame:
     """Return what is read: no column that is -1 (unknown) or NaN throughout; a name where no region launched."""
     unknown = table.isna().all() | table.drop(columns="rank").eq(-1).all().reindex(table.columns, fill_value=False)
     table = table.drop(columns=[*table.columns[unknown], *(_OF_PHASES if "phase" in table else [])])
@@ -86,30 +88,3 @@ def by_call(stats: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
     table["short_percent"] = 100 * table["short_percent"].astype(np.float64)
     return table.sort_values(["rank", "total_us"], ascending=[True, False], kind="stable", ignore_index=True)
-
-
-def _sentences(stats: pd.DataFrame, tables: dict[str, pd.DataFrame], inputs: Sequence[str]) -> list[str]:
-    if not len(stats):
-        return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
-    calls = stats.drop_duplicates("launch")
-    took = time_text(calls["launch_us"].sum())
-    out = [f"{plural(len(calls), 'call')} launched {plural(len(stats), 'work')} in {took} of host time."]
-    short = float(calls["short"].mean())
-    if short >= _MANY:
-        out.append(
-            f"{100 * short:.0f} % of the calls took longer than what they launched. What fewer launches would save: "
-            + command_line("opportunities", inputs)
-        )
-    excessive = calls[calls["excessive_runtime"]]
-    if len(excessive):
-        slowest = excessive.iloc[int(excessive["launch_us"].argmax())]
-        out.append(
-            f"{plural(len(excessive), 'call')} took excessively long, {time_text(excessive['launch_us'].sum())} "
-            f"together, the longest {time_text(slowest['launch_us'])} ({slowest['launch_name']} on rank "
-            f"{slowest['rank']}). Whether a queue was full: " + command_line("counters", inputs)
-        )
-    graphs = tables["graph_launches"]
-    if graphs["span_us"].sum() > 0:
-        share = 100 * graphs["gap_us"].sum() / graphs["span_us"].sum()
-        out.append(f"The device waits {share:.1f} % of the time inside CUDA graphs ({len(graphs):,} launched).")
-    return out

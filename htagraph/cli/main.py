@@ -43,7 +43,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,  # noqa: FBT002 - typer
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,  # noqa: FBT002 - typer
 ) -> None:
     if version:
         from importlib.metadata import version as version_of

@@ -1,14 +1,14 @@
-"""``htagraph memory``: how much memory was needed, when, and for what."""
+"""``htagraph memory``: how much memory was in use, when, and for what."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, read, show
-from htagraph.cli.words import plural, time_text
+from htagraph.output.wording import memory as wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
 
 __all__ = ["memory", "report", "report_on_snapshot", "report_on_timeline"]
-
-_GB, _MB = 1e9, 1e6
-_MUCH = 20.0  # percent held and not in use: worth a sentence
-_LEAK_SHARE = 0.01
 
 
 def memory(
@@ -33,7 +29,7 @@ def memory(
     form: Form = Format.TABLE,
     output: Output = None,
 ) -> None:
-    """How much memory was needed at most and whose it was.
+    """How much memory was in use at the peak, and what held it.
 
     PATHS are traces (recorded with profile_memory=True), or one memory timeline (export_memory_timeline) or memory
     snapshot (torch.cuda.memory._dump_snapshot).
@@ -52,13 +48,13 @@ def memory(
 
 
 def _refuse_snapshots_in(folder: Path) -> None:
-    """Refuse a folder of nothing but memory snapshots: each is read alone."""
+    """Refuse a folder that holds only memory snapshots: each is read alone."""
     from htagraph.trace.profiler_files.files import kind_of
 
     files = sorted(each for each in folder.iterdir() if each.is_file()) if folder.is_dir() else []
-    found = [each for each in files if ".pickle" in each.name or ".pkl" in each.name]
-    if found and not any(".json" in each.name for each in files) and kind_of(found[0]) == "snapshot":
-        msg = f"{folder} holds memory snapshots: give one of them, such as {found[0]}"
+    pickles = [file for file in files if ".pickle" in file.name or ".pkl" in file.name]
+    if pickles and not any(".json" in file.name for file in files) and kind_of(pickles[0]) == "snapshot":
+        msg = f"{folder} holds memory snapshots: give one of them, such as {pickles[0]}"
         raise typer.BadParameter(msg, param_hint="PATHS")
 
 
@@ -76,16 +72,18 @@ def report(graph: DependencyGraph, *, top: int = 15) -> Report:
     """Return the report on the memory events of traces."""
     from htagraph.analyses.memory_at_peak import memory_at_peak
     from htagraph.analyses.memory_peaks import memory_peaks
-    from htagraph.output.report import report_on
+    from htagraph.output.report import Wording, report_on
 
-    peaks, whose = memory_peaks(graph), memory_at_peak(graph)
-    tables = {"memory_peaks": peaks, "memory_at_peak": whose.groupby(["rank", "device"], sort=False).head(top)}
+    peaks, at_peak = memory_peaks(graph), memory_at_peak(graph)
+    tables = {"memory_peaks": peaks, "memory_at_peak": at_peak.groupby(["rank", "device"], sort=False).head(top)}
     brief = {
         "memory_peaks": peaks.drop(columns=["activity"]),
         "memory_at_peak": tables["memory_at_peak"].replace({"name": {"": "(before the recording)"}})
         .drop(columns="known"),
     }  # fmt: skip
-    return report_on(graph, "memory", tables, _on_peaks(peaks), brief=brief)
+    return report_on(
+        graph, "memory", tables, wording.peak_sentences(peaks), brief=brief, wording=Wording(wording.TITLES)
+    )
 
 
 def report_on_timeline(timeline: pd.DataFrame, path: Path) -> Report:
@@ -104,17 +102,14 @@ def report_on_timeline(timeline: pd.DataFrame, path: Path) -> Report:
             "last_bytes": sizes.iloc[-1].to_numpy() if at >= 0 else 0,
         }
     )
-    said = ["The timeline is empty."]
+    sentences = ["The timeline is empty."]
     if at >= 0:
         row = table[table["category"] != "total"]
         largest = row.iloc[int(row["at_peak_bytes"].to_numpy().argmax())]
-        when = time_text(float(timeline["time_us"].iloc[at]))
-        said = [
-            f"At most {_size(timeline['total_bytes'].iloc[at])} were in use, {when} after the start; "
-            f"{_size(largest['at_peak_bytes'])} of it {largest['category'].replace('_', ' ')}."
-        ]
+        peak = float(timeline["total_bytes"].iloc[at]), float(timeline["time_us"].iloc[at])
+        sentences = [wording.timeline_sentence(*peak, str(largest["category"]), float(largest["at_peak_bytes"]))]
     window = float(timeline["time_us"].max()) if at >= 0 else 0.0
-    return _alone(path, window, {"memory_categories": table}, said)
+    return _alone(path, window, {"memory_categories": table}, sentences)
 
 
 def report_on_snapshot(snapshot: MemorySnapshot, *, top: int = 15) -> Report:
@@ -131,60 +126,19 @@ def report_on_snapshot(snapshot: MemorySnapshot, *, top: int = 15) -> Report:
         if name != "memory_devices"
     }
     window = float(snapshot.events["time_us"].max()) if len(snapshot.events) else 0.0
-    said = [sentence for row in devices.to_dict("records") for sentence in _on_device(row)]
+    sentences = [sentence for row in devices.to_dict("records") for sentence in wording.device_sentences(row)]
     brief = {"memory_devices": devices} | {name: table.drop(columns="stack") for name, table in known.items()}
-    return _alone(snapshot.path, window, tables, said or ["The snapshot holds no memory."], brief)
+    return _alone(snapshot.path, window, tables, sentences or ["The snapshot holds no memory."], brief)
 
 
 def _alone(
-    path: Path, window: float, tables: dict[str, pd.DataFrame], said: list[str],
+    path: Path, window: float, tables: dict[str, pd.DataFrame], sentences: list[str],
     brief: dict[str, pd.DataFrame] | None = None,
 ) -> Report:  # fmt: skip
     import pandas as pd
 
-    from htagraph.output.report import Report
+    from htagraph.output.report import Report, Wording
 
     inputs = pd.DataFrame({"rank": [-1], "file": [str(path)]})
     issues = pd.DataFrame(columns=["rank", "file", "what", "detail", "count"])
-    return Report("memory", inputs, issues, window, tables, said, brief=brief)
-
-
-def _on_peaks(peaks: pd.DataFrame) -> list[str]:
-    if not len(peaks):
-        return ["No memory event was recorded: profile with profile_memory=True."]
-    device = peaks[peaks["device"] != "cpu"]
-    said = []
-    for row in (device if len(device) else peaks).to_dict("records"):
-        where = f", in {row['name']}" if row["name"] else ""
-        held = ""
-        idle = 100 * (1 - row["peak_bytes"] / row["reserved_bytes"]) if row["reserved_bytes"] else 0.0
-        if idle >= _MUCH:
-            held = f"; the allocator held {_size(row['reserved_bytes'])} then, {idle:.0f} % of it idle"
-        said.append(
-            f"Rank {row['rank']} used at most {_size(row['peak_bytes'])} of {row['device']}, "
-            f"{time_text(row['peak_us'])} after the start{where}{held}."
-        )
-        grown = row["last_bytes"] - row["first_bytes"]
-        if grown > _LEAK_SHARE * row["peak_bytes"]:
-            said.append(f"{_size(grown)} more are in use at the end than before the first event.")
-    return said
-
-
-def _on_device(row: dict[Any, Any]) -> list[str]:
-    said = [
-        f"Device {row['device']} holds {_size(row['reserved_bytes'])} in {plural(row['segments'], 'segment')}; "
-        f"{_size(row['allocated_bytes'])} are in use, and {_size(row['peak_bytes'])} were at most."
-    ]
-    idle = 100 * row["inactive_bytes"] / row["reserved_bytes"] if row["reserved_bytes"] else 0.0
-    if idle >= _MUCH:
-        said.append(
-            f"{_size(row['inactive_bytes'])} ({idle:.0f} %) are held and not in use, the largest free block has "
-            f"{_size(row['largest_free_bytes'])}. If an allocation fails all the same, memory is fragmented: try "
-            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; torch.cuda.empty_cache() gives back whole free "
-            "segments. Free bytes by segment: htagraph.read_memory_snapshot(…).segments."
-        )
-    return said
-
-
-def _size(count: float) -> str:
-    return f"{count / _GB:.2f} GB" if count >= _GB else f"{count / _MB:.1f} MB"
+    return Report("memory", inputs, issues, window, tables, sentences, brief=brief, wording=Wording(wording.TITLES))

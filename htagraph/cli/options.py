@@ -32,9 +32,12 @@ _HARMLESS = (
     "no_window_end",
     "no_base_time",
 )  # true of most healthy traces
-_MANY_PATHS = 4
-_LEAST_WIDTH = 40
-_FILE_WIDTH = 140  # of a file or a pipe, which has no width of its own
+_MAX_REPEATED_PATHS = 4
+"""Paths that a suggested command repeats; chosen: more make it unreadable. Doubled, it may fill several lines."""
+_MIN_WIDTH = 40
+"""Columns of a terminal; chosen: tables are unreadable below. Doubled, narrow terminals wrap the lines of tables."""
+_FILE_WIDTH = 140
+"""Columns of a file or a pipe, which has no width of its own; chosen. Doubled, kernel names are rarely shortened."""
 
 
 class Format(str, Enum):
@@ -51,7 +54,7 @@ Form = Annotated[Format, typer.Option("--format", "-f", help="How to write the r
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")]
 Ranks = Annotated[str | None, typer.Option("--ranks", help="Only these ranks, such as 0,3-7.")]
 Steps = Annotated[str | None, typer.Option("--steps", help="Only these ProfilerStep numbers, such as 4 or 4-6.")]
-Top = Annotated[int, typer.Option("--top", min=1, help="Rows per table that are the largest of many.")]
+Top = Annotated[int, typer.Option("--top", min=1, help="Rows shown of each ranked table.")]
 
 
 def chosen(text: str | None, option: str) -> list[int] | None:
@@ -66,7 +69,7 @@ def chosen(text: str | None, option: str) -> list[int] | None:
 
 def given(paths: list[str], ranks: str | None = None, steps: str | None = None) -> list[str]:
     """Return the words that make another command read the same; many files are not repeated."""
-    words = list(paths) if len(paths) <= _MANY_PATHS else ["PATHS"]
+    words = list(paths) if len(paths) <= _MAX_REPEATED_PATHS else ["PATHS"]
     for option, text in (("--ranks", ranks), ("--steps", steps)):
         words += [option, text] if text is not None else []
     return words
@@ -127,7 +130,7 @@ def wants_color(output: Path | None) -> bool:
 def width_of(output: Path | None) -> int:
     """Return the terminal's width, or COLUMNS, or what a file may well have."""
     if output is None and (sys.stdout.isatty() or "COLUMNS" in os.environ):
-        return max(shutil.get_terminal_size((120, 40)).columns, _LEAST_WIDTH)
+        return max(shutil.get_terminal_size((120, 40)).columns, _MIN_WIDTH)
     return _FILE_WIDTH
 
 

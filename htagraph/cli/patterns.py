@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.words import command_line, plural, time_text
 from htagraph.core.naming import LINEAR
+from htagraph.output.wording import patterns as wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,23 +20,19 @@ if TYPE_CHECKING:
 
 __all__ = ["patterns", "report"]
 
-_LONG = 12
-"""Kernels of a pattern that are listed."""
-_SHARE = 0.5
-
 
 def patterns(  # noqa: PLR0913 - one argument per option
     paths: Paths,
     *,
     operator: Annotated[
-        str, typer.Option(help="Text in the operator's, annotation's or Python frame's name.")
+        str, typer.Option(help="Text in the name of the operator, annotation or Python frame.")
     ] = LINEAR,
-    min_length: Annotated[int, typer.Option(min=1, help="Occurrences with fewer kernels do not count.")] = 3,
+    min_length: Annotated[int, typer.Option(min=1, help="Leave out occurrences with fewer kernels.")] = 3,
     overlay: Annotated[
-        Path | None, typer.Option(help="Write each rank's trace with its frequent patterns marked to this folder.")
+        Path | None, typer.Option(help="Write each rank's trace to this folder, with its frequent patterns marked.")
     ] = None,
     compress: Annotated[
-        bool, typer.Option(help="In these files, take names and arguments from the other events.")
+        bool, typer.Option(help="Leave out names and arguments of the other events in these files.")
     ] = True,
     ranks: Ranks = None,
     steps: Steps = None,
@@ -63,50 +59,24 @@ def report(
     graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], *, operator: str, min_length: int, top: int = 5
 ) -> Report:
     """Return the report on the result of `htagraph.kernel_patterns`; `inputs` choose what is read."""
-    from htagraph.output.report import report_on
+    from htagraph.output.report import Wording, report_on
 
     shown = table.groupby("rank").head(top)
     brief = shown.drop(columns=["pattern", "example"])
     brief.insert(0, "number", range(1, len(shown) + 1))
     sentences = [
-        *(f"{number}: {_readable(text)}" for number, text in enumerate(shown["pattern"], 1)),
-        *_sentences(table, inputs, operator, min_length),
-        *(_shorter(graph, table, inputs, operator) if len(table) else []),
+        *(f"{number}: {wording.pattern_text(text)}" for number, text in enumerate(shown["pattern"], 1)),
+        *wording.sentences(table, inputs, operator, min_length),
+        *(wording.other_occurrences(_fewer(graph, table, operator), inputs, operator) if len(table) else []),
     ]
-    return report_on(graph, "patterns", {"patterns": table}, sentences, brief={"patterns": brief})
+    return report_on(
+        graph, "patterns", {"patterns": table}, sentences, brief={"patterns": brief}, wording=Wording(wording.TITLES)
+    )
 
 
-def _readable(pattern: str) -> str:
-    from htagraph.core.naming import short_name
-
-    operator, *kernels = pattern.split("|")
-    more = f" → … {len(kernels) - _LONG} more" if len(kernels) > _LONG else ""
-    return f"{operator}: {' → '.join(map(short_name, kernels[:_LONG]))}{more}"
-
-
-def _shorter(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str) -> list[str]:
-    """Return how many occurrences launched less than what counts, and how to see them."""
+def _fewer(graph: DependencyGraph, table: pd.DataFrame, operator: str) -> int:
+    """Return how many occurrences launched fewer kernels than what counts."""
     from htagraph.queries.kernel_sequences import containing
 
-    every = len(graph.tree.outermost(containing(graph, operator)))
-    fewer = every - int(table["count"].sum())
-    if not fewer:
-        return []
-    again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
-    return [f"{plural(fewer, 'other occurrence')} launched fewer kernels or none; those that launched any: {again}"]
-
-
-def _sentences(table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int) -> list[str]:
-    if not len(table):
-        again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
-        return [f"Nothing with {operator!r} in its name launched {min_length} kernels or more. With fewer: {again}"]
-    count, most = int(table["count"].sum()), table.iloc[int(table["count"].argmax())]
-    said = (
-        f"{plural(count, 'occurrence')} of {operator!r} launched {plural(len(table), 'pattern')} of kernels, which ran "
-        f"{time_text(table['kernel_us'].sum())}; the most frequent one, of {most['kernels']} kernels, occurred "
-        f"{most['count']} times on rank {most['rank']}."
-    )
-    if most["kernel_us"] < _SHARE * most["operator_us"]:
-        line = command_line("opportunities", inputs)
-        return [said, f"Its kernels take less time than launching them: one kernel in their place helps; see {line}"]
-    return [said]
+    occurrences = len(graph.tree.outermost(containing(graph, operator)))
+    return occurrences - int(table["count"].sum())

@@ -1,4 +1,4 @@
-"""``htagraph simulate``: traces whose truth is known."""
+"""``htagraph simulate``: traces of a simulated job, whose true answers are known."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ __all__ = ["simulate"]
 
 
 def simulate(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to; made if absent.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to; created if it does not exist.")],
     ranks: Annotated[int | None, typer.Option(min=1, help="Processes, one GPU each.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Training steps.")] = None,
-    regime: Annotated[str, typer.Option(help="gpu_bound, host_bound, communication_bound, straggler, …")] = "balanced",
-    events: Annotated[int | None, typer.Option(min=1000, help="Instead: traces of about this many events.")] = None,
+    regime: Annotated[
+        str, typer.Option(help="What bounds the job: gpu_bound, host_bound, communication_bound, straggler, …")
+    ] = "balanced",
+    events: Annotated[int | None, typer.Option(min=1000, help="Write about this many events instead.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A Job field, such as kernel_us=300.")] = None,
 ) -> None:
-    """Write the traces of a simulated training job, and the truth about it in DIR/truth."""
+    """Write the traces of a simulated training job, and the true answers about it in DIR/truth."""
     from pydantic import ValidationError
 
+    from htagraph.core.nearest import nearest_words
     from htagraph.simulate import REGIMES, Job, scale_job, write_stream
     from htagraph.simulate import simulate as simulated
 
     if regime not in REGIMES:
-        msg = f"{regime!r}; choose from {', '.join(REGIMES)}"
+        msg = f"there is no regime {regime!r}: choose from {', '.join(REGIMES)}{nearest_words(regime, REGIMES)}"
         raise typer.BadParameter(msg, param_hint="--regime")
     given = {name: value for name, value in (("ranks", ranks), ("steps", steps)) if value is not None}
     try:
@@ -33,7 +36,9 @@ def simulate(
         job = Job.model_validate(base.model_dump() | given | _settings(settings or []))
     except ValidationError as error:
         first = error.errors()[0]
-        msg = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        field = ".".join(map(str, first["loc"]))
+        nearest = nearest_words(field, Job.model_fields) if first["type"] == "extra_forbidden" else ""
+        msg = f"{field}: {first['msg']}{nearest}"
         raise typer.BadParameter(msg, param_hint="--set") from error
     if events:
         typer.echo(f"{write_stream(job, output)} events in {output}", err=True)

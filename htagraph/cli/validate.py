@@ -18,7 +18,7 @@ def validate(
     form: Form = Format.TABLE,
     output: Output = None,
 ) -> None:
-    """What is wrong with these traces, and what can they answer? Exit code 1 if a file cannot be used."""
+    """What is wrong with these traces, and what can they answer? Exit code 1 if a file is unusable."""
     with progress("reading") as advance:
         from htagraph.output.validation import validate as validated
 

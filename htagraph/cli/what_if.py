@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, read, show
-from htagraph.cli.words import category_words, time_text
+from htagraph.output.wording import what_if as wording
 from htagraph.whatif.change_options import CHANGES, Change
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WhatIfCommand", "report", "what_if"]
 
-_MOST_PERCENT = 50
 _GIVEN = "htagraph.whatif.changes"
-_SMALL = 0.005  # of a speedup: what is nearer to 1 is no change
 
 
 class WhatIfCommand(TyperCommand):
@@ -93,7 +91,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
 
     CRITERIA are key=value pairs separated by commas; keys: kind, name, op, rank, stream, step; name and op are globs.
 
-    A value that holds a comma, a key and = is put into double quotes. No matter for colons: what counts is the last.
+    Put double quotes around a value that contains a comma followed by a key and =; colons need no quotes.
 
     Example: htagraph what-if traces/ --scale 'name=*gemm*,rank=0-3:0.5' --network 0.5 --perfect-overlap
     """
@@ -126,7 +124,7 @@ def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5)
         texts: the changes in words.
         top: kernels of the critical path named.
     """
-    from htagraph.output.report import report_on
+    from htagraph.output.report import Wording, report_on
 
     outcomes = [scenario.run() for scenario in scenarios]
     after = outcomes[-1]
@@ -145,8 +143,8 @@ def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5)
         del brief["changes"]
     notes = list(after.notes)
     return report_on(
-        after.baseline, "what-if", tables, [*_sentences(after, bounds), *(f"Note: {each}" for each in notes)],
-        figures={"notes": notes}, brief=brief,
+        after.baseline, "what-if", tables, [*wording.sentences(after, bounds), *(f"Note: {note}" for note in notes)],
+        figures={"notes": notes}, brief=brief, wording=Wording(wording.TITLES),
     )  # fmt: skip
 
 
@@ -180,7 +178,7 @@ def _changes(outcomes: Sequence[Outcome], texts: Sequence[str]) -> pd.DataFrame:
 
 
 def _by_step(times: pd.DataFrame) -> pd.DataFrame:
-    """Return from when to when each step took on all ranks together."""
+    """Return each step's time from the first rank's start to the last rank's end."""
     ends = times.groupby("step", as_index=False).agg(
         start=("start_us", "min"), end=("end_us", "max"), new_start=("predicted_start_us", "min"),
         new_end=("predicted_end_us", "max"),
@@ -208,42 +206,3 @@ def _bounds(after: Outcome, top: int) -> pd.DataFrame:
         tables.append(both.rename_axis("key").reset_index().assign(group=group))
     columns = ["group", "key", "before_time_us", "after_time_us", "before_share_percent", "after_share_percent"]
     return pd.concat(tables, ignore_index=True)[columns]
-
-
-def _sentences(after: Outcome, bounds: pd.DataFrame) -> list[str]:
-    return [_gain(after), *_noise(after), *_bound(after, bounds)]
-
-
-def _gain(after: Outcome) -> str:
-    old, new = time_text(after.baseline_ns / 1000), time_text(after.makespan_ns / 1000)
-    if abs(after.speedup - 1) < _SMALL:
-        return f"The job would take as long as before ({new}, not {old}): what was changed is not what is waited for."
-    much = f"{after.speedup:.2f} times as fast" if after.speedup >= 1 else f"{1 / after.speedup:.2f} times as long"
-    said = f"The job would take {new} instead of {old}: {much}"
-    low, high = f"{after.low:.2f}", f"{after.high:.2f}"
-    if low == high:
-        return f"{said}; pauses that nothing explains do not matter to that."
-    return f"{said}; speedup {low} to {high}, as pauses that nothing explains stay or vanish."
-
-
-def _noise(after: Outcome) -> list[str]:
-    if not after.state.jitter:
-        return []
-    low, high = time_text(after.p50_ns / 1000), time_text(after.p99_ns / 1000)
-    return [f"With the noise, half the runs take less than {low}, and 99 % less than {high}."]
-
-
-def _bound(after: Outcome, bounds: pd.DataFrame) -> list[str]:
-    """Say what bounds the job before and after."""
-    by = bounds[bounds["group"] == "category"]
-    if not len(by):
-        return []
-    was, now = (by.iloc[int(by[f"{when}_share_percent"].to_numpy().argmax())] for when in ("before", "after"))
-    ranks = bounds[bounds["group"] == "rank"].sort_values("after_share_percent", ascending=False, kind="stable")
-    most = len(after.baseline.ranks) > 1 and len(ranks) and ranks["after_share_percent"].iloc[0] > _MOST_PERCENT
-    where = f", which lies mostly on rank {ranks.iloc[0]['key']}" if most else ""
-    share = f"{now['after_share_percent']:.0f} % of the critical path{where}"
-    name, before = category_words(str(now["key"])), category_words(str(was["key"]))
-    if name == before:
-        return [f"It would still be bound by {name}: {share}."]
-    return [f"It would then be bound by {name} ({share}) instead of {before}."]

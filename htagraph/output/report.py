@@ -15,10 +15,23 @@ import pandas as pd
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.trace.columns import Trace
 
-__all__ = ["SCHEMA_VERSION", "Report", "envelope", "inputs_of", "issues_of", "report_on", "window_us"]
+__all__ = ["SCHEMA_VERSION", "Report", "Wording", "envelope", "inputs_of", "issues_of", "report_on", "window_us"]
 
 SCHEMA_VERSION = 1
 """Of the JSON that `envelope` describes; raised when a key changes its meaning or goes."""
+_MIN_UNIX_NS = 10**18
+"""Nanoseconds; 2001-09-09 as Unix time. Chosen: clocks without a known base count from a boot and stay below. Doubled,
+it is 2033, and the times of traces recorded before are left out."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a reader sees the tables of a command: by the names that programs see."""
+
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Titles by the name of the table; a table without one is titled with its name."""
+    headings: Mapping[str, str] = field(default_factory=dict)
+    """Headings by the name of the column, where that does not say enough; the suffix of a unit stays a suffix."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,8 @@ class Report:
     """Single results by name; units are in the names."""
     brief: dict[str, pd.DataFrame] | None = None
     """The tables that a reader wants to see, where these are not all."""
+    wording: Wording = field(default_factory=Wording)
+    """Titles of the tables and headings of their columns."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the versioned envelope that ``--format json`` prints."""
@@ -47,7 +62,7 @@ class Report:
         return envelope(self.command, self.inputs, self.issues, self.window_us, results)
 
 
-def report_on(
+def report_on(  # noqa: PLR0913 - the fields of Report
     graph: DependencyGraph,
     command: str,
     tables: dict[str, pd.DataFrame],
@@ -55,11 +70,13 @@ def report_on(
     *,
     figures: dict[str, Any] | None = None,
     brief: dict[str, pd.DataFrame] | None = None,
+    wording: Wording | None = None,
 ) -> Report:
     """Return the report of a command on a graph; the arguments are the fields of `Report`."""
     return Report(
-        command, inputs_of(graph), issues_of(graph), window_us(graph), tables, sentences, figures or {}, brief
-    )
+        command, inputs_of(graph), issues_of(graph), window_us(graph), tables, sentences, figures or {}, brief,
+        wording or Wording(),
+    )  # fmt: skip
 
 
 def envelope(
@@ -109,10 +126,10 @@ def inputs_of(graph: DependencyGraph) -> pd.DataFrame:
     acts = graph.activities
     rows = []
     for rank in graph.ranks:
-        mine = acts.of_rank(rank)
+        of_rank = acts.of_rank(rank)
         trace = graph.traces.get(rank)
-        steps = np.unique(acts.step[mine])
-        start, end = acts.start[mine], acts.end[mine]
+        steps = np.unique(acts.step[of_rank])
+        start, end = acts.start[of_rank], acts.end[of_rank]
         span = int(end.max() - start.min()) if len(start) else 0
         rows.append((
             rank, _utf8(str(trace.path)) if trace else "", _utf8(_device(graph, rank, trace)), _world_size(trace),
@@ -126,8 +143,8 @@ def inputs_of(graph: DependencyGraph) -> pd.DataFrame:
 def _device(graph: DependencyGraph, rank: int, trace: Trace | None) -> str:
     """Return the name of the rank's device, or what is known of it."""
     acts = graph.activities
-    mine = acts.of_rank(rank)
-    used = {graph.lanes[lane].device for lane in np.unique(acts.lane[mine][acts.on_device[mine]])}
+    of_rank = acts.of_rank(rank)
+    used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]])}
     if not used:
         return "none (host only)"
     properties = trace.header.device_properties if trace else []
@@ -147,7 +164,7 @@ def _world_size(trace: Trace | None) -> int:
 
 def _when(start: np.ndarray) -> str:
     """Return the moment of the first activity as UTC, empty for traces whose clock has no known base."""
-    if not len(start) or start.min() < 10**18:
+    if not len(start) or start.min() < _MIN_UNIX_NS:
         return ""
     moment = datetime.datetime.fromtimestamp(int(start.min()) / 1e9, tz=datetime.timezone.utc)
     return moment.strftime("%Y-%m-%d %H:%M:%S")

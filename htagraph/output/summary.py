@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,15 +20,42 @@ from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.output.verdict import verdict
+from htagraph.output.words import short_number, time_text
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
 
-__all__ = ["SCHEMA_VERSION", "Summary", "summarize"]
+__all__ = ["SCHEMA_VERSION", "SUMMARY_HEADINGS", "SUMMARY_TITLES", "Summary", "summarize"]
 
-_CANDIDATES = 3  # opportunities for each kernel that is named: they are of several kinds
+SUMMARY_TITLES = {
+    "inputs": "Traces read",
+    "steps": "Step times (a step ends when all work launched in it has finished)",
+    "temporal_breakdown": "Time by rank",
+    "overlap": "Communication overlapped with computation",
+    "rank_idle": "Idle device time by cause",
+    "kernels": "Top kernels by kind, all ranks",
+    "launches": "Launches",
+    "clocks": "Clock offsets between ranks, estimated from the ends of collectives",
+    "issues": "Problems in the files: repaired, dropped or unmatched",
+}
+"""Titles by the name of the table."""
+SUMMARY_HEADINGS = {
+    "period_us": "start to start_us",
+    "works": "kernels and copies",
+    "short": "calls longer than their work",
+    "excessive_runtime": "calls > 50 µs",
+    "excessive_delay": "delays > 100 µs",
+}
+"""Headings of columns whose names do not say enough."""
+_OPPORTUNITIES_PER_KERNEL = 3
+"""Opportunities for each kernel that is named; chosen: they are of several kinds. Doubled, more replays run."""
+_MIN_US_IN_MS = 10_000.0
+"""µs from which a window's parts are shown in ms, as in the other tables."""
+_PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
+_FOR_PROGRAMS = ("idle_breakdown", "critical_path", "stragglers", "opportunities", "gaps")
+"""Tables that have commands of their own; what they say first is in the verdict."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """The answers of `htagraph summary` as tables and sentences.
 
@@ -58,6 +86,44 @@ class Summary:
     issues: pd.DataFrame
     verdict: list[str]
     window_us: float
+
+    def __repr__(self) -> str:
+        """Return what was read, the window and the first sentence of the verdict; the tables are in `tables`."""
+        ranks = f"{len(self.inputs)} rank{'' if len(self.inputs) == 1 else 's'}"
+        first = self.verdict[0] if self.verdict else ""
+        return f"Summary({ranks}, {time_text(self.window_us)}, {len(self.tables)} tables: {first})"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict and the time by rank, as notebooks show them."""
+        sentences = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.verdict)
+        time_by_rank = self.brief().get("temporal_breakdown")
+        table = (
+            "" if time_by_rank is None else time_by_rank.to_html(index=False, border=0, float_format="{:,.1f}".format)
+        )
+        caption = f"<b>Time by rank</b>{table}" if table else ""
+        return f"<div><b>Verdict</b><ul>{sentences}</ul>{caption}</div>"
+
+    def brief(self) -> dict[str, pd.DataFrame]:
+        """Return the tables that a reader wants to see, by name.
+
+        Left out is what only programs need: empty tables, causes per stream, and columns that say nothing; a part of
+        the time and its share are one column.
+        """
+        tables = {"inputs": self.inputs, **self.tables, "issues": self.issues}
+        brief = {name: table for name, table in tables.items() if len(table) and name not in _FOR_PROGRAMS}
+        if "clocks" in brief and not brief["clocks"]["collectives"].any():
+            del brief["clocks"]
+        brief["inputs"] = self.inputs.drop(columns="world_size")
+        if "temporal_breakdown" in brief:
+            brief["temporal_breakdown"] = _with_shares(brief["temporal_breakdown"])
+        if "rank_idle" in brief:
+            by_cause = brief["rank_idle"].pivot(index="rank", columns="cause", values="idle_us")
+            brief["rank_idle"] = by_cause.add_suffix("_us").reset_index()
+        if "kernels" in brief:
+            brief["kernels"] = brief["kernels"].rename(columns={"share_percent": "share_of_total_percent"})
+        if "overlap" in brief and not brief["overlap"]["communication_us"].any():
+            del brief["overlap"]
+        return brief
 
     def to_dict(self) -> dict[str, Any]:
         """Return the versioned envelope that ``--format json`` prints; units are in the names.
@@ -100,13 +166,25 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         "kernels": _top(kernel_breakdown(graph), top),
         "launches": launches,
         "critical_path": critical_path(graph).summary(),
-        "opportunities": opportunities(graph, top=_CANDIDATES * top),
+        "opportunities": opportunities(graph, top=_OPPORTUNITIES_PER_KERNEL * top),
         "stragglers": slow.to_frame(),
         "gaps": replay(graph).gap_shares(),
         "clocks": _clocks(graph),
     }
     read = verdict(tables, inputs, slow)
     return Summary(inputs, tables, issues_of(graph), read, window_us(graph))
+
+
+def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the temporal breakdown with each part and its share in one column, without parts that never occur."""
+    unit, scale = ("ms", 1000) if table["window_us"].max() >= _MIN_US_IN_MS else ("µs", 1)
+    joined = table[["rank", "executor", "window_us"]].copy()
+    for part in _PARTS:
+        if part == "other" and not table["other_us"].any():
+            continue
+        pairs = zip(table[f"{part}_us"], table[f"{part}_percent"], strict=True)
+        joined[f"{part} {unit} (%)"] = [f"{short_number(us / scale)} ({share:.0f} %)" for us, share in pairs]
+    return joined
 
 
 def _steps(graph: DependencyGraph) -> pd.DataFrame:

@@ -262,7 +262,9 @@ def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Arr
     for cause in range(1, len(CAUSES)):
         excess = np.where(chains.cause == cause, chains.excess, 0)
         if excess.any():
-            sums[cause, late] = traverse.schedule(order, offsets, into, sources, excess[has], nothing, nothing)[2 * late]
+            sums[cause, late] = traverse.schedule(order, offsets, into, sources, excess[has], nothing, nothing)[
+                2 * late
+            ]
     return sums, root
 
 

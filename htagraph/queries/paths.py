@@ -25,19 +25,14 @@ if TYPE_CHECKING:
 
     from htagraph.output.export.perfetto import Written
 
-__all__ = ["CATEGORIES", "CATEGORY_WORDS", "CriticalPath", "Segments", "path_to", "segments_of"]
+__all__ = ["CATEGORIES", "CriticalPath", "Segments", "path_to", "segments_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-CATEGORY_WORDS = {
-    "host": "host code (operators and Python)", "launch": "launching", "computation": "computation",
-    "communication": "transfers between ranks", "waiting": "pauses between kernels",
-    "sync": "the return of blocking calls", "memory": "memory copies", "data_loading": "the data loader",
-    "gap": "pauses that nothing explains", "head": "time before recording starts",
-}  # fmt: skip
-"""The words for each category of `CriticalPath.to_frame` in sentences."""
-CATEGORIES = tuple(CATEGORY_WORDS)
-"""What the time of a segment is spent on; defined at `CriticalPath.to_frame`."""
+CATEGORIES = (
+    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
+)  # fmt: skip
+"""What the time of a segment was spent on; defined at `CriticalPath.to_frame`."""
 
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
     ActivityKind.LAUNCH: "launch", ActivityKind.RECORD: "launch",
@@ -122,7 +117,7 @@ class CriticalPath:
         """Return the makespan and its division by category as a small HTML table for notebooks."""
         time = np.bincount(self.segments.category, self.segments.length, len(CATEGORIES))
         rows = "".join(
-            f"<tr><th>{escape(CATEGORY_WORDS[CATEGORIES[code]])}</th><td>{time[code] / 1000:,.3f}</td>"
+            f"<tr><th>{escape(CATEGORIES[code])}</th><td>{time[code] / 1000:,.3f}</td>"
             f"<td>{100 * time[code] / self.makespan_ns:.1f}</td></tr>"
             for code in np.argsort(-time, kind="stable").tolist()
             if time[code]

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from htagraph.core.nearest import nearest_words
+
 if TYPE_CHECKING:
     from htagraph.whatif.scenario import Scenario
 
@@ -96,9 +98,8 @@ def _unreadable(text: str, part: str, given: dict[str, Any]) -> str:
     if part in given:
         return f"{text!r}: {part}= is given twice"
     keys = ", ".join(f"{key}=" for key in _KEYS)
-    return (
-        f"{text!r}: {part!r} is no criterion; choose from {keys}; a value with a comma, a key and = needs double quotes"
-    )
+    nearest = nearest_words(part, _KEYS)
+    return f"{text!r}: {part!r} is no criterion; choose from {keys}, and quote values that hold a comma and ={nearest}"
 
 
 def _value(text: str, at: int) -> tuple[str, int]:

@@ -31,8 +31,8 @@ def test_summaries_are_given_and_series_if_asked_for(run: Any) -> None:
 
 
 def test_a_full_queue_is_told(run: Any) -> None:
-    assert "No queue held 1024 works" in results(run, DEMO)["conclusions"][0]
-    assert "100 works or more were queued" in results(run, DEMO, "--full", "100")["conclusions"][0]
+    assert "No queue held 1,024 kernels and copies" in results(run, DEMO)["conclusions"][0]
+    assert "the queue held 100 kernels and copies or more for" in results(run, DEMO, "--full", "100")["conclusions"][0]
 
 
 def test_the_trace_with_counters_is_written(run: Any, tmp_path: Path) -> None:

@@ -38,10 +38,12 @@ def test_every_format_can_be_written(form: str, run: Any) -> None:
 def test_the_host_is_blamed_for_late_launches() -> None:
     late = load([launch(0, 2, 1), kernel(COMPUTE, 5, 5, 1), launch(100, 2, 2), kernel(COMPUTE, 105, 5, 2)])
     said = report(late, ["x"]).sentences
-    assert said[0].endswith("100 % of it is host_wait: the host enqueued the next work too late.")
-    assert said[1] == "What a faster host would give: htagraph what-if x --infinite-host"
+    assert said[0].endswith("100 % of it is host_wait: the host launched the next kernel or copy too late.")
+    assert said[1] == "To predict the job with an infinitely fast host: htagraph what-if x --infinite-host"
 
 
 def test_a_job_without_pauses_says_so() -> None:
     for events in ([], [kernel(COMPUTE, 0, 5)]):
-        assert report(load(events), []).sentences == ["No stream stands still between its first and its last work."]
+        assert report(load(events), []).sentences == [
+            "No stream is idle between its first and its last kernel or copy."
+        ]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import json
 import math
 
@@ -74,3 +75,21 @@ def test_the_envelope_is_json_with_a_version(job: dict[int, list[Json]]) -> None
     assert (again["tool"], again["command"]) == ("htagraph", "summary")
     assert again["results"]["verdict"]
     assert [row["rank"] for row in again["inputs"]] == sorted(job)
+
+
+def test_its_repr_is_one_line() -> None:
+    text = repr(small())
+    assert text.startswith("Summary(2 ranks, 90.0 µs, 12 tables: The job is bound by")
+    assert "\n" not in text
+    assert len(text) < 300
+
+
+def test_a_notebook_shows_the_verdict_and_the_time_by_rank_escaped() -> None:
+    summary = small()
+    page = summary._repr_html_()
+    assert all(html.escape(sentence) in page for sentence in summary.verdict)
+    assert "Time by rank" in page
+    assert page.count("<table") == 1
+    nothing = hg.summarize(load([]))
+    assert "No work was recorded" in nothing._repr_html_()
+    assert "No work was recorded" in repr(nothing)

@@ -66,22 +66,22 @@ def sentences(
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        ("computation", "Bound by computation: 80 % of the critical path"),
-        ("communication", "Bound by transfers between ranks: 80 %"),
-        ("host", "Bound by host code (operators and Python): 80 %"),
-        ("data_loading", "Bound by the data loader: 80 %"),
-        ("gap", "Bound by pauses that nothing explains: 80 %"),
+        ("computation", "The job is bound by computation: 80 % of the critical path"),
+        ("communication", "The job is bound by transfers between ranks: 80 %"),
+        ("host", "The job is bound by host code (operators and Python): 80 %"),
+        ("data_loading", "The job is bound by data loading: 80 %"),
+        ("gap", "The job is bound by unexplained pauses: 80 %"),
     ],
 )
 def test_what_most_of_the_critical_path_is_bounds_the_job(part: str, words: str) -> None:
     (first,) = sentences(critical_path=path({part: 80.0, "launch": 19.0, "sync": 1.0}))
     assert first.startswith(words)
-    assert first.endswith("launching 19 %.")
+    assert first.endswith("Also on it: launch calls 19 %.")
 
 
 def test_the_rank_that_the_path_lies_on_is_named() -> None:
     (first,) = sentences(critical_path=path({"computation": 100.0}, {0: 16.0, 3: 84.0}))
-    assert "which lies on rank 3 for 84 %" in first
+    assert "84 % of the path is on rank 3" in first
 
 
 def test_what_gains_most_is_named_with_its_ceiling() -> None:
@@ -89,14 +89,14 @@ def test_what_gains_most_is_named_with_its_ceiling() -> None:
         ("kernel", "void gemm<4>(int)", 4200.0, 17.0), ("rank", "rank 2", 900.0, 3.0), ("group", "dp", 9.0, 0.1)
     )
     (said,) = sentences(opportunities=rows)
-    assert "kernel gemm: at most 4.2 ms (17 %); the work of rank 2: at most 0.9 ms (3 %)" in said
+    assert "kernel gemm, up to 4.2 ms (17 %); the work of rank 2, up to 0.9 ms (3 %)" in said
     assert "dp" not in said
 
 
 def test_the_rank_that_makes_the_others_wait_is_named_with_its_cause() -> None:
     (said,) = sentences(temporal({}, {}), slow(1, 500.0, cause="host", cause_name="aten::mm"))
-    assert said.startswith("The others wait for rank 1: 90 % of 0.5 ms of waiting")
-    assert "its host code takes longer, above all in aten::mm" in said
+    assert said.startswith("Rank 1 makes the others wait: it causes 90 % of the 0.5 ms spent waiting")
+    assert "its host code takes longer, mainly in aten::mm" in said
 
 
 def test_waiting_that_is_nobodys_doing_is_said_to_be_so() -> None:
@@ -111,8 +111,8 @@ def test_little_waiting_is_not_worth_a_sentence() -> None:
 
 @pytest.mark.parametrize(
     ("cause", "words"),
-    [("host_wait", "wait for the host for 30 %"), ("kernel_wait", "pause between queued kernels for 30 %"),
-     ("other", "are idle for 30 %")],
+    [("host_wait", "wait for the host 30 %"), ("kernel_wait", "pause between queued kernels 30 %"),
+     ("other", "are idle 30 %")],
 )  # fmt: skip
 def test_a_long_idle_time_is_explained(cause: str, words: str) -> None:
     row = {"computation": 700, "idle": 300}
@@ -155,7 +155,7 @@ def test_nothing_recorded_is_said_so() -> None:
 def test_device_work_in_part_of_the_recording_is_said_to_be_so() -> None:
     inputs = pd.DataFrame({"rank": [0], "span_us": [4000.0], "world_size": [0]})
     (sentence,) = sentences(inputs=inputs)
-    assert "25 % of what was recorded" in sentence
+    assert "25 % of the recorded time" in sentence
 
 
 def test_one_rank_of_many_is_said_to_be_alone() -> None:

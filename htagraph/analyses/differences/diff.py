@@ -223,9 +223,9 @@ class Diff:
 
     def sentences(self) -> list[str]:
         """Return in words by how much the step time changed and what it is made of, the most important first."""
-        from htagraph.output.diff_sentences import told
+        from htagraph.output.diff_sentences import diff_sentences
 
-        return told(self)
+        return diff_sentences(self)
 
     def _worded(self) -> list[tuple[str, Part]]:
         return [("before", self.parts[0]), ("after", self.parts[1])]

@@ -26,9 +26,12 @@ __all__ = ["draw", "to_graphviz"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_MOST_NODES = 1500  # dot takes minutes for more, and nobody could read it
-_NOTABLE = 0.01  # of the makespan: what is this long is never folded
-_LONGEST_NAME = 40
+_MAX_NODES = 1500
+"""Nodes of a picture; dot takes minutes for more, and nobody could read it. Doubled, it takes several times as long."""
+_MIN_UNFOLDED_SHARE = 0.01
+"""Share of the makespan from which a node is never folded; chosen. Doubled, fewer nodes stand alone."""
+_MAX_LETTERS = 40
+"""Letters of a node's name; chosen. Doubled, nodes are up to twice as wide."""
 _FORMATS = ("svg", "pdf", "png")
 _SOURCES = ("dot", "gv")
 _COLORS = {
@@ -63,7 +66,7 @@ class _Picture:
     """(source, target) → (label, whether it is critical, whether it leads to what is inside)."""
 
 
-def to_graphviz(what: CriticalPath | Selection, *, most_nodes: int = _MOST_NODES) -> graphviz.Digraph:
+def to_graphviz(what: CriticalPath | Selection, *, most_nodes: int = _MAX_NODES) -> graphviz.Digraph:
     """Return a picture of a critical path, or of selected activities and the dependencies between them.
 
     Ranks, and in them threads and streams, are boxes. Critical edges are bold and red; edges say their kind and weight
@@ -168,7 +171,7 @@ def _of_path(path: CriticalPath) -> _Picture:
             continue
         node = _node(graph, activity, lane, int(acts.rank[parts.place[at]]))
         node.length_ns, node.critical = length * own, True
-        node.keep = length >= _NOTABLE * path.makespan_ns
+        node.keep = length >= _MIN_UNFOLDED_SHARE * path.makespan_ns
         picture.nodes[at] = node
         if last >= 0:
             picture.edges[last, at] = "\n".join(_few(labels.get(last, []))), True, False
@@ -211,7 +214,7 @@ def _node(graph: DependencyGraph, activity: int, lane: int, rank: int) -> _Node:
 
 def _name(graph: DependencyGraph, activity: int) -> str:
     name = _CONTROL.sub(" ", short_name(graph.names[graph.activities.name[activity]]))
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    return name if len(name) <= _MAX_LETTERS else name[: _MAX_LETTERS - 1] + "…"
 
 
 def _fold(picture: _Picture) -> None:

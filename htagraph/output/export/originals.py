@@ -29,10 +29,13 @@ Array: TypeAlias = npt.NDArray[Any]
 Lane: TypeAlias = tuple[int | str, int | str]
 
 _HOUR_NS = 3_600_000_000_000
+"""ns; chosen: other events of a file begin before its first activity by less. Doubled, times are larger numbers."""
 _OWN_TIDS = 2_000_000_000
 """Threads without a number that Perfetto reads, and tracks that are added, count from here."""
-_LAST_TID = 2**31
+_MAX_TID = 2**31
+"""Threads with larger numbers are numbered anew; chosen: the range of Linux's. Doubled, it reaches the added tracks."""
 _IDS_PER_RANK = 2**32
+"""Ids of arrows that a rank may use; chosen: more than a file has events. Doubled, half as many ranks fit 64 bits."""
 _FLOWS = ("s", "t", "f")
 _NAMING = ("process_name", "process_labels", "process_sort_index", "thread_name", "thread_sort_index")
 
@@ -89,7 +92,7 @@ class Original:
     def tid(self, lane: Lane, level: int = 0) -> int:
         """Return the number of a thread in what is written."""
         tid = lane[1]
-        if level == 0 and isinstance(tid, int) and 0 < tid < _LAST_TID:
+        if level == 0 and isinstance(tid, int) and 0 < tid < _MAX_TID:
             return tid
         return _OWN_TIDS + self._extra[lane, level]
 

@@ -24,8 +24,9 @@ __all__ = ["export_patterns", "overlay_patterns"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _PROFILER = "PyTorch Profiler"
-_LONG = 1000
-"""Letters of a pattern on its kernels; whole steps have patterns of megabytes, which only their own events bear."""
+_MAX_LETTERS = 1000
+"""Letters of a pattern on its kernels; chosen: those of whole steps have megabytes, which only their own events carry.
+Doubled, files with long patterns grow by up to as much."""
 
 
 def export_patterns(
@@ -91,9 +92,11 @@ def overlay_patterns(found: Sequences, patterns: Array, rank: int, target: Path,
     texts = {number: str(table["pattern"][number]) for number in patterns.tolist()}
     mark = {number: _mark(text, int(table["count"][number])) for number, text in texts.items()}
     short = {
-        number: _mark(f"{text[:_LONG]}… ({table['kernels'][number]} pieces of work)", int(table["count"][number]))
+        number: _mark(
+            f"{text[:_MAX_LETTERS]}… ({table['kernels'][number]} pieces of work)", int(table["count"][number])
+        )
         for number, text in texts.items()
-        if len(text) > _LONG
+        if len(text) > _MAX_LETTERS
     }
     mine = np.arange(len(acts))[acts.of_rank(rank)]
     member = found.members()[mine]

@@ -33,13 +33,17 @@ __all__ = ["Written", "counters_to_perfetto", "path_to_perfetto"]
 Array: TypeAlias = npt.NDArray[Any]
 
 _PATH_PID = 1
+"""Process of the path's tracks; processes of ranks count from 1000, as `PidOf` gives them."""
 _CATEGORY = "critical_path"
 _WHOLE_TID = _PATH_PID  # its main thread, which the UI shows first
 _FIRST_TID = _WHOLE_TID + 1
 _FLOW_IDS = 2**60
-_LONGEST_NAME = 80
-_VISIBLE = 1000
-"""A stretch shorter than the path over this is drawn as part of the one before."""
+"""Ids of the path's arrows count from here: above those of any rank."""
+_MAX_LETTERS = 80
+"""Letters of a slice's name; chosen. Doubled, names reach further into slices that are wide enough."""
+_MAX_STRETCHES = 1000
+"""A stretch shorter than the path over this is drawn as part of the one before: a screen has about as many pixels.
+Doubled, shorter stretches are drawn."""
 _NONE = np.iinfo(np.int8).min
 
 
@@ -322,7 +326,7 @@ def _stretches(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
     rank = path.graph.activities.rank[parts.place]
     category = parts.category.copy()
     first, behind = _runs(rank, category)
-    short = np.add.reduceat(parts.length, first) * _VISIBLE < path.makespan_ns
+    short = np.add.reduceat(parts.length, first) * _MAX_STRETCHES < path.makespan_ns
     for at, end in zip(first[short].tolist(), behind[short].tolist(), strict=True):
         if at and rank[at - 1] == rank[at]:
             category[at:end] = category[at - 1]
@@ -367,7 +371,7 @@ def _path_arrows(path: CriticalPath, slices: list[RawEvent], rows: list[dict[str
 
 def _short(name: str) -> str:
     short = short_name(name)
-    return short if len(short) <= _LONGEST_NAME else short[: _LONGEST_NAME - 1] + "…"
+    return short if len(short) <= _MAX_LETTERS else short[: _MAX_LETTERS - 1] + "…"
 
 
 def _slice(pid: int, tid: int, name: str, ts: Any, dur: Any, **more: Any) -> RawEvent:  # noqa: ANN401 - int or Decimal

@@ -42,8 +42,10 @@ FOR_VIEWING: Final = {MADE_KEY: {"made_for": "viewing"}}
 _BACKSLASH = rb"\\" + b'"'
 _LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)+)(?=")')
 _LINE = b",\n"
-_AT_ONCE = 1 << 14  # events
-_BUFFER = 1 << 20
+_EVENTS_AT_ONCE = 1 << 14
+"""Events that are encoded together; chosen: some MB of memory. Doubled, twice the memory, and no faster."""
+_BUFFER_BYTES = 1 << 20
+"""Bytes that are written together; chosen. Doubled, half as many writes."""
 _GZIP_LEVEL = 2  # of isal's 0 to 3; of zlib's the fast ones
 
 
@@ -188,7 +190,7 @@ class TraceWriter:
         """Write events given as JSON, or as dicts."""
         self.begin({})
         left = iter(texts)
-        while some := list(islice(left, _AT_ONCE)):
+        while some := list(islice(left, _EVENTS_AT_ONCE)):
             block = [text if isinstance(text, bytes | msgspec.Raw) else self._encode(text) for text in some]
             self._write((_LINE if self.count else b"") + _LINE.join(block))
             self.count += len(block)
@@ -201,10 +203,10 @@ class TraceWriter:
         if place.is_dir():
             raise IsADirectoryError(0, "it is a folder")
         if place.exists() and not place.is_file():
-            return place.open("wb", buffering=_BUFFER)
+            return place.open("wb", buffering=_BUFFER_BYTES)
         handle, part = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
         self._part = Path(part)
-        return os.fdopen(handle, "wb", buffering=_BUFFER)
+        return os.fdopen(handle, "wb", buffering=_BUFFER_BYTES)
 
     def _appear(self) -> None:
         if self._part is not None:

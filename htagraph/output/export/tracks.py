@@ -24,7 +24,9 @@ __all__ = ["Slices", "nesting_tracks"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_LOOK_BACK = 10_000  # slices; an arrow into one that began before so many others is not worth the search
+_LOOK_BACK = 10_000
+"""Slices; chosen: an arrow into one that began before so many others is not worth the search. Doubled, searching for an
+arrow that meets nothing takes twice as long."""
 
 
 def nesting_tracks(lane: Array, start: Array, duration: Array) -> npt.NDArray[np.int32]:

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 __all__ = ["roofline_figure"]
 
 _SHOWN = "%{customdata[0]}<br>%{customdata[1]}<br>%{x:.3g} flop/B, %{y:.3g} TFLOP/s, %{customdata[2]:.3g} µs"
-_LARGEST = 40
+_MAX_MARKER_SIZE = 40
+"""Pixels of the point of the operator with the most time; chosen. Doubled, points hide each other."""
 _DECADE = 10.0
+"""Factor by which roofs are drawn beyond the points and the ridge."""
 
 
 def roofline_figure(table: pd.DataFrame) -> Figure:
@@ -26,7 +28,7 @@ def roofline_figure(table: pd.DataFrame) -> Figure:
     known = table[(table["intensity"] > 0) & (table["tflop_s"] > 0)]
     traces = []
     for (rank, source), rows in known.groupby(["rank", "source"]):
-        size = _LARGEST * (rows["time_us"] / known["time_us"].max()) ** 0.5
+        size = _MAX_MARKER_SIZE * (rows["time_us"] / known["time_us"].max()) ** 0.5
         traces.append(
             Scatter(
                 x=rows["intensity"], y=rows["tflop_s"], mode="markers", name=f"rank {rank}, by {source}",

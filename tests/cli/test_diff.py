@@ -118,3 +118,10 @@ def test_what_is_equal_says_so(run: Any) -> None:
     ran = run("diff", DEMO, DEMO, "--fail-on", "step_time>+0%")
     assert ran.code == 0
     assert "as long as before" in ran.out
+
+
+def test_a_misspelt_limit_is_answered_with_the_nearest() -> None:
+    with pytest.raises(typer.BadParameter, match="did you mean 'step_time'"):
+        limit("step_tme>+5%")
+    with pytest.raises(typer.BadParameter, match="did you mean 'computation'"):
+        limit("computaton>+5%")

@@ -1,4 +1,4 @@
-"""Figures as parts of sentences."""
+"""Figures, names and commands as parts of sentences."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ import glob
 import shlex
 from collections.abc import Iterable
 
-from htagraph.queries.paths import CATEGORY_WORDS
+__all__ = [
+    "CATEGORY_WORDS", "and_list", "category_words", "command_line", "glob_of", "plural", "short_number", "size_text",
+    "time_text",
+]  # fmt: skip
 
-__all__ = ["and_list", "category_words", "command_line", "glob_of", "plural", "time_text"]
+CATEGORY_WORDS = {
+    "host": "host code (operators and Python)", "launch": "launch calls", "computation": "computation",
+    "communication": "transfers between ranks", "waiting": "pauses between kernels",
+    "sync": "returns from blocking calls", "memory": "memory copies", "data_loading": "data loading",
+    "gap": "unexplained pauses", "head": "time before the first recorded activity",
+}  # fmt: skip
+"""What the time of a segment of a critical path was spent on, by its category."""
 
 _US_PER_MS = 1000.0
 _US_PER_S = 1_000_000.0
+_BYTES_PER_GB, _BYTES_PER_MB = 1e9, 1e6
+"""Decimal, as bandwidths are."""
 
 
 def time_text(us: float) -> str:
@@ -26,6 +37,27 @@ def time_text(us: float) -> str:
     if abs(us) >= _US_PER_MS:
         return f"{us / _US_PER_MS:.{2 if abs(us) < 10 * _US_PER_MS else 1}f} ms"
     return f"{us:.1f} µs"
+
+
+def size_text(count: float) -> str:
+    """Return a number of bytes in the unit that suits it.
+
+    Example:
+        >>> size_text(2.5e9), size_text(4e5)
+        ('2.50 GB', '0.4 MB')
+    """
+    return f"{count / _BYTES_PER_GB:.2f} GB" if count >= _BYTES_PER_GB else f"{count / _BYTES_PER_MB:.1f} MB"
+
+
+def short_number(value: float) -> str:
+    """Return a number with about three digits.
+
+    Example:
+        >>> short_number(1234.4), short_number(12.34), short_number(1.234), short_number(0.01234), short_number(0.0)
+        ('1,234', '12.3', '1.23', '0.012', '0')
+    """
+    size = abs(value)
+    return f"{value:,.{0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3}f}" if value else "0"
 
 
 def and_list(words: Iterable[str]) -> str:
@@ -44,7 +76,7 @@ def category_words(category: str) -> str:
 
     Example:
         >>> category_words("gap")
-        'pauses that nothing explains'
+        'unexplained pauses'
     """
     return CATEGORY_WORDS.get(category, category)
 

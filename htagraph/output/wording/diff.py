@@ -1,0 +1,46 @@
+"""What ``htagraph diff`` says besides the sentences of `htagraph.output.diff_sentences`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from htagraph.output.words import command_line, time_text
+
+if TYPE_CHECKING:
+    from htagraph.analyses.differences import Diff
+
+__all__ = ["TITLES", "next_command", "too_long"]
+
+TITLES = {
+    "work": "Causes of the change: own time per rank and step, and its effect on the step time (replayed)",
+    "contributions": "Change of the critical path per step, by call path",
+    "change_category": "Change of the critical path per step, by category",
+    "change_operator": "Change of the critical path per step, by operator",
+    "names": "Activities of both jobs, per rank and step",
+    "added": "Call paths only in the job after, per rank and step",
+    "removed": "Call paths only in the job before, per rank and step",
+    "renamed": "Kernels with a different name",
+}
+"""Titles by the name of the table."""
+
+
+def too_long(what: str, before_us: float, after_us: float, limit: str) -> str:
+    """Return the sentence about a limit of ``--fail-on`` that is exceeded; times are per step, µs."""
+    return f"Too long: {what} is {time_text(after_us)} instead of {time_text(before_us)}, which exceeds {limit}."
+
+
+def next_command(diff: Diff, inputs: Sequence[str]) -> list[str]:
+    """Return what to run next; `inputs` are the two jobs as they were named."""
+    if not diff.after.makespan_ns:
+        return []
+    steps = ["--steps", _steps(diff)] if diff.parts[1].steps else []
+    line = command_line("critical-path", [inputs[1]], *steps)
+    if diff.change_us > 0:
+        return [f"To see what the slower step waits for: {line}"]
+    return [f"To see what bounds it now: {line}"]
+
+
+def _steps(diff: Diff) -> str:
+    steps = diff.parts[1].steps or (0,)
+    return str(steps[0]) if len(steps) == 1 else f"{steps[0]}-{steps[-1]}"

@@ -1,0 +1,52 @@
+"""What ``htagraph idle`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from htagraph.output.words import command_line, time_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["HEADINGS", "TITLES", "sentences"]
+
+TITLES = {"streams": "Idle time of streams by cause", "pauses": "Longest idle intervals"}
+"""Titles by the name of the table."""
+HEADINGS = {"pause_us": "idle_us"}
+"""Headings of columns whose names do not say enough."""
+
+_MEANING = {
+    "host_wait": "the host launched the next kernel or copy too late",
+    "kernel_wait": "the device's own delay between two kernels",
+    "other": "work already launched waited for another stream, another rank or a resource",
+}
+
+
+def sentences(streams: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+    """Return how long streams are idle, the main cause, and what to run next.
+
+    Args:
+        streams: result of `htagraph.idle_breakdown`.
+        inputs: the words of the command line that choose what is read.
+    """
+    by_cause = streams.groupby("cause")["idle_us"].sum().sort_values(ascending=False)
+    total = float(by_cause.sum())
+    if not total:
+        return ["No stream is idle between its first and its last kernel or copy."]
+    cause = str(by_cause.index[0])
+    count = len(streams[["rank", "device", "stream"]].drop_duplicates())
+    who, their = (f"{count:,} streams are", "their") if count > 1 else ("The stream is", "its")
+    summed = " (summed over streams)" if count > 1 else ""
+    lines = [
+        f"{who} idle for {time_text(total)}{summed} between {their} first and last work; "
+        f"{100 * by_cause.iloc[0] / total:.0f} % of it is {cause}: {_MEANING[cause]}."
+    ]
+    if cause == "host_wait":
+        lines.append(
+            f"To predict the job with an infinitely fast host: {command_line('what-if', inputs, '--infinite-host')}"
+        )
+    if cause == "other":
+        lines.append(f"To see which rank waits for which: {command_line('collectives', inputs)}")
+    return lines

@@ -1,0 +1,61 @@
+"""What ``htagraph launches`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from htagraph.output.words import command_line, plural, time_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["HEADINGS", "TITLES", "sentences"]
+
+TITLES = {
+    "calls": "Launch calls",
+    "operators": "Operators by the device time of what they launch",
+    "graph_launches": "CUDA graph launches",
+    "compiled_regions": "torch.compile regions",
+    "phases": "Phases (by annotation)",
+}
+"""Titles by the name of the table."""
+HEADINGS = {"works": "kernels and copies"}
+"""Headings of columns whose names do not say enough."""
+_MIN_SHORT_SHARE = 0.2
+"""Share of the launch calls; chosen: fewer do not decide the time of a job. Doubled, the command says that calls take
+longer than what they launch only where 40 % do."""
+
+
+def sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+    """Return what launching costs, which calls take too long, and what to run next.
+
+    Args:
+        stats: result of `htagraph.launch_stats`.
+        graphs: result of `htagraph.graph_launches`.
+        inputs: the words of the command line that choose what is read.
+    """
+    if not len(stats):
+        return ["No launch with its device work is in the traces: record with CUDA activities to see any."]
+    calls = stats.drop_duplicates("launch")
+    time = time_text(calls["launch_us"].sum())
+    launched = "kernel or copy" if len(stats) == 1 else "kernels and copies"
+    lines = [f"{plural(len(calls), 'call')} launched {len(stats):,} {launched} in {time} of host time."]
+    short = float(calls["short"].mean())
+    if short >= _MIN_SHORT_SHARE:
+        lines.append(
+            f"{100 * short:.0f} % of the calls took longer than what they launched. To see what fewer launches would "
+            f"save: {command_line('opportunities', inputs)}"
+        )
+    excessive = calls[calls["excessive_runtime"]]
+    if len(excessive):
+        slowest = excessive.iloc[int(excessive["launch_us"].argmax())]
+        lines.append(
+            f"{plural(len(excessive), 'call')} took excessively long, {time_text(excessive['launch_us'].sum())} "
+            f"together; the longest took {time_text(slowest['launch_us'])} ({slowest['launch_name']} on rank "
+            f"{slowest['rank']}). To see whether a queue was full: {command_line('counters', inputs)}"
+        )
+    if graphs["span_us"].sum() > 0:
+        share = 100 * graphs["gap_us"].sum() / graphs["span_us"].sum()
+        lines.append(f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle {share:.1f} % of the time.")
+    return lines

@@ -1,0 +1,69 @@
+"""What ``htagraph patterns`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from htagraph.core.naming import short_name
+from htagraph.output.words import command_line, plural, time_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TITLES", "other_occurrences", "pattern_text", "sentences"]
+
+TITLES = {"patterns": "Kernel sequences, the most frequent first"}
+"""Titles by the name of the table."""
+_MAX_KERNELS = 12
+"""Kernels of a pattern that are listed; chosen: about three lines. Doubled, about six."""
+_MAX_KERNEL_SHARE = 0.5
+"""Share of an operator's time below which its kernels are said to take less time than launching them; chosen. Doubled,
+it would be said of every pattern whose kernels take less time than the operator."""
+
+
+def pattern_text(pattern: str) -> str:
+    """Return a pattern as ``operator: kernel → kernel``.
+
+    Example:
+        >>> pattern_text("aten::linear|gemm<1>|splitk")
+        'aten::linear: gemm → splitk'
+    """
+    operator, *kernels = pattern.split("|")
+    more = f" → … {len(kernels) - _MAX_KERNELS} more" if len(kernels) > _MAX_KERNELS else ""
+    return f"{operator}: {' → '.join(map(short_name, kernels[:_MAX_KERNELS]))}{more}"
+
+
+def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[str]:
+    """Return how many occurrences launched fewer kernels than ``--min-length``, and how to see them."""
+    if not fewer:
+        return []
+    again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
+    return [f"{plural(fewer, 'other occurrence')} launched fewer kernels or none. To include those with any: {again}"]
+
+
+def sentences(table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int) -> list[str]:
+    """Return how many patterns there are and the most frequent one.
+
+    Args:
+        table: result of `htagraph.kernel_patterns`.
+        inputs: the words of the command line that choose what is read.
+        operator: text in the operator's name.
+        min_length: kernels from which an occurrence counts.
+    """
+    if not len(table):
+        again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
+        return [
+            f"Nothing with {operator!r} in its name launched {min_length} kernels or more. To include shorter "
+            f"sequences: {again}"
+        ]
+    count, most = int(table["count"].sum()), table.iloc[int(table["count"].argmax())]
+    summary = (
+        f"{plural(count, 'occurrence')} of {operator!r} launched {plural(len(table), 'pattern')} of kernels, which ran "
+        f"{time_text(table['kernel_us'].sum())}; the most frequent, of {plural(int(most['kernels']), 'kernel')}, "
+        f"occurred {plural(int(most['count']), 'time')} on rank {int(most['rank'])}."
+    )
+    if most["kernel_us"] < _MAX_KERNEL_SHARE * most["operator_us"]:
+        line = command_line("opportunities", inputs)
+        return [summary, f"Its kernels take less time than launching them; fusing them into one kernel helps: {line}"]
+    return [summary]

@@ -1,0 +1,76 @@
+"""What ``htagraph roofline`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from htagraph.output.words import command_line, plural, time_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["HEADINGS", "TITLES", "sentences"]
+
+TITLES = {"roofline": "Operators by time, with what they compute and move"}
+"""Titles by the name of the table."""
+HEADINGS = {"tflop_s": "TFLOP/s", "intensity": "intensity FLOP/B"}
+"""Headings of columns whose names do not say enough."""
+_MIN_PERCENT = 50.0
+"""Percent of the device's time; chosen: below half, the table leaves out most of it. Doubled, it is always said."""
+
+
+def sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
+    """Return what was computed, the device's peaks, and which operator loses the most time below its roof.
+
+    Args:
+        table: result of `htagraph.roofline`.
+        inputs: the words of the command line that choose what is read.
+        chosen: whether the user gave the peaks of computing and of memory.
+    """
+    odd = table.attrs.get("left_out", 0)
+    left_out = [f"{plural(odd, 'operator')} not counted: the input shapes fit no formula."] if odd else []
+    if not len(table):
+        return [
+            *left_out,
+            "No operator's FLOPs can be counted: record with record_shapes=True, or with CUPTI's range profiler. To "
+            f"see what takes the time: {command_line('summary', inputs)}",
+        ]
+    time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
+    computed = f"{plural(int(table['count'].sum()), 'operator')} computed {flop / 1e12:.3g} TFLOP in {time_text(time)}."
+    return [computed, *left_out, *_peaks(table, chosen), *_roof(table), *_share(table, inputs)]
+
+
+def _peaks(table: pd.DataFrame, chosen: tuple[bool, bool]) -> list[str]:
+    """Return the peaks that the roof consists of, and where each comes from."""
+    parts = []
+    for column, unit, given_here in zip(("peak_tflop_s", "peak_gb_s"), ("TFLOP/s", "GB/s"), chosen, strict=True):
+        peaks = sorted(table[column].dropna().unique())
+        option = "--peak-tflops" if unit == "TFLOP/s" else "--peak-gbs"
+        source = f"given with {option}" if given_here else "the maker's data sheet, dense, at boost clock"
+        if peaks:
+            parts.append(f"{' or '.join(f'{peak:,.4g}' for peak in peaks)} {unit} ({source})")
+    return [f"The roof: at most {' and '.join(parts)}."] if parts else []
+
+
+def _roof(table: pd.DataFrame) -> list[str]:
+    known = table[table["roof_percent"].notna()]
+    if not len(known):
+        return ["The peaks of this device are not known: give --peak-tflops and --peak-gbs."]
+    lost = known["time_us"] * (1 - known["roof_percent"].clip(upper=100) / 100)
+    worst = known.iloc[int(lost.argmax())]
+    return [
+        f"{worst['operator']} ({worst['shapes']}) loses the most time below the roof: it reaches "
+        f"{worst['roof_percent']:.0f} % of what {worst['bound']} allows; at the roof it would take "
+        f"{time_text(float(lost.max()))} less."
+    ]
+
+
+def _share(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
+    share = table.groupby("rank")["share_percent"].sum(min_count=1).mean()
+    if not share < _MIN_PERCENT:  # also where it is unknown
+        return []
+    return [
+        f"These operators are {share:.0f} % of the device's time. For the rest, whose FLOPs cannot be counted: "
+        + command_line("summary", inputs)
+    ]

@@ -1,0 +1,47 @@
+"""What ``htagraph stragglers`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from htagraph.output.words import command_line, time_text
+
+if TYPE_CHECKING:
+    from htagraph.analyses.stragglers import Stragglers
+
+__all__ = ["TITLES", "sentences"]
+
+TITLES = {"stragglers": "Ranks that others wait for", "causes": "Wait time by cause"}
+"""Titles by the name of the table."""
+
+
+def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) -> list[str]:
+    """Return which rank makes the others wait, and why.
+
+    Args:
+        stragglers: result of `htagraph.stragglers`.
+        rank_count: how many ranks were read.
+        inputs: the words of the command line that choose what is read.
+    """
+    if rank_count < 2:
+        return ["Only one rank was read: read the traces of the other ranks too, to see which rank waits for which."]
+    if not stragglers.total_wait_us:
+        line = command_line("collectives", inputs)
+        return [f"No rank waits for another in the collectives that were matched. For those that were not: {line}"]
+    total = time_text(stragglers.total_wait_us)
+    if stragglers.straggler is None:
+        most = stragglers.ranks.iloc[int(stragglers.ranks["blamed_us"].to_numpy().argmax())]
+        return [
+            f"The ranks wait {total} for each other (summed over ranks), but no rank is slower than its peers by more "
+            "than chance.",
+            f"The largest share, {most['share_percent']:.0f} %, is charged to rank {most['rank']}: {most['evidence']}.",
+        ]
+    row = stragglers.ranks[stragglers.ranks["rank"] == stragglers.straggler].iloc[0]
+    return [
+        f"Rank {stragglers.straggler} is the straggler: {row['share_percent']:.0f} % of the wait time ({total} over "
+        "all ranks) is charged to it.",
+        f"Why: {row['evidence']}.",
+        "To predict the job with that rank as fast as the others: "
+        + command_line("what-if", inputs, "--fix-straggler", str(stragglers.straggler)),
+    ]

@@ -1,0 +1,66 @@
+"""``htagraph critical-path``: shares, segments, steps, and what it suggests."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from htagraph.output.words import time_text
+from tests.reach import REPOSITORY
+
+DEMO = str(REPOSITORY / "data" / "demo")
+
+
+def results(run: Any, *arguments: str) -> dict[str, Any]:
+    ran = run(*arguments, "--format", "json")
+    assert (ran.code, ran.err) == (0, "")
+    tables: dict[str, Any] = json.loads(ran.out)["results"]
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("regime", "option"),
+    [("gpu_bound", "--scale"), ("host_bound", "--infinite-host"), ("communication_bound", "--network")],
+)
+def test_the_path_names_what_bounds_the_job_and_a_change_that_helps(
+    regime: str, option: str, simulated: Callable[[str], str], run: Any
+) -> None:
+    said = results(run, "critical-path", simulated(regime))["conclusions"]
+    line = shlex.split(said[-1].partition(": htagraph ")[2])
+    assert line[2] == option
+    (prediction,) = results(run, *line)["prediction"]
+    assert prediction["saved_us"] > 0
+    assert f"shorter by {time_text(prediction['saved_us'])}" in said[-2]
+
+
+def test_halving_never_saves_more_than_the_path_allows(simulated: Callable[[str], str], run: Any) -> None:
+    found = results(run, "critical-path", simulated("communication_bound"))
+    (row,) = [row for row in found["shares"] if row["key"] == "communication"]
+    (prediction,) = results(run, "what-if", simulated("communication_bound"), "--network", "0.5")["prediction"]
+    assert 0 < prediction["saved_us"] <= row["time_us"] / 2
+    assert f"at most {time_text(row['time_us'] / 2)}" in " ".join(found["conclusions"])
+
+
+def test_the_segments_of_the_path_sum_to_its_makespan(run: Any) -> None:
+    found = results(run, "critical-path", DEMO, "--segments")
+    assert sum(row["duration_us"] for row in found["segments"]) == pytest.approx(found["makespan_us"], abs=1e-6)
+    assert len(found["segments"]) == found["segments_count"]
+
+
+def test_a_step_has_a_path_of_its_own(run: Any) -> None:
+    whole, part, same = (
+        results(run, "critical-path", DEMO, *more) for more in ([], ["--step", "6"], ["--steps", "6-6"])
+    )
+    assert part == same
+    assert 0 < part["makespan_us"] < 0.5 * whole["makespan_us"]
+
+
+def test_top_limits_each_group_of_shares(run: Any) -> None:
+    rows = results(run, "critical-path", DEMO, "--top", "2")["shares"]
+    assert {group: sum(row["group"] == group for row in rows) for group in ("category", "operator")} == {
+        "category": 2, "operator": 2,
+    }  # fmt: skip

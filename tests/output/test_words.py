@@ -1,0 +1,38 @@
+"""Whether figures, names and commands read well inside sentences."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from htagraph.output.words import CATEGORY_WORDS, command_line, plural, short_number, size_text, time_text
+from htagraph.queries.paths import CATEGORIES
+
+
+def test_every_category_of_a_path_has_words() -> None:
+    assert tuple(CATEGORY_WORDS) == CATEGORIES
+
+
+def test_the_files_of_a_suggested_command_are_quoted() -> None:
+    assert shlex.split(command_line("what-if", ["my job"], "--scale", "name=*a b*:0.5"))[1:] == [
+        "what-if", "my job", "--scale", "name=*a b*:0.5",
+    ]  # fmt: skip
+
+
+@given(st.floats(0.1, 1e12))
+def test_a_time_keeps_its_first_digits(us: float) -> None:
+    figure, unit = time_text(us).split()
+    assert float(figure) * {"µs": 1, "ms": 1e3, "s": 1e6}[unit] == pytest.approx(us, rel=0.05, abs=0.06)
+
+
+@given(st.floats(-1e9, 1e9))
+def test_a_short_number_is_near_the_number(value: float) -> None:
+    assert float(short_number(value).replace(",", "")) == pytest.approx(value, rel=0.01, abs=0.0006)
+
+
+def test_units_and_plurals() -> None:
+    assert (size_text(1e9), size_text(999e6)) == ("1.00 GB", "999.0 MB")
+    assert (plural(0, "rank"), plural(1, "rank")) == ("0 ranks", "1 rank")

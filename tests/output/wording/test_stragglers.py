@@ -1,0 +1,31 @@
+"""Whether a straggler is named only where there is one."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from htagraph import Stragglers
+from htagraph.output.wording.stragglers import sentences
+
+RANKS = pd.DataFrame({"rank": [0, 1], "share_percent": [10.0, 90.0], "blamed_us": [1.0, 9.0], "evidence": ["a", "b"]})
+
+
+def found(straggler: int | None, total_us: float = 10.0) -> Stragglers:
+    return Stragglers(RANKS, pd.DataFrame(), straggler, total_us)
+
+
+def test_the_straggler_has_its_share_its_evidence_and_a_command() -> None:
+    first, why, command = sentences(found(1), 2, ["x"])
+    assert first.startswith("Rank 1 is the straggler: 90 % of the wait time (10.0 µs over all ranks)")
+    assert (why, command.rpartition(": ")[2]) == ("Why: b.", "htagraph what-if x --fix-straggler 1")
+
+
+def test_without_a_straggler_the_largest_share_is_named() -> None:
+    first, second = sentences(found(None), 2, [])
+    assert "by more than chance" in first
+    assert second == "The largest share, 90 %, is charged to rank 1: b."
+
+
+def test_nothing_to_compare_is_said_so() -> None:
+    assert sentences(found(None), 1, [])[0].startswith("Only one rank was read")
+    assert sentences(found(None, 0.0), 2, ["x"])[0].endswith(": htagraph collectives x")
