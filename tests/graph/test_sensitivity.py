@@ -1,0 +1,116 @@
+"""Halving and doubling a threshold changes no conclusion: who met whom, and what a what-if predicts.
+
+The jobs are the repository's two and generated ones: with and without arguments, on skewed clocks, with blocked hosts.
+Where a constant does change a prediction, `CHANGES` says by how much at most.
+"""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import htagraph as hg
+from htagraph import DependencyGraph
+from htagraph.simulate import Job, simulate
+from tests.reach import DATA
+
+MATCHING, GRAPH = "htagraph.graph.construction.matching", "htagraph.graph"
+CONSTANTS = {
+    f"{GRAPH}.clocks": ("_RESOLUTION_NS", "_CLOSE_NS", "_MIN_FOR_DRIFT", "_MIN_DRIFT_SPREADS", "_MAX_SWEEPS"),
+    f"{GRAPH}.matches": ("_TRANSFER_PERCENTILE", "_MAX_TRANSFER_RATIO", "_MIN_MESSAGES", "_MAX_VIOLATED_SHARE",
+                         "_TOLERANCE_NS"),
+    f"{MATCHING}.alignment": ("TOLERANCE_NS", "_FLOOR_NS", "_NEAR_SHIFTS", "_MAX_VIOLATED", "_MIN_PROOF", "_PRIOR_NS",
+                              "_COMPRESSED", "_MAX_OFFSET_ERROR_NS", "_NEIGHBOURS"),
+    f"{MATCHING}.trial": ("_MAX_VIOLATED", "_MIN_PROOF", "_FOREIGN_TIMES", "_FOREIGN_NS", "_FOREIGN_PAIR_NS"),
+    f"{MATCHING}.partners": ("_MAX_APART_NS", "_MAX_SPREAD_NS", "_MIN_TIMES_WORSE", "_RESOLUTION_NS"),
+    f"{MATCHING}.match": ("_SWAP_NS",),
+    f"{GRAPH}.construction.fit": ("_ONE_CLOCK_NS", "_TWO_CLOCKS_NS", "_LAUNCH_NS"),
+    f"{GRAPH}.construction.latency": ("_UNKNOWN_NS", "_MAX_TIMES_USUAL"),
+    f"{GRAPH}.construction.settle": ("_UNKNOWN_OWN_NS", "_MAX_PAUSE_NS", "_MAX_RETURN_NS"),
+    f"{GRAPH}.evidence.records": ("TOLERANCE_NS", "_USUAL_RETURN_NS", "_MAX_RETURN_NS", "_MIN_RETURNS",
+                                  "_MAX_RECORDS_BACK", "_SAMPLE"),
+    f"{GRAPH}.evidence.stream_waits": ("WINDOW_NS", "_LATENCY_NS", "_MAX_PLACES"),
+    f"{GRAPH}.rules.stream": ("_AHEAD_NS", "_MAX_PAUSE_NS", "_MIN_PAUSES", "_USUAL_PAUSE_NS"),
+    f"{GRAPH}.rules.thread": ("_MAX_BUSY_GAP_NS",),
+    f"{GRAPH}.rules.host_sync": ("_OWN_NS",),
+    f"{GRAPH}.rules.memcpy_sync": ("_MAX_RETURN_NS", "_SOONER_NS", "_LONG_NS"),
+    f"{GRAPH}.rules.queue_full": ("_LONG_RATIO", "_LONG_NS", "_MIN_BLOCKED", "_MAX_RETURN_NS"),
+}  # fmt: skip
+"""The thresholds that decide conclusions, by module. Shares near 1 cannot be doubled; their docstrings say what 1 does."""
+CASES = [(module, name, factor) for module, names in CONSTANTS.items() for name in names for factor in (0.5, 2)]
+BAND = 0.002
+"""By how much at most, as a share of the makespan, a prediction changes."""
+CHANGES: dict[tuple[str, float], float] = {}
+"""The same for the constants, halved or doubled, that do change a prediction."""
+SMALL = {"steps": 2, "layers": 2}
+JOBS = {
+    "without arguments": Job(ranks=4, tp=2, group_args=False, clock_offsets_us=(0.0, 4321.0, -250.0, 17.5), **SMALL),
+    "pipeline": Job(ranks=2, parallelism="pipeline", group_args=False, **SMALL),
+    "exchange": Job(ranks=4, all_to_all=True, broadcast_buffers=True, cuda_sync=False, **SMALL),
+    "blocked hosts": Job(ranks=2, cuda_sync=False, input_memory="pageable", item="pinned", synchronize="step", **SMALL),
+    "full queue": Job(ranks=1, queue_depth=32, kernel_us=200.0, optimizer="loop", item="none", **SMALL),
+}
+_FOLDER = tempfile.TemporaryDirectory()
+
+
+@cache
+def folders() -> dict[str, Path]:
+    """Return the folders of all jobs; the generated ones are written once."""
+    out = {path.name: path for path in (DATA / "demo", DATA / "gloo_ddp")}
+    for name, job in JOBS.items():
+        out[name] = Path(_FOLDER.name, name)
+        simulate(job).write(out[name])
+    return out
+
+
+def conclusions(graph: DependencyGraph) -> tuple[list[tuple[str, frozenset[tuple[int, int]]]], list[float]]:
+    """Return (the collectives with their members as (rank, event), the makespans that what-ifs predict, ns)."""
+    found, acts = graph.matches, graph.activities
+    assert found is not None
+    members: list[set[tuple[int, int]]] = [set() for _ in range(found.count)]
+    for activity, collective in zip(found.activity.tolist(), found.collective.tolist(), strict=True):
+        members[collective].add((int(acts.rank[activity]), int(acts.event[activity])))
+    met = sorted(((op, frozenset(each)) for op, each in zip(found.op, members, strict=True)), key=repr)
+    predicted = [
+        hg.what_if(graph).scale(factor=factor, kind=kind).run().makespan_ns
+        for kind, factor in (("computation", 0.5), ("communication", 0.25))
+        if len(graph.select(kind=kind))
+    ]
+    return met, [float(each) for each in predicted]
+
+
+@cache
+def as_they_are() -> dict[str, tuple[list[tuple[str, frozenset[tuple[int, int]]]], list[float], int]]:
+    """Return by job its conclusions under the constants as they are, and its makespan, ns."""
+    graphs = {name: hg.load(path) for name, path in folders().items()}
+    return {name: (*conclusions(graph), int(graph.time.max() - graph.origin_ns)) for name, graph in graphs.items()}
+
+
+def scaled(module: ModuleType, name: str, factor: float) -> float:
+    """Return a constant times a factor, of its own type."""
+    value = getattr(module, name)
+    return type(value)(max(1, round(value * factor)) if isinstance(value, int) else value * factor)
+
+
+@pytest.mark.parametrize(("module", "name", "factor"), CASES, ids=[f"{m[15:]}.{n} x{f}" for m, n, f in CASES])
+def test_no_conclusion_hangs_on_a_threshold(
+    module: str, name: str, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = as_they_are()
+    monkeypatch.setattr(importlib.import_module(module), name, scaled(importlib.import_module(module), name, factor))
+    worst = 0.0
+    for job, path in folders().items():
+        met, predicted = conclusions(hg.load(path))
+        assert met == before[job][0], f"{job}: other collectives"
+        changes = [abs(one - other) / before[job][2] for one, other in zip(predicted, before[job][1], strict=True)]
+        worst = max([worst, *changes])
+    assert worst <= CHANGES.get((f"{module[15:]}.{name}", factor), BAND)
+
+
+def test_the_constants_that_change_a_prediction_are_among_those_tried() -> None:
+    assert set(CHANGES) <= {(f"{module[15:]}.{name}", factor) for module, name, factor in CASES}
