@@ -16,7 +16,12 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph
+from htagraph.core.naming import DEFAULT_NAMING
+from htagraph.graph.construction.activities import RankPart, prepare
+from htagraph.graph.construction.build import build
 from htagraph.simulate import Job, simulate
+from htagraph.trace.reading.discover import rank_files
+from htagraph.trace.reading.read import read_trace
 from tests.reach import DATA
 
 MATCHING, GRAPH = "htagraph.graph.construction.matching", "htagraph.graph"
@@ -41,7 +46,7 @@ CONSTANTS = {
     f"{GRAPH}.rules.memcpy_sync": ("_MAX_RETURN_NS", "_SOONER_NS", "_LONG_NS"),
     f"{GRAPH}.rules.queue_full": ("_LONG_RATIO", "_LONG_NS", "_MIN_BLOCKED", "_MAX_RETURN_NS"),
 }  # fmt: skip
-"""The thresholds that decide conclusions, by module. Shares near 1 cannot be doubled; their docstrings say what 1 does."""
+"""The thresholds that decide conclusions, by module; shares near 1 cannot be doubled."""
 CASES = [(module, name, factor) for module, names in CONSTANTS.items() for name in names for factor in (0.5, 2)]
 BAND = 0.002
 """By how much at most, as a share of the makespan, a prediction changes."""
@@ -55,16 +60,20 @@ JOBS = {
     "blocked hosts": Job(ranks=2, cuda_sync=False, input_memory="pageable", item="pinned", synchronize="step", **SMALL),
     "full queue": Job(ranks=1, queue_depth=32, kernel_us=200.0, optimizer="loop", item="none", **SMALL),
 }
-_FOLDER = tempfile.TemporaryDirectory()
 
 
 @cache
-def folders() -> dict[str, Path]:
-    """Return the folders of all jobs; the generated ones are written once."""
-    out = {path.name: path for path in (DATA / "demo", DATA / "gloo_ddp")}
-    for name, job in JOBS.items():
-        out[name] = Path(_FOLDER.name, name)
-        simulate(job).write(out[name])
+def parts() -> dict[str, list[RankPart]]:
+    """Return what was read of each job, before anything is matched or linked."""
+    out = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, job in JOBS.items():
+            simulate(job).write(Path(folder, name))
+        folders = [DATA / "demo", DATA / "gloo_ddp", *(Path(folder, name) for name in JOBS)]
+        for path in folders:
+            out[path.name] = [
+                prepare(read_trace(file.path, file.rank_in, None), DEFAULT_NAMING) for file in rank_files(path)
+            ]
     return out
 
 
@@ -87,7 +96,7 @@ def conclusions(graph: DependencyGraph) -> tuple[list[tuple[str, frozenset[tuple
 @cache
 def as_they_are() -> dict[str, tuple[list[tuple[str, frozenset[tuple[int, int]]]], list[float], int]]:
     """Return by job its conclusions under the constants as they are, and its makespan, ns."""
-    graphs = {name: hg.load(path) for name, path in folders().items()}
+    graphs = {name: build(ranks) for name, ranks in parts().items()}
     return {name: (*conclusions(graph), int(graph.time.max() - graph.origin_ns)) for name, graph in graphs.items()}
 
 
@@ -104,8 +113,8 @@ def test_no_conclusion_hangs_on_a_threshold(
     before = as_they_are()
     monkeypatch.setattr(importlib.import_module(module), name, scaled(importlib.import_module(module), name, factor))
     worst = 0.0
-    for job, path in folders().items():
-        met, predicted = conclusions(hg.load(path))
+    for job, ranks in parts().items():
+        met, predicted = conclusions(build(ranks))
         assert met == before[job][0], f"{job}: other collectives"
         changes = [abs(one - other) / before[job][2] for one, other in zip(predicted, before[job][1], strict=True)]
         worst = max([worst, *changes])
