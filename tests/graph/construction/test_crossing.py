@@ -14,7 +14,7 @@ Row = tuple[int, int, int]
 """(lane, start, end)."""
 
 
-def columns(rows: list[Row]) -> tuple[np.ndarray, ...]:
+def columns(rows: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lane, start, end = np.array(rows, np.int64).reshape(-1, 3).T
     return lane.astype(np.int32), start, end
 

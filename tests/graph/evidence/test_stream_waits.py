@@ -31,7 +31,8 @@ def test_inferred_waits_are_true(name: str) -> None:
 
 
 def test_waits_are_taken_and_joined_by_column() -> None:
-    one = StreamWaits.inferred(*(np.array([i, i + 1]) for i in range(4)), 70)
+    lane, position, record_lane, record = (np.array([i, i + 1]) for i in range(4))
+    one = StreamWaits.inferred(lane, position, record_lane, record, 70)
     both = StreamWaits.concatenate([one, one.take(np.array([False, True]))])
     assert both.lane.tolist() == [0, 1, 1]
     assert both.record.tolist() == [3, 4, 4]
