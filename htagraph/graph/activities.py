@@ -186,7 +186,7 @@ def common_time(acts: Activities, clocks: Sequence[Clock]) -> npt.NDArray[np.int
     time[0::2], time[1::2] = acts.start, acts.end
     for clock in clocks:
         if clock.offset_ns or clock.drift_ppm:
-            mine = acts.of_rank(clock.rank)
-            own = slice(2 * mine.start, 2 * mine.stop)
+            of_rank = acts.of_rank(clock.rank)
+            own = slice(2 * of_rank.start, 2 * of_rank.stop)
             time[own] = clock.common(time[own])
     return time

@@ -15,21 +15,36 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from htagraph.graph.activities import Activities
-    from htagraph.graph.construction.matching.match import Found
+    from htagraph.graph.construction.matching.match import Matching
 
 __all__ = ["Clock", "corrected", "estimate_clocks"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_RESOLUTION_NS = 1_000
-_SAMPLE: Final = 20_000  # collectives that the estimate is made from
-_TURNS = 25
-_CLOSE_NS = 300.0  # residuals below this weigh alike
-_DRIFT_FROM = 30  # collectives of a rank from which on drift can be told from chance
-_DRIFT_GAIN = 0.8  # of the residual at most remains where drift is believed
-_DRIFT_SPREADS = 4.0  # and over the window the clocks run apart by this many spreads
-_SWEEPS = 50
+_RESOLUTION_NS: Final = 1_000
+"""ns: no spread below this is believed: files of whole µs are no more exact. Doubled, offsets of 1 to 2 µs are taken
+as 0."""
+_SAMPLE: Final = 20_000
+"""Collectives that the estimate is made from, evenly thinned out. Chosen for time. Doubled, it takes twice as
+long."""
+_MAX_TURNS: Final = 25
+"""Rounds of reweighting at most; it stops once no offset moves by 1 ns, after 5 to 10 as a rule. Doubled, nothing
+changes."""
+_CLOSE_NS: Final = 300.0
+"""ns: residuals below this weigh alike. Chosen: below the spread of any real collective. Doubled, offsets move by
+less than that."""
+_MIN_FOR_DRIFT: Final = 30
+"""Collectives of a rank from which on drift can be told from chance. Chosen. Doubled, clocks of short traces do not
+drift."""
+_DRIFT_GAIN: Final = 0.8
+"""Drift is believed if no more than this share of the residual remains with it. Chosen. It cannot be doubled; at 1
+chance would make clocks drift."""
+_MIN_DRIFT_SPREADS: Final = 4.0
+"""And if over the window it drives the clocks apart by more than so many residuals. Chosen. Doubled, slow drift goes
+uncorrected, by at most eight residuals."""
+_MAX_SWEEPS: Final = 50
+"""Moves at most to make every arrival come before the ends that wait for it; if that is not enough the ends alone
+decide. Chosen. Doubled, it matters in jobs of many skewed ranks only."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +88,8 @@ def corrected(clocks: Sequence[Clock], rank: Array, time: Array) -> npt.NDArray[
     """
     out = time.astype(np.int64)
     for clock in clocks:
-        mine = rank == clock.rank
-        out[mine] = clock.common(out[mine])
+        of_clock = rank == clock.rank
+        out[of_clock] = clock.common(out[of_clock])
     return out
 
 
@@ -87,20 +102,18 @@ class _Sight:
     origin: int
 
 
-def estimate_clocks(ranks: Sequence[int], activities: Activities, found: Found) -> tuple[Clock, ...]:
+def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ...]:
     """Return the clock of every rank, in the order of `ranks`.
 
     Offsets that are no larger than the spread of the ends are taken as 0: honest clocks stay untouched.
 
     Args:
         ranks: all ranks of the job.
-        activities: of all ranks, on their own clocks.
-        found: the matched collectives.
+        matching: the matched collectives.
     """
-    del activities  # the members have their times
     ranks = [int(rank) for rank in ranks]
     clocks = {rank: Clock(rank) for rank in ranks}
-    sight = _sight(ranks, found)
+    sight = _sight(ranks, matching)
     if sight is not None:
         for island in _islands(np.isfinite(sight.end)):
             if len(island) > 1:
@@ -109,19 +122,19 @@ def estimate_clocks(ranks: Sequence[int], activities: Activities, found: Found) 
     return tuple(clocks[rank] for rank in ranks)
 
 
-def _sight(ranks: list[int], found: Found) -> _Sight | None:
+def _sight(ranks: list[int], matching: Matching) -> _Sight | None:
     """Return the ends and starts of the collectives that say something about clocks: barriers, evenly thinned out."""
-    rows = np.flatnonzero(found.collective >= 0)
-    if len(found):
-        barrier = found.barrier
-        rows = rows[barrier[found.collective[rows]]]
+    rows = np.flatnonzero(matching.collective >= 0)
+    if len(matching):
+        barrier = matching.barrier
+        rows = rows[barrier[matching.collective[rows]]]
     if not len(rows):
         return None
-    which, line = np.unique(found.collective[rows], return_inverse=True)
+    which, line = np.unique(matching.collective[rows], return_inverse=True)
     step = -(-len(which) // _SAMPLE)
     keep = line.ravel() % step == 0
     rows, line = rows[keep], line.ravel()[keep] // step
-    members = found.members
+    members = matching.members
     column = np.searchsorted(np.array(ranks), members.rank[rows])
     end = np.full((int(line.max()) + 1, len(ranks)), np.nan)
     start = end.copy()
@@ -133,15 +146,15 @@ def _sight(ranks: list[int], found: Found) -> _Sight | None:
 def _islands(present: Array) -> list[list[int]]:
     """Return the columns that collectives link, directly or through others."""
     linked = (present.T.astype(np.float32) @ present.astype(np.float32)) > 0
-    left, found = set(range(present.shape[1])), []
+    left, islands = set(range(present.shape[1])), []
     while left:
         island, edge = set(), {min(left)}
         while edge:
             island |= edge
             edge = {int(each) for each in np.flatnonzero(linked[sorted(edge)].any(axis=0))} - island
         left -= island
-        found.append(sorted(island))
-    return found
+        islands.append(sorted(island))
+    return islands
 
 
 def _estimate(ranks: list[int], island: list[int], sight: _Sight) -> list[Clock]:
@@ -150,12 +163,12 @@ def _estimate(ranks: list[int], island: list[int], sight: _Sight) -> list[Clock]
     when = np.nanmean(end, axis=1)
     centre, scale = float(np.mean(when)), max(1.0, float(np.ptp(when)) / 2)
     time = (when - centre) / scale
-    offset, drift = _fitted(end, time, drifting=False), np.zeros(len(island))
+    offset, drift = _fitted(end, time, drifting=False)
     count = np.isfinite(end).sum(axis=0)
-    if count.min() >= _DRIFT_FROM:
+    if count.min() >= _MIN_FOR_DRIFT:
         both = _fitted(end, time, drifting=True)
         before, after = (_middle(_residual(end, time, *each)) for each in ((offset, drift), both))
-        if after < _DRIFT_GAIN * before and np.ptp(both[1]) * 2 > _DRIFT_SPREADS * after:
+        if after < _DRIFT_GAIN * before and np.ptp(both[1]) * 2 > _MIN_DRIFT_SPREADS * after:
             offset, drift = both
     offset = _feasible(end, start, time, offset, drift)
     residual = _residual(end, time, offset, drift)
@@ -173,8 +186,8 @@ def _estimate(ranks: list[int], island: list[int], sight: _Sight) -> list[Clock]
     return [replace(clock, uncertainty_ns=0) if clock.rank == clock.gauge else clock for clock in out]
 
 
-def _fitted(end: Array, time: Array, *, drifting: bool) -> Any:  # noqa: ANN401 - offsets, with drift a pair
-    """Return each column's offset (and drift per unit of time) against the first, by reweighted least squares.
+def _fitted(end: Array, time: Array, *, drifting: bool) -> tuple[Array, Array]:
+    """Return each column's offset and drift per unit of time against the first, by reweighted least squares.
 
     The collectives' own moments are eliminated: what remains are as many unknowns as ranks, or twice that.
     """
@@ -182,30 +195,30 @@ def _fitted(end: Array, time: Array, *, drifting: bool) -> Any:  # noqa: ANN401 
     value = np.where(known, end - np.nanmedian(end, axis=1)[:, None], 0.0)
     ranks = end.shape[1]
     powers = (0, 1) if drifting else (0,)
-    unknown = np.zeros(len(powers) * ranks)
+    unknown = np.zeros(2 * ranks)  # the offsets, then the drifts
     weight = known.astype(np.float64)
     free = np.concatenate([np.arange(1, ranks) + power * ranks for power in powers])
-    for _ in range(_TURNS):
+    for _ in range(_MAX_TURNS):
         total = weight.sum(axis=1)
         moment = (weight * value).sum(axis=1) / total
-        matrix = np.empty((len(unknown), len(unknown)))
-        right = np.empty(len(unknown))
+        matrix = np.empty((len(powers) * ranks,) * 2)
+        right = np.empty(len(powers) * ranks)
         for f in powers:
-            mine = slice(f * ranks, (f + 1) * ranks)
-            right[mine] = (weight * (time**f)[:, None] * (value - moment[:, None])).sum(axis=0)
+            block = slice(f * ranks, (f + 1) * ranks)
+            right[block] = (weight * (time**f)[:, None] * (value - moment[:, None])).sum(axis=0)
             for g in powers:
                 part = weight * (time ** (f + g))[:, None]
                 among = part.T @ (weight / total[:, None])
-                matrix[mine, g * ranks : (g + 1) * ranks] = np.diag(part.sum(axis=0)) - among
+                matrix[block, g * ranks : (g + 1) * ranks] = np.diag(part.sum(axis=0)) - among
         solved = np.zeros(len(unknown))
         solved[free] = np.linalg.lstsq(matrix[np.ix_(free, free)], right[free], rcond=None)[0]
         moved = float(np.abs(solved - unknown).max())
         unknown = solved
-        rest = np.abs(_residual(end, time, unknown[:ranks], unknown[ranks:] if drifting else np.zeros(ranks)))
+        rest = np.abs(_residual(end, time, unknown[:ranks], unknown[ranks:]))
         weight = np.where(known, 1 / np.maximum(rest, _CLOSE_NS), 0.0)
         if moved < 1:
             break
-    return (unknown[:ranks], unknown[ranks:]) if drifting else unknown
+    return unknown[:ranks], unknown[ranks:]
 
 
 def _corrected(times: Array, time: Array, offset: Array, drift: Array) -> Array:
@@ -245,7 +258,7 @@ def _feasible(end: Array, start: Array, time: Array, offset: Array, drift: Array
     """Return offsets moved as little as it takes for no arrival to come after an end, where that is possible."""
     excess = _excess(end, start, time, offset, drift)
     move = np.zeros(len(offset))
-    for _ in range(_SWEEPS):
+    for _ in range(_MAX_SWEEPS):
         broken = excess - move[:, None] + move[None, :]
         a, b = np.unravel_index(int(np.argmax(broken)), broken.shape)
         if broken[a, b] <= 0:

@@ -65,13 +65,13 @@ def _collectives(graph: DependencyGraph) -> list[_Row]:
 def _edges(graph: DependencyGraph) -> list[_Row]:
     edges, rows = graph.edges, []
     for kind in EdgeKind:
-        mine = edges.kind == kind
+        of_kind = edges.kind == kind
         for provenance in Provenance:
-            some = mine & (edges.provenance == provenance)
+            some = of_kind & (edges.provenance == provenance)
             if some.any():
                 sure = edges.confidence[some]
                 detail = f"{provenance.label}, confidence {sure.min()} to {sure.max()} %"
-                rows.append(("edges", kind.label, int(some.sum()), int(mine.sum()), detail))
+                rows.append(("edges", kind.label, int(some.sum()), int(of_kind.sum()), detail))
     return rows
 
 

@@ -47,7 +47,8 @@ class DependencyGraph:
     """The job as one DAG. Make it with `htagraph.load` or `DependencyGraph.from_frames`; it never changes.
 
     It is a networkx graph by dispatch: ``nx.dag_longest_path(graph)`` runs on these arrays without conversion.
-    Networkx's nodes are the vertex numbers, the edge attribute ``weight`` is the lag in ns.
+    Networkx's nodes are the vertex numbers; the edge attribute ``weight`` includes gaps, so that the longest path is as
+    long as the makespan, and ``lag_ns`` is the lag alone.
 
     Example:
         >>> import htagraph as hg
@@ -345,8 +346,9 @@ class DependencyGraph:
     def to_networkx(self) -> networkx.DiGraph:
         """Return the graph as a `networkx.DiGraph` of Python objects; meant for small graphs.
 
-        Nodes are vertex numbers with ``activity``, ``name``, ``rank`` and ``time_ns``; edges have ``weight`` (the lag,
-        ns), ``kind`` and ``provenance``.
+        Nodes are vertex numbers with ``activity``, ``name``, ``rank``, ``time_ns`` and ``gap_ns``; edges have
+        ``lag_ns``, ``kind``, ``provenance`` and ``weight``: the lag, plus the gap of the target, plus, where nothing
+        precedes the source, its time since the start of the job. The longest path is as long as the makespan.
         """
         from htagraph.graph.networkx_backend import convert_to_nx
 

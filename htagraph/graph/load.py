@@ -27,10 +27,18 @@ __all__ = ["in_parallel", "load"]
 T = TypeVar("T")
 
 Progress = Callable[[float], None]
-_GZIP_RATIO = 15  # JSON of traces shrinks by this much or more
-_PARALLEL_BYTES = 64 << 20  # below this much JSON, starting processes costs more than it saves
+_GZIP_RATIO = 15
+"""Bytes of JSON per byte of a gzipped trace; real ones shrink 10 to 20 times. Doubled, processes start for smaller
+jobs; no result depends on it."""
+_PARALLEL_BYTES = 64 << 20
+"""Bytes of JSON from which on several processes read: below, starting them costs more than it saves. Measured by
+benchmarks/. No result depends on it."""
 _YEAR_NS = 365 * 86_400 * 10**9
-_APART_NS = 10 * 10**9  # ranks of one run are recorded together; clocks of hosts differ by less
+"""ns since the epoch: earlier times count from the start of the host or of the recording, and cannot be compared
+between ranks."""
+_APART_NS = 10 * 10**9
+"""ns between two recordings from which on they are of different runs. Ranks of one run are recorded together, and
+clocks of hosts differ by less. Chosen. Doubled, runs that follow each other within 20 s are not told apart."""
 
 
 def load(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected
 
 if TYPE_CHECKING:
-    from htagraph.graph.construction.matching.match import Found
+    from htagraph.graph.construction.matching.match import Matching
 
 __all__ = ["Matches", "with_joins"]
 
@@ -22,14 +23,30 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _FROM_ROOT: Final = ("broadcast", "scatter")
 _TO_ROOT: Final = ("reduce", "gather")
-_TRANSFER_SHARE = 0.8  # of the usual transfer: less cannot lie between an arrival and an end that waited for it
-_TRANSFER_PERCENTILE = 10
-_TRANSFER_MOST = 10.0  # times the least: a longer one is not believed where a shorter is thinkable
-_MANY = 8  # messages of one size, to know their least transfer
-_ROOT_GAIN = 0.8
-_MOST = 0.8
-_VIOLATED = 0.01
-_TOLERANCE_NS = 2_000
+_TRANSFER_SHARE: Final = 0.8
+"""Of the usual transfer: an end that came sooner after an arrival did not wait for it. Chosen: transfers of one size
+vary by a few percent, 20 % leaves room. Doubled (1.6), most true waits of an all-to-all would be cut off."""
+_TRANSFER_PERCENTILE: Final = 10
+"""Percent of the transfers of one size that are shorter than the usual one: a low one, as contention only lengthens
+them. Chosen; doubled, the usual transfer grows by a few percent."""
+_MAX_TRANSFER_RATIO: Final = 10.0
+"""Times the least transfer: where a longer one would have to be assumed, a shorter least one (half) is. Chosen: no
+link slows down tenfold from one message to the next. Doubled, some ends wait for an earlier arrival than they did."""
+_MIN_MESSAGES: Final = 8
+"""Messages of one size from which on their least transfer counts, else that of all sizes. Chosen: the 10th percentile
+of fewer is their minimum. Doubled, rare sizes take the least transfer of all."""
+_ROOT_GAIN: Final = 0.8
+"""A root is believed if under it transfers vary by no more than this share of what they vary if everybody waits for
+everybody. Chosen; see `_root_of`. At 1 (it cannot be doubled) chance would decide which rank is a root."""
+_TYPICAL_SHARE: Final = 0.8
+"""Share of the transfers whose deviation from the median is the variation: the rest are outliers, such as the first
+call. Chosen; at 1 a single outlier would decide."""
+_MAX_VIOLATED_SHARE: Final = 0.01
+"""Share of ends that may come before the arrival they are to have waited for: errors of the recording. Chosen;
+doubled, a wrong root is believed with 2 % of contradictions."""
+_TOLERANCE_NS: Final = 2_000
+"""ns: an end may come so much before what it waited for. Files of whole µs and corrected clocks are no more exact. As
+in `construction.matching.alignment`. Doubled, fewer contradictions are seen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +97,7 @@ class _Meeting:
     """The members of all collectives, ordered by collective and arrival, on the common clock."""
 
     rows: Array
-    """Rows of `Found.members`."""
+    """Rows of `Matching.members`."""
     collective: Array
     rank: Array
     start: npt.NDArray[np.int64]
@@ -89,7 +106,7 @@ class _Meeting:
     """Where each collective begins."""
 
 
-def with_joins(activities: Activities, found: Found, clocks: Sequence[Clock]) -> tuple[Activities, Matches]:
+def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Clock]) -> tuple[Activities, Matches]:
     """Return the activities with the JOINs of matched collectives behind them, and the matches.
 
     Of a barrier there is one JOIN: all ends wait for all arrivals. The ends of an all-to-all wait for the arrivals
@@ -98,17 +115,19 @@ def with_joins(activities: Activities, found: Found, clocks: Sequence[Clock]) ->
 
     Args:
         activities: of all ranks, on their own clocks.
-        found: the matched collectives.
+        matching: the matched collectives.
         clocks: of the ranks.
     """
-    meeting = _meeting(found, clocks)
+    meeting = _meeting(matching, clocks)
     if not len(meeting.rows):
         return activities, Matches.none()
-    counts, waits, slack = _terms(found, meeting)
+    counts, waits, slack = _terms(matching, meeting)
     awaited = np.flatnonzero(counts)
     last = _last_awaited(meeting, awaited, slack)
     rest = meeting.end - np.maximum(meeting.start[awaited[last]], meeting.start)
-    if (odd := (slack > 0) & (rest > _TRANSFER_MOST * slack)).any():  # rather a short transfer than such a long one
+    if (
+        odd := (slack > 0) & (rest > _MAX_TRANSFER_RATIO * slack)
+    ).any():  # rather a short transfer than such a long one
         last = _last_awaited(meeting, awaited, np.where(odd, slack // 2, slack))
     last[~waits] = -1
     joins = np.unique(last[last >= 0])
@@ -121,100 +140,120 @@ def with_joins(activities: Activities, found: Found, clocks: Sequence[Clock]) ->
     valid[valid] = owner[joins[after[valid]]] == owner[valid]
     feeds[awaited[valid]] = row[after[valid]]
     arriver = awaited[joins]
-    members = found.members
+    members = matching.members
     matches = Matches(
         members.activity[meeting.rows].astype(np.int32), meeting.collective.astype(np.int32), join.astype(np.int32),
-        feeds.astype(np.int32), members.bytes[meeting.rows], found.op, found.group, found.key,
-        found.size.astype(np.int32),
+        feeds.astype(np.int32), members.bytes[meeting.rows], matching.op, matching.group, matching.key,
+        matching.size.astype(np.int32),
     )  # fmt: skip
     return _appended(activities, members.activity[meeting.rows[arriver]], meeting.start[arriver]), matches
 
 
-def _meeting(found: Found, clocks: Sequence[Clock]) -> _Meeting:
-    rows = np.flatnonzero(found.collective >= 0)
-    members = found.members
+def _meeting(matching: Matching, clocks: Sequence[Clock]) -> _Meeting:
+    rows = np.flatnonzero(matching.collective >= 0)
+    members = matching.members
     rank = members.rank[rows]
     start, end = corrected(clocks, rank, members.start[rows]), corrected(clocks, rank, members.end[rows])
-    order = np.lexsort((rows, start, found.collective[rows]))
-    collective = found.collective[rows][order]
-    first = np.searchsorted(collective, np.arange(len(found)))
+    order = np.lexsort((rows, start, matching.collective[rows]))
+    collective = matching.collective[rows][order]
+    first = np.searchsorted(collective, np.arange(len(matching)))
     return _Meeting(rows[order], collective, rank[order], start[order], end[order], first)
 
 
-def _terms(found: Found, meeting: _Meeting) -> tuple[Array, Array, Array]:
+def _terms(matching: Matching, meeting: _Meeting) -> tuple[Array, Array, Array]:
     """Return per member: whether ends wait for its arrival, whether its end waits, and ns that must lie between."""
     counts, waits = np.ones(len(meeting.rows), np.bool_), np.ones(len(meeting.rows), np.bool_)
     slack = np.zeros(len(meeting.rows), np.int64)
-    op, barrier = np.array(found.op), found.barrier
+    op, barrier = np.array(matching.op), matching.barrier
     loose = ~barrier[meeting.collective]
-    for team in np.unique(found.team[meeting.collective[loose]]).tolist():
-        mine = loose & (found.team[meeting.collective] == team)
-        for word in np.unique(op[meeting.collective[mine]]).tolist():
-            which = np.flatnonzero(mine & (op[meeting.collective] == word))
-            root = _root(meeting, which, word)
-            if root >= 0 and word in _FROM_ROOT:
+    for team in np.unique(matching.team[meeting.collective[loose]]).tolist():
+        of_team = loose & (matching.team[meeting.collective] == team)
+        for word in np.unique(op[meeting.collective[of_team]]).tolist():
+            which = np.flatnonzero(of_team & (op[meeting.collective] == word))
+            pattern, root = _root_of(meeting, which, word)
+            if pattern is _Pattern.FROM_ROOT:
                 counts[which] = meeting.rank[which] == root
-            elif root >= 0:
+            elif pattern is _Pattern.TO_ROOT:
                 waits[which] = meeting.rank[which] == root
-            elif root == -1:
-                slack[which] = _least_transfer(found, meeting, which)
+            elif pattern is _Pattern.UNKNOWN:
+                slack[which] = _least_transfer(matching, meeting, which)
     return counts, waits, slack
 
 
-def _root(meeting: _Meeting, which: Array, word: str) -> int:
-    """Return the rank that is the root of a group's collectives; -2 where they look like barriers, -1 if unknown.
+class _Pattern(Enum):
+    """Who waits for whom in a collective that need not be a barrier."""
 
-    Under the true rule, what is left after the last arrival awaited is the bare transfer, which varies least.
+    FROM_ROOT = "every end waits for the arrival of the root"
+    TO_ROOT = "the end of the root waits for every arrival"
+    BARRIER = "every end waits for every arrival"
+    UNKNOWN = "an end waits for the arrivals that come early enough before it"
+
+
+def _root_of(meeting: _Meeting, which: Array, word: str) -> tuple[_Pattern, int]:
+    """Return who waits for whom in a group's collectives of one operation, and the rank that is the root, -1 for none.
+
+    Under the true pattern, what is left after the last arrival awaited is the bare transfer, which varies least. Of
+    ranks that explain the ends about equally well the lowest is the root: as a rule it is rank 0.
+
+    Args:
+        meeting: the members of all collectives.
+        which: rows of the members in question.
+        word: their operation.
     """
     if word not in _FROM_ROOT + _TO_ROOT:
-        return -1
+        return _Pattern.UNKNOWN, -1
+    ranks, start, end = _times_by_rank(meeting, which)
+    if not len(start):
+        return _Pattern.UNKNOWN, -1
+    last = start.max(axis=1)[:, None]
+    as_barrier = _variation(end, np.broadcast_to(last, start.shape))
+    columns = np.arange(len(ranks))
+    if word in _FROM_ROOT:
+        by_root = [_variation(end, np.maximum(start, start[:, [root]])) for root in columns]
+    else:
+        by_root = [_variation(end, np.where(columns == root, last, start)) for root in columns]
+    least = min(as_barrier, *by_root)
+    root = next((root for root, variation in enumerate(by_root) if variation <= least / _ROOT_GAIN), -1)
+    variation = by_root[root] if root >= 0 else as_barrier
+    if not np.isfinite(variation):
+        return _Pattern.UNKNOWN, -1
+    if root >= 0 and variation <= _ROOT_GAIN * as_barrier and len(start) > 1:
+        return (_Pattern.FROM_ROOT if word in _FROM_ROOT else _Pattern.TO_ROOT), int(ranks[root])
+    return (_Pattern.BARRIER if np.isfinite(as_barrier) else _Pattern.UNKNOWN), -1
+
+
+def _times_by_rank(meeting: _Meeting, which: Array) -> tuple[Array, Array, Array]:
+    """Return the ranks of some members, and their starts and ends, ns: by (complete collective, rank)."""
     _, line = np.unique(meeting.collective[which], return_inverse=True)
     ranks, column = np.unique(meeting.rank[which], return_inverse=True)
     start, end = (np.full((int(line.max()) + 1, len(ranks)), np.nan) for _ in range(2))
     origin = int(meeting.start[which].min())
     start[line.ravel(), column.ravel()] = meeting.start[which] - origin
     end[line.ravel(), column.ravel()] = meeting.end[which] - origin
-    start, end = (times[np.isfinite(start).all(axis=1)] for times in (start, end))
-    if not len(start):
-        return -1
-    everybody = np.broadcast_to(start.max(axis=1)[:, None], start.shape)
-    costs = {-2: _variation(end, everybody)}
-    for at in range(len(ranks)):
-        if word in _FROM_ROOT:
-            costs[at] = _variation(end, np.maximum(start, start[:, [at]]))
-        else:
-            alone = start.copy()
-            alone[:, at] = start.max(axis=1)
-            costs[at] = _variation(end, alone)
-    least = min(costs.values())
-    best = min((at for at in costs if at >= 0 and costs[at] <= least / _ROOT_GAIN), default=-2)  # as a rule the lowest
-    if not np.isfinite(costs[best]):
-        return -1
-    if costs[best] > _ROOT_GAIN * costs[-2] or len(start) < 2:
-        return -2 if np.isfinite(costs[-2]) else -1
-    return int(ranks[best])
+    complete = np.isfinite(start).all(axis=1)
+    return ranks, start[complete], end[complete]
 
 
 def _variation(end: Array, awaited: Array) -> float:
-    """Return how much the time from the last arrival awaited to the end varies; infinite where it is negative."""
+    """Return how much the time from the last arrival awaited to the end varies, ns; infinite where it is negative."""
     rest = end - awaited
-    if (rest < -_TOLERANCE_NS).sum() > _VIOLATED * rest.size:
+    if (rest < -_TOLERANCE_NS).sum() > _MAX_VIOLATED_SHARE * rest.size:
         return float("inf")
-    return float(np.quantile(np.abs(rest - np.median(rest, axis=0)), _MOST)) + 1.0
+    return float(np.quantile(np.abs(rest - np.median(rest, axis=0)), _TYPICAL_SHARE)) + 1.0
 
 
-def _least_transfer(found: Found, meeting: _Meeting, which: Array) -> npt.NDArray[np.int64]:
+def _least_transfer(matching: Matching, meeting: _Meeting, which: Array) -> npt.NDArray[np.int64]:
     """Return the least time from an arrival to an end that waited for it: whoever arrives last waits for nobody.
 
     That of messages of one size, where many tell, else the least of all: too much would cut true waits off.
     """
-    size = found.members.bytes[meeting.rows[which]]
+    size = matching.members.bytes[meeting.rows[which]]
     is_last = np.append(meeting.collective[which][1:] != meeting.collective[which][:-1], True)
     lasts = (meeting.end - meeting.start)[which]
     out = np.full(len(which), int(_TRANSFER_SHARE * lasts[is_last].min()), np.int64)
     for each in np.unique(size[size >= 0]).tolist():
         usual = lasts[is_last & (size == each)]
-        if len(usual) >= _MANY:
+        if len(usual) >= _MIN_MESSAGES:
             out[size == each] = int(_TRANSFER_SHARE * np.percentile(usual, _TRANSFER_PERCENTILE))
     return out
 

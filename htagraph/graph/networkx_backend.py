@@ -2,6 +2,16 @@
 
 ``nx.dag_longest_path(graph)`` lands here because `DependencyGraph` names this backend. Results are those that networkx
 gives for ``graph.to_networkx()``, ties included: nodes in ascending order, neighbours in ascending order.
+
+An edge has two lengths, both in ns:
+
+- ``weight``, the default of networkx's functions, includes the time that no dependency explains: it is the lag, plus
+  the gap of the target (`DependencyGraph.gap`), plus, where nothing precedes the source, the time of the source since
+  the start of the job. So the longest path to a vertex that has predecessors is its recorded time since the start of
+  the job, the longest path of the graph is a critical path, and its length is the makespan, from the first recorded
+  moment to the last. (`htagraph.critical_path` leaves out threads that only sleep: `DependencyGraph.awake`.)
+- ``lag_ns`` is the lag alone: ``nx.dag_longest_path_length(graph, weight="lag_ns")`` is how long the job would take if
+  every vertex came as soon as its predecessors allow. It is shorter than the makespan by the gaps.
 """
 
 from __future__ import annotations
@@ -71,7 +81,15 @@ def dag_longest_path(
     default_weight: float = 1,
     topo_order: Iterable[int] | None = None,
 ) -> list[int]:
-    """Return the vertices of the path with the largest sum of lags (``weight="weight"``, ns) or of edges."""
+    """Return the vertices of the longest path: by default a critical path of the recorded job, gaps included.
+
+    Args:
+        G: the graph.
+        weight: ``"weight"`` (lag, gap of the target and head, ns), ``"lag_ns"`` (the lag alone, ns), or any other name:
+            then every edge counts `default_weight`.
+        default_weight: the length of an edge where `weight` is neither of the two.
+        topo_order: a topological order of all vertices; decides between paths of equal length.
+    """
     best, before, order = _longest(G, weight, default_weight, topo_order)
     if not len(order):
         return []
@@ -79,7 +97,7 @@ def dag_longest_path(
 
 
 def dag_longest_path_length(G: DependencyGraph, weight: str = "weight", default_weight: float = 1) -> float:
-    """Return the length of `dag_longest_path`, ns."""
+    """Return the length of `dag_longest_path`: by default the recorded makespan, ns (see the top of this module)."""
     best, _, order = _longest(G, weight, default_weight, None)
     return best.max().item() if len(order) else 0
 
@@ -102,17 +120,28 @@ def convert_to_nx(result: Any, **_: Any) -> Any:  # noqa: ANN401 - networkx's pr
         return result
     graph = nx.DiGraph()
     acts, edges = result.activities, result.edges
-    time = result.time.tolist()
     graph.add_nodes_from(
-        (v, {"activity": v // 2, "name": result.names[acts.name[v // 2]], "rank": int(acts.rank[v // 2]), "time_ns": t})
-        for v, t in enumerate(time)
-    )
-    columns = (edges.source, edges.target, edges.lag, edges.kind, edges.provenance)
+        (v, {"activity": v // 2, "name": result.names[acts.name[v // 2]], "rank": int(acts.rank[v // 2]),
+             "time_ns": time, "gap_ns": gap})
+        for v, (time, gap) in enumerate(zip(result.time.tolist(), result.gap.tolist(), strict=True))
+    )  # fmt: skip
+    columns = (edges.source, edges.target, _weights(result), edges.lag, edges.kind, edges.provenance)
     graph.add_edges_from(
-        (u, v, {"weight": lag, "kind": EdgeKind(kind).label, "provenance": Provenance(how).label})
-        for u, v, lag, kind, how in zip(*(column.tolist() for column in columns), strict=True)
+        (u, v, {"weight": weight, "lag_ns": lag, "kind": EdgeKind(kind).label, "provenance": Provenance(how).label})
+        for u, v, weight, lag, kind, how in zip(*(column.tolist() for column in columns), strict=True)
     )
     return graph
+
+
+def _weights(graph: DependencyGraph) -> np.ndarray:
+    """Return the ``weight`` of each edge, ns: its lag, its target's gap, and its source's head.
+
+    The head of a vertex without predecessors is its time since the start of the job; that of any other vertex is 0,
+    because its time already follows from the edges into it.
+    """
+    source, target = graph.edges.source, graph.edges.target
+    head = np.where(np.diff(graph.in_offsets) == 0, graph.time - graph.origin_ns, 0)
+    return graph.edges.lag + graph.gap[target] + head[source]
 
 
 def _order(graph: DependencyGraph) -> np.ndarray:
@@ -123,7 +152,7 @@ def _order(graph: DependencyGraph) -> np.ndarray:
         raise nx.NetworkXUnfeasible(msg) from error
 
 
-def _whole(graph: DependencyGraph, topo_order: Iterable[int]) -> np.ndarray:
+def _checked_order(graph: DependencyGraph, topo_order: Iterable[int]) -> np.ndarray:
     order = np.fromiter(topo_order, np.int32)
     if not np.array_equal(np.sort(order), np.arange(graph.vertex_count)):
         msg = "topo_order does not hold every node of the graph once"
@@ -143,8 +172,13 @@ def _reached(graph: DependencyGraph, source: int, offsets: np.ndarray, neighbour
 def _longest(
     graph: DependencyGraph, weight: str, default_weight: float, topo_order: Iterable[int] | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    order = _order(graph) if topo_order is None else _whole(graph, topo_order)
-    lags = graph.edges.lag if weight == "weight" else np.full(len(graph.edges), default_weight)
+    order = _order(graph) if topo_order is None else _checked_order(graph, topo_order)
+    if weight == "weight":
+        lengths = _weights(graph)
+    elif weight == "lag_ns":
+        lengths = graph.edges.lag
+    else:
+        lengths = np.full(len(graph.edges), default_weight)
     incoming = graph.in_edges
-    best, before = traverse.longest_path(order, graph.in_offsets, graph.edges.source[incoming], lags[incoming])
+    best, before = traverse.longest_path(order, graph.in_offsets, graph.edges.source[incoming], lengths[incoming])
     return best, before, order

@@ -67,7 +67,7 @@ def test_the_path_is_a_longest_one_of_networkx(made: Frames) -> None:
     check(path)
     origin = int(graph.time.min())
     weighted = nx.DiGraph()
-    for source, target, lag in graph.to_networkx().edges(data="weight"):
+    for source, target, lag in graph.to_networkx().edges(data="lag_ns"):
         weighted.add_edge(source, target, weight=lag + int(graph.gap[target]))
     for vertex in range(graph.vertex_count):
         if not list(weighted.predecessors(vertex)):

@@ -22,7 +22,7 @@ def test_injected_offsets_are_recovered(regime: str, args: bool, tmp_path: Path)
     job = REGIMES[regime]()
     done = simulate(job.model_copy(update={"group_args": args, "clock_offsets_us": OFFSETS[: job.ranks]}))
     graph = loaded(done, tmp_path)
-    for clock in estimate_clocks(graph.ranks, recorded(graph), matched(graph)):
+    for clock in estimate_clocks(graph.ranks, matched(graph)):
         assert abs(clock.offset_ns - 1000 * (OFFSETS[clock.rank] - OFFSETS[clock.gauge])) <= 1000 * job.end_spread_us
         assert clock.gauge == 0
         assert clock.collectives > 0
@@ -30,7 +30,7 @@ def test_injected_offsets_are_recovered(regime: str, args: bool, tmp_path: Path)
 
 def test_right_clocks_stay_untouched(tmp_path: Path) -> None:
     graph = loaded(simulate(Job(ranks=4)), tmp_path)
-    for clock in estimate_clocks(graph.ranks, recorded(graph), matched(graph)):
+    for clock in estimate_clocks(graph.ranks, matched(graph)):
         assert (clock.offset_ns, clock.drift_ppm) == (0, 0)
 
 
@@ -39,7 +39,7 @@ def test_drift_is_seen_in_a_long_window(tmp_path: Path) -> None:
     job = Job(ranks=3, steps=20, layers=2, clock_drift_ppm=drift, clock_offsets_us=(0.0, 50.0, 0.0), kernel_us=300.0)
     graph = loaded(simulate(job), tmp_path)
     acts = recorded(graph)
-    clocks = estimate_clocks(graph.ranks, acts, matched(graph))
+    clocks = estimate_clocks(graph.ranks, matched(graph))
     assert [clock.drift_ppm for clock in clocks] == pytest.approx(drift, abs=25)
     time = common_time(acts, clocks)
     found = matched(graph)
@@ -52,7 +52,7 @@ def test_ranks_that_met_nobody_have_clocks_of_their_own(tmp_path: Path) -> None:
     """Of a pipeline of pairs, two ranks that share no group are two islands."""
     done = simulate(Job(ranks=4, tp=2, pp=1, steps=2))
     graph = loaded(done, tmp_path, ranks=(0, 3))
-    for clock in estimate_clocks(graph.ranks, recorded(graph), matched(graph)):
+    for clock in estimate_clocks(graph.ranks, matched(graph)):
         assert (clock.offset_ns, clock.uncertainty_ns, clock.collectives, clock.gauge) == (0, -1, 0, -1)
 
 
@@ -72,9 +72,9 @@ def test_correction_is_the_same_for_one_moment_and_for_columns() -> None:
 def test_offsets_injected_into_real_traces_are_recovered(folder: str) -> None:
     graph = hg.load(SHARED / folder)
     acts = recorded(graph)
-    before = {clock.rank: clock for clock in estimate_clocks(graph.ranks, acts, matched(graph))}
+    before = {clock.rank: clock for clock in estimate_clocks(graph.ranks, matched(graph))}
     moved = replace(graph, activities=_moved(acts))
-    after = estimate_clocks(graph.ranks, recorded(moved), matched(moved))
+    after = estimate_clocks(graph.ranks, matched(moved))
     for clock in after:
         put_in = 1000 * (OFFSETS[clock.rank] - OFFSETS[clock.gauge])
         spread = max(1_000, before[clock.rank].uncertainty_ns, clock.uncertainty_ns)

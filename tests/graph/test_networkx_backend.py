@@ -5,23 +5,28 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 
+import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, Provenance
 from htagraph.graph import networkx_backend as backend
 from htagraph.graph.activities import Edges
 from htagraph.graph.networkx_info import get_info
-from tests.reach import JOBS, graph_of, label
-from tests.strategies import Frames, frames, load, op
+from tests.reach import DATA, JOBS, graph_of, label
+from tests.strategies import Frames, Job, frames, jobs, load, op
 
 SMALL = [path for path in JOBS if path.is_file() and path.stat().st_size < 30_000]
 
 WHOLE: dict[str, Callable[[Any], Any]] = {
     "dag_longest_path": nx.dag_longest_path,
+    "dag_longest_path by lags": lambda graph: nx.dag_longest_path(graph, weight="lag_ns"),
     "dag_longest_path by edges": lambda graph: nx.dag_longest_path(graph, weight="hops"),
     "dag_longest_path by halves": lambda graph: nx.dag_longest_path(graph, weight="hops", default_weight=0.5),
     "dag_longest_path_length": nx.dag_longest_path_length,
+    "length by lags": lambda graph: nx.dag_longest_path_length(graph, weight="lag_ns"),
     "length by halves": lambda graph: nx.dag_longest_path_length(graph, weight="hops", default_weight=0.5),
     "topological_sort": lambda graph: list(nx.topological_sort(graph)),
     "topological_generations": lambda graph: list(nx.topological_generations(graph)),
@@ -121,7 +126,61 @@ def test_nodes_and_edges_carry_what_they_mean() -> None:
     graph = load({3: [op("a", 0, 1), op("b", 3, 1)]}).to_networkx()
     assert graph.nodes[2]["name"] == "b"
     assert graph.nodes[2]["rank"] == 3
-    assert graph.edges[0, 1] == {"weight": 1000, "kind": "body", "provenance": "order"}
+    assert graph.nodes[2]["gap_ns"] == 2000, "nothing was recorded between a and b"
+    assert graph.edges[0, 1] == {"weight": 1000, "lag_ns": 1000, "kind": "body", "provenance": "order"}
+    assert graph.edges[1, 2] == {"weight": 2000, "lag_ns": 0, "kind": "host_order", "provenance": "order"}
+
+
+def test_the_time_before_a_head_counts_on_the_edges_that_leave_it() -> None:
+    acts = pd.DataFrame({"duration_ns": [1, 5], "start_ns": [10, 17], "lane": ["a", "b"]})
+    graph = DependencyGraph.from_frames(acts, pd.DataFrame({"source": [], "target": []}))
+    assert [weight for *_, weight in graph.to_networkx().edges(data="weight")] == [1, 7 + 5]
+    assert nx.dag_longest_path(graph) == [2, 3]
+    assert nx.dag_longest_path_length(graph) == 12
+
+
+def _length_by_definition(graph: DependencyGraph) -> dict[int, int]:
+    """Return the recorded time since the start of the job of each vertex that has a predecessor, ns."""
+    targets = set(graph.edges.target.tolist())
+    return {vertex: int(graph.time[vertex]) - graph.origin_ns for vertex in targets}
+
+
+@given(made=frames())
+@settings(deadline=None, max_examples=60)
+def test_the_longest_path_to_any_vertex_is_its_recorded_time(made: Frames) -> None:
+    graph = made.graph
+    theirs = graph.to_networkx()
+    longest = dict.fromkeys(theirs, 0)
+    for vertex in nx.topological_sort(theirs):
+        into = theirs.in_edges(vertex, data="weight")
+        longest[vertex] = max([0, *(longest[source] + weight for source, _, weight in into)])
+    assert {vertex: longest[vertex] for vertex in _length_by_definition(graph)} == _length_by_definition(graph)
+
+
+@given(jobs())
+@settings(deadline=None, max_examples=30)
+def test_the_longest_path_of_a_generated_job_is_as_long_as_its_makespan(job: Job) -> None:
+    graph = load(job)
+    expected = max(_length_by_definition(graph).values(), default=0)
+    assert nx.dag_longest_path_length(graph) == nx.dag_longest_path_length(graph.to_networkx()) == expected
+
+
+@pytest.mark.parametrize("path", JOBS, ids=label)
+def test_the_longest_path_of_a_trace_is_as_long_as_its_makespan(path: Path) -> None:
+    graph = graph_of(path)
+    assert nx.dag_longest_path_length(graph) == np.ptp(graph.time)
+    if graph.awake.all():  # `critical_path` leaves out threads that only sleep
+        assert nx.dag_longest_path_length(graph) == hg.critical_path(graph).makespan_ns
+    assert nx.dag_longest_path_length(graph, weight="lag_ns") <= np.ptp(graph.time)
+    assert graph.time[nx.dag_longest_path(graph)[-1]] == graph.time.max()
+
+
+def test_lags_alone_leave_out_the_gaps() -> None:
+    graph = load([op("a", 0, 1), op("b", 3, 1)])
+    assert nx.dag_longest_path_length(graph, weight="lag_ns") == 2_000
+    assert nx.dag_longest_path_length(graph) == 4_000
+    gloo = graph_of(DATA / "gloo_ddp")
+    assert 0.85 < nx.dag_longest_path_length(gloo, weight="lag_ns") / np.ptp(gloo.time) < 0.95
 
 
 def test_a_graph_of_networkx_has_no_times_to_become_ours() -> None:

@@ -29,10 +29,22 @@ from htagraph.trace.events import MODELS, columns
 __all__ = ["RankPart", "join", "prepare"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_SNAP_NS = 2  # children end up to 2 ns after their parents: rounding of the profiler's clock conversion
+_SNAP_NS = 2
+"""ns: a child may end so much after its parent. Rounding of Kineto's clock conversion, 1 ns for each end. Doubled,
+neighbours that overlap by 3 or 4 ns nest."""
 _REAL_ID_SHARE = 0.9
-_LAST_DEVICE, _STREAM_DIGITS = 10_000, 12  # ids beyond are no ordinals
+"""Share of device work whose External id equals its correlation id, from which on External ids are taken for copies
+of correlation ids (as some Kineto versions write) that name no operator. Chosen: the share is near 0 or near 1. It
+cannot be doubled; at 1 a single odd event would turn copies into ids."""
+_LAST_DEVICE = 10_000
+"""The largest pid that is taken for a device ordinal where no argument names the device. Chosen: no host has more
+devices, and pids of real processes are mostly larger. Doubled, nothing changes but for small pids."""
+_STREAM_DIGITS = 12
+"""Digits of a tid that are read as a stream where no argument names it: as many as 64 bits hold for sure. Chosen;
+doubled, tids of 20 digits and more would overflow."""
 _OVERFLOW_NS = 100_000_000
+"""ns: work that runs so long into the work after the next one on its stream has an impossible duration; overflows of
+some ROCm versions are seconds. Chosen. Doubled, overflows of 0.1 to 0.2 s stay."""
 
 
 @dataclass(frozen=True, eq=False)

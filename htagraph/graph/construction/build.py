@@ -37,7 +37,7 @@ def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> Depende
 
 def _together(job: Job) -> Job:
     """Return the job with its ranks' collectives matched and their clocks compared."""
-    found = match(job.activities, job.names, job.lanes, job.traces, job.naming)
-    clocks = estimate_clocks(list(job.traces), job.activities, found)
-    activities, matches = with_joins(job.activities, found, clocks)
-    return replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + found.issues)
+    matching = match(job.activities, job.names, job.traces, job.naming)
+    clocks = estimate_clocks(list(job.traces), matching)
+    activities, matches = with_joins(job.activities, matching, clocks)
+    return replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + matching.issues)

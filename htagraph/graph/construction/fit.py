@@ -15,9 +15,15 @@ from htagraph.graph.evidence.job import Job
 __all__ = ["fit"]
 
 _ONE_CLOCK_NS = 2_000
-_TWO_CLOCKS_NS = 20_000  # the clocks of a host and its device disagree by this much in healthy traces
+"""ns: a target recorded so much before its source refutes an edge between times of one clock. Files of whole µs are
+that exact. Doubled, wrong edges that are off by 2 to 4 µs stay, with a negative lag."""
+_TWO_CLOCKS_NS = 20_000
+"""ns: the same between a host and its device, whose clocks disagree by this much in healthy traces (real traces: up
+to 12 µs). Doubled, wrong waits that are off by up to 40 µs stay."""
 _TWO_CLOCKS = (EdgeKind.STEP, EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL)
-_LAUNCH_NS = 10_000_000  # ids prove a launch: only absurd times refute it
+_LAUNCH_NS = 10_000_000
+"""ns: the same for launches, which ids prove: only absurd times refute one. Chosen. Doubled, nothing changes in
+healthy traces."""
 
 
 def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:

@@ -13,8 +13,13 @@ from htagraph.graph.evidence.job import Job
 
 __all__ = ["latency"]
 
-_UNKNOWN_NS = 10_000  # at most this much where no launch of a rank ever found its stream free
-_UNUSUAL = 4  # times the rank's usual latency: such a class waits for something that no edge tells
+_UNKNOWN_NS = 10_000
+"""ns: the most that a launch takes until its work starts, where no launch of a rank ever found its stream free.
+Chosen: 4 to 8 µs are usual on CUDA devices. Doubled, such a launch may hold its work up by 20 µs in a what-if."""
+_MAX_TIMES_USUAL = 4
+"""Times the usual latency of the rank that the latency of one kind of call may be; above, these calls wait for
+something that no edge describes, and the usual latency is taken. Chosen: graph launches and cooperative launches take
+up to three times as long. Doubled, hidden waits of up to eight latencies count as latency."""
 
 
 def latency(job: Job, edges: Edges) -> Edges:
@@ -33,7 +38,7 @@ def latency(job: Job, edges: Edges) -> Edges:
     rank = acts.rank[call].astype(np.int64)
     of_rank = _medians(rank, seen, free, np.full(len(rows), _UNKNOWN_NS))
     of_class = _medians(rank << 32 | acts.name[call], seen, free, of_rank)
-    usual = np.where(of_class > _UNUSUAL * of_rank, of_rank, of_class)
+    usual = np.where(of_class > _MAX_TIMES_USUAL * of_rank, of_rank, of_class)
     lag = edges.lag.copy()
     lag[rows] = np.minimum(seen, np.maximum(0, usual))
     return replace(edges, lag=lag)

@@ -19,6 +19,9 @@ __all__ = ["boundary_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _LIKELY, _POSSIBLE = 70, 50
+"""Percent: confidence of a wait inferred without any call, where it explains more waits of its site than it leaves
+unexplained, and where not. Chosen: below those of `stream_waits`, which has calls to go by. Shown, and used by
+`acyclic` to drop the least sure edge of a circle."""
 
 
 def boundary_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[StreamWaits]:

@@ -22,7 +22,8 @@ __all__ = ["AwaitRows", "Calls", "Enqueued", "await_rows", "spread"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _KINDS = (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RECORD, ActivityKind.WAIT)
-_NO_STREAM = 4_294_967_295  # how Kineto of 2023 wrote "no stream"
+_NO_STREAM = 4_294_967_295
+"""How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,12 +268,12 @@ class Calls:
 
         Correlations count calls, so that even a call that is not in the file has a place.
         """
-        mine = np.flatnonzero(self.rank == rank)
-        known = self.job.activities.arg("correlation")[self.row[mine]]
-        mine, known = mine[known > 0], known[known > 0]
+        of_rank = np.flatnonzero(self.rank == rank)
+        known = self.job.activities.arg("correlation")[self.row[of_rank]]
+        of_rank, known = of_rank[known > 0], known[known > 0]
         order = np.argsort(known, kind="stable")
-        end = int(mine[-1]) + 1 if len(mine) else 0
-        return np.append(mine[order], end)[np.searchsorted(known[order], correlation)]
+        end = int(of_rank[-1]) + 1 if len(of_rank) else 0
+        return np.append(of_rank[order], end)[np.searchsorted(known[order], correlation)]
 
 
 def _work(job: Job) -> Array:

@@ -10,8 +10,10 @@ from htagraph.graph.evidence.job import Job
 
 __all__ = ["meetings"]
 
-_PAIRS = "send_recv"
-_SURE = {"comms_id": 100, "pg+seq": 100, "pg+order": 95, "lane+order": 90}
+_PAIR_OPERATION = "send_recv"
+_CONFIDENCE = {"comms_id": 100, "pg+seq": 100, "pg+order": 95, "lane+order": 90}
+"""Percent, by the key that matched the members: ids prove a match; order in a named group, and order on a stream, are
+tested by time. Chosen. Shown, and used by `acyclic`."""
 
 
 def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
@@ -28,22 +30,22 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     none = np.empty(0, np.int32)
     if job.matches is None or not job.matches.count:
         return Edges.of(none, none, 0, kind, Provenance.INFERRED)
-    found = job.matches
-    wanted = (np.array([op == _PAIRS for op in found.op], np.bool_) == pairs)[found.collective]
-    sure = np.array([_SURE.get(key, 90) for key in found.key], np.int8)[found.collective]
-    waits, feeds = wanted & (found.join >= 0), wanted & (found.feeds >= 0)
-    member, join = found.activity[waits].astype(np.int64), found.join[waits].astype(np.int64)
+    matches = job.matches
+    wanted = (np.array([op == _PAIR_OPERATION for op in matches.op], np.bool_) == pairs)[matches.collective]
+    sure = np.array([_CONFIDENCE.get(key, 90) for key in matches.key], np.int8)[matches.collective]
+    waits, feeds = wanted & (matches.join >= 0), wanted & (matches.feeds >= 0)
+    member, join = matches.activity[waits].astype(np.int64), matches.join[waits].astype(np.int64)
     ends = job.moment(2 * member + 1)
     awaited = np.maximum(job.moment(2 * join), job.moment(2 * member))
     lag = np.maximum(0, ends - awaited)
-    own = found.feeds[waits] < 0  # nobody waits for this arrival, but its own end does
-    arrives = 2 * found.activity[feeds].astype(np.int64)
-    chained = _chained(found.join[waits], found.collective[waits])
+    own = matches.feeds[waits] < 0  # nobody waits for this arrival, but its own end does
+    arrives = 2 * matches.activity[feeds].astype(np.int64)
+    chained = _chained(matches.join[waits], matches.collective[waits])
     joins = np.unique(join)
     at_join = np.zeros(len(joins), np.int8)
     at_join[np.searchsorted(joins, join)] = sure[waits]
     parts = (
-        (arrives, 2 * found.feeds[feeds].astype(np.int64), 0, -1, sure[feeds]),
+        (arrives, 2 * matches.feeds[feeds].astype(np.int64), 0, -1, sure[feeds]),
         (2 * chained[0], 2 * chained[1], 0, -1, at_join[np.searchsorted(joins, chained[1])]),
         (2 * join, 2 * member + 1, lag, member, sure[waits]),
         (2 * member[own], 2 * member[own] + 1, lag[own], member[own], sure[waits][own]),

@@ -22,6 +22,7 @@ from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.job import Job
 
 __all__ = [
+    "CLEARER",
     "TOLERANCE_NS",
     "TWO_CLOCKS_NS",
     "Answer",
@@ -36,15 +37,33 @@ __all__ = [
 ]
 
 Array: TypeAlias = npt.NDArray[Any]
-TOLERANCE_NS = 2_000  # clocks of one device and its host, and files of whole µs
-_FEASIBLE = 0.99
+TOLERANCE_NS = 2_000
+"""ns: errors of recorded times on one device and its host, and of files of whole µs. Doubled, waits of less than 4 µs
+are not visible as such."""
+_MIN_FEASIBLE = 0.99
+"""Share of a site's waits that a hypothesis must not contradict. Chosen: a few records are damaged, and a wrong
+hypothesis contradicts far more than 1 %. It cannot be doubled; at 1 one damaged record refutes the truth."""
 _SAMPLE = 400
-_BACK = 12
-TWO_CLOCKS_NS = 20_000  # a host's and its device's clock disagree by this much in healthy traces
-_RETURN_NS = 20_000
-_SLOWEST_NS = 200_000
-_LEAST_SEEN = 5
-_CLEARER = 1.1
+"""Waits of a site that hypotheses are tested on, evenly spread. Chosen for time; 1 % of 400 is 4. Doubled, testing
+takes twice as long."""
+_MAX_RECORDS_BACK = 12
+"""How many records back the awaited one may be. Chosen: libraries record few events between a record and its wait.
+Doubled, testing takes twice as long, and rare sites get a wait more."""
+TWO_CLOCKS_NS = 20_000
+"""ns: a host's and its device's clock disagree by this much in healthy traces (as in `construction.fit`). Doubled,
+waits are linked to work that ended up to 40 µs after them."""
+_USUAL_RETURN_NS = 20_000
+"""ns: a blocked call returns this soon after what it awaited, where nothing else is known of its rank. 4 to 15 µs are
+usual. Doubled, more syncs count as explained by chance."""
+_MAX_RETURN_NS = 200_000
+"""ns: the slowest return of a blocked call that counts; 130 µs were seen in real traces. Doubled, calls that were
+busy with something else stretch the window."""
+_MIN_RETURNS = 5
+"""Returns of a rank from which on its own clocks and window are estimated. Chosen: the 5th percentile of fewer says
+nothing. Doubled, short traces fall back to the usual return."""
+CLEARER = 1.1
+"""Times more waits that a later hypothesis must explain to replace an earlier, more natural one. Chosen against
+chance among `_SAMPLE` waits. Doubled, natural but wrong hypotheses win."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +120,7 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
         enough = explained > 0 if plausible else explained >= max(2, visible / 5)
         if not feasible or not (enough or plausible) or not (source >= 0).any():
             continue
-        if explained > score * _CLEARER or chosen is None:
+        if explained > score * CLEARER or chosen is None:
             chosen, score = (lane, anchor, plausible), float(explained)
         if score >= visible:
             break  # none can explain more
@@ -118,7 +137,7 @@ def _tested(calls: Calls, site: Site, sample: Array, source: Array) -> tuple[boo
     over, free = site.over[sample], site.free[sample]
     fits = ~known | (end <= over + site.tolerance)
     explains = known & fits & (end > free + TOLERANCE_NS) & (over - end <= site.window)
-    return bool(fits.mean() >= _FEASIBLE) if len(fits) else False, int(explains.sum())
+    return bool(fits.mean() >= _MIN_FEASIBLE) if len(fits) else False, int(explains.sum())
 
 
 def records_back(calls: Calls, position: Array) -> Iterator[tuple[Array, Array]]:
@@ -129,7 +148,7 @@ def records_back(calls: Calls, position: Array) -> Iterator[tuple[Array, Array]]
     records = calls.records
     stride = len(calls.row) + 1
     at = np.searchsorted(calls.thread[records] * stride + records, calls.thread[position] * stride + position)
-    for back in range(1, _BACK + 1):
+    for back in range(1, _MAX_RECORDS_BACK + 1):
         index = at - back
         found = (index >= 0) & (len(records) > 0)
         record = np.where(found, records[np.maximum(index, 0)] if len(records) else -1, -1)
@@ -158,7 +177,7 @@ def in_order(epoch: Array, position: Array, others: Array, other_epoch: Array) -
     match = np.where(has, others[other_order[at]] if len(others) else -1, -1)
     match = np.where(match < position, match, -1)
     waits = count > 0
-    return match, bool((count[waits] == other_count[waits]).mean() >= _FEASIBLE and (match >= 0).all())
+    return match, bool((count[waits] == other_count[waits]).mean() >= _MIN_FEASIBLE and (match >= 0).all())
 
 
 @dataclass(frozen=True)
@@ -167,7 +186,7 @@ class Returns:
 
     tolerance: int = TOLERANCE_NS
     """At most so long before the end of what they await, ns."""
-    window: int = _RETURN_NS
+    window: int = _USUAL_RETURN_NS
     """At most so long after it, ns."""
     soonest: int = -TOLERANCE_NS
     """So long after it, as a rule, at the soonest, ns; far over 0 where the device's clock is late."""
@@ -190,18 +209,20 @@ def returns(calls: Calls, rank: int) -> Returns:
     # a sync right behind a blocking copy has nothing to wait for, and returns that much later than what it awaits ended
     waited = acts.end[source] > acts.start[call]
     late = (acts.end[call] - acts.end[source])[waited]
-    late = late[np.abs(late) <= _SLOWEST_NS]
+    late = late[np.abs(late) <= _MAX_RETURN_NS]
     soonest, tolerance = -TOLERANCE_NS, TOLERANCE_NS
-    if len(late) >= _LEAST_SEEN:
+    if len(late) >= _MIN_RETURNS:
         soonest = int(np.percentile(late, 5)) - TOLERANCE_NS
         tolerance = int(np.clip(-soonest, TOLERANCE_NS, TWO_CLOCKS_NS))
     events = syncs[of_event]
     for record, lane in records_back(calls, events):
         source = calls.enqueued.last_before(lane, record)
         after = (acts.end[calls.row[events]] - acts.end[np.maximum(source, 0)])[source >= 0]
-        late = np.concatenate([late, after[(after >= 0) & (after <= _SLOWEST_NS)]])
+        late = np.concatenate([late, after[(after >= 0) & (after <= _MAX_RETURN_NS)]])
         break
-    window = int(np.clip(1.5 * np.median(late), _RETURN_NS, _SLOWEST_NS)) if len(late) >= _LEAST_SEEN else _RETURN_NS
+    window = _USUAL_RETURN_NS
+    if len(late) >= _MIN_RETURNS:
+        window = int(np.clip(1.5 * np.median(late), _USUAL_RETURN_NS, _MAX_RETURN_NS))
     return Returns(tolerance, window, max(soonest, -tolerance))
 
 

@@ -15,15 +15,18 @@ __all__ = ["grouped", "mixed", "owners"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _PLACES = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.HOST_COMMUNICATION)
-_DEEPEST = 64
-_PRIME = np.uint64(0x9E3779B97F4A7C15)
+_MAX_DEPTH = 64
+"""Enclosing activities that make up a call site. Chosen: deeper stacks are Python frames, which do not count.
+Doubled, nothing changes but in deeper stacks of operators."""
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, odd: the multiplier of Fibonacci hashing (Knuth, volume 3, 6.4)."""
 
 
 def mixed(*columns: Array) -> Array:
     """Return one number per row, equal where all columns are equal (and, with odds of 2^-64 a pair, only there)."""
     out = np.full(len(columns[0]), 7, np.uint64)
     for column in columns:
-        out = (out ^ (column.astype(np.uint64) + np.uint64(1))) * _PRIME
+        out = (out ^ (column.astype(np.uint64) + np.uint64(1))) * _MULTIPLIER
         out ^= out >> np.uint64(29)
     return out
 
@@ -51,7 +54,7 @@ def owners(acts: Activities, row: Array) -> tuple[Array, Array]:
     owner = np.full(len(at), -1, np.int64)
     path = acts.name[row].astype(np.uint64)
     rows = np.flatnonzero(at >= 0)
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         if not len(rows):
             break
         here = at[rows]

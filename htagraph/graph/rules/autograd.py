@@ -25,8 +25,8 @@ def autograd(job: Job) -> Edges:
     threads = {(lane.rank, lane.pid, lane.tid): i for i, lane in enumerate(job.lanes) if lane.device < 0}
     pairs = []
     for rank, trace in job.traces.items():
-        mine = acts.of_rank(rank)
-        rows = mine.start + np.flatnonzero(acts.kind[mine] == ActivityKind.OP)
+        of_rank = acts.of_rank(rank)
+        rows = of_rank.start + np.flatnonzero(acts.kind[of_rank] == ActivityKind.OP)
         lanes = np.array([threads.get((rank, *lane), -1) for lane in trace.lanes], np.int32)
         by_flow = _by_flow(acts, rows, trace.flows, lanes)
         pairs.append(by_flow if len(by_flow[0]) else _by_sequence_number(acts, rows, numbered))

@@ -24,7 +24,7 @@ def dataloader(job: Job) -> Edges:
     if not names:
         source, target, owner = source[:0], target[:0], owner[:0]
     region = np.where(owner >= 0, owner, np.where(source % 2, acts.parent[source // 2], source // 2))
-    mine = (region >= 0) & np.isin(acts.name[region], names)
-    source, target, region = source[mine], target[mine], region[mine]
+    in_loader = (region >= 0) & np.isin(acts.name[region], names)
+    source, target, region = source[in_loader], target[in_loader], region[in_loader]
     lasts = job.moment(target) - job.moment(source)
     return Edges.of(source, target, lasts, EdgeKind.DATALOADER, Provenance.OBSERVED, activity=region)

@@ -20,8 +20,12 @@ from htagraph.graph.evidence.stream_waits import StreamWaits, stream_waits
 __all__ = ["event_wait", "event_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_CHAIN = 8
-_SURE = 95
+_MAX_CHAIN = 8
+"""Waits handed on, from stream to stream, that are followed. Chosen: jobs have few streams. Doubled, nothing changes
+but in chains that are longer."""
+_STREAM_KNOWN = 95
+"""Percent: confidence of a wait whose row names the stream of the record and not the record itself. Chosen. Shown,
+and used by `acyclic`."""
 _UNRESOLVED = "waits of streams for events: the trace does not say which, and the recorded times refute every guess"
 
 
@@ -70,7 +74,7 @@ def _by_ids(calls: Calls, counts: Counter[str]) -> tuple[StreamWaits, set[int]]:
     record = np.where(named, rows.record[waits], rows.position[waits])
     return StreamWaits(
         rows.lane[waits], rows.position[waits], rows.record_lane[waits], record,
-        np.where(named, Provenance.OBSERVED, Provenance.INFERRED), np.where(named, 100, _SURE),
+        np.where(named, Provenance.OBSERVED, Provenance.INFERRED), np.where(named, 100, _STREAM_KNOWN),
     ), set(rows.rank.tolist())  # fmt: skip
 
 
@@ -84,7 +88,7 @@ def _edges(calls: Calls, waits: StreamWaits) -> Edges:
     order = np.lexsort((waits.position, waits.lane))
     key = waits.lane[order] * enqueued.stride + waits.position[order]
     via = wait
-    for _ in range(_CHAIN):
+    for _ in range(_MAX_CHAIN):
         via_wait, via = _pending(calls, waits, order, key, via)
         wait = wait[via_wait]
         if not len(wait):

@@ -32,9 +32,14 @@ from htagraph.graph.evidence.sites import grouped
 __all__ = ["host_sync", "host_syncs"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_OWN_NS = 10_000  # a blocking call that takes no longer may not have waited
-_MOST_PLACES = 64
+_OWN_NS = 10_000
+"""ns: a blocking call that takes no longer may not have waited. Chosen: three times its own cost
+(`construction.settle`). Doubled, waits of 10 to 20 µs support no hypothesis."""
+_MAX_PLACES = 64
+"""Places and streams that are tried as what an event sync awaits. Chosen for time. Doubled, rare places are tried
+too."""
 _SURE, _LIKELY, _POSSIBLE = 95, 80, 60
+"""Percent: confidence of an inferred wait, as in `evidence.stream_waits`."""
 _Found: TypeAlias = tuple[Edges, Counter[str], dict[int, int]]
 _UNRESOLVED = (
     "calls that wait for a stream or an event: the trace does not say which, and the recorded times refute all"
@@ -177,11 +182,11 @@ def _of_event(calls: Calls, position: Array) -> Iterator[Hypothesis]:
     lanes = calls.lanes[rank]
     for back, (record, own) in enumerate(records_back(calls, position)):
         yield own, record, Plausible.NO if back else Plausible.YES
-        for lane in lanes[:_MOST_PLACES]:
+        for lane in lanes[:_MAX_PLACES]:
             yield np.where(record >= 0, lane, -1), record, Plausible.NO
     records = np.sort(calls.records[calls.rank[calls.records] == rank])
     step = calls.job.activities.step[calls.row]
-    for rows in sorted(grouped(calls.site[records]), key=len, reverse=True)[:_MOST_PLACES]:
+    for rows in sorted(grouped(calls.site[records]), key=len, reverse=True)[:_MAX_PLACES]:
         match, _ = in_order(step[position], position, records[rows], step[records[rows]])
         yield np.where(match >= 0, calls.lane_at(calls.before[np.maximum(match, 0)]), -1), match, Plausible.NO
     if not len(records):

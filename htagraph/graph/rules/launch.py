@@ -21,7 +21,7 @@ def launch(job: Job) -> Edges:
     acts = job.activities
     work = np.flatnonzero(acts.on_device & (acts.cause >= 0))
     call = acts.cause[work]
-    mine = (acts.kind[call] == ActivityKind.LAUNCH) & ~graph_launches(job)[call]
-    work, call = work[mine], call[mine]
+    single = (acts.kind[call] == ActivityKind.LAUNCH) & ~graph_launches(job)[call]
+    work, call = work[single], call[single]
     lasts = job.moment(2 * work) - job.moment(2 * call)
     return Edges.of(2 * call, 2 * work, lasts, EdgeKind.LAUNCH, Provenance.OBSERVED)

@@ -13,10 +13,18 @@ from htagraph.graph.evidence.sites import mixed
 
 __all__ = ["memcpy_sync"]
 
-_RETURN_NS = 50_000  # a call that returns later than this after its copy did something else
-_FEASIBLE = 0.99
-_SOONER_NS = 10_000  # than the syncs by which clocks are compared a copy's call returns by this, at most
+_MAX_RETURN_NS = 50_000
+"""ns: a call that returns later than this after its copy did something else. Chosen: 4 to 20 µs are usual. Doubled,
+in mixed classes calls that ended by chance after their copy are linked."""
+_MIN_FEASIBLE = 0.99
+"""Share of a class of copies whose call must return after them for the whole class to be taken as blocking. Chosen: a
+few records are damaged. It cannot be doubled; at 1 one record decides."""
+_SOONER_NS = 10_000
+"""ns: by this much at most a copy's call returns sooner after its work than the syncs by which clocks are compared.
+Chosen. Doubled, copies that nobody awaited pass as awaited."""
 _LONG_NS = 200_000
+"""ns: from the start of a call to the end of its copy; in so long a call clock errors decide nothing (they are at
+most 20 µs). Chosen. Doubled, fewer copies are exempt from the test of `_SOONER_NS`."""
 
 
 def memcpy_sync(job: Job) -> Edges:
@@ -36,14 +44,14 @@ def memcpy_sync(job: Job) -> Edges:
     soonest, tolerance = np.zeros((2, len(copy)), np.int64)
     calls = job.calls
     for rank in np.unique(acts.rank[copy]).tolist():
-        clock, mine = returns(calls, rank), acts.rank[copy] == rank
-        soonest[mine], tolerance[mine] = clock.soonest, clock.tolerance
+        clock, of_rank = returns(calls, rank), acts.rank[copy] == rank
+        soonest[of_rank], tolerance[of_rank] = clock.soonest, clock.tolerance
     after = acts.end[call] - acts.end[copy]
     # by a device's clock that is early, even copies that nobody awaited are over in time: not in long calls
     long = acts.end[copy] - acts.start[call] > _LONG_NS
     feasible = (after >= -tolerance) & (long | (after >= soonest - _SOONER_NS))
     group = np.unique(mixed(acts.rank[copy], acts.name[copy], acts.name[call]), return_inverse=True)[1].ravel()
-    always = np.bincount(group, feasible)[group] >= _FEASIBLE * np.bincount(group)[group]
-    right_behind = (after >= soonest) & (after <= soonest + _RETURN_NS)
+    always = np.bincount(group, feasible)[group] >= _MIN_FEASIBLE * np.bincount(group)[group]
+    right_behind = (after >= soonest) & (after <= soonest + _MAX_RETURN_NS)
     keep = feasible & (always | right_behind)
     return Edges.of(2 * copy[keep] + 1, 2 * call[keep] + 1, 0, EdgeKind.MEMCPY_SYNC, Provenance.OBSERVED)

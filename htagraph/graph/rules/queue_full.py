@@ -13,13 +13,25 @@ from htagraph.graph.evidence.sites import mixed
 
 __all__ = ["queue_full"]
 
-_LONG = 4
+_LONG_RATIO = 4
+"""Times its own cost that a launch takes which visibly blocked. Chosen: launches vary by less. Doubled, short blocks
+are not seen."""
 _LONG_NS = 10_000
-_LEAST_DEPTH = 16
-_RETURN_NS = 20_000
-_LEAST_SEEN = 3
-_AGREE = 0.8
+"""ns: and by how much longer it takes at least. Chosen, as above."""
+_MIN_DEPTH = 16
+"""Kernels and copies that a queue holds at least: blocked launches with fewer outstanding had another reason. Queues
+of CUDA and ROCm hold 1024 and more. Doubled, nothing changes on real devices."""
+_MAX_RETURN_NS = 20_000
+"""ns: a blocked launch returns this soon after its place in the queue is free. Chosen: a few µs are usual. Doubled,
+chance agrees more often."""
+_MIN_BLOCKED = 3
+"""Blocked launches of a stream from which on they show its depth. Chosen: two may agree by chance. Doubled, streams
+that blocked 3 to 5 times get no edges."""
+_MIN_AGREEING = 0.8
+"""Share of a stream's blocked launches that must agree on the depth. Chosen. It cannot be doubled; at 1 one launch
+that was slow for another reason hides the queue."""
 _CONFIDENCE = 90
+"""Percent: confidence of the edges. Chosen. Shown, and used by `acyclic`."""
 
 
 def queue_full(job: Job) -> Edges:
@@ -32,7 +44,7 @@ def queue_full(job: Job) -> Edges:
     enqueued = calls.enqueued
     sources, targets = [], []
     own = _own_cost(calls)
-    long = acts.duration > np.maximum(_LONG * own, own + _LONG_NS)
+    long = acts.duration > np.maximum(_LONG_RATIO * own, own + _LONG_NS)
     cuts = np.flatnonzero(np.diff(enqueued.lane)) + 1
     for part in np.split(np.arange(len(enqueued.work)), cuts) if len(enqueued.work) else []:
         work = enqueued.work[part]
@@ -55,7 +67,7 @@ def _own_cost(calls: Calls) -> np.ndarray:
     """Return for each launch what others of its name take that do not block, ns; the largest number for the rest."""
     acts = calls.job.activities
     rows = np.flatnonzero(acts.kind == ActivityKind.LAUNCH)
-    out = np.full(len(acts), np.iinfo(np.int64).max // (2 * _LONG))
+    out = np.full(len(acts), np.iinfo(np.int64).max // (2 * _LONG_RATIO))
     if len(rows):
         group = np.unique(mixed(acts.rank[rows], acts.name[rows]), return_inverse=True)[1].ravel()
         order = np.lexsort((acts.duration[rows], group))
@@ -77,11 +89,11 @@ def _depth(end: np.ndarray, began: np.ndarray, returned: np.ndarray, at: np.ndar
     """
     over = np.searchsorted(end, returned, side="right") - 1  # the last work over when the launch returned
     depth = at - over
-    waited = long & (over >= 0) & (depth >= _LEAST_DEPTH) & (end[np.maximum(over, 0)] > began)
-    if waited.sum() < _LEAST_SEEN:
+    waited = long & (over >= 0) & (depth >= _MIN_DEPTH) & (end[np.maximum(over, 0)] > began)
+    if waited.sum() < _MIN_BLOCKED:
         return 0
     depths, counts = np.unique(depth[waited], return_counts=True)
     common = int(depths[counts.argmax()])
     source = np.maximum(at - common, 0)
-    explained = waited & (end[source] <= returned + TOLERANCE_NS) & (returned - end[source] <= _RETURN_NS)
-    return common if explained.sum() >= _AGREE * waited.sum() else 0
+    explained = waited & (end[source] <= returned + TOLERANCE_NS) & (returned - end[source] <= _MAX_RETURN_NS)
+    return common if explained.sum() >= _MIN_AGREEING * waited.sum() else 0

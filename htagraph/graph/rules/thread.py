@@ -13,11 +13,15 @@ from htagraph.graph.evidence.job import Job
 
 __all__ = ["thread"]
 
-_AWAKE_NS = 100_000  # a thread that did nothing for longer waited for something
-_GUESS = 30  # percent
-_CERTAIN = 0.9
-"""The share of a worker's activities that must run while one and the same thread does nothing: nearly all, as that
-thread may run backward operators of the host itself."""
+_MAX_BUSY_GAP_NS = 100_000
+"""ns: a thread that recorded nothing for longer waited for something; as in `graph.gaps`. Chosen: Python between two
+operators takes 5 to 50 µs. Doubled, fewer wake-ups get a guessed edge."""
+_GUESS = 30
+"""Percent: confidence of the edge to a thread of which nobody knows who woke it. Chosen: below all that is inferred
+from evidence. Shown, and used by `acyclic`."""
+_MIN_INSIDE = 0.9
+"""Share of a worker's activities that must run while one and the same thread does nothing: nearly all, as that thread
+may run backward operators of the host itself. Chosen. It cannot be doubled; at 1 one such operator hides the link."""
 
 
 def thread(job: Job) -> Edges:
@@ -76,10 +80,10 @@ def _threads(job: Job, rank: int) -> list[_Thread]:
     """
     acts = job.activities
     owner = job.boundaries // 2
-    mine = acts.of_rank(rank)
-    rows = np.flatnonzero((owner >= mine.start) & (owner < mine.stop))
+    of_rank = acts.of_rank(rank)
+    rows = np.flatnonzero((owner >= of_rank.start) & (owner < of_rank.stop))
     forward_thread = acts.arg("fwd_thread_id")
-    with_steps = np.unique(acts.lane[mine][acts.kind[mine] == ActivityKind.STEP])
+    with_steps = np.unique(acts.lane[of_rank][acts.kind[of_rank] == ActivityKind.STEP])
     threads = []
     for part in np.split(rows, np.flatnonzero(np.diff(acts.lane[owner[rows]])) + 1) if len(rows) else []:
         vertices = job.boundaries[part].astype(np.int64)
@@ -103,7 +107,7 @@ def _named(job: Job, activities: np.ndarray) -> list[int]:
 def _around_backward(job: Job, worker: _Thread, callers: list[_Thread]) -> Edges:
     """Return edges between a worker and the thread that stands still while it works, whose time a hand-over takes."""
     inside = [_stretch_around(caller, worker.starts, worker.ends) for caller in callers]
-    certain = [each for each in zip(inside, callers, strict=True) if (each[0] >= 0).mean() >= _CERTAIN]
+    certain = [each for each in zip(inside, callers, strict=True) if (each[0] >= 0).mean() >= _MIN_INSIDE]
     if not certain:
         return _edges([], [], 100)
     stretch, caller = certain[0]  # the busiest: a thread that hardly does anything stands still beside all work
@@ -129,8 +133,8 @@ def _stretch_around(caller: _Thread, start: np.ndarray, end: np.ndarray) -> np.n
 
 def _around_collectives(job: Job, rank: int, caller: _Thread) -> Edges:
     acts = job.activities
-    mine = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
-    work = mine[acts.kind[mine] == ActivityKind.HOST_COMMUNICATION]
+    of_rank = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
+    work = of_rank[acts.kind[of_rank] == ActivityKind.HOST_COMMUNICATION]
     opened = caller.vertices[caller.vertices % 2 == 0] // 2
     calls = opened[np.isin(acts.name[opened], [name for name in np.unique(acts.name[opened]) if _enqueues(job, name)])]
     if not len(work) or len(calls) != len(work):
@@ -147,8 +151,8 @@ def _around_collectives(job: Job, rank: int, caller: _Thread) -> Edges:
 
 def _pulse(job: Job, rank: int, main: _Thread | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the vertices of the rank's busiest thread and of its device work, and their times, in order of time."""
-    mine = job.activities.of_rank(rank)
-    work = mine.start + np.flatnonzero(job.activities.on_device[mine])
+    of_rank = job.activities.of_rank(rank)
+    work = of_rank.start + np.flatnonzero(job.activities.on_device[of_rank])
     vertices = np.concatenate([main.vertices if main else work[:0], 2 * work, 2 * work + 1])
     time = job.moment(vertices)
     order = np.argsort(time, kind="stable")
@@ -158,7 +162,7 @@ def _pulse(job: Job, rank: int, main: _Thread | None) -> tuple[np.ndarray, np.nd
 def _awakened(thread: _Thread, vertices: np.ndarray, times: np.ndarray, known: np.ndarray) -> Edges:
     """Return edges to what a thread began first, or after a pause, and nothing is known to have held it up."""
     awoken = np.ones(len(thread.tops), np.bool_)
-    awoken[1:] = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1] > _AWAKE_NS
+    awoken[1:] = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1] > _MAX_BUSY_GAP_NS
     target = 2 * thread.tops[awoken]
     at = np.searchsorted(times, thread.starts[awoken]) - 1
     keep = (at >= 0) & ~np.isin(target, known)

@@ -137,7 +137,7 @@ def test_a_short_transfer_is_no_reason_to_miss_an_arrival() -> None:
             streams[rank][0].append((int(arrivals[rank]), int(arrivals.max() + transfers[i, rank])))
     acts, _ = made(streams)
     names = ("ncclDevKernel_AllToAll(ncclDevComm*)",)
-    found = match(acts, names, (), {})
+    found = match(acts, names, {})
     assert set(found.op) == {"all_to_all"}
     told = replace(found, members=replace(found.members, bytes=sizes.T.ravel()))
     _, matches = with_joins(acts, told, [Clock(rank) for rank in range(3)])

@@ -13,7 +13,7 @@ from htagraph.graph.construction.matching.alignment import Track
 from htagraph.graph.construction.matching.match import match
 from htagraph.graph.construction.matching.partners import partners
 from htagraph.simulate import Job, simulate
-from tests.graph.construction.matching.test_match import OFFSETS, loaded, made, matched, recorded
+from tests.graph.construction.matching.test_match import OFFSETS, loaded, made, matched
 from tests.graph.rules.test_collective import awaited, truly_awaited
 
 
@@ -56,7 +56,7 @@ def test_stages_that_are_no_neighbours_are_not_linked(
     assert linked == {(a, b) for a, b in ((0, 1), (2, 3)) if {a, b} <= set(ranks)}
     assert len(linked) == pairs
     assert {issue.what for issue in found.issues} == {"p2p_ambiguous", "clocks_unknown"}
-    for clock in estimate_clocks(graph.ranks, recorded(graph), found):
+    for clock in estimate_clocks(graph.ranks, found):
         true = offsets[clock.rank] - offsets[clock.gauge] if offsets and clock.gauge >= 0 else 0.0
         assert abs(clock.offset_ns - 1000 * true) <= 2_000
 
@@ -134,7 +134,7 @@ def test_kernels_without_any_name_are_partners_only_on_one_clock(offset: int, li
         for rank in range(2)
     }
     acts, _ = made({rank: [[one[0] for one in rows]] for rank, rows in streams.items()})
-    found = match(acts, ("ncclDevKernel_Generic(ncclDevComm*)",), (), {})
+    found = match(acts, ("ncclDevKernel_Generic(ncclDevComm*)",), {})
     assert len(found) == linked
     assert set(found.op) <= {"send_recv"}
     assert [issue.what for issue in found.issues] == ([] if linked else ["p2p_ambiguous"])

@@ -19,22 +19,52 @@ __all__ = ["Cluster", "Fit", "Track", "cluster", "fit_pair", "pairs", "slope"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-TOLERANCE_NS: Final = 2_000  # by which an arrival may seem to be behind an end
-_FLOOR_NS = 1_000.0  # differences of ends below this say nothing
-_NEAR = 8  # shifts tried around those that put heads or tails together
-_BLOCK = 256  # places compared per shift
-_CELLS = 3_000_000  # comparisons at most where every shift is tried
-_AGREEMENT = 0.98
-_VIOLATED = 0.01
-_FEW = 6
-_SAME_SLOPE = 0.5
-_CLEAR = 2
-_MOST = 0.8
-_PRIOR_NS = 1_000_000.0  # clocks that are off by more are less likely
-_COMPRESSED = 0.25  # ends that lie so much closer than arrivals were brought together
-_OFFSET_NS = 100_000.0  # by which two estimates of one clock offset may differ, beside their spreads
-_PAIRS = 3000
-_NEIGHBOURS = 6
+TOLERANCE_NS: Final = 2_000
+"""ns: by which an arrival may seem to come after an end. Files of whole µs and estimated clocks are no more exact.
+Doubled, fewer contradictions are seen."""
+_FLOOR_NS: Final = 1_000.0
+"""ns: differences of ends below this say nothing: the resolution of files of whole µs. Doubled, fits are compared
+less sharply."""
+_NEAR_SHIFTS: Final = 8
+"""Shifts tried around those that put heads or tails together. Chosen: recordings of ranks start within a few
+collectives. Doubled, more is tried before every shift is."""
+_BLOCK: Final = 256
+"""Places compared per shift, from the middle of the shorter sequence. Chosen for time. Doubled, it takes twice as
+long."""
+_MAX_CELLS: Final = 3_000_000
+"""Comparisons at most where every shift is tried: 0.1 s. Chosen for time. Doubled, longer sequences get that far."""
+_MIN_AGREEING: Final = 0.98
+"""Share of the places side by side that must be of the same operation and size. Chosen: a few are misread. It cannot
+be doubled; at 1 one misread name hides a match."""
+_MAX_VIOLATED: Final = 0.01
+"""Share of collectives that may end on one rank before they start on another. Chosen: damaged records. Doubled,
+sequences with 2 % of contradictions are still linked."""
+_MIN_PROOF: Final = 6
+"""Collectives from which on a fit proves something by itself. Chosen: fewer agree by chance. Doubled, short sequences
+are linked last, on clocks that others have shown."""
+_MAX_SLOPE: Final = 0.5
+"""How much ends may follow arrivals: 0 for members of one collective, 1 for strangers. Chosen: the middle. Doubled,
+strangers are linked."""
+_CLEAR: Final = 2
+"""What `_State._evidence` returns where times say clearly that two clusters are one; a code, no threshold."""
+_TYPICAL_SHARE: Final = 0.8
+"""Share of the differences of ends that the spread covers; the rest are outliers. Chosen. At 1 one outlier
+decides."""
+_PRIOR_NS: Final = 1_000_000.0
+"""ns: clocks that are off by more are less likely, and fits that need it are taken later. Chosen: NTP keeps hosts
+within 1 ms. Doubled, only the order of trial changes."""
+_COMPRESSED: Final = 0.25
+"""Ends that lie so much closer together than arrivals were brought together by a collective. Chosen. Doubled, chance
+brings them together more often."""
+_MAX_OFFSET_ERROR_NS: Final = 100_000.0
+"""ns: by which two estimates of one clock offset may differ, beside their spreads. Chosen: drift within a window.
+Doubled, more groups of doubtful fits are united."""
+_MAX_PAIRS: Final = 3000
+"""Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
+takes twice as long."""
+_NEIGHBOURS: Final = 6
+"""Sequences that each one is compared with in large pools, those that run most parallel. Chosen for time. Doubled, it
+takes twice as long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,13 +132,13 @@ def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
         found = fit_pair(b, a, None if hint is None else -hint)
         return found and Fit(a.number, b.number, -found.shift, -found.offset, found.spread, found.count)
     apart = len(a) - len(b)
-    near = np.arange(-_NEAR, _NEAR + 1)
+    near = np.arange(-_NEAR_SHIFTS, _NEAR_SHIFTS + 1)
     tried = np.unique(np.concatenate((near, near + apart)))
     if hint is not None:
         tried = np.unique(np.concatenate((tried, _shifts_by_time(a, b, hint))))
     whole = tried[(tried >= 0) & (tried <= apart)]  # of few collectives, those that are compared must not be fewer
-    found = (_best(a, b, whole, hint) if len(b) < _FEW else None) or _best(a, b, tried, hint)
-    if found is None and (len(a) + len(b)) * min(len(b), _BLOCK) <= _CELLS:
+    found = (_best(a, b, whole, hint) if len(b) < _MIN_PROOF else None) or _best(a, b, tried, hint)
+    if found is None and (len(a) + len(b)) * min(len(b), _BLOCK) <= _MAX_CELLS:
         found = _best(a, b, np.arange(1 - len(b), len(a)), hint)
     return found
 
@@ -136,13 +166,13 @@ def _best(a: Track, b: Track, shifts: Array, hint: float | None) -> Fit | None:
     difference = np.where(used, b.end[place] - a.end[at], np.nan)
     count = used.sum(axis=1)
     middle = _medians(difference, count)
-    spread = _quantiles(np.abs(difference - (middle[:, None] if hint is None else hint)), count, _MOST)
+    spread = _quantiles(np.abs(difference - (middle[:, None] if hint is None else hint)), count, _TYPICAL_SHARE)
     offset = middle if hint is None else np.full(len(shifts), hint)
     early = offset[:, None] < b.start[place] - a.end[at] - TOLERANCE_NS
     late = offset[:, None] > b.end[place] - a.start[at] + TOLERANCE_NS
     broken = (used & (early | late) & b.barrier[place]).sum(axis=1)
-    agree = same.sum(axis=1) >= _AGREEMENT * inside.sum(axis=1)
-    good = (count > 0) & agree & (broken <= _VIOLATED * count)
+    agree = same.sum(axis=1) >= _MIN_AGREEING * inside.sum(axis=1)
+    good = (count > 0) & agree & (broken <= _MAX_VIOLATED * count)
     cost = np.where(good, (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** 2, np.inf)
     if not np.isfinite(cost.min()):
         return None
@@ -172,9 +202,9 @@ def cluster(tracks: Sequence[Track]) -> list[Cluster]:
         options = [(a, b) for a, b in pairs(tracks) if a.certain == certain]
         fits = [found for a, b in options if (found := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
         state.learn(fits)
-        weak = [fit for fit in fits if fit.count < _FEW]
+        weak = [fit for fit in fits if fit.count < _MIN_PROOF]
         for doubtful in (False, True):
-            for found in sorted((fit for fit in fits if fit.count >= _FEW), key=_weakness):
+            for found in sorted((fit for fit in fits if fit.count >= _MIN_PROOF), key=_weakness):
                 state.join(found, doubtful=doubtful)
         again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
         fits = [found for a, b in again if (found := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
@@ -198,7 +228,7 @@ def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
         pool.sort(key=lambda track: (-len(track), track.rank))
         if pool[0].certain and len(pool) > 16:
             found += [(pool[0], other) for other in pool[1:]] + list(pairwise(pool[1:]))
-        elif len(pool) * (len(pool) - 1) // 2 > _PAIRS:
+        elif len(pool) * (len(pool) - 1) // 2 > _MAX_PAIRS:
             found += _neighbours(pool)
         else:
             found += [(a, b) for i, a in enumerate(pool) for b in pool[i + 1 :]]
@@ -256,7 +286,7 @@ class _State:
         if x is y or len(set(ranks)) < len(ranks) or (a.pairwise and len(ranks) > 2):
             return
         known = self.between(a.rank, b.rank)
-        if known is not None and abs(known - fit.offset) > _OFFSET_NS + 10 * fit.spread:
+        if known is not None and abs(known - fit.offset) > _MAX_OFFSET_ERROR_NS + 10 * fit.spread:
             return
         move = x.shift[a.number] + fit.shift - y.shift[b.number]
         usual = max(x.spread, y.spread, -1.0 if x.spread >= 0 or y.spread >= 0 else self.usual.get(a.pool, 0.0))
@@ -281,10 +311,10 @@ class _State:
 
     def _together(self, x: Cluster, y: Cluster) -> bool:
         """Return whether a rank of each already are of one group."""
-        mine, theirs = ({self.tracks[number].rank for number in each.shift} for each in (x, y))
+        ranks_x, ranks_y = ({self.tracks[number].rank for number in each.shift} for each in (x, y))
         for other in self.clusters.values():
             ranks = {self.tracks[number].rank for number in other.shift}
-            if other is not x and other is not y and ranks & mine and ranks & theirs:
+            if other is not x and other is not y and ranks & ranks_x and ranks & ranks_y:
                 return True
         return False
 
@@ -312,7 +342,7 @@ class _State:
         middle = np.median(ends)
         early, late = arrive_y - end_x - offset, end_y - arrive_x - offset
         broken = ((middle < early - TOLERANCE_NS) | (middle > late + TOLERANCE_NS))[known]
-        if broken.sum() > _VIOLATED * len(broken):
+        if broken.sum() > _MAX_VIOLATED * len(broken):
             return 0
         if a.certain:
             return _CLEAR
@@ -344,13 +374,13 @@ def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairw
     somebody else, the ends also lie about as close as those of members usually do, or far closer than the arrivals.
     """
     found, doubt, spread, reach = slope(ends, arrivals, when)
-    if found >= _SAME_SLOPE:
+    if found >= _MAX_SLOPE:
         return 0
     close = spread <= 3 * usual + 2 * _FLOOR_NS
     if pairwise:
         return _CLEAR * close
-    clear = found + 2 * doubt < _SAME_SLOPE and (close or spread < _COMPRESSED * reach)
-    return _CLEAR if clear and len(ends) >= _FEW else int(clear or spread <= 2 * usual + _FLOOR_NS / 2)
+    clear = found + 2 * doubt < _MAX_SLOPE and (close or spread < _COMPRESSED * reach)
+    return _CLEAR if clear and len(ends) >= _MIN_PROOF else int(clear or spread <= 2 * usual + _FLOOR_NS / 2)
 
 
 def slope(ends: Array, arrivals: Array, when: Array) -> tuple[float, float, float, float]:
@@ -359,12 +389,12 @@ def slope(ends: Array, arrivals: Array, when: Array) -> tuple[float, float, floa
     0 for members of one collective, 1 for others. Both are freed of the clocks' drift and of outliers first.
     """
     third = max(1, len(ends) // 3)
-    if len(ends) >= 2 * _FEW:
+    if len(ends) >= 2 * _MIN_PROOF:
         run = np.median(when[-third:]) - np.median(when[:third])
         drift = (np.median(ends[-third:]) - np.median(ends[:third])) / run if run > 0 else 0.0
         ends, arrivals = ends - drift * (when - when[0]), arrivals - drift * (when - when[0])
     ends, arrivals = ends - np.median(ends), arrivals - np.median(arrivals)
-    spread, reach = float(np.quantile(np.abs(ends), _MOST)), float(np.median(np.abs(arrivals)))
+    spread, reach = float(np.quantile(np.abs(ends), _TYPICAL_SHARE)), float(np.median(np.abs(arrivals)))
     limit = 5 * max(reach, _FLOOR_NS)
     ends, arrivals = np.clip(ends, -limit, limit), np.clip(arrivals, -limit, limit)
     power = float((arrivals * arrivals).sum())

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.graph.activities import Activities, Lane
+from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.graph.construction.matching.alignment import Cluster, Track, cluster
 from htagraph.graph.construction.matching.members import Members, members_of
@@ -24,15 +24,18 @@ from htagraph.graph.construction.matching.partners import partners
 from htagraph.graph.construction.matching.trial import Team, aligned, tested, times
 from htagraph.trace.columns import Trace
 
-__all__ = ["Found", "match"]
+__all__ = ["Matching", "match"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_SWAP_NS = 1_000_000  # two threads take two collectives from one queue within this time, in either order
+_SWAP_NS = 1_000_000
+"""ns: two threads (of gloo) take two collectives from one queue within this time, in either order. Chosen: threads
+are woken within 0.1 ms, on busy hosts within 1 ms. Doubled, more neighbours are tried the other way round; they are
+exchanged only if they then end together."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Matching:
     """The matched collectives before they are in a graph."""
 
     members: Members
@@ -65,25 +68,22 @@ class Found:
 def match(
     activities: Activities,
     names: tuple[str, ...],
-    lanes: tuple[Lane, ...],
     traces: Mapping[int, Trace],
     naming: Naming = DEFAULT_NAMING,
-) -> Found:
+) -> Matching:
     """Return the collectives of a job: which communication activities of its ranks belong together.
 
     Args:
         activities: of all ranks.
         names: texts of the activities' names and arguments.
-        lanes: threads and streams.
         traces: what was read, by rank.
         naming: what names mean.
 
     Returns:
         The collectives that at least two of the ranks have, and in ``issues`` what was refused and why.
     """
-    del lanes  # a sequence is told apart by the number of its lane
     if len(activities) == 0 or activities.rank[0] == activities.rank[-1]:
-        return _collect(members_of(activities.__class__(**_nothing(activities)), names, naming), [], ())
+        return _collect(members_of(_none_of(activities), names, naming), [], ())
     members = members_of(activities, names, naming)
     teams, left = _by_id(members)
     kept, issues = tested(members, teams)
@@ -102,18 +102,24 @@ def match(
     if unnamed.any():
         ops = (*members.ops, "send_recv")
         members = replace(members, ops=ops, op=np.where(unnamed, ops.index("send_recv"), members.op))
-    pairs, doubts = tested(members, _by_partner(activities, members, np.flatnonzero(partnerless | unnamed), kept))
+    pairs, doubts = tested(members, _by_partner(members, np.flatnonzero(partnerless | unnamed), kept))
     kept += pairs
     where = str(next(iter(traces.values())).path.parent) if traces else ""
-    said = (*issues, *complaints, *doubts, *_absent(members, kept), *_alone(members, kept, partnerless | unnamed))
-    said += (*_apart(members, kept, list(traces)),)
-    found = [Issue(where, *each) for each in said]
-    return _collect(members, kept, tuple(found))
+    all_complaints = (
+        *issues,
+        *complaints,
+        *doubts,
+        *_absent(members, kept),
+        *_alone(members, kept, partnerless | unnamed),
+    )
+    all_complaints += (*_apart(members, kept, list(traces)),)
+    return _collect(members, kept, tuple(Issue(where, *complaint) for complaint in all_complaints))
 
 
-def _nothing(acts: Activities) -> dict[str, Any]:
+def _none_of(acts: Activities) -> Activities:
+    """Return the columns of some activities without any row."""
     dense = [name for name in Activities.__dataclass_fields__ if name != "args"]
-    return {name: getattr(acts, name)[:0] for name in dense}
+    return Activities(**{name: getattr(acts, name)[:0] for name in dense})
 
 
 def _by_id(members: Members) -> tuple[list[Team], npt.NDArray[np.bool_]]:
@@ -176,12 +182,12 @@ def _unnamed_pairs(members: Members, teams: list[Team]) -> npt.NDArray[np.bool_]
     return out
 
 
-def _by_partner(acts: Activities, members: Members, rows: Array, known: list[Team]) -> list[Team]:
+def _by_partner(members: Members, rows: Array, known: list[Team]) -> list[Team]:
     """Return the pairs of sends and receives that name no partner, as far as time leaves no doubt."""
     ranks = np.unique(members.rank[rows])
     if len(ranks) < 2:
         return []
-    clocks = estimate_clocks(np.unique(members.rank).tolist(), acts, _collect(members, known, ()))
+    clocks = estimate_clocks(np.unique(members.rank).tolist(), _collect(members, known, ()))
     way = members.way[rows]
     tracks = _tracks(members, rows, 3 * members.sequence[rows] + way, clocks)
     island = {clock.rank: clock.gauge if clock.gauge >= 0 else clock.rank for clock in clocks}
@@ -190,8 +196,8 @@ def _by_partner(acts: Activities, members: Members, rows: Array, known: list[Tea
 
 def _teams(members: Members, tracks: list[Track], clusters: list[Cluster]) -> list[Team]:
     teams = []
-    for found in clusters:
-        grid = _placed(found, tracks)
+    for fellows in clusters:
+        grid = _placed(fellows, tracks)
         if members.on_host[grid[grid >= 0][0]]:
             grid = _unswapped(members, grid)
         grid = np.where(_of_majority(members, grid), grid, -1)
@@ -236,12 +242,12 @@ def _way(way: Array) -> int:
     return int(way[0]) if (way == way[0]).all() else 0
 
 
-def _placed(found: Cluster, tracks: list[Track]) -> npt.NDArray[np.int64]:
-    low = min(found.shift.values())
-    width = max(shift + len(tracks[number]) for number, shift in found.shift.items()) - low
-    grid = np.full((len(found.shift), width), -1, np.int64)
-    for line, number in enumerate(sorted(found.shift, key=lambda number: tracks[number].rank)):
-        at = found.shift[number] - low
+def _placed(fellows: Cluster, tracks: list[Track]) -> npt.NDArray[np.int64]:
+    low = min(fellows.shift.values())
+    width = max(shift + len(tracks[number]) for number, shift in fellows.shift.items()) - low
+    grid = np.full((len(fellows.shift), width), -1, np.int64)
+    for line, number in enumerate(sorted(fellows.shift, key=lambda number: tracks[number].rank)):
+        at = fellows.shift[number] - low
         grid[line, at : at + len(tracks[number])] = tracks[number].rows
     return grid
 
@@ -274,13 +280,13 @@ def _unswapped(members: Members, grid: Array) -> Array:
 
 def _absent(members: Members, teams: list[Team]) -> list[tuple[str, str, int, int]]:
     """Say of which groups some ranks are not among the files."""
-    found = []
+    complaints = []
     for team in teams:
         if team.size > len(team.rows):
             ranks = ", ".join(str(int(members.rank[line.max()])) for line in team.rows[:8])
             why = f"{team.label}: {team.size - len(team.rows)} of {team.size} ranks have no part in what was linked"
-            found.append(("collectives_ranks_absent", f"{why}; linked: {ranks}", team.rows.shape[1], -1))
-    return found
+            complaints.append(("collectives_ranks_absent", f"{why}; linked: {ranks}", team.rows.shape[1], -1))
+    return complaints
 
 
 def _alone(members: Members, teams: list[Team], doubtful: Array) -> list[tuple[str, str, int, int]]:
@@ -289,10 +295,10 @@ def _alone(members: Members, teams: list[Team], doubtful: Array) -> list[tuple[s
     for team in teams:
         left[team.rows[team.rows >= 0]] = False
     unsure = left & doubtful & (len(np.unique(members.rank[doubtful])) > 1)
-    alone = "communication of which nothing was found on another rank; not linked"
-    doubt = "sends and receives that name no partner, and times do not single one out; not linked"
-    said = (("p2p_ambiguous", doubt, unsure), ("collectives_unmatched", alone, left & ~unsure))
-    return [(what, why, int(which.sum()), -1) for what, why, which in said if which.any()]
+    alone = "communication without a counterpart on another rank; not linked"
+    doubt = "sends and receives that name no partner, and whose times fit several; not linked"
+    reasons = (("p2p_ambiguous", doubt, unsure), ("collectives_unmatched", alone, left & ~unsure))
+    return [(what, why, int(which.sum()), -1) for what, why, which in reasons if which.any()]
 
 
 def _apart(members: Members, teams: list[Team], ranks: list[int]) -> list[tuple[str, str, int, int]]:
@@ -311,7 +317,7 @@ def _apart(members: Members, teams: list[Team], ranks: list[int]) -> list[tuple[
     return [("clocks_unknown", why, len(ranks) - max(map(len, islands)), -1)]
 
 
-def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...]) -> Found:
+def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...]) -> Matching:
     """Return the groups' collectives under one numbering."""
     collective = np.full(len(members), -1, np.int64)
     op: list[str] = []
@@ -334,7 +340,7 @@ def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...]) -> 
         size.append(np.full(count, team.size))
         number.append(np.full(count, each))
     none = [np.empty(0, np.int64)]
-    return Found(
+    return Matching(
         members, collective, tuple(op), tuple(group), tuple(key), np.concatenate(size or none),
         np.concatenate(number or none), issues,
     )  # fmt: skip

@@ -21,13 +21,22 @@ _BARRIERS: Final = frozenset({"all_reduce", "all_gather", "reduce_scatter", "bar
 """Collectives no member of which can end before all have arrived."""
 
 _UNEVEN: Final = ("all_to_all", "gather", "scatter")
-_SHARED_SIZES = 0.5  # of an operation's members at least have sizes that all ranks have, or sizes say nothing
-_DEPTH = 64  # operators around a launch
+"""Collectives whose sizes differ between the ranks by nature."""
+_MIN_SHARED_SIZES = 0.5
+"""Share of an operation's members whose size every rank of the group has, from which on sizes tell its collectives
+apart. Chosen: with uneven splits it is near 0, else near 1. At 1 a single odd collective would leave only the
+order."""
+_MAX_DEPTH = 64
+"""Operators around a launch that are asked for arguments. Chosen: real stacks of operators are below 20 deep.
+Doubled, nothing changes but in stacks deeper than that."""
+_BATCH_NAME = -2
+"""Stands for the process group's name of a batch with one peer, unlike any name (0 and up) and unlike none (-1)."""
 _ELEMENT_BYTES = {
     "Float": 4, "Half": 2, "BFloat16": 2, "Double": 8, "Byte": 1, "Char": 1, "Short": 2, "Int": 4, "Long": 8, "Bool": 1,
     "ComplexFloat": 8, "ComplexDouble": 16, "Float8_e4m3fn": 1, "Float8_e5m2": 1, "Float8_e4m3fnuz": 1,
     "Float8_e5m2fnuz": 1, "UInt16": 2, "UInt32": 4, "UInt64": 8,
 }  # fmt: skip
+"""Bytes of an element by the name that c10::toString(ScalarType) writes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,29 +92,30 @@ def members_of(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAUL
     """
     rows = np.flatnonzero(np.isin(acts.kind, (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)))
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
-    told = _told_by(acts, rows)
-    ops, op, way = _operations(acts, names, naming, rows, told)
-    open_ends = (told < 0) & np.array([word in ("", "send_recv") for word in ops], np.bool_)[op]
-    peer = _only_peer(acts, rows, told, open_ends)
+    described_by = _described_by(acts, rows)
+    ops, op, way = _operations(acts, names, naming, rows, described_by)
+    nameless = (described_by < 0) & np.array([word in ("", "send_recv") for word in ops], np.bool_)[op]
+    peer = _only_peer(acts, rows, described_by, nameless)
     if (peer >= 0).any():
         ops = (*ops, "send_recv")
         op[peer >= 0] = ops.index("send_recv")
-    groups, group, group_size = _groups(acts, names, rows, told, (op == _code(ops, "send_recv"), peer))
-    elements = np.maximum(_values(acts, "in_msg_nelems", told), _values(acts, "out_msg_nelems", told))
-    dtype = _values(acts, "dtype", told)
+    groups, group, group_size = _groups(acts, names, rows, described_by, (op == _code(ops, "send_recv"), peer))
+    elements = np.maximum(_values(acts, "in_msg_nelems", described_by), _values(acts, "out_msg_nelems", described_by))
+    dtype = _values(acts, "dtype", described_by)
     on_host = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
     short = _short_names(acts.name[rows], names)
-    told_size = (group >= 0) & (elements >= 0)
-    even = told_size & _even(
+    has_size = (group >= 0) & (elements >= 0)
+    even = has_size & _even(
         acts.rank[rows], group, op, elements, np.array([word in _UNEVEN for word in ops], np.bool_)[op]
     )
-    of_kind = (*(np.where(told_size, full, -1) for full in (op, dtype)), np.where(even, elements, -1))
-    label = _numbered(*of_kind, np.where(told_size, -1, short))
+    of_kind = (*(np.where(has_size, full, -1) for full in (op, dtype)), np.where(even, elements, -1))
+    label = _numbered(*of_kind, np.where(has_size, -1, short))
     lane = np.where((group >= 0) & (peer < 0), -1, np.where(on_host, -2, acts.lane[rows]))
     return Members(
         activity=rows, rank=acts.rank[rows].astype(np.int64), start=acts.start[rows], end=acts.end[rows],
         op=op, label=label, sequence=_numbered(acts.rank[rows], group, lane), group=group,
-        seq=_values(acts, "seq", told), comms_id=_values(acts, "comms_id", told, missing=0).astype(np.uint64),
+        seq=_values(acts, "seq", described_by),
+        comms_id=_values(acts, "comms_id", described_by, missing=0).astype(np.uint64),
         bytes=_bytes(names, elements, dtype), on_host=on_host, way=way, ops=ops, groups=groups, group_size=group_size,
     )  # fmt: skip
 
@@ -124,7 +134,7 @@ def _numbered(*columns: Array) -> npt.NDArray[np.int64]:
     return number
 
 
-def _told_by(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:
+def _described_by(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:
     """Return the activity that has the arguments of each: itself, or the nearest around its launch; -1 for none."""
     has = np.zeros(len(acts), np.bool_)
     for column in ("pg_name", "pg_ranks", "collective_name", "seq", "comms_id"):
@@ -132,50 +142,49 @@ def _told_by(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:
             has[acts.args[column].rows] = True
     out = np.where(has[rows], rows, -1)
     at = np.where(out < 0, acts.cause[rows], -1)
-    for _ in range(_DEPTH):
+    for _ in range(_MAX_DEPTH):
         if not (at >= 0).any():
             break
-        found = (at >= 0) & has[at]
-        out[found] = at[found]
-        at = np.where((at >= 0) & ~found, acts.parent[at], -1)
+        here = (at >= 0) & has[at]
+        out[here] = at[here]
+        at = np.where((at >= 0) & ~here, acts.parent[at], -1)
     return out
 
 
 def _values(acts: Activities, column: str, rows: Array, missing: int = -1) -> Array:
     """Return an argument of some activities, `missing` where they lack it or `rows` is -1."""
-    found = acts.args.get(column)
-    if found is None or not len(found.rows):
+    argument = acts.args.get(column)
+    if argument is None or not len(argument.rows):
         return np.full(len(rows), missing, np.int64)
-    order = np.argsort(found.rows, kind="stable")
-    keys = found.rows[order]
+    order = np.argsort(argument.rows, kind="stable")
+    keys = argument.rows[order]
     at = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
-    return np.where(keys[at] == rows, found.values[order][at], np.array(missing).astype(found.values.dtype))
+    return np.where(keys[at] == rows, argument.values[order][at], np.array(missing).astype(argument.values.dtype))
 
 
 def _operations(
-    acts: Activities, names: tuple[str, ...], naming: Naming, rows: Array, told: Array
+    acts: Activities, names: tuple[str, ...], naming: Naming, rows: Array, described_by: Array
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (words, word of each row, way of each row): of the argument, else of the kernel's name, else of the calls.
 
     A kernel of sends and receives also is an all-to-all, a gather or a scatter: there only the calls can say.
     """
-    given = _values(acts, "collective_name", told)
-    of_name = {
+    arguments = _values(acts, "collective_name", described_by)
+    word_of = {
         int(name): collective_op(names[name], naming)
-        for name in np.unique(np.concatenate((given, acts.name[rows])))
+        for name in np.unique(np.concatenate((arguments, acts.name[rows])))
         if name >= 0
     }
     number: dict[str, int] = {}
     op, way = np.empty(len(rows), np.int64), np.zeros(len(rows), np.int64)
     around = _around(acts, names, naming, rows)
-    each = zip(given.tolist(), acts.name[rows].tolist(), around, strict=True)
-    for i, (argument, own, (calls, sent)) in enumerate(each):
-        kernel = of_name[own]
-        said = of_name.get(argument)
-        word = said or (calls if kernel in ("send_recv", "") else kernel)
+    sources = zip(arguments.tolist(), acts.name[rows].tolist(), around, strict=True)
+    for i, (argument, kernel, (by_calls, way_by_calls)) in enumerate(sources):
+        by_argument, by_kernel = word_of.get(argument), word_of[kernel]
+        word = by_argument or (by_calls if by_kernel in ("send_recv", "") else by_kernel)
         op[i] = number.setdefault(word, len(number))
         if word == "send_recv":
-            way[i] = transfer_direction(names[argument]) if said else sent
+            way[i] = transfer_direction(names[argument]) if by_argument else way_by_calls
     return tuple(number), op, way
 
 
@@ -185,7 +194,7 @@ def _around(acts: Activities, names: tuple[str, ...], naming: Naming, rows: Arra
     codes = np.full(len(names), -1, np.int64)  # -1: not asked yet
     out = np.zeros(len(rows), np.int64)
     at = acts.cause[rows].astype(np.int64)
-    for _ in range(_DEPTH):
+    for _ in range(_MAX_DEPTH):
         walking = np.flatnonzero((at >= 0) & (out == 0))
         if not len(walking):
             break
@@ -201,70 +210,91 @@ def _around(acts: Activities, names: tuple[str, ...], naming: Naming, rows: Arra
 
 
 def _groups(
-    acts: Activities, names: tuple[str, ...], rows: Array, told: Array, pairs: tuple[Array, Array]
+    acts: Activities, names: tuple[str, ...], rows: Array, described_by: Array, pairs: tuple[Array, Array]
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return (labels, group of each row or -1, members of each group): groups are told apart by name and ranks.
+    """Return (label of each group, group of each row or -1, members of each group).
 
-    Of sends and receives every directed pair of ranks is a group: they pass each other by. Where several were started
-    at once, the pair is not directed. `pairs`: which rows are sends or receives, and the only peer of those.
+    Groups differ in name or ranks. Of sends and receives every directed pair of ranks is a group: a send from rank 0 to
+    rank 1 is never paired with a receive of rank 0. Of a batch with one peer the pair is not directed.
+
+    Args:
+        acts: of all ranks.
+        names: texts of names and arguments.
+        rows: the activities that communicate.
+        described_by: the activity that has the arguments of each row, -1 for none.
+        pairs: which rows are sends or receives, and the only peer of those of a batch, else -1.
     """
-    pairwise, peer = pairs
-    name, ranks = _values(acts, "pg_name", told), _values(acts, "pg_ranks", told)
-    source, target = (np.where(pairwise, _values(acts, column, told), -1) for column in ("src_rank", "dst_rank"))
-    own = acts.rank[rows]
-    source, target = (np.where(peer >= 0, f(own, peer), x) for f, x in ((np.minimum, source), (np.maximum, target)))
-    name = np.where(peer >= 0, -2, name)  # unlike all groups with a name
-    known = (name >= 0) | (ranks >= 0) | (peer >= 0)
+    is_pairwise, peer = pairs
+    rank, in_batch = acts.rank[rows], peer >= 0
+    pg_name, pg_ranks = _values(acts, "pg_name", described_by), _values(acts, "pg_ranks", described_by)
+    source = np.where(is_pairwise, _values(acts, "src_rank", described_by), -1)
+    target = np.where(is_pairwise, _values(acts, "dst_rank", described_by), -1)
+    source = np.where(in_batch, np.minimum(rank, peer), source)
+    target = np.where(in_batch, np.maximum(rank, peer), target)
+    pg_name = np.where(in_batch, _BATCH_NAME, pg_name)
+    known = np.flatnonzero((pg_name >= 0) | (pg_ranks >= 0) | in_batch)
     group = np.full(len(rows), -1, np.int64)
-    group[known] = _numbered(name[known], ranks[known], source[known], target[known])
-    _, first = np.unique(group[known], return_index=True)
-    first = np.flatnonzero(known)[first]
-    size, about = _values(acts, "group_size", told), _values(acts, "pg_desc", told)
+    group[known] = _numbered(pg_name[known], pg_ranks[known], source[known], target[known])
+    first = known[np.unique(group[known], return_index=True)[1]]
+    described = (_values(acts, "group_size", described_by), _values(acts, "pg_desc", described_by))
     labels, sizes = [], np.zeros(len(first), np.int64)
     for number, row in enumerate(first.tolist()):
-        listed = parse_ranks(names[ranks[row]], size=int(size[row])) if ranks[row] >= 0 else None
-        pair = source[row] >= 0 and target[row] >= 0
-        sizes[number] = 2 if pair else len(listed) if listed else max(0, int(size[row]))
-        words = [names[column[row]] for column in (name, about) if column[row] >= 0 and names[column[row]]]
-        where = (
-            f"{source[row]}{'→' if peer[row] < 0 else '↔'}{target[row]}"
-            if pair
-            else names[ranks[row]]
-            if ranks[row] >= 0
-            else ""
-        )
+        group_size, pg_desc = (int(column[row]) for column in described)
+        listed = names[pg_ranks[row]] if pg_ranks[row] >= 0 else ""
+        where = listed
+        members = len(parse_ranks(listed, size=group_size) or ()) if pg_ranks[row] >= 0 else 0
+        if source[row] >= 0 and target[row] >= 0:
+            where = f"{source[row]}{'↔' if in_batch[row] else '→'}{target[row]}"
+            members = 2
+        sizes[number] = members or max(0, group_size)
+        words = [names[code] for code in (int(pg_name[row]), pg_desc) if code >= 0 and names[code]]
         labels.append(" ".join([*dict.fromkeys(words), where]).strip())
     return tuple(labels), group, sizes
 
 
-def _only_peer(acts: Activities, rows: Array, told: Array, open_ends: Array) -> npt.NDArray[np.int64]:
+def _only_peer(acts: Activities, rows: Array, described_by: Array, nameless: Array) -> npt.NDArray[np.int64]:
     """Return the rank that each of some kernels exchanged data with, by the calls that named it; -1 where none did.
 
     Sends and receives that are started at once (batch_isend_irecv) are recorded one by one without a kernel, and run
     as one kernel without arguments, which the end of the batch launches. Only batches with one peer count.
+
+    Args:
+        acts: of all ranks.
+        rows: the activities that communicate.
+        described_by: the activity that has the arguments of each row, -1 for none.
+        nameless: which rows have no arguments, and no name that is a collective's.
     """
     out = np.full(len(rows), -1, np.int64)
-    found = acts.args.get("src_rank")
-    mine = np.flatnonzero(open_ends & (acts.cause[rows] >= 0))
-    if found is None or not len(mine):
+    argument = acts.args.get("src_rank")
+    kernels = np.flatnonzero(nameless & (acts.cause[rows] >= 0))
+    if argument is None or not len(kernels):
         return out
-    said = np.setdiff1d(found.rows, np.concatenate((told, rows))).astype(
-        np.int64
-    )  # those without a kernel of their own
-    source, target, rank = _values(acts, "src_rank", said), _values(acts, "dst_rank", said), acts.rank[said]
-    peer = np.where(source == rank, target, np.where(target == rank, source, -1))
-    calls = np.unique(acts.cause[rows[mine]]).astype(np.int64)
-    both, is_call = np.concatenate((said, calls)), np.arange(len(said) + len(calls)) >= len(said)
-    order = np.lexsort((is_call, acts.start[both], acts.lane[both]))
-    lane = acts.lane[both][order]
-    batch = np.empty(len(both), np.int64)  # what was said on a thread before a call, and the call
-    batch[order] = np.cumsum(np.concatenate(([False], is_call[order][:-1] | (np.diff(lane) != 0))))
-    low, high = np.full(len(both), np.iinfo(np.int64).max), np.full(len(both), -1, np.int64)
-    np.minimum.at(low, batch[: len(said)], peer)
-    np.maximum.at(high, batch[: len(said)], peer)
-    at = batch[len(said) + np.searchsorted(calls, acts.cause[rows[mine]])]
-    out[mine] = np.where(low[at] == high[at], high[at], -1)
+    transfers = np.setdiff1d(argument.rows, np.concatenate((described_by, rows))).astype(np.int64)  # without a kernel
+    launches = np.unique(acts.cause[rows[kernels]]).astype(np.int64)
+    low, high = _peers_before(acts, transfers, launches)
+    at = np.searchsorted(launches, acts.cause[rows[kernels]])
+    out[kernels] = np.where(low[at] == high[at], high[at], -1)
     return out
+
+
+def _peers_before(acts: Activities, transfers: Array, launches: Array) -> tuple[Array, Array]:
+    """Return the lowest and the highest peer of the transfers recorded on a thread since the launch before each launch.
+
+    A batch is those transfers and the launch that ends it; without any, the lowest is above the highest.
+    """
+    source, target = _values(acts, "src_rank", transfers), _values(acts, "dst_rank", transfers)
+    rank = acts.rank[transfers]
+    peer = np.where(source == rank, target, np.where(target == rank, source, -1))
+    calls = np.concatenate((transfers, launches))
+    is_launch = np.arange(len(calls)) >= len(transfers)
+    order = np.lexsort((is_launch, acts.start[calls], acts.lane[calls]))
+    begins_batch = np.concatenate(([False], is_launch[order][:-1] | (np.diff(acts.lane[calls][order]) != 0)))
+    batch = np.empty(len(calls), np.int64)
+    batch[order] = np.cumsum(begins_batch)
+    low, high = np.full(len(calls), np.iinfo(np.int64).max), np.full(len(calls), -1, np.int64)
+    np.minimum.at(low, batch[~is_launch], peer)
+    np.maximum.at(high, batch[~is_launch], peer)
+    return low[batch[is_launch]], high[batch[is_launch]]
 
 
 def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) -> npt.NDArray[np.bool_]:
@@ -275,7 +305,7 @@ def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) 
     kind = _numbered(group, op)
     size, rank = _numbered(kind, elements), _numbered(rank)
     everywhere = _holders(size, rank)[size] == _holders(kind, rank)[kind]
-    shared = np.bincount(kind, everywhere) >= _SHARED_SIZES * np.bincount(kind)
+    shared = np.bincount(kind, everywhere) >= _MIN_SHARED_SIZES * np.bincount(kind)
     return np.asarray(shared[kind] & ~uneven)
 
 

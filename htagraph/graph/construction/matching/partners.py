@@ -18,13 +18,24 @@ from htagraph.graph.construction.matching.alignment import Cluster, Fit, Track, 
 
 __all__ = ["partners"]
 
-_APART_NS: Final = 10_000.0  # that the ends of a send and its receive differ by as a rule, at most
-_SPREAD_NS: Final = 20_000.0  # by which that varies, at most
-_SAME_SLOPE: Final = 0.5
-_CLEAR: Final = 2.0  # times worse any other partner must be
-_LEAST_NS: Final = 500.0
-_COVERED: Final = 0.75  # of the shorter sequence must have partners
-_EARNED: Final = 6  # sends and receives, both ways together, that a clock offset takes
+_MAX_APART_NS: Final = 10_000.0
+"""ns: that the ends of a send and its receive differ by as a rule, at most. Chosen: transfers end within µs of each
+other. Doubled, pairs that end 20 µs apart are linked, on clocks as they are."""
+_MAX_SPREAD_NS: Final = 20_000.0
+"""ns: by which that difference varies, at most. Chosen. Doubled, less regular pairs are linked."""
+_MAX_SLOPE: Final = 0.5
+"""How much ends may follow arrivals; as in `alignment`."""
+_MIN_TIMES_WORSE: Final = 2.0
+"""Times worse that any other partner must be. Chosen. Doubled, fewer pairs are clear, and more are left unlinked."""
+_RESOLUTION_NS: Final = 500.0
+"""ns: differences of spreads below this say nothing: half a µs of files of whole µs. Doubled, fewer pairs are
+clear."""
+_MIN_COVERED: Final = 0.75
+"""Share of the shorter sequence that must have partners. Chosen: less is another step. It cannot be doubled; at 1 cut
+recordings are not linked."""
+_MIN_FOR_OFFSET: Final = 6
+"""Sends and receives, both ways together, that prove a clock offset. Chosen: fewer agree by chance. Doubled, short
+recordings on unknown clocks are not linked."""
 
 
 @dataclass(eq=False)
@@ -91,7 +102,7 @@ def _take_coinciding(state: _State, options: Sequence[tuple[Track, Track]]) -> N
         clock = state.between(a.rank, b.rank)
         fit = fit_pair(a, b, clock)
         spread = _spread(a, b, fit, clock)
-        if fit is not None and abs(fit.offset - clock) <= min(_APART_NS, 4 * _LEAST_NS + 2 * spread):
+        if fit is not None and abs(fit.offset - clock) <= min(_MAX_APART_NS, 4 * _RESOLUTION_NS + 2 * spread):
             fits.append((fit.spread, fit))
     for (fit,) in _clear([(cost, (fit,)) for cost, fit in fits]):
         a, b = state.free[fit.first], state.free[fit.second]
@@ -129,7 +140,7 @@ def _agreeing(way: Mapping[tuple[int, int], list[Fit]]) -> list[tuple[float, tup
     for (a, b), fits in way.items():
         for there, back in product(fits, way.get((b, a), []) if a < b else []):
             spread, apart = there.spread + back.spread, abs(there.offset + back.offset)
-            if apart <= _LEAST_NS + 2 * spread and there.count + back.count >= _EARNED:
+            if apart <= _RESOLUTION_NS + 2 * spread and there.count + back.count >= _MIN_FOR_OFFSET:
                 found.append((spread + apart, (there, back)))
     return found
 
@@ -154,7 +165,7 @@ def _clear(options: Sequence[tuple[float, tuple[Fit, ...]]]) -> list[tuple[Fit, 
             and (theirs := {number for fit in others for number in (fit.first, fit.second)}) & own
             and not theirs & taken
         ]
-        if all(other + _LEAST_NS >= _CLEAR * (cost + _LEAST_NS) for other in rivals):
+        if all(other + _RESOLUTION_NS >= _MIN_TIMES_WORSE * (cost + _RESOLUTION_NS) for other in rivals):
             found.append(fits)
         taken |= own  # in doubt: none of them
     return found
@@ -165,9 +176,9 @@ def _spread(a: Track, b: Track, fit: Fit | None, clock: float) -> float:
     if fit is None:
         return -math.inf
     low, high = max(0, fit.shift), min(len(a), len(b) + fit.shift)
-    if high - low < _COVERED * min(len(a), len(b)):
+    if high - low < _MIN_COVERED * min(len(a), len(b)):
         return -math.inf  # side by side with another step
     at, place = slice(low, high), slice(low - fit.shift, high - fit.shift)
     apart, late = b.end[place] - a.end[at] - clock, b.start[place] - a.start[at] - clock
     found, _, spread, _ = slope(apart, late, a.end[at])
-    return spread if spread <= _SPREAD_NS and (found < _SAME_SLOPE or spread <= _LEAST_NS) else -math.inf
+    return spread if spread <= _MAX_SPREAD_NS and (found < _MAX_SLOPE or spread <= _RESOLUTION_NS) else -math.inf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,33 @@ __all__ = ["Team", "aligned", "tested", "times"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_VIOLATED = 0.01
-_SAMPLE = 4000  # collectives of a group that its clock offsets are estimated from
-_ENOUGH = 6
-_FOREIGN_SLOPE, _FOREIGN_TIMES, _FOREIGN_NS = 0.6, 5.0, 5_000.0
-_FOREIGN_PAIR_NS = 20_000.0
-_BROUGHT = 0.5
+_MAX_VIOLATED: Final = 0.01
+"""Share of collectives that may end on one rank before they start on another, before a rank or a group is refused;
+those that do are left out. Chosen: damaged records. Doubled, groups with 2 % of contradictions are linked."""
+_MAX_LEFT: Final = 0.6
+"""Share of the contradictions that remains at most without the rank that causes them. Chosen: it causes most. It
+cannot be doubled; at 1 any rank would be blamed."""
+_SAMPLE: Final = 4000
+"""Collectives of a group that its clock offsets are estimated from. Chosen for time. Doubled, it takes twice as
+long."""
+_MIN_PROOF: Final = 6
+"""Collectives from which on the ends of a rank prove that it is of another run. Chosen: fewer agree by chance.
+Doubled, files of another run with fewer collectives are linked."""
+_FOREIGN_SLOPE: Final = 0.6
+"""How much the ends of a rank follow its own arrivals (0: not at all, 1: fully) from which on it is of another run.
+Chosen: above the middle, as ranks that match by ids or order need a proof against them. Doubled, none is refused by
+this."""
+_FOREIGN_TIMES: Final = 5.0
+"""Times the spread of the other ranks' ends that a stranger's spread exceeds. Chosen. Doubled, strangers in noisy
+jobs are linked."""
+_FOREIGN_NS: Final = 5_000.0
+"""ns: and by how much more. Chosen: above the resolution of whole µs. As above."""
+_FOREIGN_PAIR_NS: Final = 20_000.0
+"""ns: the same limit for a pair, where there are no others to compare with. Chosen: ends of members lie within 10 µs.
+Doubled, strangers whose ends vary by less than 40 µs are linked."""
+_BROUGHT: Final = 0.5
+"""Ends that vary by less than this share of what arrivals vary by were brought together: such a rank is no stranger.
+Chosen. Doubled, ranks of other runs are linked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +80,7 @@ def aligned(end: Array, start: Array, use: Array) -> tuple[Array, Array]:
             when, value = end[line, columns][known], off[line][known]
             move = np.median(value)
             drift, third = 0.0, len(value) // 3
-            if turn > 2 and len(value) >= 2 * _ENOUGH:
+            if turn > 2 and len(value) >= 2 * _MIN_PROOF:
                 run = np.median(when[-third:]) - np.median(when[:third])
                 drift = (np.median(value[-third:]) - np.median(value[:third])) / run if run > 0 else 0.0
             centre = np.median(when)
@@ -91,7 +112,7 @@ def _without_strangers(members: Members, grid: Array, team: Team) -> tuple[Array
     while len(grid) > 1:
         end, start = aligned(*times(members, grid), barrier if barrier.any() else np.ones(grid.shape[1], np.bool_))
         broken = _broken(end, start) & barrier
-        many = broken.sum() > _VIOLATED * max(1, barrier.sum())
+        many = broken.sum() > _MAX_VIOLATED * max(1, barrier.sum())
         line = _culprit(end, start, barrier) if many else _foreigner(end, start, barrier)
         if not many and line < 0:
             grid = grid[:, ~broken]
@@ -123,7 +144,7 @@ def _culprit(end: Array, start: Array, barrier: Array) -> int:
     others = [np.arange(len(end)) != line for line in range(len(end))]
     left = [int((_broken(end[keep], start[keep]) & barrier).sum()) for keep in others]
     best = int(np.argmin(left))
-    return best if left[best] <= 0.6 * (_broken(end, start) & barrier).sum() else -1
+    return best if left[best] <= _MAX_LEFT * (_broken(end, start) & barrier).sum() else -1
 
 
 def _foreigner(end: Array, start: Array, barrier: Array) -> int:
@@ -133,7 +154,7 @@ def _foreigner(end: Array, start: Array, barrier: Array) -> int:
     for line in range(len(end)):
         others = np.arange(len(end)) != line
         known = np.isfinite(end[line]) & np.isfinite(end[others]).any(axis=0)
-        if known.sum() < _ENOUGH:
+        if known.sum() < _MIN_PROOF:
             continue
         apart = end[line, known] - np.nanmedian(end[others][:, known], axis=0)
         late = start[line, known] - np.nanmax(start[others][:, known], axis=0)

@@ -16,7 +16,7 @@ from htagraph import DependencyGraph
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import estimate_clocks
-from htagraph.graph.construction.matching.match import Found, match
+from htagraph.graph.construction.matching.match import Matching, match
 from htagraph.simulate import REGIMES, Job, Simulated, simulate
 from tests.reach import SHARED
 
@@ -42,12 +42,12 @@ def recorded(graph: DependencyGraph) -> Activities:
     return Activities(**{name: getattr(acts, name)[: acts.ranked] for name in dense}, args=acts.args)
 
 
-def matched(graph: DependencyGraph) -> Found:
+def matched(graph: DependencyGraph) -> Matching:
     """Return what `match` finds in a graph's recorded activities."""
-    return match(recorded(graph), graph.names, graph.lanes, graph.traces)
+    return match(recorded(graph), graph.names, graph.traces)
 
 
-def truth_of(done: Simulated, graph: DependencyGraph, found: Found) -> list[int]:
+def truth_of(done: Simulated, graph: DependencyGraph, found: Matching) -> list[int]:
     """Return the true collective of each member."""
     where = {(member.rank, member.event): each.id for each in done.truth.collectives for member in each.members}
     acts = graph.activities
@@ -178,11 +178,11 @@ def test_no_link_is_ever_wrong(seed: int, ranks: int, count: int, cut: list[int]
             for rank in range(ranks)
         }
     )
-    found = match(acts, names, (), {})
+    found = match(acts, names, {})
     truth = [i for rank in range(ranks) for i in range(cut[rank], count)]
     wrong, linked, possible = score(truth, found.collective)
     assert (wrong, linked) == (0, possible)
-    clocks = estimate_clocks(range(ranks), acts, found)
+    clocks = estimate_clocks(range(ranks), found)
     for clock in clocks:
         assert abs(clock.offset_ns - (offset[clock.rank] - offset[0])) <= 2_500
 
@@ -198,7 +198,7 @@ def test_ranks_that_never_met_are_not_linked(seed: int, ranks: int, count: int) 
             [(int(s), int(s + d)) for s, d in zip(start, draw.uniform(20_000, 60_000, count), strict=True)]
         ]
     acts, names = made(streams)
-    assert len(match(acts, names, (), {})) == 0
+    assert len(match(acts, names, {})) == 0
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="no shared traces")
@@ -221,7 +221,7 @@ def test_real_traces(folder: str, expected: dict[tuple[str, int], int]) -> None:
     assert Counter(zip(found.op, sizes.tolist(), strict=True)) == expected
     assert not found.issues
     members, barrier = found.members, found.barrier
-    clocks = {clock.rank: clock.offset_ns for clock in estimate_clocks(graph.ranks, recorded(graph), found)}
+    clocks = {clock.rank: clock.offset_ns for clock in estimate_clocks(graph.ranks, found)}
     off = np.array([clocks[rank] for rank in members.rank.tolist()])
     for number in np.flatnonzero(barrier):
         rows = found.collective == number

@@ -1,0 +1,89 @@
+"""How sequences of collectives lie side by side: shift and clock offset are recovered where they were put in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from htagraph.graph.construction.matching.alignment import Track, cluster, fit_pair, pairs, slope
+
+
+def recorded(seed: int, ranks: int, count: int = 40) -> list[Track]:
+    """Return the sequences of ranks that met `count` times, all on one clock, from the first meeting to the last."""
+    draw = np.random.default_rng(seed)
+    now = np.zeros(ranks)
+    arrivals, ends = [], []
+    for _ in range(count):
+        arrivals.append(now + draw.exponential(80_000, ranks) + 5_000)
+        ends.append(arrivals[-1].max() + draw.uniform(20_000, 60_000) + draw.uniform(0, 1_500, ranks))
+        now = ends[-1] + draw.uniform(1_000, 300_000)
+    return [track(rank, np.array(arrivals)[:, rank], np.array(ends)[:, rank]) for rank in range(ranks)]
+
+
+def track(number: int, start: np.ndarray, end: np.ndarray, rank: int = -1) -> Track:
+    same = np.zeros(len(start), np.int64)
+    return Track(
+        number, rank if rank >= 0 else number, np.arange(len(start)), start, end, same, same == 0, 0, certain=False
+    )
+
+
+def cut(whole: Track, head: int, offset: float) -> Track:
+    """Return a sequence without its first meetings, on a clock that is off."""
+    return track(whole.number, whole.start[head:] + offset, whole.end[head:] + offset, whole.rank)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 6), st.floats(-5e6, 5e6))
+@settings(deadline=None, max_examples=60)
+def test_a_pair_is_fitted_at_the_true_shift_and_offset(seed: int, head: int, offset: float) -> None:
+    a, b = recorded(seed, 2)
+    fit = fit_pair(a, cut(b, head, offset))
+    assert fit is not None
+    assert fit.shift == head
+    assert abs(fit.offset - offset) <= 2_000
+    turned = fit_pair(cut(b, head, offset), a)
+    assert turned is not None
+    assert (turned.shift, round(turned.offset)) == (-head, -round(fit.offset))
+
+
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 4), min_size=4, max_size=4))
+@settings(deadline=None, max_examples=30)
+def test_ranks_that_met_are_one_cluster_with_their_places(seed: int, heads: list[int]) -> None:
+    tracks = [cut(whole, head, 1e6 * whole.rank) for whole, head in zip(recorded(seed, 4), heads, strict=True)]
+    (found,) = cluster(tracks)
+    assert {number: shift - found.shift[0] for number, shift in found.shift.items()} == {
+        number: head - heads[0] for number, head in enumerate(heads)
+    }
+
+
+def test_two_groups_fall_apart() -> None:
+    groups = [recorded(seed, 2) for seed in (1, 2)]
+    tracks = [track(2 * g + t.number, t.start, t.end) for g, group in enumerate(groups) for t in group]
+    assert sorted(sorted(each.shift) for each in cluster(tracks)) == [[0, 1], [2, 3]]
+
+
+def test_no_shift_fits_different_operations() -> None:
+    a, b = recorded(3, 2)
+    other = Track(1, 1, b.rows, b.start, b.end, b.label + 1, b.barrier, 0, certain=False)
+    assert fit_pair(a, other) is None
+
+
+@pytest.mark.parametrize(("rank", "way", "count"), [(1, 0, 1), (0, 0, 0), (1, 1, 0)])
+def test_only_different_ranks_and_opposite_ways_are_worth_a_look(rank: int, way: int, count: int) -> None:
+    a, b = recorded(3, 2)
+    tracks = [
+        Track(i, each, t.rows, t.start, t.end, t.label, t.barrier, 0, certain=False, way=way)
+        for i, (each, t) in enumerate(((0, a), (rank, b)))
+    ]
+    assert len(pairs(tracks)) == count
+
+
+@pytest.mark.parametrize("follows", [0.0, 1.0])
+def test_the_slope_is_how_much_ends_follow_arrivals(follows: float) -> None:
+    draw = np.random.default_rng(1)
+    arrivals, when = draw.normal(0, 100_000, 200), np.arange(200) * 1e6
+    ends = follows * arrivals + 0.002 * when + draw.normal(0, 500, 200)
+    value, doubt, _, _ = slope(ends, arrivals + 0.002 * when, when)
+    assert value == pytest.approx(follows, abs=0.05)
+    assert doubt < 0.1

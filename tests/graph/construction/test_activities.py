@@ -1,0 +1,100 @@
+"""Events → activities: kinds, lanes, steps and causes, each against the raw events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import DEFAULT_NAMING
+from htagraph.graph.construction.activities import RankPart, join, prepare
+from htagraph.trace.reading.read import read_trace
+from tests.oracles import DEVICE, RUNTIME
+from tests.strategies import BASE_NS, COMPUTE, Json, kernel, launch, load, op, step, traces, write
+from tests.waiting import by_hand
+
+HOST = {"cpu_op", "user_annotation", "python_function"} | RUNTIME
+
+
+def part(events: list[Json], folder: Path, rank: int = 0, steps: list[int] | None = None) -> RankPart:
+    return prepare(read_trace(write(events, folder / f"rank-{rank}.json", rank), lambda _: rank), DEFAULT_NAMING, steps)
+
+
+@given(traces())
+@settings(deadline=None, max_examples=60)
+def test_every_event_on_a_thread_or_a_stream_is_one_activity(events: list[Json]) -> None:
+    job = by_hand(events)
+    acts = job.activities
+    rows = np.flatnonzero(acts.event >= 0)
+    recorded = sorted(
+        (event["name"], event["ts"] * 1000 + BASE_NS, event["dur"] * 1000)
+        for event in events
+        if event.get("cat") in HOST | DEVICE
+    )
+    times = zip(acts.name[rows], acts.start[rows], acts.duration[rows], strict=True)
+    assert sorted((job.names[name], int(start), int(took)) for name, start, took in times) == recorded
+
+
+@given(traces())
+@settings(deadline=None, max_examples=60)
+def test_the_cause_of_device_work_is_the_call_with_its_correlation(events: list[Json]) -> None:
+    acts = by_hand(events).activities
+    correlation = acts.arg("correlation")
+    calls = {int(correlation[row]): row for row in range(len(acts)) if not acts.on_device[row] and correlation[row] > 0}
+    for row in np.flatnonzero(acts.on_device).tolist():
+        assert acts.cause[row] == calls.get(int(correlation[row]), -1)
+
+
+def test_device_work_belongs_to_the_step_that_launched_it() -> None:
+    events = [step(5, 0, 20), step(6, 20, 20), launch(18, 1, 1), launch(22, 1, 2)]
+    events += [kernel(COMPUTE, 25, 5, 1), kernel(COMPUTE, 31, 5, 2)]
+    acts = by_hand(events).activities
+    assert acts.step[acts.on_device].tolist() == [5, 6]
+    ends = acts.kind == ActivityKind.BOUNDARY
+    assert (acts.start[ends] - BASE_NS).tolist() == [30_000, 40_000], "when the last of its work is over"
+
+
+def test_chosen_steps_keep_their_device_work_and_lose_the_rest(tmp_path: Path) -> None:
+    events = [step(5, 0, 20), step(6, 20, 20), op("a", 30, 1), launch(18, 1, 1), launch(22, 1, 2)]
+    events += [kernel("first", 25, 5, 1), kernel("second", 31, 5, 2)]
+    chosen = part(events, tmp_path, steps=[6])
+    acts = chosen.activities
+    recorded = {chosen.names[name] for name in acts.name[acts.event >= 0]}
+    assert recorded == {"ProfilerStep#6", "a", "cudaLaunchKernel", "second"}
+    assert chosen.steps == (5, 6), "all that the file has"
+    work = np.flatnonzero(acts.on_device)
+    assert acts.start[acts.cause[work]].tolist() == [22_000 + BASE_NS]
+
+
+def test_impossible_durations_are_cut_and_reported() -> None:
+    events = [launch(i, 1, i + 1) for i in range(3)]
+    events += [kernel("overflow", 10, 4_000_000, 1), kernel("b", 30, 5, 2), kernel("c", 40, 5, 3)]
+    job = by_hand(events)
+    overflow = job.names.index("overflow")
+    assert job.activities.duration[job.activities.name == overflow].tolist() == [20_000]
+    assert ("duration_overflow", 1) in [(issue.what, issue.count) for issue in job.issues]
+
+
+def test_ranks_are_joined_under_one_numbering(tmp_path: Path) -> None:
+    one = [op("a", 0, 9), op("b", 1, 2), launch(4, 1, 7), kernel(COMPUTE, 6, 5, 7)]
+    other = [op("b", 0, 9), op("new", 1, 2), launch(4, 1, 7), kernel(COMPUTE, 6, 5, 7)]
+    job = join([part(other, tmp_path, 1), part(one, tmp_path, 0)])
+    acts = job.activities
+    assert acts.rank.tolist() == [0] * 4 + [1] * 4, "by rank, whatever their order"
+    assert len(set(job.names)) == len(job.names)
+    for first in (0, 4):
+        work = first + int(np.flatnonzero(acts.on_device[first : first + 4])[0])
+        assert job.names[acts.name[acts.cause[work]]] == "cudaLaunchKernel"
+        assert first <= acts.cause[work] < first + 4
+        assert [job.lanes[lane].rank for lane in acts.lane[first : first + 4]] == [first // 4] * 4
+    assert sorted(job.boundaries.tolist()) == [v for v in range(16) if not acts.on_device[v // 2]]
+
+
+def test_the_graph_of_a_file_holds_what_was_prepared(tmp_path: Path) -> None:
+    events = [op("a", 0, 9), launch(4, 1, 7), kernel(COMPUTE, 6, 5, 7)]
+    prepared = part(events, tmp_path).activities
+    graph = load(events)
+    assert graph.activities.start.tolist() == prepared.start.tolist()
+    assert graph.activities.parent.tolist() == prepared.parent.tolist()

@@ -1,0 +1,49 @@
+"""The order of construction: rules, then what times contradict, circles, latencies, waits."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+
+from htagraph.core.naming import DEFAULT_NAMING
+from htagraph.graph.activities import Edges
+from htagraph.graph.construction.activities import join, prepare
+from htagraph.graph.construction.build import build
+from htagraph.graph.rules import RULES
+from htagraph.trace.reading.discover import rank_files
+from htagraph.trace.reading.read import read_trace
+from tests.reach import DATA, graph_of
+from tests.strategies import Job, jobs, load
+
+
+def test_building_the_parts_of_a_folder_is_loading_it() -> None:
+    files = rank_files(DATA / "demo")
+    parts = [prepare(read_trace(file.path, file.rank_in, None), DEFAULT_NAMING) for file in files]
+    one, other = build(parts), graph_of(DATA / "demo")
+    for column in Edges.__dataclass_fields__:
+        assert getattr(one.edges, column).tolist() == getattr(other.edges, column).tolist()
+    assert one.clocks == other.clocks
+    reversed_parts = build(parts[::-1])
+    assert reversed_parts.edges.lag.tolist() == one.edges.lag.tolist(), "the order of the parts does not matter"
+
+
+@given(jobs())
+@settings(deadline=None, max_examples=30)
+def test_every_built_graph_keeps_its_invariants(job: Job) -> None:
+    graph = load(job)
+    graph.check()
+    assert (graph.gap >= 0).all()
+    assert (np.diff(graph.edges.source) >= 0).all()
+
+
+def test_every_edge_was_made_by_a_rule() -> None:
+    files = rank_files(DATA / "gloo_ddp")
+    parts = [prepare(read_trace(file.path, file.rank_in, None), DEFAULT_NAMING) for file in files]
+    graph = graph_of(DATA / "gloo_ddp")
+    job = join(parts, DEFAULT_NAMING)
+    by_rules = Edges.concatenate([rule(job) for rule in RULES if rule.__name__ not in ("collective", "p2p")])
+    made = set(zip(by_rules.source.tolist(), by_rules.target.tolist(), by_rules.kind.tolist(), strict=True))
+    edges = graph.edges
+    within = (edges.source // 2 < len(job.activities)) & (edges.target // 2 < len(job.activities))
+    rows = zip(edges.source[within].tolist(), edges.target[within].tolist(), edges.kind[within].tolist(), strict=True)
+    assert {row for row in rows if row[2] in set(by_rules.kind.tolist())} <= made

@@ -1,0 +1,55 @@
+"""Nesting of intervals that overlap in part: the slow search, and the fast path where nothing overlaps in part."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from htagraph.graph.construction.crossing import nest_crossing
+from htagraph.graph.construction.nesting import nest
+from tests import oracles
+
+Row = tuple[int, int, int]
+"""(lane, start, end)."""
+
+
+def columns(rows: list[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    lane, start, end = np.array(rows, np.int64).reshape(-1, 3).T
+    return lane.astype(np.int32), start, end
+
+
+def ordered(made: list[Row]) -> list[Row]:
+    return sorted(
+        ((lane, start, start + took) for lane, start, took in made), key=lambda row: (row[0], row[1], -row[2])
+    )
+
+
+made_rows = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 15), st.integers(0, 9)), max_size=9).map(ordered)
+
+
+@given(made_rows)
+@settings(deadline=None, max_examples=150)
+def test_parents_are_what_the_slow_search_finds_lane_by_lane(rows: list[Row]) -> None:
+    parent, _, _ = nest_crossing(*columns(rows), np.ones(len(rows), np.bool_), 0)
+    expected: list[int] = []
+    for lane in (0, 1):
+        first = len(expected)
+        found = oracles.parents([(start, end) for own, start, end in rows if own == lane])
+        expected += [each + first if each >= 0 else -1 for each in found]
+    assert parent.tolist() == expected
+
+
+@given(made_rows, st.lists(st.booleans(), min_size=9, max_size=9))
+@settings(deadline=None, max_examples=150)
+def test_the_fast_path_gives_the_same(rows: list[Row], work: list[bool]) -> None:
+    is_work = np.array(work[: len(rows)], np.bool_)
+    for one, other in zip(nest_crossing(*columns(rows), is_work, 0), nest(*columns(rows), is_work, 0), strict=True):
+        assert one.tolist() == other.tolist()
+
+
+def test_of_two_that_overlap_in_part_neither_is_the_parent() -> None:
+    parent, boundaries, at_work = nest_crossing(*columns([(0, 0, 10), (0, 5, 15), (0, 6, 9)]), np.ones(3, np.bool_), 0)
+    assert parent.tolist() == [-1, -1, 1], "of those that contain it, the one that began last"
+    assert boundaries.tolist() == [0, 2, 4, 5, 1, 3]
+    assert at_work.tolist() == [0, 0, 2, 0, 1, -1], "the open one that ends first"

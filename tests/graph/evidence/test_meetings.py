@@ -1,0 +1,48 @@
+"""Arrivals, JOINs and the ends behind them, of a job of two ranks whose answer is obvious."""
+
+from __future__ import annotations
+
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.graph.evidence.meetings import meetings
+from htagraph.graph.matches import Matches
+from tests.strategies import COMMUNICATE, Json, kernel, launch, load, op
+from tests.waiting import by_hand
+
+
+def rank_of(late: int) -> list[Json]:
+    """Return eight all-reduces that a rank enters `late` µs after the other, and leaves at the same time."""
+    events: list[Json] = []
+    for i in range(8):
+        at = 1000 * i + 37 * i * i
+        arrival = at + 10 + late * (1 + i % 3)
+        events += [launch(at, 2, i + 1), kernel(COMMUNICATE, arrival, at + 200 - arrival, i + 1, stream=20)]
+    return events
+
+
+def test_every_arrival_leads_to_the_join_and_the_join_to_every_end() -> None:
+    graph = load({0: rank_of(0), 1: rank_of(40)})
+    acts, edges, matches = graph.activities, graph.edges, graph.matches
+    assert matches is not None
+    assert matches.count == 8
+    joins = (acts.kind == ActivityKind.JOIN).nonzero()[0].tolist()
+    assert len(joins) == 8
+    of_kind = edges.kind == EdgeKind.COLLECTIVE
+    pairs = set(zip(edges.source[of_kind].tolist(), edges.target[of_kind].tolist(), strict=True))
+    for number, join in enumerate(joins):
+        members = matches.activity[matches.collective == number].tolist()
+        assert {(2 * member, 2 * join) for member in members} <= pairs
+        assert {(2 * join, 2 * member + 1) for member in members} <= pairs
+        assert graph.time[2 * join] == max(graph.time[2 * member] for member in members), "the last to arrive"
+    assert len(pairs) == 8 * 4
+    leaving = of_kind & (edges.target % 2 == 1)
+    assert (graph.time[edges.source[leaving]] + edges.lag[leaving] == graph.time[edges.target[leaving]]).all()
+    assert set(edges.provenance[of_kind].tolist()) == {Provenance.INFERRED}, "by order, not by ids"
+
+
+def test_without_matches_there_are_no_edges() -> None:
+    job = by_hand([op("a", 0, 1)])
+    assert len(meetings(job, EdgeKind.COLLECTIVE, pairs=False)) == 0
+    graph = load({0: rank_of(0), 1: rank_of(40)})
+    assert graph.matches is not None
+    assert not (graph.edges.kind == EdgeKind.P2P).any(), "all-reduces are no sends and receives"
+    assert Matches.none().count == 0
