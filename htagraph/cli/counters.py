@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["counters", "report"]
 
 _FULL = 1024
-_RATES = ("mean", "std", "min", "p25", "median", "p75", "max")
-"""Columns of bandwidths in GB/s, whose names do not say so."""
 
 
 def counters(  # noqa: PLR0913 - one argument per option
@@ -52,18 +50,14 @@ def counters(  # noqa: PLR0913 - one argument per option
 def report(graph: DependencyGraph, inputs: Sequence[str], *, full: int = _FULL, series: bool = False) -> Report:
     """Return the report on a graph's counters; `inputs` are the words that choose what is read."""
     from htagraph.analyses.memory_bandwidth import memory_bandwidth
-    from htagraph.analyses.memory_bandwidth_summary import memory_bandwidth_summary
     from htagraph.analyses.queue_length import queue_length
-    from htagraph.analyses.queue_summary import queue_summary
     from htagraph.output.report import report_on
 
-    queues, copies = queue_summary(graph, full=full), memory_bandwidth_summary(graph)
+    queues, copies = queue_length(graph, by="stream", full=full), memory_bandwidth(graph, by="copy")
     tables = {"queues": queues, "bandwidth": copies}
     if series:
         tables |= {"queue_length": queue_length(graph), "memory_bandwidth": memory_bandwidth(graph)}
-    rates = {name: f"{name}_gb_s" for name in _RATES}
-    brief = tables | {"bandwidth": copies.rename(columns=rates)}
-    return report_on(graph, "counters", tables, _sentences(queues, copies, full, inputs), brief=brief)
+    return report_on(graph, "counters", tables, _sentences(queues, copies, full, inputs))
 
 
 def _sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Sequence[str]) -> list[str]:
@@ -87,7 +81,7 @@ def _sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Se
     if len(copies):
         most = copies.iloc[int(copies["busy_us"].argmax())]
         out.append(
-            f"Of copies, {most['copy']} on rank {most['rank']} takes most time: {most['gb']:.3g} GB in "
+            f"Of copies, {most['copy']} on rank {most['rank']} takes most time: {most['copied_gb']:.3g} GB in "
             f"{time_text(most['busy_us'])}, {most['mean_over_time_gb_s']:.3g} GB/s."
         )
     return out

@@ -74,11 +74,10 @@ def _report_on_file(path: Path, what: str, top: int) -> Report:
 
 def report(graph: DependencyGraph, *, top: int = 15) -> Report:
     """Return the report on the memory events of traces."""
-    from htagraph.analyses.memory_at_peak import memory_at_peak
-    from htagraph.analyses.memory_peaks import memory_peaks
+    from htagraph.analyses import memory as analyses
     from htagraph.output.report import report_on
 
-    peaks, whose = memory_peaks(graph), memory_at_peak(graph)
+    peaks, whose = analyses.peaks(graph), analyses.at_peak(graph)
     tables = {"memory_peaks": peaks, "memory_at_peak": whose.groupby(["rank", "device"], sort=False).head(top)}
     brief = {
         "memory_peaks": peaks.drop(columns=["activity"]),
@@ -89,7 +88,7 @@ def report(graph: DependencyGraph, *, top: int = 15) -> Report:
 
 
 def report_on_timeline(timeline: pd.DataFrame, path: Path) -> Report:
-    """Return the report on what `htagraph.read_memory_timeline` read."""
+    """Return the report on what `htagraph.memory.read_timeline` read."""
     import pandas as pd
 
     sizes = timeline.drop(columns=["time_ns", "time_us"])
@@ -181,7 +180,7 @@ def _on_device(row: dict[Any, Any]) -> list[str]:
             f"{_size(row['inactive_bytes'])} ({idle:.0f} %) are held and not in use, the largest free block has "
             f"{_size(row['largest_free_bytes'])}. If an allocation fails all the same, memory is fragmented: try "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; torch.cuda.empty_cache() gives back whole free "
-            "segments. Free bytes by segment: htagraph.read_memory_snapshot(…).segments."
+            "segments. Free bytes by segment: htagraph.memory.read_snapshot(…).segments."
         )
     return said
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import ActivityKind
+from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, complete, jobs, kernel, launch, load, step
 
 
@@ -44,3 +46,18 @@ def test_every_work_has_one_row_with_the_first_annotation_above_its_launch(job: 
         while at >= 0 and acts.kind[at] not in (ActivityKind.ANNOTATION, ActivityKind.STEP):
             at = int(acts.parent[at])
         assert ours == (graph.names[acts.name[at]] if at >= 0 else "")
+
+
+def test_by_annotation_the_durations_of_its_kernels_are_summed() -> None:
+    graph = graph_of(DATA / "demo")
+    kernels = hg.annotated_kernels(graph)
+    table = hg.annotated_kernels(graph, by="annotation").set_index(["rank", "annotation"]).sort_index()
+    groups = kernels.groupby(["rank", "annotation"])["duration_us"]
+    assert table["total_us"].tolist() == pytest.approx(groups.sum().tolist())
+    assert table["count"].tolist() == groups.size().tolist()
+    assert (table["min_us"].tolist(), table["max_us"].tolist()) == (groups.min().tolist(), groups.max().tolist())
+
+
+def test_an_unknown_by_is_refused() -> None:
+    with pytest.raises(ValueError, match="by='annotations' is not known; did you mean 'annotation'"):
+        hg.annotated_kernels(load([]), by="annotations")  # type: ignore[arg-type]

@@ -39,7 +39,7 @@ _INSTALLED = ("site-packages/", "dist-packages/", "/torch/", "<frozen ")
 
 @dataclass(frozen=True, eq=False)
 class MemorySnapshot:
-    """What ``torch.cuda.memory._dump_snapshot`` wrote, as tables. Make it with `htagraph.read_memory_snapshot`."""
+    """What ``torch.cuda.memory._dump_snapshot`` wrote, as tables. Make it with `htagraph.memory.read_snapshot`."""
 
     path: Path
     segments: pd.DataFrame

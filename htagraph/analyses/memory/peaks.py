@@ -8,7 +8,7 @@ import pandas as pd
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.memory_events import memory_events
 
-__all__ = ["memory_peaks"]
+__all__ = ["peaks"]
 
 _COLUMNS = {
     "rank": "int64", "device": "str", "peak_bytes": "int64", "peak_us": "float64", "reserved_bytes": "int64",
@@ -17,7 +17,7 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-def memory_peaks(graph: DependencyGraph) -> pd.DataFrame:
+def peaks(graph: DependencyGraph) -> pd.DataFrame:
     """Return the moment of the most memory in use on each device.
 
     Args:
@@ -33,7 +33,7 @@ def memory_peaks(graph: DependencyGraph) -> pd.DataFrame:
 
     Example:
         >>> import htagraph as hg
-        >>> hg.memory_peaks(hg.load("data/demo"))["peak_bytes"].tolist()
+        >>> hg.memory.peaks(hg.load("data/demo"))["peak_bytes"].tolist()
         []
 
     Source: torch.profiler's ``[memory]`` events; HTA does not read them.

@@ -9,7 +9,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.memory_events import memory_events
 from htagraph.trace.profiler_files.memory_lifetimes import lifetimes
 
-__all__ = ["memory_at_peak"]
+__all__ = ["at_peak"]
 
 _COLUMNS = {
     "rank": "int64", "device": "str", "name": "str", "known": "bool", "bytes": "int64", "allocations": "int64",
@@ -17,7 +17,7 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-def memory_at_peak(graph: DependencyGraph) -> pd.DataFrame:
+def at_peak(graph: DependencyGraph) -> pd.DataFrame:
     """Return who had allocated what was in use on each device when most was, by operator.
 
     Args:
@@ -32,7 +32,7 @@ def memory_at_peak(graph: DependencyGraph) -> pd.DataFrame:
 
     Example:
         >>> import htagraph as hg
-        >>> len(hg.memory_at_peak(hg.load("data/demo")))
+        >>> len(hg.memory.at_peak(hg.load("data/demo")))
         0
 
     Source: torch.profiler's ``[memory]`` events; HTA does not read them.
