@@ -1,4 +1,4 @@
-"""Every piece of device work with the user's annotation that it belongs to."""
+"""Every kernel, copy and memset with the user annotation that it belongs to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["annotated_kernels"]
 
 
 def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotation"] = "kernel") -> pd.DataFrame:
-    """Return all device work with the innermost annotation around its launch, and the narrowest over it in time.
+    """Return all device work with the innermost annotation around its launch, and the shortest overlapping it in time.
 
     Args:
         graph: the job.
@@ -76,7 +76,7 @@ def _by_annotation(kernels: pd.DataFrame) -> pd.DataFrame:
 
 
 def _over(graph: DependencyGraph) -> np.ndarray:
-    """Return the name of the narrowest device annotation over each activity, empty for none."""
+    """Return for each activity the name of the shortest device annotation that overlaps it, empty for none."""
     acts = graph.activities
     over = np.full(len(acts), "", object)
     marks = {rank: device_annotations(graph, rank) for rank in graph.ranks}

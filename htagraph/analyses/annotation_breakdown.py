@@ -1,4 +1,4 @@
-"""How long the regions last that the user annotated, on the host and on devices."""
+"""Durations of user annotations, on the host and on devices."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _COLUMNS = {"rank": "int64", "on": "str", "name": "str", **STATISTICS}
 def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank") -> pd.DataFrame:
     """Return the durations of user annotations (``record_function``, ``ProfilerStep#N``) by name.
 
-    On the host an annotation lasts as long as its region. On a device it lasts from the start of the first to the end
-    of the last work launched in the region, whatever ran in between, on each stream apart. `annotated_kernels` tells
-    which work was whose.
+    On the host an annotation lasts from its start to its end. On a device it lasts, on each stream, from the start of
+    the first to the end of the last kernel launched inside it, whatever ran in between. `annotated_kernels` lists the
+    kernels of each annotation.
 
     Args:
         graph: the job.
@@ -56,8 +56,8 @@ def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] =
     regions = {"rank": acts.rank[rows].astype(np.int64), "name": names_of(graph, rows), "ns": acts.duration[rows]}
     parts = [pd.DataFrame(regions).assign(on="host")]
     for rank in graph.ranks:
-        found = device_annotations(graph, rank)
-        parts.append(found[["name"]].assign(rank=rank, on="device", ns=found["end"] - found["start"]))
+        marks = device_annotations(graph, rank)
+        parts.append(marks[["name"]].assign(rank=rank, on="device", ns=marks["end"] - marks["start"]))
     table = statistics(pd.concat(parts), ["rank", "on", "name"])
     order = ["rank", "on", "total_us", "name"]
     table = table.sort_values(order, ascending=[True, False, False, True], ignore_index=True)

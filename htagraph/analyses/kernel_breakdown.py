@@ -1,4 +1,4 @@
-"""Which kernels each rank's device time goes to."""
+"""Device time by kernel, on each rank or over the whole job."""
 
 from __future__ import annotations
 

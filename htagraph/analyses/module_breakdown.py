@@ -21,10 +21,10 @@ _COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **OWNED}
 
 
 def module_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job", "class"] = "rank") -> pd.DataFrame:
-    """Return the time of each ``nn.Module`` of the model: of its forward and of the backward of its operators.
+    """Return the time of each ``nn.Module`` of the model: its forward, and the backward of its operators.
 
-    Modules are known from the Python frames of traces recorded with ``with_stack=True``. What no module encloses
-    belongs to the innermost annotation; without such frames all does.
+    Modules are known from the Python frames of traces recorded with ``with_stack=True``. Work outside all modules
+    belongs to the innermost annotation; without such frames all work does.
 
     Args:
         graph: the job.

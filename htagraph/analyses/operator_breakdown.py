@@ -1,4 +1,4 @@
-"""Host and device time by operator, if wished by the shapes of its inputs."""
+"""Host and device time by operator, optionally by the shapes of its inputs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SHAPES = ("Input Dims", "Input dims")  # today's profilers write the first, tho
 def operator_breakdown(
     graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank", by_shape: bool = False
 ) -> pd.DataFrame:
-    """Return the time of each operator: on the host by itself, on devices with what it launched.
+    """Return the time of each operator: its own time on the host, and the time of the device work it launched.
 
     Work that no operator launched belongs to the innermost annotation or step around the launch.
 
     Args:
         graph: the job.
         by: ``"rank"``: one row per rank and operator. ``"job"``: one row per operator, over all ranks.
-        by_shape: one row for each combination of input shapes too; reads the files again for the argument
+        by_shape: one row per operator and combination of input shapes; reads the files again for the argument
             ``Input Dims``, which traces recorded with ``record_shapes=True`` have.
 
     Returns:
@@ -79,7 +79,7 @@ def operator_breakdown(
 def _shapes(graph: DependencyGraph, operators: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Return (a number for each operator's shapes, the texts that they stand for)."""
     columns = arguments(graph, _SHAPES, operators)
-    found = [now if now is not None else old for now, old in columns.itertuples(index=False)]
-    texts = ["" if dims is None else dims if isinstance(dims, str) else json.dumps(dims) for dims in found]
+    dims_of = [now if now is not None else old for now, old in columns.itertuples(index=False)]
+    texts = ["" if dims is None else dims if isinstance(dims, str) else json.dumps(dims) for dims in dims_of]
     codes, shapes = pd.factorize(np.array(texts, object))
     return codes, list(shapes) or [""]

@@ -1,4 +1,4 @@
-"""Whose memory it was when most was in use."""
+"""Which operators had allocated the memory in use at the peak."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLUMNS = {
 
 
 def at_peak(graph: DependencyGraph) -> pd.DataFrame:
-    """Return who had allocated what was in use on each device when most was, by operator.
+    """Return the memory in use on each device at its peak, by the operator that allocated it.
 
     Args:
         graph: the job.
@@ -26,8 +26,8 @@ def at_peak(graph: DependencyGraph) -> pd.DataFrame:
     Returns:
         By rank, device and bytes, most first: ``rank`` (int64), ``device`` (str), ``name`` (str: of the innermost
         operator, annotation, step or Python frame that ran on the thread at the allocation, empty for none), ``known``
-        (bool: False for the row of all that was allocated before the recording began, by whom is not known),
-        ``bytes`` (int64), ``allocations`` (int64: how many, 0 where it is not known), ``share_percent`` (float64: of
+        (bool: False for the row of everything allocated before the recording began),
+        ``bytes`` (int64), ``allocations`` (int64: how many, 0 where unknown), ``share_percent`` (float64: of
         the peak; they sum to 100).
 
     Example:
@@ -38,7 +38,9 @@ def at_peak(graph: DependencyGraph) -> pd.DataFrame:
     Source: torch.profiler's ``[memory]`` events; HTA does not read them.
     """
     events = memory_events(graph)
-    parts = [_of_device(mine.reset_index(drop=True)) for _, mine in events.groupby(["rank", "device"], sort=False)]
+    parts = [
+        _of_device(of_device.reset_index(drop=True)) for _, of_device in events.groupby(["rank", "device"], sort=False)
+    ]
     empty = pd.DataFrame({column: pd.Series(dtype=kind) for column, kind in _COLUMNS.items()})
     return pd.concat(parts, ignore_index=True).astype(_COLUMNS) if parts else empty
 

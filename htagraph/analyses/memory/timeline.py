@@ -1,4 +1,4 @@
-"""Every allocation and free that the profiler saw."""
+"""Every allocation and free that the profiler recorded."""
 
 from __future__ import annotations
 
