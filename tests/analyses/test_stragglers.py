@@ -252,7 +252,7 @@ def test_a_notebook_shows_the_straggler_and_a_short_table() -> None:
     found = stragglers(graph_of(DATA / "demo"))
     text = found._repr_html_()
     assert "<b>Straggler: rank 2</b>" in text
-    assert escape(found.to_frame().set_index("rank").loc[2, "evidence"]) in text
+    assert escape(str(found.to_frame().set_index("rank").loc[2, "evidence"])) in text
     assert text.count("<tr") == 1 + len(found.to_frame())
     assert "<b>No straggler</b>" in stragglers(load([]))._repr_html_()
 

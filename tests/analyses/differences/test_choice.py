@@ -37,11 +37,13 @@ def test_repeats_are_the_pairs_of_rank_and_step_that_have_activities(job: Job) -
         (5, 7, [(5,), (7,)]), (None, [6, 7], [(5, 6, 7), (6, 7)]),
     ],
 )  # fmt: skip
-def test_steps_go_from_the_first_to_the_last_given(steps: object, steps_after: object, chosen: object) -> None:
+def test_steps_go_from_the_first_to_the_last_given(
+    steps: object, steps_after: object, chosen: list[tuple[int, ...]]
+) -> None:
     graph = load([step(n, 10 * n, 10) for n in (5, 6, 7)])
     parts = parts_of(graph, graph, steps, steps_after, None)  # type: ignore[arg-type]
     assert [part.steps for part in parts] == chosen
-    assert [part.count for part in parts] == [len(numbers) for numbers in chosen]  # type: ignore[attr-defined]
+    assert [part.count for part in parts] == [len(numbers) for numbers in chosen]
 
 
 @pytest.mark.parametrize(("ranks", "chosen"), [(None, (0, 1, 2, 3)), (2, (2,)), ([1, 3], (1, 3)), (np.int64(1), (1,))])
