@@ -113,7 +113,7 @@ def _drags(job: _Job, owned: Array, exact: int) -> tuple[Array, npt.NDArray[np.b
     path = path_to(graph, np.arange(graph.vertex_count), np.iinfo(np.int64).min)
     alone, lag = _edge_drags(job, path.vertices, path.edges), graph.edges.lag[path.edges]
     of_activity = owned[path.edges]
-    owner, alone, lag = (column[of_activity] for column in (graph.edges.activity[path.edges], alone, lag))
+    owner, alone, lag = graph.edges.activity[path.edges][of_activity], alone[of_activity], lag[of_activity]
     np.maximum.at(drag, owner, alone)
     critical = np.zeros(count, np.int64)
     np.add.at(critical, owner, lag)

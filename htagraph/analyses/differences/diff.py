@@ -52,8 +52,9 @@ class Diff:
         """Return what a notebook shows: the change in one line, and a short table of the largest contributions."""
         line = f"{self.before_us / 1000:,.3f} → {self.after_us / 1000:,.3f} ms per {self.unit}"
         columns = ["name", "category", "before_us", "after_us", "change_us", "change"]
-        table = self.to_frame()[columns].head(_HTML_ROWS)
-        table["name"] = table["name"].map(short_name)
+        table = self.to_frame().head(_HTML_ROWS)
+        on_device = np.array([ActivityKind[kind.upper()].on_device for kind in table["kind"]], np.bool_)
+        table = table.assign(name=table["name"].map(short_name).where(on_device, table["name"]))[columns]
         change = f"{self.change_us / 1000:+,.3f} ms, {self.change_percent:+.1f} %"
         return f"<p><b>{escape(line)}</b> ({change})</p>{table.to_html(index=False, float_format='{:,.1f}'.format)}"
 
