@@ -10,6 +10,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,11 @@ OUTPUTS = ("cli", "output", "hta", "simulate", "__main__")
 """Packages that may print, draw or write: `output`, what lies above it, and the oracle, which writes traces."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
-ANALYSES = sorted(path.stem for path in (PACKAGE / "analyses").glob("*.py") if path.stem != "__init__")
+FILES = [path for pattern in ("*.py", "memory/*.py") for path in (PACKAGE / "analyses").glob(pattern)]
+ANALYSES = sorted(
+    ".".join(path.relative_to(PACKAGE / "analyses").with_suffix("").parts) for path in FILES if path.stem != "__init__"
+)
+"""Analyses as they are called: `hg.overlap`, `hg.memory.peaks`."""
 
 
 def module_name(path: Path) -> str:
@@ -42,9 +47,10 @@ def is_output(path: Path) -> bool:
 
 
 def public_functions() -> Iterator[tuple[str, types.FunctionType]]:
-    """Return the functions that `htagraph` exports."""
-    for name in dir(hg):
-        value = getattr(hg, name)
+    """Return the functions that `htagraph` and its namespaces export."""
+    namespaces = [f"{each}.{name}" for each in ("memory", "execution_trace") for name in getattr(hg, each).__all__]
+    for name in [*dir(hg), *namespaces]:
+        value = attrgetter(name)(hg)
         if isinstance(value, types.FunctionType):
             yield name, value
 
@@ -66,22 +72,26 @@ every_analysis = pytest.mark.parametrize("name", ANALYSES)
 
 @every_analysis
 def test_an_analysis_is_a_function_of_its_modules_name(name: str) -> None:
-    module = importlib.import_module(f"htagraph.analyses.{name}")
-    assert callable(getattr(module, name, None)), f"htagraph/analyses/{name}.py lacks a function {name}"
-    assert module.__all__ == [name], f"htagraph/analyses/{name}.py: __all__ is not ['{name}']"
+    module, function = importlib.import_module(f"htagraph.analyses.{name}"), name.rpartition(".")[2]
+    assert callable(getattr(module, function, None)), f"{module.__file__} lacks a function {function}"
+    assert module.__all__ == [function], f"{module.__file__}: __all__ is not ['{function}']"
 
 
 @every_analysis
 def test_an_analysis_is_exported(name: str) -> None:
-    assert name in analyses.__all__, f"htagraph/analyses/__init__.py does not export {name}"
-    stub = (PACKAGE / "__init__.pyi").read_text(encoding="utf-8")
-    assert re.search(rf"import {name} as {name}$", stub, re.MULTILINE), f"htagraph/__init__.pyi does not export {name}"
-    assert callable(getattr(hg, name))
+    namespace, _, function = name.rpartition(".")
+    package = importlib.import_module(f"htagraph.analyses.{namespace}".rstrip("."))
+    assert function in package.__all__, f"{package.__file__} does not export {function}"
+    stub, top = (PACKAGE / "__init__.pyi").read_text(encoding="utf-8"), name.partition(".")[0]
+    assert re.search(rf"import {top} as {top}$", stub, re.MULTILINE), f"htagraph/__init__.pyi does not export {top}"
+    assert callable(attrgetter(name)(hg))
 
 
 @every_analysis
 def test_an_analysis_has_a_test_file(name: str) -> None:
-    assert (TESTS / "analyses" / f"test_{name}.py").is_file(), f"tests/analyses/test_{name}.py is missing"
+    folder, _, function = name.rpartition(".")
+    path = TESTS / "analyses" / folder / f"test_{function}.py"
+    assert path.is_file(), f"{path} is missing"
 
 
 @every_analysis
@@ -207,8 +217,9 @@ def test_a_public_functions_docstring_is_whole(name: str) -> None:
 
 @every_analysis
 def test_an_analysis_names_every_column_and_units(name: str) -> None:
-    text = inspect.getdoc(getattr(analyses, name)) or ""
-    result = getattr(analyses, name)(graph_of(DATASETS[0]))
+    analysis = attrgetter(name)(analyses)
+    text = inspect.getdoc(analysis) or ""
+    result = analysis(graph_of(DATASETS[0]))
     table = _table(result)
     shows = hg.Outcome.step_times if isinstance(result, hg.Scenario) else getattr(type(result), "to_frame", None)
     text += inspect.getdoc(shows) or ""
@@ -262,7 +273,7 @@ def _table(result: Any) -> pd.DataFrame:
 @pytest.mark.parametrize("job", JOBS)
 @every_analysis
 def test_an_analysis_gives_its_columns_on_every_kind_of_job(name: str, job: str) -> None:
-    analysis = getattr(analyses, name)
+    analysis = attrgetter(name)(analyses)
     full = analysis(
         load([step(1, 0, 40), launch(0, 1, 1), kernel(COMPUTE, 3, 5, 1), launch(9, 1, 2), kernel(COMPUTE, 20, 5, 2)])
     )

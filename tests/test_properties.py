@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,13 +21,14 @@ from tests.reach import JOBS, graph_of, label
 from tests.strategies import Frames, Json, frames, jobs, load, traces
 
 Analysis: TypeAlias = Callable[[DependencyGraph], Any]
-ANALYSES: list[Analysis] = [getattr(analyses, name) for name in analyses.__all__]
+NAMES = [*analyses.__all__, "memory.timeline", "memory.peaks", "memory.at_peak"]
+ANALYSES: list[Analysis] = [attrgetter(name)(analyses) for name in NAMES]
 NUMBERED = ("launch", "work", "activity", "parent", "before", "after", "example", "range", "first", "last")
 """Columns that, as integers, hold activity numbers, which count events in the order of the file."""
 BY_NUMBER = ("slack", "collectives", "call_tree", "annotated_kernels")
 """Analyses whose rows lie in the order of those numbers."""
 
-every_analysis = pytest.mark.parametrize("analysis", ANALYSES, ids=analyses.__all__)
+every_analysis = pytest.mark.parametrize("analysis", ANALYSES, ids=NAMES)
 every_job = pytest.mark.parametrize("path", JOBS, ids=label)
 
 

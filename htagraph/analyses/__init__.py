@@ -1,5 +1,7 @@
 """What the graph means: one file, one public function of the same name, one documented result."""
 
+from htagraph.analyses import execution_trace as execution_trace
+from htagraph.analyses import memory as memory
 from htagraph.analyses.annotated_kernels import annotated_kernels
 from htagraph.analyses.annotation_breakdown import annotation_breakdown
 from htagraph.analyses.call_tree import call_tree
@@ -16,19 +18,13 @@ from htagraph.analyses.kernel_patterns import kernel_patterns
 from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.late_starts import late_starts
 from htagraph.analyses.launch_stats import launch_stats
-from htagraph.analyses.memory_at_peak import memory_at_peak
 from htagraph.analyses.memory_bandwidth import memory_bandwidth
-from htagraph.analyses.memory_bandwidth_summary import memory_bandwidth_summary
-from htagraph.analyses.memory_peaks import memory_peaks
-from htagraph.analyses.memory_timeline import memory_timeline
 from htagraph.analyses.module_breakdown import module_breakdown
 from htagraph.analyses.operator_breakdown import operator_breakdown
 from htagraph.analyses.operator_kernels import operator_kernels
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.phases import phases
 from htagraph.analyses.queue_length import queue_length
-from htagraph.analyses.queue_summary import queue_summary
-from htagraph.analyses.rank_idle import rank_idle
 from htagraph.analyses.roofline import roofline
 from htagraph.analyses.slack import slack
 from htagraph.analyses.step_times import step_times
@@ -52,19 +48,13 @@ __all__ = [
     "kernel_types",
     "late_starts",
     "launch_stats",
-    "memory_at_peak",
     "memory_bandwidth",
-    "memory_bandwidth_summary",
-    "memory_peaks",
-    "memory_timeline",
     "module_breakdown",
     "operator_breakdown",
     "operator_kernels",
     "overlap",
     "phases",
     "queue_length",
-    "queue_summary",
-    "rank_idle",
     "roofline",
     "slack",
     "step_times",

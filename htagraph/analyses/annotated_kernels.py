@@ -1,10 +1,13 @@
-"""Every piece of device work with the user's annotation that it belongs to."""
+"""Every kernel, copy and memset with the user annotation that it belongs to."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from htagraph.core.choices import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import annotation_of, names_of
@@ -13,11 +16,12 @@ from htagraph.queries.device_annotations import device_annotations, narrowest
 __all__ = ["annotated_kernels"]
 
 
-def annotated_kernels(graph: DependencyGraph) -> pd.DataFrame:
-    """Return all device work with the innermost annotation around its launch, and the narrowest over it in time.
+def annotated_kernels(graph: DependencyGraph, *, by: Literal["kernel", "annotation"] = "kernel") -> pd.DataFrame:
+    """Return all device work with the innermost annotation around its launch, and the shortest overlapping it in time.
 
     Args:
         graph: the job.
+        by: ``"kernel"``: one row per kernel, copy or memset. ``"annotation"``: their durations by innermost annotation.
 
     Returns:
         One row per piece of device work, by rank and start: ``rank``, ``device``, ``stream``, ``step`` (int64),
@@ -25,6 +29,12 @@ def annotated_kernels(graph: DependencyGraph) -> pd.DataFrame:
         activity), ``duration_us`` (float64), ``annotation`` (str: of the user annotations around the launch, steps
         included, the innermost; empty for none), ``device_annotation`` (str: of the annotations that the trace has on
         this stream, the shortest that overlaps the work; empty for none).
+
+        By annotation: one row per rank and annotation: ``rank`` (int64), ``annotation`` (str), ``count`` (int64:
+        kernels, copies and memsets), ``total_us``, ``min_us``, ``max_us`` (float64: of their durations).
+
+    Raises:
+        ValueError: `by` is something else.
 
     Example:
         >>> import htagraph as hg
@@ -34,12 +44,13 @@ def annotated_kernels(graph: DependencyGraph) -> pd.DataFrame:
 
     Source: HTA's GPU kernels with user annotations, which are those over the work in time.
     """
+    check_choice("by", by, ("kernel", "annotation"))
     acts = graph.activities
     rows = np.flatnonzero(acts.on_device)
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
     lanes = [graph.lanes[lane] for lane in acts.lane[rows]]
     labels = np.array([kind.label for kind in ActivityKind], object)
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "rank": acts.rank[rows].astype(np.int64),
             "device": np.array([lane.device for lane in lanes], np.int64),
@@ -54,10 +65,18 @@ def annotated_kernels(graph: DependencyGraph) -> pd.DataFrame:
             "device_annotation": pd.array(_over(graph)[rows], dtype="str"),
         }
     )
+    return table if by == "kernel" else _by_annotation(table)
+
+
+def _by_annotation(kernels: pd.DataFrame) -> pd.DataFrame:
+    return kernels.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
+        count=("duration_us", "size"), total_us=("duration_us", "sum"), min_us=("duration_us", "min"),
+        max_us=("duration_us", "max"),
+    )  # fmt: skip
 
 
 def _over(graph: DependencyGraph) -> np.ndarray:
-    """Return the name of the narrowest device annotation over each activity, empty for none."""
+    """Return for each activity the name of the shortest device annotation that overlaps it, empty for none."""
     acts = graph.activities
     over = np.full(len(acts), "", object)
     marks = {rank: device_annotations(graph, rank) for rank in graph.ranks}

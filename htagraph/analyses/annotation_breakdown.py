@@ -1,35 +1,46 @@
-"""How long the regions last that the user annotated, on the host and on devices."""
+"""Durations of user annotations, on the host and on devices."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from htagraph.core.choices import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
 from htagraph.queries.device_annotations import device_annotations
 from htagraph.queries.durations import STATISTICS, statistics
+from htagraph.queries.over_ranks import over_ranks
 
 __all__ = ["annotation_breakdown"]
 
 _COLUMNS = {"rank": "int64", "on": "str", "name": "str", **STATISTICS}
 
 
-def annotation_breakdown(graph: DependencyGraph) -> pd.DataFrame:
-    """Return the durations of user annotations (``record_function``, ``ProfilerStep#N``) of each rank by name.
+def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank") -> pd.DataFrame:
+    """Return the durations of user annotations (``record_function``, ``ProfilerStep#N``) by name.
 
-    On the host an annotation lasts as long as its region. On a device it lasts from the start of the first to the end
-    of the last work launched in the region, whatever ran in between, on each stream apart. `annotated_kernels` tells
-    which work was whose.
+    On the host an annotation lasts from its start to its end. On a device it lasts, on each stream, from the start of
+    the first to the end of the last kernel launched inside it, whatever ran in between. `annotated_kernels` lists the
+    kernels of each annotation.
 
     Args:
         graph: the job.
+        by: ``"rank"``: one row per rank and annotation. ``"job"``: one row per annotation, over all ranks.
 
     Returns:
         One row per rank, side and name, host before device, most time first: ``rank`` (int64), ``on`` (``"host"`` or
         ``"device"``), ``name`` (str), ``count`` (int64), ``total_us``, ``mean_us``, ``min_us``, ``max_us``, ``std_us``
         (float64; sample standard deviation, 0 for a single one).
+
+        By job: one row per side and name, host before device, most time first: ``on``, ``name``, ``ranks`` (int64: how
+        many have it), ``count``, ``total_us``, ``mean_us``, ``min_us``, ``max_us`` over all ranks.
+
+    Raises:
+        ValueError: `by` is something else.
 
     Example:
         >>> import htagraph as hg
@@ -39,14 +50,19 @@ def annotation_breakdown(graph: DependencyGraph) -> pd.DataFrame:
 
     Source: HTA's user annotation breakdown.
     """
+    check_choice("by", by, ("rank", "job"))
     acts = graph.activities
     rows = np.flatnonzero(np.isin(acts.kind, (ActivityKind.ANNOTATION, ActivityKind.STEP)))
     regions = {"rank": acts.rank[rows].astype(np.int64), "name": names_of(graph, rows), "ns": acts.duration[rows]}
     parts = [pd.DataFrame(regions).assign(on="host")]
     for rank in graph.ranks:
-        found = device_annotations(graph, rank)
-        parts.append(found[["name"]].assign(rank=rank, on="device", ns=found["end"] - found["start"]))
+        marks = device_annotations(graph, rank)
+        parts.append(marks[["name"]].assign(rank=rank, on="device", ns=marks["end"] - marks["start"]))
     table = statistics(pd.concat(parts), ["rank", "on", "name"])
     order = ["rank", "on", "total_us", "name"]
     table = table.sort_values(order, ascending=[True, False, False, True], ignore_index=True)
-    return table[list(_COLUMNS)].astype(_COLUMNS)
+    table = table[list(_COLUMNS)].astype(_COLUMNS)
+    if by == "rank":
+        return table
+    merged = over_ranks(table).drop(columns="share_percent")  # the two sides are not parts of one whole
+    return merged.sort_values("on", ascending=False, kind="stable", ignore_index=True)

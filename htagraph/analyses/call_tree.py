@@ -1,4 +1,4 @@
-"""What every activity called, and the device work that came of it."""
+"""The tree of calls: what every activity called, and the device work launched under it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ADDED = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
 def call_tree(graph: DependencyGraph) -> pd.DataFrame:
     """Return every activity's place in the tree of calls, with the device work launched under it.
 
-    The parent of an activity is what encloses it on its thread; of device work its launch; of what lies in nothing on
-    a thread of the autograd engine the innermost operator, annotation, step or Python frame around it on the thread
+    The parent of an activity is what encloses it on its thread; of device work its launch; of an outermost activity on
+    a thread of the autograd engine, the innermost operator, annotation, step or Python frame around it on the thread
     that called the engine. `Selection.descendants` and `Selection.ancestors` walk this tree.
 
     Args:

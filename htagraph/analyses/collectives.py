@@ -1,4 +1,4 @@
-"""What each rank's part in each collective was: waiting, transferring, and at which bandwidth."""
+"""Each rank's part in each collective: how long it waited and transferred, and at which bandwidth."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["collectives"]
 
 
 def collectives(graph: DependencyGraph) -> pd.DataFrame:
-    """Return each rank's part in each collective: when it arrived, how long it waited, transferred, and why longer.
+    """Return each rank's part in each collective: when it arrived, how long it waited and how long it transferred.
 
     A part's duration is, exactly, its wait for the last arrival, the pure transfer (the shortest that any part of the
-    same group, operation and bytes took) and the excess over that. Of a rooted operation only those wait that need the
-    root, or the root for the others; in an all-to-all each waits for the arrivals before its end. Collectives that were
-    not matched between the ranks (their partners may not be in the graph) are there too: their waits are not known,
-    hence 0, and part of their excess.
+    same group, operation and bytes took) and the excess over that. In an operation with a root, only the ranks that
+    need the root wait, or the root waits for the others; in an all-to-all each waits for arrivals before its end.
+    Collectives that were not matched between the ranks (their partners may not be in the graph) are there too: their
+    waits are not known, hence 0, and part of their excess.
 
     Args:
         graph: the job.

@@ -1,4 +1,4 @@
-"""What torch.compile's regions cost on the host, and what they launched."""
+"""Regions of torch.compile: their host time, and the kernels they launched."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _KEYS = {"rank": "int64", "region": "str", "inside": "str"}
 def compiled_regions(graph: DependencyGraph) -> pd.DataFrame:
     """Return the time of compiled regions: operators and annotations that run code made by torch.compile.
 
-    Regions lie in one another (``Torch-Compiled Region``, the ``CompiledFunction`` in it, the ``CompiledFxGraph`` in
-    that); each one's figures include what lies in it, so the rows with an empty ``inside`` sum to all of it.
+    Regions are nested (``Torch-Compiled Region``, the ``CompiledFunction`` in it, the ``CompiledFxGraph`` in
+    that); the figures of a region include the regions inside it, so the rows with an empty ``inside`` sum to the total.
 
     Args:
         graph: the job.
@@ -33,7 +33,7 @@ def compiled_regions(graph: DependencyGraph) -> pd.DataFrame:
         One row per rank, region and the region around it, by rank, the most device time first: ``rank`` (int64),
         ``region`` (str: its name; empty for generated Triton kernels that no region launched), ``inside`` (str: the
         name of the innermost region around it, empty for none), ``count`` (int64: how often it ran), ``host_us``
-        (float64: its time on the host), ``kernels`` (int64: works launched in it, copies too), ``triton_kernels``
+        (float64: its time on the host), ``kernels`` (int64: kernels and copies launched in it), ``triton_kernels``
         (int64: those that inductor generated), ``device_us``, ``triton_us`` (float64: their summed time) and
         ``triton_percent`` (float64: of the device time, NaN without any).
 

@@ -1,4 +1,4 @@
-"""What determined when the job, or some of its steps, ended: the chain to which every wait leads back."""
+"""The critical path of the job, or of some steps: the chain of activities that determined when it ended."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Some: TypeAlias = int | Sequence[int] | None
 
 
 def critical_path(graph: DependencyGraph, steps: Some = None, ranks: Some = None) -> CriticalPath:
-    """Return the critical path of the job or of some steps: what would have had to be faster to end earlier.
+    """Return the critical path of the job or of some steps: the activities that must be faster for it to end earlier.
 
-    It is found backwards from the latest moment: of all that a moment had to wait for, what allowed it last comes
-    before it on the path. Where a collective waited for another rank, the path goes on there.
+    It is followed back from the last moment: the predecessor of each moment on the path is the dependency that was
+    satisfied last. Where a collective waited for another rank, the path continues on that rank.
 
     Args:
         graph: the job.
         steps: numbers of steps, whose window goes from the earliest begin of any of their annotations to the moment
-            when all their work, device work included, is over on every rank; in a graph of your own frames, from the
+            when all their work, device work included, has ended on every rank; in a graph of your own frames, from the
             first start to the last end of their activities. None for the whole job.
         ranks: the ranks whose begin and end are the window's, None for all. The path may still lead over others, where
             these made them wait.
@@ -31,7 +31,7 @@ def critical_path(graph: DependencyGraph, steps: Some = None, ranks: Some = None
     Returns:
         The path: `CriticalPath.makespan_ns`, `.to_frame()` (its segments, whose durations sum to the makespan
         exactly), `.summary()` (shares by rank, category, cause, operator, kernel, module), `.hops()` (from rank to
-        rank), `.near()` (what would be critical next), `.activities`.
+        rank), `.near()` (next-critical work), `.activities`.
 
     Raises:
         SelectionError: a step or rank that the graph does not have, or steps that these ranks did not record.

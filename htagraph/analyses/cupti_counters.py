@@ -1,4 +1,4 @@
-"""What CUPTI's range profiler counted in each kernel, beside the operators that launched it."""
+"""Counters of CUPTI's range profiler for each kernel, with the operators that launched it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def cupti_counters(graph: DependencyGraph) -> pd.DataFrame:
 
     One row per kernel and counter: ``table.pivot(index=["rank", "range"], columns="counter", values="value")`` gives
     one column per counter, ``table.groupby("bottom_operator")["flop"].sum()`` the floating-point operations of each
-    operator. Kernels run one by one under that profiler, so the n-th range belongs to the n-th launch; where a rank has
-    not as many launches as ranges, its kernels have no operator.
+    operator. Kernels run one by one under that profiler, so the n-th range belongs to the n-th launch; if a rank has
+    another number of launches than of ranges, its kernels have no operator.
 
     Args:
         graph: the job.
@@ -34,7 +34,7 @@ def cupti_counters(graph: DependencyGraph) -> pd.DataFrame:
         ``operator_stack`` (str: the operators around the launch, the outermost first, with ``|`` between),
         ``top_operator``, ``bottom_operator`` (str: the first and last of them), ``counter`` (str), ``value`` (float64,
         in the counter's unit) and ``flop`` (float64: the floating-point operations that the value stands for, counts:
-        two per fused multiply-add, 0 of counters of other things).
+        two per fused multiply-add, 0 for other counters).
 
     Raises:
         TraceError: a file with ranges is gone or was changed since it was loaded.

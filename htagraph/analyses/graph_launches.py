@@ -1,4 +1,4 @@
-"""Launches of CUDA and HIP graphs beside the works that each replayed."""
+"""Launches of CUDA and HIP graphs, with the kernels that each replayed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLUMNS = {
 
 
 def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
-    """Return what each launch of a graph of works cost on the host and did on the device.
+    """Return the host time and the device time of each launch of a CUDA or HIP graph.
 
     Args:
         graph: the job.
@@ -29,11 +29,11 @@ def graph_launches(graph: DependencyGraph) -> pd.DataFrame:
         One row per call, by rank and start: ``rank``, ``launch`` (int64: the call's activity), ``name`` (str), ``step``
         (int64, -1 outside), ``graph_id`` (int64, -1 if the trace does not say), ``start_us`` (float64: on the common
         clock, since the job's first activity), ``call_us`` (float64: the call's duration), ``delay_us`` (float64: from
-        the call's end to the first work, 0 if that began before), ``kernels`` (int64: works, copies too, 0 if none was
-        recorded), ``streams`` (int64), ``span_us`` (float64: from the first work's start to the last one's end),
-        ``busy_us`` (float64: of that, with any of them running), ``gap_us`` (float64: without: the device waited inside
-        the graph), ``gap_percent`` (float64: of the span) and ``communication_us`` (float64: summed time of its
-        collectives). Without works the delay and the percentage are NaN, the other times 0.
+        the call's end to the first kernel, 0 if that began before), ``kernels`` (int64: kernels and copies, 0 if none
+        was recorded), ``streams`` (int64), ``span_us`` (float64: from the first kernel's start to the last one's end),
+        ``busy_us`` (float64: the part of it in which any of them runs), ``gap_us`` (float64: the rest, in which the
+        device waited inside the graph), ``gap_percent`` (float64: of the span) and ``communication_us`` (float64:
+        summed time of its collectives). Without kernels the delay and the percentage are NaN, the other times 0.
 
     Example:
         >>> import htagraph as hg

@@ -1,77 +1,122 @@
-"""Why streams stand still: by which edge of the graph held up the work that ended each pause."""
+"""Why streams, or whole ranks, are idle: by which edge of the graph the kernel that ended each pause was held up."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
+
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from htagraph.graph.activities import Lane
+from htagraph.core.choices import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.idle_cause import CAUSES, KERNEL_PAUSE_US, binding_kind, pause_cause
 
 __all__ = ["idle_breakdown"]
 
-_COLUMNS = {
+Array: TypeAlias = npt.NDArray[Any]
+
+_BY_STREAM = {
     "rank": "int64", "device": "int64", "stream": "int64", "cause": "str", "idle_us": "float64", "count": "int64",
     "mean_us": "float64", "max_us": "float64", "share_percent": "float64",
 }  # fmt: skip
+_BY_RANK = {"rank": "int64", "cause": "str", "idle_us": "float64", "count": "int64", "share_percent": "float64"}
 
 
-def idle_breakdown(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PAUSE_US) -> pd.DataFrame:
-    """Return how long each stream stood still between its first and last work, by cause.
+def idle_breakdown(
+    graph: DependencyGraph, *, by: Literal["stream", "rank"] = "stream", kernel_pause_us: float = KERNEL_PAUSE_US
+) -> pd.DataFrame:
+    """Return how long each stream, or each rank, was idle between its first and its last device work, by cause.
 
-    A pause lasts from the end of all earlier work of the stream to the start of the next. Its cause is the binding
-    edge into that next work, the one that allowed it last:
+    A stream is idle from the end of all its earlier work to the start of the next; a rank is idle while none of its
+    streams runs anything. The cause of a pause is that of the kernel (or copy) that ends it, by the binding edge into
+    that kernel, which is the edge that allowed it to start last:
 
-    - ``host_wait``: the LAUNCH edge, or the launch call was still under way for most of the pause; the host had not
-      enqueued the work early enough.
-    - ``kernel_wait``: another edge or none, and the pause is short: the device's own pause between two kernels.
-    - ``other``: neither explains the pause: a wait for another stream or an event, a late collective, a resource.
+    - ``host_wait``: the LAUNCH edge, or the launch call was still running for most of the pause: the host enqueued the
+      kernel too late.
+    - ``kernel_wait``: another edge or none, and the pause is short: the usual pause of a device between two kernels.
+    - ``other``: neither explains the pause: the kernel waited for another stream, an event, a late rank, a resource.
 
     Args:
         graph: the job.
-        kernel_pause_us: what a pause between two queued kernels lasts at most, µs.
+        by: ``"stream"``: one row per stream and cause. ``"rank"``: one row per rank and cause; a stream that waits
+            while another stream of the rank runs is not idle.
+        kernel_pause_us: the longest pause, µs, that counts as the usual pause between two queued kernels.
 
     Returns:
-        One row per rank, stream and cause, in that order, all three causes for each stream with work: ``rank``,
-        ``device``, ``stream`` (int64), ``cause`` (str), ``idle_us`` (float64), ``count`` (int64, pauses), ``mean_us``,
-        ``max_us`` (float64, 0 without pauses), ``share_percent`` (float64: of the stream's idle time, NaN without).
+        By stream: one row per rank, stream and cause, in that order, all three causes for each stream with device work:
+        ``rank``, ``device``, ``stream`` (int64), ``cause`` (str), ``idle_us`` (float64), ``count`` (int64, pauses),
+        ``mean_us``, ``max_us`` (float64, 0 without pauses), ``share_percent`` (float64: of the stream's idle time, NaN
+        without).
+
+        By rank: one row per rank with device work and cause: ``rank`` (int64), ``cause`` (str), ``idle_us`` (float64;
+        a rank's rows sum to ``idle_us`` of `temporal_breakdown`), ``count`` (int64, pauses), ``share_percent``
+        (float64: of the rank's window, from the start of its first to the end of its last device work; NaN for an
+        empty window).
+
+    Raises:
+        ValueError: `by` is something else.
 
     Example:
         >>> import htagraph as hg
-        >>> sorted(set(hg.idle_breakdown(hg.load("data/demo"))["cause"]))
+        >>> graph = hg.load("data/demo")
+        >>> sorted(set(hg.idle_breakdown(graph)["cause"]))
         ['host_wait', 'kernel_wait', 'other']
+        >>> idle = hg.idle_breakdown(graph, by="rank").groupby("rank")["idle_us"].sum()
+        >>> bool(abs(idle.to_numpy() - hg.temporal_breakdown(graph)["idle_us"].to_numpy()).max() < 1e-6)
+        True
 
     Source: HTA's idle time breakdown, whose ``host_wait`` asks only whether the launch began after the pause did.
     """
-    rows = []
-    acts = graph.activities
+    check_choice("by", by, ("stream", "rank"))
     binding = binding_kind(graph)
-    for lane in sorted(acts.by_stream(), key=lambda lane: _place(graph.lanes[acts.lane[lane[0]]])):
-        rows += _lane_rows(graph, lane, binding, kernel_pause_us)
-    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(_COLUMNS)
+    columns, groups = (_BY_STREAM, _streams(graph)) if by == "stream" else (_BY_RANK, _ranks(graph))
+    rows: list[tuple[object, ...]] = []
+    for keys, work in groups:
+        rows += _cause_rows(graph, keys, work, binding, kernel_pause_us)
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
 
 
-def _place(lane: Lane) -> tuple[int, int, int]:
-    return lane.rank, lane.device, lane.stream
-
-
-def _lane_rows(
-    graph: DependencyGraph, lane: np.ndarray, binding: np.ndarray, kernel_pause_us: float
-) -> list[tuple[object, ...]]:
+def _streams(graph: DependencyGraph) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Yield ((rank, device, stream), the stream's device work by start)."""
     acts = graph.activities
-    free = np.maximum.accumulate(acts.end[lane])[:-1]
-    pause = np.maximum(0, acts.start[lane[1:]] - free)
-    cause = pause_cause(graph, binding, lane[1:], free, kernel_pause_us)
-    where = graph.lanes[acts.lane[lane[0]]]
-    idle = int(pause.sum())
+    lanes = [(graph.lanes[acts.lane[work[0]]], work) for work in acts.by_stream()]
+    places = [((lane.rank, lane.device, lane.stream), work) for lane, work in lanes]
+    yield from sorted(places, key=lambda place: place[0])
+
+
+def _ranks(graph: DependencyGraph) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Yield ((rank,), the rank's device work by start), for ranks that have any."""
+    acts = graph.activities
+    for rank in graph.ranks:
+        of_rank = acts.of_rank(rank)
+        work = of_rank.start + np.flatnonzero(acts.on_device[of_rank])
+        if len(work):
+            yield (rank,), work[np.argsort(acts.start[work], kind="stable")]
+
+
+def _cause_rows(
+    graph: DependencyGraph, keys: tuple[int, ...], work: Array, binding: Array, kernel_pause_us: float
+) -> list[tuple[object, ...]]:
+    """Return a row per cause for device work that is in the order of its starts."""
+    acts = graph.activities
+    busy_until = np.maximum.accumulate(acts.end[work])
+    free, after = busy_until[:-1], work[1:]
+    pause = np.maximum(0, acts.start[after] - free)
+    cause = pause_cause(graph, binding, after, free, kernel_pause_us)
+    idle, window = int(pause.sum()), int(busy_until[-1] - acts.start[work[0]])
     rows: list[tuple[object, ...]] = []
     for word in CAUSES:
-        mine = pause[(cause == word) & (pause > 0)]
-        total = int(mine.sum())
-        rows.append((
-            where.rank, where.device, where.stream, word, total / 1000, len(mine),
-            total / len(mine) / 1000 if len(mine) else 0.0, int(mine.max(initial=0)) / 1000,
-            100 * total / idle if idle else float("nan"),
-        ))  # fmt: skip
+        pauses = pause[(cause == word) & (pause > 0)]
+        total, count = int(pauses.sum()), len(pauses)
+        if len(keys) > 1:
+            mean, longest = total / count / 1000 if count else 0.0, int(pauses.max(initial=0)) / 1000
+            rows.append((*keys, word, total / 1000, count, mean, longest, _percent(total, idle)))
+        else:
+            rows.append((*keys, word, total / 1000, count, _percent(total, window)))
     return rows
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else float("nan")

@@ -1,4 +1,4 @@
-"""Every pause of every stream: what ran before, what ended it, and why it lasted."""
+"""Every pause of every stream: the kernel before it, the kernel that ended it, and its cause."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["idle_intervals"]
 def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PAUSE_US) -> pd.DataFrame:
     """Return one row for each piece of device work that follows another on its stream, and the pause between them.
 
-    The rows of a stream are `idle_breakdown` one by one; those with ``pause_us`` 0 are no pause.
+    The pauses of a stream sum to its rows of `idle_breakdown`; a row with ``pause_us`` 0 is no pause.
 
     Args:
         graph: the job.
-        kernel_pause_us: what a pause between two queued kernels lasts at most, µs.
+        kernel_pause_us: the longest pause, µs, that counts as the usual pause between two queued kernels.
 
     Returns:
         By rank, device, stream and time: ``rank``, ``device``, ``stream``, ``step`` (int64; the step of the work
-        behind the pause, -1 outside), ``before`` and ``after`` (int64: activity numbers; the work that started before,
+        after the pause, -1 outside), ``before`` and ``after`` (int64: activity numbers; the work that started before,
         and the one that ended the pause), ``before_name``, ``after_name`` (str), ``start_us`` (float64: when all
         earlier work of the stream had ended, since the job's first activity), ``pause_us`` (float64: from then to the
         start of the work, 0 where they overlap), ``gap_us`` (float64: from the end of ``before``, negative where they

@@ -1,32 +1,43 @@
-"""Which kernels each rank's device time goes to."""
+"""Device time by kernel, on each rank or over the whole job."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pandas as pd
 
+from htagraph.core.choices import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.durations import STATISTICS, statistics, timed_work
+from htagraph.queries.over_ranks import over_ranks
 
 __all__ = ["kernel_breakdown"]
 
 _COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **STATISTICS, "share_percent": "float64"}
 
 
-def kernel_breakdown(graph: DependencyGraph) -> pd.DataFrame:
-    """Return the durations of the kernels, copies and sets of each rank by full name.
+def kernel_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank") -> pd.DataFrame:
+    """Return the durations of kernels, copies and memsets by full name, on each rank or over the whole job.
 
     On a rank without device work, the rows are its operators by self time (kind ``"op"``) and the collectives on its
     threads (``"host_communication"``).
 
     Args:
         graph: the job.
+        by: ``"rank"``: one row per rank and kernel. ``"job"``: one row per kernel, over all ranks.
 
     Returns:
-        One row per rank, kind and name, most time first within a rank: ``rank`` (int64), ``kind``, ``name`` (str),
-        ``count`` (int64), ``total_us``, ``mean_us``, ``min_us``, ``max_us``, ``std_us`` (float64; sample standard
-        deviation, 0 for a single one), ``share_percent`` (float64: of the sum over the rank's rows; kernels that run
-        at once count both).
+        By rank: one row per rank, kind and name, most time first within a rank: ``rank`` (int64), ``kind``, ``name``
+        (str), ``count`` (int64), ``total_us``, ``mean_us``, ``min_us``, ``max_us``, ``std_us`` (float64; sample
+        standard deviation, 0 for a single one), ``share_percent`` (float64: of the sum over the rank's rows; kernels
+        that overlap count in full).
+
+        By job: one row per kind and name, most time first: ``kind``, ``name``, ``ranks`` (int64: how many ran it),
+        ``count``, ``total_us``, ``mean_us``, ``min_us``, ``max_us`` over all ranks, ``share_percent`` (of all rows).
+
+    Raises:
+        ValueError: `by` is something else.
 
     Example:
         >>> import htagraph as hg
@@ -36,6 +47,7 @@ def kernel_breakdown(graph: DependencyGraph) -> pd.DataFrame:
 
     Source: HTA's kernel breakdown, with statistics over kernels instead of over sums.
     """
+    check_choice("by", by, ("rank", "job"))
     acts = graph.activities
     rows, took = timed_work(graph)
     frame = pd.DataFrame({"rank": acts.rank[rows], "kind": acts.kind[rows], "name": acts.name[rows], "ns": took})
@@ -44,4 +56,5 @@ def kernel_breakdown(graph: DependencyGraph) -> pd.DataFrame:
     table["name"] = [graph.names[name] for name in table["name"]]
     table["share_percent"] = 100 * table["total_us"] / table.groupby("rank")["total_us"].transform("sum")
     table = table.sort_values(["rank", "total_us", "name"], ascending=[True, False, True], ignore_index=True)
-    return table.astype(_COLUMNS)
+    table = table.astype(_COLUMNS)
+    return table if by == "rank" else over_ranks(table)

@@ -1,4 +1,4 @@
-"""How evenly the ranks spend their time in each kernel."""
+"""How evenly each kernel's time is distributed over the ranks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _COLUMNS = {
 def kernel_distribution(graph: DependencyGraph) -> pd.DataFrame:
     """Return each kernel's durations on every rank that ran it, and how uneven the ranks are in it.
 
-    A kernel that takes longer on one rank than on the others shows a slow device or uneven work; communication is
-    uneven because the first to come waits for the last. On a rank without device work the rows are its operators by
-    self time.
+    A kernel that takes longer on one rank than on the others indicates a slow device or uneven work; communication
+    kernels are uneven because the first rank to arrive waits for the last. On a rank without device work the rows are
+    its operators by self time.
 
     Args:
         graph: the job.

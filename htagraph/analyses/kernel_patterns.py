@@ -1,4 +1,4 @@
-"""Which sequences of kernels operators launch, and how often: what is worth fusing or replacing as a whole."""
+"""Sequences of kernels that an operator launches, and how often: candidates for fusing or replacing as a whole."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def kernel_patterns(graph: DependencyGraph, operator: str = LINEAR, *, min_lengt
         activity number).
 
     Raises:
-        TypeError: the operator is no text, or the length no whole number.
+        TypeError: `operator` is no string, or `min_length` no integer.
 
     Example:
         >>> import htagraph as hg

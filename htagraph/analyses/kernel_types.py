@@ -1,4 +1,4 @@
-"""Device time by which kinds of kernel run at once."""
+"""Device time by the kinds of kernel that run at the same time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _KINDS = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEM
 
 
 def kernel_types(graph: DependencyGraph) -> pd.DataFrame:
-    """Return for how long each combination of kernel kinds ran at once on each rank.
+    """Return how long each combination of kernel kinds ran at the same time on each rank.
 
-    Every moment at which some kernel runs belongs to exactly one combination, so a row of one kind is the time that
-    it ran alone, and a rank's rows sum to its busy time.
+    Every moment at which some kernel runs belongs to exactly one combination, so a row of one kind is the time in
+    which it ran alone, and a rank's rows sum to its busy time.
 
     Args:
         graph: the job.
@@ -50,7 +50,7 @@ def kernel_types(graph: DependencyGraph) -> pd.DataFrame:
 
 
 def _combinations(sets: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
-    """Return the ns during which exactly the sets of each bit pattern hold; patterns that never hold are absent."""
+    """Return how long, ns, exactly the kinds of each bit pattern ran; patterns that never occur are absent."""
     time = np.concatenate([side for pair in sets for side in pair])
     change = np.concatenate([np.full(len(pair[0]), sign << bit) for bit, pair in enumerate(sets) for sign in (1, -1)])
     order = np.argsort(time, kind="stable")

@@ -1,4 +1,4 @@
-"""How late each rank starts the collective in which ranks differ most: HTA's sign of a straggler."""
+"""How late each rank starts the collective in which the ranks differ most: HTA's hint at a straggler."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _PLACE = ["stream", "name"]
 def late_starts(
     graph: DependencyGraph, *, steps: int | Sequence[int] | None = None, least_share: float = 0.01
 ) -> pd.DataFrame:
-    """Return when each rank started the last of the communication kernels that tell ranks apart, in each step.
+    """Return when each rank started, in each step, the last communication kernel of the sort that differs most.
 
-    Ranks meet in a collective and leave it together: who starts it last kept the others waiting. Of each rank, stream,
-    step and name the last communication kernel counts that took at least `least_share` of a mean step. The stream and
-    name whose duration differs most between ranks (the mean over steps of its standard deviation) is the one shown.
-    The mean step is the time from the first start to the last end in the steps over their number.
+    Ranks meet in a collective and leave it together: the rank that starts it last kept the others waiting. For each
+    rank, stream, step and name, the last communication kernel that took at least `least_share` of a mean step counts.
+    The stream and name whose duration differs most between ranks (the mean over steps of its standard deviation) is the
+    one shown. The mean step is the time from the first start to the last end in the steps over their number.
 
-    `htagraph.stragglers` finds who is slow, and where, by what depended on what.
+    `htagraph.stragglers` uses the dependencies between ranks to find which rank is slow, and where.
 
     Args:
         graph: the job.

@@ -1,4 +1,4 @@
-"""Every launch beside the device work it enqueued: what it cost, and how long the work waited."""
+"""Every launch with the device work it enqueued: the duration of the call, and how long the work waited."""
 
 from __future__ import annotations
 

@@ -1,36 +1,71 @@
-"""The bandwidth of copies and sets of memory, as a step function of time."""
+"""The bandwidth of memory copies and memsets: over time, or in statistics by kind of copy."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pandas as pd
 
+from htagraph.core.choices import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.counter_series import bandwidth_changes
+from htagraph.queries.counter_series import bandwidth_changes, distribution, lasting_us
 
 __all__ = ["memory_bandwidth"]
 
+_KEYS = ["rank", "copy"]
 
-def memory_bandwidth(graph: DependencyGraph) -> pd.DataFrame:
-    """Return the summed bandwidth of all copies and sets of a kind under way on a rank, at each moment it changed.
+
+def memory_bandwidth(graph: DependencyGraph, *, by: Literal["time", "copy"] = "time") -> pd.DataFrame:
+    """Return the summed bandwidth of all copies (and memsets) of one kind that run on a rank at the same moment.
 
     Each copy has its recorded bandwidth, else its bytes over its duration (0 where neither is known), from its start to
-    its end; one recorded without duration lasts 1 µs. Of changes at one moment the ends come first.
+    its end; one that was recorded without duration lasts 1 µs. At the same moment, ends come before starts.
 
     Args:
         graph: the job.
+        by: ``"time"``: one row per change of the bandwidth. ``"copy"``: statistics, one row per rank and kind of copy.
 
     Returns:
-        One row per change, by rank, kind of copy and time: ``rank`` (int64), ``copy`` (str: ``Memcpy HtoD``,
-        ``Memcpy DtoH``, ``Memcpy DtoD``, …, ``Memset``, ``other``), ``time_us`` (float64: on the common clock, since
-        the job's first activity), ``bandwidth_gb_s`` (float64: GB/s from this moment until the next row of the kind),
-        ``activity`` (int64: the copy that began or ended).
+        By time: one row per change, ordered by rank, kind of copy and time: ``rank`` (int64), ``copy`` (str:
+        ``Memcpy HtoD``, ``Memcpy DtoH``, ``Memcpy DtoD``, …, ``Memset``, ``other``), ``time_us`` (float64: on the
+        common clock, since the job's first activity), ``bandwidth_gb_s`` (float64: GB/s, from this moment until the
+        next row of the same kind), ``activity`` (int64: the copy that began or ended).
+
+        By copy: one row per rank and kind of copy, in that order: ``rank`` (int64), ``copy`` (str), ``count`` (int64:
+        changes of the bandwidth, those to 0 left out), over these changes ``mean_gb_s``, ``std_gb_s``, ``min_gb_s``,
+        ``p25_gb_s``, ``median_gb_s``, ``p75_gb_s``, ``max_gb_s`` (float64), then ``busy_us`` (float64: time in which
+        any copy of the kind ran), ``copied_gb`` (float64: bandwidth times time, 10⁹ bytes) and ``mean_over_time_gb_s``
+        (float64: ``copied_gb`` over ``busy_us``).
+
+    Raises:
+        ValueError: `by` is something else.
 
     Example:
         >>> import htagraph as hg
-        >>> table = hg.memory_bandwidth(hg.load("data/demo"))
-        >>> bool((table["bandwidth_gb_s"] >= 0).all())
+        >>> graph = hg.load("data/demo")
+        >>> bool((hg.memory_bandwidth(graph)["bandwidth_gb_s"] >= 0).all())
+        True
+        >>> table = hg.memory_bandwidth(graph, by="copy")
+        >>> bool((table["max_gb_s"] >= table["mean_gb_s"]).all())
         True
 
-    Source: HTA's memory bandwidth time series.
+    Source: HTA's memory bandwidth time series and summary.
     """
-    return bandwidth_changes(graph)
+    check_choice("by", by, ("time", "copy"))
+    changes = bandwidth_changes(graph)
+    return changes if by == "time" else _by_copy(changes)
+
+
+def _by_copy(changes: pd.DataFrame) -> pd.DataFrame:
+    """Return statistics of each kind of copy on each rank."""
+    lasts = lasting_us(changes, _KEYS)
+    level = changes["bandwidth_gb_s"]
+    under_way = changes.assign(busy_us=lasts, copied_gb=level * lasts / 1e6)[level > 0]
+    table = distribution(under_way["bandwidth_gb_s"], [under_way[key] for key in _KEYS])
+    table = table.rename(columns={name: f"{name}_gb_s" for name in table.columns if name != "count"})
+    table[["busy_us", "copied_gb"]] = under_way.groupby(_KEYS)[["busy_us", "copied_gb"]].sum()
+    table = table.reset_index()
+    kinds = dict.fromkeys(table.columns, "float64") | {"rank": "int64", "copy": "str", "count": "int64"}
+    table = table.astype(kinds)
+    busy_us = table["busy_us"].where(table["busy_us"] > 0)
+    return table.assign(mean_over_time_gb_s=1e6 * table["copied_gb"] / busy_us)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pandas as pd
 
+from htagraph.core.choices import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_module_frame, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import module_of, names_of
+from htagraph.queries.over_ranks import by_class, over_ranks
 from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 
 __all__ = ["module_breakdown"]
@@ -16,14 +20,16 @@ __all__ = ["module_breakdown"]
 _COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **OWNED}
 
 
-def module_breakdown(graph: DependencyGraph) -> pd.DataFrame:
-    """Return the time of each ``nn.Module`` of the model: of its forward and of the backward of its operators.
+def module_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job", "class"] = "rank") -> pd.DataFrame:
+    """Return the time of each ``nn.Module`` of the model: its forward, and the backward of its operators.
 
-    Modules are known from the Python frames of traces recorded with ``with_stack=True``. What no module encloses
-    belongs to the innermost annotation; without such frames all does.
+    Modules are known from the Python frames of traces recorded with ``with_stack=True``. Work outside all modules
+    belongs to the innermost annotation; without such frames all work does.
 
     Args:
         graph: the job.
+        by: ``"rank"``: one row per rank and module. ``"job"``: one row per module, over all ranks. ``"class"``: one
+            row per class of modules, over all ranks: ``Linear_0`` and ``Linear_1`` are ``Linear``.
 
     Returns:
         One row per rank and module or annotation, and one (empty ``kind`` and ``name``) for what has neither, most
@@ -35,12 +41,20 @@ def module_breakdown(graph: DependencyGraph) -> pd.DataFrame:
         ``share_percent`` (float64: of ``device_us`` in the rank's sum, NaN without device work). ``device_us`` sums to
         the durations of all device work of the rank.
 
+        By job: one row per module, most device time first: the same columns without ``rank``, summed over ranks, with
+        ``ranks`` (int64: how many ran it); ``share_percent`` is of all rows. By class: ``kind``, ``name``, ``count``,
+        ``host_self_us``, ``device_count``, ``device_us``, ``share_percent``, summed likewise.
+
+    Raises:
+        ValueError: `by` is something else.
+
     Example:
         >>> import htagraph as hg
         >>> table = hg.module_breakdown(hg.load("data/demo"))
         >>> bool((table["device_total_us"] >= table["device_us"]).all())
         True
     """
+    check_choice("by", by, ("rank", "job", "class"))
     acts = graph.activities
     is_module = names_that(is_module_frame, graph.names)
     frames = (acts.kind == ActivityKind.PYTHON) & is_module[acts.name]
@@ -50,4 +64,7 @@ def module_breakdown(graph: DependencyGraph) -> pd.DataFrame:
     owner = table["owner"].to_numpy()
     table = table.assign(kind=kind_words(graph, owner), name=names_of(graph, owner))
     table["kind"] = table["kind"].replace(ActivityKind.PYTHON.label, "module")
-    return table[list(_COLUMNS)].astype(_COLUMNS)
+    table = table[list(_COLUMNS)].astype(_COLUMNS)
+    if by == "rank":
+        return table
+    return over_ranks(table) if by == "job" else by_class(table)

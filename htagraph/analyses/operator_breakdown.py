@@ -1,16 +1,19 @@
-"""Host and device time by operator, if wished by the shapes of its inputs."""
+"""Host and device time by operator, optionally by the shapes of its inputs."""
 
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
+from htagraph.core.choices import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of, operator_of
+from htagraph.queries.over_ranks import over_ranks
 from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 
 __all__ = ["operator_breakdown"]
@@ -20,14 +23,17 @@ _OPERATORS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
 _SHAPES = ("Input Dims", "Input dims")  # today's profilers write the first, those before 2022 the second
 
 
-def operator_breakdown(graph: DependencyGraph, *, by_shape: bool = False) -> pd.DataFrame:
-    """Return the time of each operator: on the host by itself, on devices with what it launched.
+def operator_breakdown(
+    graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank", by_shape: bool = False
+) -> pd.DataFrame:
+    """Return the time of each operator: its own time on the host, and the time of the device work it launched.
 
     Work that no operator launched belongs to the innermost annotation or step around the launch.
 
     Args:
         graph: the job.
-        by_shape: one row for each combination of input shapes too; reads the files again for the argument
+        by: ``"rank"``: one row per rank and operator. ``"job"``: one row per operator, over all ranks.
+        by_shape: one row per operator and combination of input shapes; reads the files again for the argument
             ``Input Dims``, which traces recorded with ``record_shapes=True`` have.
 
     Returns:
@@ -40,7 +46,11 @@ def operator_breakdown(graph: DependencyGraph, *, by_shape: bool = False) -> pd.
         (float64: with what operators inside it launched), ``share_percent`` (float64: of ``device_us`` in the rank's
         sum, NaN without device work). ``device_us`` sums to the durations of all device work of the rank.
 
+        By job: one row per operator, most device time first: the same columns without ``rank``, summed over ranks, with
+        ``ranks`` (int64: how many ran it); ``share_percent`` is of all rows.
+
     Raises:
+        ValueError: `by` is something else.
         TraceError: with `by_shape`, a file is gone or was changed since it was loaded.
 
     Example:
@@ -49,6 +59,7 @@ def operator_breakdown(graph: DependencyGraph, *, by_shape: bool = False) -> pd.
         >>> int(table.loc[table["name"] == "aten::mm", "device_count"].iloc[0]) > 0
         True
     """
+    check_choice("by", by, ("rank", "job"))
     acts = graph.activities
     members = np.isin(acts.kind, _OPERATORS)
     group = acts.name.astype(np.int64) * len(ActivityKind) + acts.kind
@@ -61,13 +72,14 @@ def operator_breakdown(graph: DependencyGraph, *, by_shape: bool = False) -> pd.
     owner = table["owner"].to_numpy()
     dims = np.array([*shapes, ""], object)[np.where(owner >= 0, np.append(shape, 0)[owner], len(shapes))]
     table = table.assign(kind=kind_words(graph, owner), name=names_of(graph, owner), input_dims=dims)
-    return table[list(columns)].astype(columns)
+    table = table[list(columns)].astype(columns)
+    return table if by == "rank" else over_ranks(table)
 
 
 def _shapes(graph: DependencyGraph, operators: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Return (a number for each operator's shapes, the texts that they stand for)."""
     columns = arguments(graph, _SHAPES, operators)
-    found = [now if now is not None else old for now, old in columns.itertuples(index=False)]
-    texts = ["" if dims is None else dims if isinstance(dims, str) else json.dumps(dims) for dims in found]
+    dims_of = [now if now is not None else old for now, old in columns.itertuples(index=False)]
+    texts = ["" if dims is None else dims if isinstance(dims, str) else json.dumps(dims) for dims in dims_of]
     codes, shapes = pd.factorize(np.array(texts, object))
     return codes, list(shapes) or [""]

@@ -25,7 +25,7 @@ _COLUMNS = {
 
 
 def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = True) -> pd.DataFrame:
-    """Return the sequences of device work that operators launch themselves, with the delays of each one's first.
+    """Return the sequences of kernels that operators launch themselves, with the delay of the first kernel of each.
 
     A launch belongs to the innermost operator around it on its thread that `op` names.
 
@@ -36,10 +36,10 @@ def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = Tr
 
     Returns:
         One row per rank, operator and sequence, by rank, the most frequent first: ``rank`` (int64), ``operator`` (str),
-        ``kernel_sequence`` (str: names of works in the order of their launches, joined by `` -> ``), ``kernels``
+        ``kernel_sequence`` (str: names of kernels in the order of their launches, joined by `` -> ``), ``kernels``
         (int64: their number), ``count`` (int64: calls of the operator that launched just these), means over these:
         ``launch_delay_us`` (float64: from the operator's start to the start of its first launch), ``kernel_delay_us``
-        (float64: from there to the start of the first work), and ``device_us`` (float64: the works' time, summed over
+        (float64: from there to the start of the first kernel), and ``device_us`` (float64: their durations, summed over
         all calls).
 
     Example:

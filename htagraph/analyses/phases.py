@@ -1,4 +1,4 @@
-"""Regions of a job by what their annotation says: phases of inference such as prefill and decode."""
+"""Regions of a job by the name of their annotation: phases of inference such as prefill and decode."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
         One row per rank and phase, by rank, the most wall time first: ``rank`` (int64), ``phase`` (str), ``example``
         (str: the first region's whole name), ``count`` (int64), ``tokens`` (int64: processed, as the names say; -1 if
         they do not), ``host_us``, ``wall_us`` (float64: summed), ``mean_wall_us``, ``max_wall_us`` (float64),
-        ``busy_us`` (float64: with any of its own work on the device), ``idle_us`` (float64: the rest of the wall time),
-        ``idle_percent`` (float64: of the wall time), ``kernels`` (int64: works launched in it), ``launches`` (int64:
-        calls that launched them, fewer with CUDA graphs) and ``tokens_per_s`` (float64: over the wall time; NaN
-        without tokens).
+        ``busy_us`` (float64: the part of the wall time in which its own kernels run), ``idle_us`` (float64: the rest),
+        ``idle_percent`` (float64: of the wall time), ``kernels`` (int64: kernels and copies launched in it),
+        ``launches`` (int64: calls that launched them, fewer with CUDA graphs) and ``tokens_per_s`` (float64: over the
+        wall time; NaN without tokens).
 
     Example:
         >>> import htagraph as hg

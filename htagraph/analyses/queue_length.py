@@ -1,37 +1,89 @@
-"""How many works each stream has queued, as a step function of time."""
+"""How many kernels and copies each stream has queued: over time, or in statistics by stream."""
 
 from __future__ import annotations
 
+from typing import Literal
+
+import numpy as np
 import pandas as pd
 
+from htagraph.core.choices import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.counter_series import queue_changes
+from htagraph.queries.counter_series import distribution, lasting_us, queue_changes
 
 __all__ = ["queue_length"]
 
+_KEYS = ["rank", "device", "stream"]
+_FULL_LENGTH = 1024
+"""Kernels and copies that a CUDA stream's queue holds before a launch blocks: HTA's default, CUDA documents no number.
+Doubled, only a queue twice as long counts as full; no length changes."""
 
-def queue_length(graph: DependencyGraph) -> pd.DataFrame:
-    """Return how many works were enqueued but had not started, for each stream at each moment at which that changed.
 
-    A work counts from the start of the call that enqueued it to its own start; a graph launch enqueues all works of the
-    graph on a stream at once. Of changes at one moment those that enqueue come first, and a work that was recorded to
-    start before its call was enqueued when it started: no length is negative. Works without a launch in the trace do
-    not count.
+def queue_length(
+    graph: DependencyGraph, *, by: Literal["time", "stream"] = "time", full: float = _FULL_LENGTH
+) -> pd.DataFrame:
+    """Return how many kernels and copies were enqueued on each stream but had not started.
+
+    A kernel counts from the start of the call that enqueued it to its own start; a graph launch enqueues all kernels of
+    the graph on a stream at once. At the same moment, enqueuing comes before starting, and a kernel recorded to
+    start before its launch call counts as enqueued when it starts: no length is negative. Kernels without a launch in
+    the trace do not count.
 
     Args:
         graph: the job.
+        by: ``"time"``: one row per change of a queue's length. ``"stream"``: statistics, one row per stream.
+        full: by stream, the length at which a queue counts as full: launches then block.
 
     Returns:
-        One row per change, by rank, device, stream and time: ``rank``, ``device``, ``stream`` (int64), ``time_us``
-        (float64: on the common clock, since the job's first activity), ``queue_length`` (int64: from this moment until
-        the stream's next row), ``activity`` (int64: the launch that enqueued, or the work that started).
+        By time: one row per change, ordered by rank, device, stream and time: ``rank``, ``device``, ``stream`` (int64),
+        ``time_us`` (float64: on the common clock, since the job's first activity), ``queue_length`` (int64: from this
+        moment until the stream's next row), ``activity`` (int64: the launch that enqueued, or the kernel that started).
+
+        By stream: one row per stream with launched kernels: ``rank``, ``device``, ``stream`` (int64), ``count`` (int64:
+        changes of the length), over these changes ``mean``, ``std``, ``min``, ``p25``, ``median``, ``p75``, ``max``
+        (float64, kernels and copies), then ``mean_over_time`` (float64: each length weighted by how long it lasted; 0
+        if all took no time), ``full_us`` (float64: how long the length was `full` or more) and ``full_percent``
+        (float64: of the rank's time from its first to its last moment).
+
+    Raises:
+        ValueError: `by` is something else, or `full` is no number above 0.
 
     Example:
         >>> import htagraph as hg
-        >>> table = hg.queue_length(hg.load("data/demo"))
+        >>> graph = hg.load("data/demo")
+        >>> table = hg.queue_length(graph)
         >>> int(table["queue_length"].min()), int(table["queue_length"].iloc[-1])
         (0, 0)
+        >>> bool((hg.queue_length(graph, by="stream", full=1)["full_us"] > 0).any())
+        True
 
-    Source: HTA's queue length time series, for every launching call instead of twelve of them.
+    Source: HTA's queue length time series, for every launching call instead of twelve of them; its queue length summary
+    and time blocked on a full queue, of which it keeps one stream per rank.
     """
-    return queue_changes(graph)
+    check_choice("by", by, ("time", "stream"))
+    if not isinstance(full, int | float | np.number) or not full > 0:
+        msg = f"full={full!r}: give a number of kernels above 0"
+        raise ValueError(msg)
+    changes = queue_changes(graph)
+    return changes if by == "time" else _by_stream(graph, changes, full)
+
+
+def _by_stream(graph: DependencyGraph, changes: pd.DataFrame, full: float) -> pd.DataFrame:
+    """Return statistics of each stream's queue."""
+    lasts, length = lasting_us(changes, _KEYS), changes["queue_length"]
+    parts = changes[_KEYS].assign(lasts=lasts, weighted=lasts * length, full_us=np.where(length >= full, lasts, 0.0))
+    sums = parts.groupby(_KEYS)[["lasts", "weighted", "full_us"]].sum()
+    table = distribution(length, [changes[key] for key in _KEYS])
+    table["mean_over_time"] = (sums["weighted"] / sums["lasts"].where(sums["lasts"] > 0)).fillna(0.0)
+    table["full_us"] = sums["full_us"]
+    table = table.reset_index()
+    table["full_percent"] = 100 * table["full_us"] / table["rank"].map(_spans_us(graph))
+    kinds = dict.fromkeys((*_KEYS, "count"), "int64")
+    return table.astype(dict.fromkeys(table.columns, "float64") | kinds)
+
+
+def _spans_us(graph: DependencyGraph) -> dict[int, float]:
+    """Return the time from the first to the last moment of each rank, µs."""
+    time, acts = graph.time, graph.activities
+    moments = {rank: time[2 * acts.of_rank(rank).start : 2 * acts.of_rank(rank).stop] for rank in graph.ranks}
+    return {rank: float(times.max() - times.min()) / 1000 for rank, times in moments.items() if len(times)}

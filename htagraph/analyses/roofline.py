@@ -1,4 +1,4 @@
-"""How close operators come to what the device can compute and move, and which of the two holds them back."""
+"""How close operators come to the device's peak compute rate and memory bandwidth, and which of the two bounds them."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ _GROUP = {
 _SUMS = {"count": "int64", "flop": "float64", "bytes": "float64", "time_us": "float64"}
 _RATES = ("share_percent", "intensity", "tflop_s", "gb_s", "peak_tflop_s", "peak_gb_s", "roof_percent")
 _COLUMNS = _GROUP | _SUMS | dict.fromkeys(_RATES, "float64") | {"bound": "str"}
-_SINGLE = 4
+_FLOAT32_BYTES = 4
+"""Bytes of a 32-bit float: only these can be multiplied as TF32."""
 _DIMS, _OLD_DIMS, _TYPES, _VALUES = "Input Dims", "Input dims", "Input type", "Concrete Inputs"
 
 
 def roofline(
     graph: DependencyGraph, *, peak_tflop_s: float | None = None, peak_gb_s: float | None = None
 ) -> pd.DataFrame:
-    """Return what operators compute and move per second, beside what their device could.
+    """Return the compute rate and memory bandwidth that operators reach, with the peaks of their device.
 
     Operations come from the device's counters (``source`` = ``counters``) where a rank was recorded with CUPTI's range
     profiler, else from the shapes of the inputs (``shapes``) of products of matrices, linear layers, convolutions and
@@ -106,7 +107,7 @@ def _table(graph: DependencyGraph, each: pd.DataFrame, peaks: tuple[float | None
     operators = each["activity"].to_numpy(np.int64)
     work, owner = work_below(graph, graph.tree.parent, operators)
     each["time_us"] = _time_us(graph, operators, work, owner)
-    each["tf32"] = (each["element_bytes"] == _SINGLE) & _with_tf32(graph, operators, work, owner)
+    each["tf32"] = (each["element_bytes"] == _FLOAT32_BYTES) & _with_tf32(graph, operators, work, owner)
     table = each.assign(count=1).groupby(list(_GROUP), as_index=False, sort=False)[list(_SUMS)].sum(min_count=1)
     table = _rates(table, graph, *peaks)
     return table.sort_values(["rank", "time_us"], ascending=[True, False], kind="stable", ignore_index=True)[

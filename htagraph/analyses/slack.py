@@ -1,4 +1,4 @@
-"""How much each activity matters: how much later it may end, and how much earlier the job would end without it."""
+"""Slack and drag: how much later each activity may end, and how much earlier the job would end without it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from htagraph.queries.paths import path_to
 __all__ = ["slack"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_PASSES = 50_000_000  # edges that all exact evaluations may pass together: some seconds
+_MAX_EDGE_PASSES = 50_000_000
+"""Edges that all exact evaluations together may pass. Chosen: some seconds on one core. Doubled, up to twice as many
+activities of large graphs get an exact drag, in twice the time."""
 
 
 def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) -> pd.DataFrame:
@@ -74,7 +76,7 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
 
 @dataclass(frozen=True)
 class _Job:
-    """A graph, when it ends, and until when each vertex may come without delaying that."""
+    """A graph, its end, and the latest time of each vertex that does not delay the end."""
 
     graph: DependencyGraph
     end: int
@@ -90,7 +92,7 @@ class _Job:
 
 
 def _free(job: _Job) -> npt.NDArray[np.int64]:
-    """Return how much later each vertex may come without another coming later, or the job ending later."""
+    """Return how much later each vertex may happen without delaying another vertex or the end of the job, ns."""
     graph = job.graph
     edges = graph.edges
     spare = (graph.time - graph.gap)[edges.target] - graph.time[edges.source] - edges.lag
@@ -110,8 +112,8 @@ def _drags(job: _Job, owned: Array, exact: int) -> tuple[Array, npt.NDArray[np.b
         return drag, is_exact
     path = path_to(graph, np.arange(graph.vertex_count), np.iinfo(np.int64).min)
     alone, lag = _edge_drags(job, path.vertices, path.edges), graph.edges.lag[path.edges]
-    mine = owned[path.edges]
-    owner, alone, lag = graph.edges.activity[path.edges][mine], alone[mine], lag[mine]
+    of_activity = owned[path.edges]
+    owner, alone, lag = graph.edges.activity[path.edges][of_activity], alone[of_activity], lag[of_activity]
     np.maximum.at(drag, owner, alone)
     critical = np.zeros(count, np.int64)
     np.add.at(critical, owner, lag)
@@ -120,7 +122,7 @@ def _drags(job: _Job, owned: Array, exact: int) -> tuple[Array, npt.NDArray[np.b
     several = np.flatnonzero((critical > 0) & (slices > 1))
     is_exact[several] = False
     # at least one, so that the lower bound is never all there is
-    affordable = max(1, min(exact, _PASSES // max(1, len(graph.edges)))) if exact else 0
+    affordable = max(1, min(exact, _MAX_EDGE_PASSES // max(1, len(graph.edges)))) if exact else 0
     chosen = several[np.argsort(-critical[several], kind="stable")][:affordable]
     drag[chosen], is_exact[chosen] = _without(job, np.flatnonzero(working), chosen), True
     return drag, is_exact
@@ -151,12 +153,12 @@ def _without(job: _Job, owned: Array, activities: Array) -> npt.NDArray[np.int64
     saved = np.empty(len(activities), np.int64)
     for i, activity in enumerate(activities):
         first, last = np.searchsorted(sorted_owner, [activity, activity + 1])
-        mine = owned[first:last]
-        kept = lags[mine]
-        lags[mine] = 0
+        own_edges = owned[first:last]
+        recorded = lags[own_edges]
+        lags[own_edges] = 0
         time = traverse.schedule(
             graph.topological_order, graph.in_offsets, into, edges.source, lags, graph.gap, graph.time
         )
         saved[i] = job.end - time.max()
-        lags[mine] = kept
+        lags[own_edges] = recorded
     return saved

@@ -12,10 +12,10 @@ __all__ = ["step_times"]
 
 
 def step_times(graph: DependencyGraph) -> pd.DataFrame:
-    """Return when each step began and when all of it, work launched in it included, was over.
+    """Return when each step began and when it ended, device work launched in it included.
 
     A step begins with its ProfilerStep annotation and ends at its BOUNDARY: when the annotation and the last device
-    work launched inside it are over. Steps of a GPU job overlap where the host runs ahead.
+    work launched inside it have ended. Steps of a GPU job overlap where the host runs ahead.
 
     Args:
         graph: the job.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,17 +18,49 @@ from htagraph.queries.collective_waits import Waits, waits_of
 __all__ = ["stragglers"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_SLOWER = 0.05  # how much slower than its peers a straggler is at least
-_SURE = 4.0  # standard errors: of the many activities compared, the one that explains most is judged
-_LIKELY = 3.0  # standard errors: enough for one name where the rank is slower for sure
-_WORTH = 0.005  # of the recorded time that each other rank waits for it
-_MOST = 0.5  # of all that is explained by work that is slower
-_MAD, _OF_MEDIAN = 1.4826, 1.5  # of a normal distribution: deviation by MAD; variance against a median of few
-_ALIKE = 1.1  # how many times as many activities as its peers a rank may have
-_SAME = 1.02  # the same, with what lies inside, for one name
-_MANY = 4  # ranks whose differences tell what is usual
-_NEAR = 512  # places on the way to a late arrival that are searched for the one that explains most
-_DOUBLE = 2.0  # times as long: from here on this is plainer than percent
+# The thresholds below decide whether a rank is called the straggler; they are chosen. On the simulated jobs of
+# tests/analyses/test_stragglers with one slow rank, or none, no conclusion changes if one of them is halved or doubled,
+# but by _MAX_CONTENT_RATIO; further jobs there lie beside a threshold and show what it decides.
+_MIN_SLOWER = 0.05
+"""Share of its peers' time by which a straggler's work takes longer, at least. Chosen. Doubled, a rank whose kernels
+are 6 % slower is not named; halved, one with 3 % is."""
+_MIN_ERRORS = 4.0
+"""Standard errors by which a straggler is slower than its peers, at least. Chosen above the usual 2 or 3, since of the
+many comparisons in a job the one that explains most is judged. Doubled, a rank that is 12 % slower is missed where
+kernels vary by 30 %; halved, a rank of a job without a slow rank is blamed where they vary by 60 %."""
+_MIN_ERRORS_OF_NAME = 3.0
+"""Standard errors that suffice for the activities of one name where all work of the cause passed `_MIN_ERRORS`. Chosen.
+Doubled, the evidence speaks of the cause as a whole more often."""
+_MIN_WAIT_SHARE = 0.005
+"""Share of the recorded time that each other rank waits for a straggler, at least. Chosen: less is not worth a repair.
+Doubled, a rank that costs the job 0.75 % of its time is not named."""
+_MIN_SHARE_OF_EXPLAINED = 0.5
+"""Share of the waiting explained by slow ranks that the straggler must cause, at least. Half, so that no other rank
+causes more. Doubled, no straggler is named where two ranks are slow."""
+_MAD_TO_DEVIATION = 1.4826
+"""Standard deviation over median absolute deviation, a constant of the normal distribution."""
+_MEDIAN_VARIANCE = 1.5
+"""Variance of one rank's value minus the median of a few others, over the variance of one value. Chosen between 2 (one
+other rank) and 1 (very many). Doubled, standard errors are 1.4 times as large."""
+_MIN_ERROR = 1e-3
+"""The least standard error of the logarithm of a ratio, for jobs without any noise: 0.1 %. Chosen. Doubled, four of
+them are 0.8 %, still far below `_MIN_SLOWER`."""
+_MAX_COUNT_RATIO = 1.1
+"""Activities of a rank in a cause over the median of its peers', at most, for sums by step to be comparable. Chosen:
+ranks that run more are other stages of a pipeline. Doubled, a stage with up to 2.2 times the activities is compared."""
+_MAX_CONTENT_RATIO = 1.02
+"""The same for one name, counted with the activities inside. Chosen stricter: work of one name is equal on equal
+stages. Doubled, the stage of a pipeline that computes the loss is called a straggler."""
+_MIN_RANKS_FOR_ONE_STEP = 4
+"""Ranks that must be exceeded for a single step to be judged: with fewer, their differences do not show what is usual.
+Chosen. Doubled, a recording of one step needs 9 ranks."""
+_MAX_HOPS_BACK = 512
+"""Vertices on the path to a late arrival that are searched for the activity that explains most. Chosen: bounds the time
+of the search. Doubled, an activity further back can be named; charges stay the same."""
+_IN_TIMES_FROM = 2.0
+"""Ratio from which the evidence says "2.0 times as long" instead of "100 % longer". Chosen; only words depend on it."""
+_HTML_ROWS = 8
+"""Ranks shown in a notebook, those that explain most waiting first. Chosen: a short table; `to_frame` has all."""
 _COMPARED = ("kernels", "host", "data_loading", "collective")
 """Causes that lie in activities, which peers have too; the others are judged by how often the rank is late."""
 
@@ -38,11 +71,11 @@ class Stragglers:
 
     ranks: pd.DataFrame
     blame: pd.DataFrame
-    """Each wait, charged: one row per (part of a collective that waited, rank charged, cause)."""
+    """One row per wait, charged rank and cause; the columns are documented at `stragglers`."""
     straggler: int | None
     """The rank that is slower than its peers and makes them wait; None if lateness is spread by chance."""
     total_wait_us: float
-    """All waiting in collectives, over all ranks, µs."""
+    """Time that ranks waited in collectives, summed over all ranks, µs."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per rank; the columns are documented at `stragglers`."""
@@ -52,19 +85,33 @@ class Stragglers:
         who = "none" if self.straggler is None else f"rank {self.straggler}"
         return f"Stragglers({who}, {self.total_wait_us / 1000:.3f} ms of waiting over {len(self.ranks)} ranks)"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: who the straggler is and why, and a short table of the ranks."""
+        columns = ["rank", "blamed_us", "share_percent", "waits_us", "late_count", "cause", "cause_name"]
+        table = self.ranks.sort_values("explained_us", ascending=False, kind="stable")[columns].head(_HTML_ROWS)
+        waiting = f"{self.total_wait_us / 1000:,.3f} ms of waiting in collectives over {len(self.ranks):,} ranks"
+        who, why = "No straggler", ""
+        if self.straggler is not None:
+            who = f"Straggler: rank {self.straggler}"
+            why = f"; {self.ranks.loc[self.ranks['rank'] == self.straggler, 'evidence'].iloc[0]}"
+        return (
+            f"<p><b>{who}</b> ({waiting}){escape(why)}</p>{table.to_html(index=False, float_format='{:,.1f}'.format)}"
+        )
+
 
 def stragglers(graph: DependencyGraph) -> Stragglers:
     """Return which rank makes the others wait in collectives, how much, and why.
 
-    Every wait is charged, in full, to ranks and causes. From the arrival that came last the way is followed back, along
-    what held up each moment, to the last arrival that let both that rank and the one that waits go on; each activity is
-    compared with the median of the same activity on the other ranks. The wait goes to the ranks and causes that took
-    longer, in proportion; where lateness came from an earlier collective, to those who were late there. What this does
-    not explain is charged to the rank that came last, cause ``none``.
+    Every wait is charged in full to ranks and causes. The path is followed back from the last arrival, from each moment
+    to the one that held it up, until the last collective that both the late rank and the waiting rank had left. Each
+    activity on that path is compared with the median of the same activity on the other ranks. The wait is charged to
+    the ranks and causes that took longer, in proportion; if the rank was late because of an earlier collective, to the
+    ranks that were late there. What this does not explain is charged to the rank that arrived last, cause ``none``.
 
-    A rank is called the straggler if its work of the cause that explains most is slower than its peers' by 5 % or more
-    and by four standard errors, each other rank waits for it for at least 0.5 % of the recorded time, and half or more
-    is charged to it of what is explained by ranks that are slower like that. Lateness by chance has no straggler.
+    A rank is called the straggler if (1) its work in its main cause is slower than its peers' by at least 5 % and by at
+    least four standard errors, (2) each other rank waits for it for at least 0.5 % of the recorded time, and (3) it
+    causes at least half of the waiting that is explained by ranks which are slower in this way. A job whose ranks are
+    late by chance has no straggler.
 
     Args:
         graph: the job.
@@ -73,23 +120,24 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``.
 
         ``to_frame()``: a row per rank: ``rank`` (int64), ``blamed_us`` (float64: waiting charged to it, µs; the
-        sum is ``total_wait_us``), ``share_percent`` (float64: of all waiting), ``explained_us`` (float64: that part of
-        it that some cause explains), ``first_guess`` (bool: most is explained by this rank), ``waits_us`` (float64: its
-        own waiting), ``late_count`` (int64: collectives in which it came last and others waited), ``lateness_us``
-        (float64: median of how much later it came than the median of the others), ``cause`` (str: ``kernels``,
-        ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``, ``network`` or ``none``), ``cause_name`` (str:
-        the activity that explains most of it), ``cause_us`` (float64: waiting charged to that cause),
-        ``slower_percent`` (float64: by how much its own time in that cause exceeds its peers') and ``evidence`` (str).
+        sum is ``total_wait_us``), ``share_percent`` (float64: of all waiting), ``explained_us`` (float64: the part of
+        ``blamed_us`` that has a cause), ``first_guess`` (bool: ``explained_us`` is the largest), ``waits_us``
+        (float64: its own waiting), ``late_count`` (int64: collectives in which it arrived last and others
+        waited), ``lateness_us`` (float64: how much later it arrives than the median of the other ranks, median over
+        collectives), ``cause`` (str: ``kernels``, ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``,
+        ``network`` or ``none``; the one charged most), ``cause_name`` (str: the activity that explains most of it),
+        ``cause_us`` (float64: waiting charged to that cause), ``slower_percent`` (float64: by how much its own time in
+        that cause exceeds its peers') and ``evidence`` (str: the reason in words).
 
-        ``blame``: a row per wait and cause: ``collective`` (int64), ``op`` (str), ``waiting_rank``, ``last_rank``,
-        ``charged_rank`` (int64), ``wait_us`` (float64, charged), ``cause`` (str), ``activity`` (int64: what explains
-        most of it upstream, -1 for none), ``name`` (str), ``collectives_back`` (int64: how many collectives earlier the
-        lateness arose).
+        ``blame``: a row per wait, charged rank and cause: ``collective`` (int64), ``op`` (str), ``waiting_rank``,
+        ``last_rank``, ``charged_rank`` (int64), ``wait_us`` (float64, charged), ``cause`` (str), ``activity`` (int64:
+        the activity of that cause on the path that explains most, -1 for none), ``name`` (str), ``collectives_back``
+        (int64: how many collectives earlier the delay arose).
 
     Example:
         >>> import htagraph as hg
-        >>> found = hg.stragglers(hg.load("data/demo"))
-        >>> bool(abs(found.to_frame()["blamed_us"].sum() - found.total_wait_us) < 1e-6)
+        >>> result = hg.stragglers(hg.load("data/demo"))
+        >>> bool(abs(result.to_frame()["blamed_us"].sum() - result.total_wait_us) < 1e-6)
         True
     """
     waits, chains = waits_of(graph), chains_of(graph)
@@ -98,9 +146,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     np.add.at(by_cause, (np.searchsorted(graph.ranks, blame.rank), blame.cause), blame.charged)
     best = by_cause[:, 1:].argmax(axis=1) + 1 if len(by_cause) else np.zeros(0, np.int64)
     best[by_cause[:, 1:].sum(axis=1) == 0] = 0
-    on_way = _on_way(graph, chains, blame)
+    path_vertices = _path_vertices(graph, chains, blame)
     stories = [
-        _story(graph, chains, on_way, rank, int(cause)) for rank, cause in zip(graph.ranks, best.tolist(), strict=True)
+        _story(graph, chains, path_vertices, rank, int(cause))
+        for rank, cause in zip(graph.ranks, best.tolist(), strict=True)
     ]
     table = _table(graph, waits, by_cause, best, stories)
     total = int(waits.wait.sum())
@@ -111,24 +160,28 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
 
 @dataclass(frozen=True)
 class _Story:
-    """How one rank's work of one cause compares with its peers'."""
+    """How the work of one rank in one cause compares with that of its peers."""
 
     name: str
     excess: int
-    """On the way to late arrivals, of that name, ns."""
+    """Time beyond the peers' on the paths to late arrivals, in activities of that name, ns."""
     slower: float
-    """By which share of the peers' time its own is longer."""
+    """How much longer than the peers' its own time is, as a share of theirs."""
     sure: float
-    """The same in standard errors."""
+    """The same difference in standard errors."""
     count: int
+    """Activities compared."""
     named: bool = False
-    """Whether that compares the activities of the name alone, not all of the cause."""
+    """Whether the activities of that name alone are compared, instead of all of the cause."""
 
 
-def _story(graph: DependencyGraph, chains: Chains, on_way: dict[int, Array], rank: int, cause: int) -> _Story:
-    """Return what explains most of a cause on a rank; the name tells more than the cause if it is slower by more."""
+def _story(graph: DependencyGraph, chains: Chains, path_vertices: dict[int, Array], rank: int, cause: int) -> _Story:
+    """Return the activity that explains most of a cause on a rank, and how the rank compares with its peers.
+
+    The activities of that name alone are compared if they are slower by more than all activities of the cause.
+    """
     none = np.zeros(0, np.int64)
-    vertex = on_way.get(rank, none)
+    vertex = path_vertices.get(rank, none)
     vertex = vertex[chains.cause[vertex] == cause] if cause else none
     if not len(vertex):
         return _Story("", 0, float("nan"), 0.0, 0)
@@ -143,11 +196,11 @@ def _story(graph: DependencyGraph, chains: Chains, on_way: dict[int, Array], ran
     if CAUSES[cause] not in _COMPARED:
         return _Story(text, most, float("nan"), 0.0, len(vertex))
     acts = graph.activities
-    mine = chains.about == cause
-    whole = _slower(graph, chains, np.flatnonzero(mine), rank)
-    rows = np.flatnonzero(mine & (acts.name == name))
+    of_cause = chains.about == cause
+    whole = _slower(graph, chains, np.flatnonzero(of_cause), rank)
+    rows = np.flatnonzero(of_cause & (acts.name == name))
     named = _slower(graph, chains, rows, rank) if name >= 0 and _same_inside(graph, rows, rank) else whole
-    enough = _LIKELY if whole[1] >= _SURE else _SURE
+    enough = _MIN_ERRORS_OF_NAME if whole[1] >= _MIN_ERRORS else _MIN_ERRORS
     if named[1] >= enough and named[0] > whole[0]:
         return _Story(text, most, named[0], max(named[1], whole[1]), named[2], named=True)
     return _Story(text, most, *whole)
@@ -157,48 +210,48 @@ _LATENCIES = {"host": "Python between operators", "launch": "launch latency", "s
 
 
 def _slower(graph: DependencyGraph, chains: Chains, rows: Array, rank: int) -> tuple[float, float, int]:
-    """Return (by which share a rank's activities are slower than its peers', the same in standard errors, how many).
+    """Return (how much slower than its peers' a rank's activities are, the same in standard errors, their number).
 
-    Of two comparisons the surer one: each activity with its peers, or the sums by step, which include what only this
-    rank does and where single outliers weigh less.
+    There are two comparisons, and the one with more standard errors counts: each activity with its peers; and the sums
+    by step, which include activities that only this rank has and in which single outliers weigh less.
     """
     rows = rows[chains.own[rows] > 0]
-    mine = int(np.searchsorted(graph.ranks, rank))
+    at_rank = int(np.searchsorted(graph.ranks, rank))
     count = int((graph.activities.rank[rows] == rank).sum())
-    each, steps = _by_activity(graph, chains, rows, mine), _by_step(graph, chains, rows, mine)
-    slower, sure = max(each, steps, key=lambda found: found[1])
+    by_activity, by_step = _by_activity(graph, chains, rows, at_rank), _by_step(graph, chains, rows, at_rank)
+    slower, sure = max(by_activity, by_step, key=lambda comparison: comparison[1])
     return slower, sure, count
 
 
 def _same_inside(graph: DependencyGraph, rows: Array, rank: int) -> bool:
-    """Return whether a rank's activities contain no more others than its peers' do; stages differ by design."""
+    """Return True unless a rank's activities enclose more than its peers' do, as stages of a pipeline may by design."""
     acts = graph.activities
     chosen = np.zeros(len(acts) + 1, np.bool_)
     chosen[rows] = True
     both = np.concatenate([rows, np.flatnonzero(chosen[graph.tree.parent])])
     count = np.bincount(np.searchsorted(graph.ranks, acts.rank[both]), minlength=len(graph.ranks))
-    mine = int(np.searchsorted(graph.ranks, rank))
-    return len(count) > 1 and bool(count[mine] <= _SAME * np.median(np.delete(count, mine)))
+    at_rank = int(np.searchsorted(graph.ranks, rank))
+    return len(count) > 1 and bool(count[at_rank] <= _MAX_CONTENT_RATIO * np.median(np.delete(count, at_rank)))
 
 
-def _by_activity(graph: DependencyGraph, chains: Chains, rows: Array, mine: int) -> tuple[float, float]:
-    """Return (share, standard errors), each activity compared with its peers."""
+def _by_activity(graph: DependencyGraph, chains: Chains, rows: Array, at_rank: int) -> tuple[float, float]:
+    """Return (share, standard errors) of the difference, each activity compared with its peers."""
     rows = rows[chains.others[rows] > 0]
     own, others = chains.own[rows].astype(np.float64), chains.others[rows]
     place = np.searchsorted(graph.ranks, graph.activities.rank[rows])
     size = len(graph.ranks)
     base, count = np.bincount(place, others, size), np.bincount(place, minlength=size)
     some = (base > 0) & (count > 1)
-    if not some[mine]:
+    if not some[at_rank]:
         return 0.0, 0.0
     ratio = np.bincount(place, own, size)[some] / base[some]
     rest = np.bincount(place, (own - others * _spread(ratio, some)[place]) ** 2, size)[some] / base[some] ** 2
     single = float(np.mean(rest * count[some] / (count[some] - 1)))
-    return _judged(np.log(ratio), int(some[:mine].sum()), single)
+    return _judged(np.log(ratio), int(some[:at_rank].sum()), single)
 
 
-def _by_step(graph: DependencyGraph, chains: Chains, rows: Array, mine: int) -> tuple[float, float]:
-    """Return (share, standard errors), the sums by step compared with those of the other ranks."""
+def _by_step(graph: DependencyGraph, chains: Chains, rows: Array, at_rank: int) -> tuple[float, float]:
+    """Return (share, standard errors) of the difference, sums by step compared with those of the other ranks."""
     step = graph.activities.step[rows]
     rows, step = rows[step >= 0], step[step >= 0]
     place = np.searchsorted(graph.ranks, graph.activities.rank[rows])
@@ -208,14 +261,14 @@ def _by_step(graph: DependencyGraph, chains: Chains, rows: Array, mine: int) -> 
     sums = np.bincount(cell, chains.own[rows], cells).reshape(size)
     full = (sums > 0).all(axis=0)
     sums, count = sums[:, full], np.bincount(cell, minlength=cells).reshape(size)[:, full].sum(axis=1)
-    alike = len(count) > 1 and count[mine] <= _ALIKE * float(np.median(np.delete(count, mine)))
+    alike = len(count) > 1 and count[at_rank] <= _MAX_COUNT_RATIO * float(np.median(np.delete(count, at_rank)))
     if not alike or not sums.shape[1]:  # stages of a pipeline differ by design
         return 0.0, 0.0
     column = np.tile(np.arange(sums.shape[1]), size[0])
     logs = np.log(sums / others_median(sums.ravel(), column).reshape(sums.shape))
     if sums.shape[1] == 1:
-        return _judged(logs[:, 0], mine, 0.0 if size[0] > _MANY else float("inf"))
-    return _judged(logs.mean(axis=1), mine, float(logs.var(axis=1, ddof=1).mean()) / sums.shape[1])
+        return _judged(logs[:, 0], at_rank, 0.0 if size[0] > _MIN_RANKS_FOR_ONE_STEP else float("inf"))
+    return _judged(logs.mean(axis=1), at_rank, float(logs.var(axis=1, ddof=1).mean()) / sums.shape[1])
 
 
 def _spread(values: Array, where: Array) -> npt.NDArray[np.float64]:
@@ -225,24 +278,24 @@ def _spread(values: Array, where: Array) -> npt.NDArray[np.float64]:
     return out
 
 
-def _judged(logs: Array, mine: int, variance: float) -> tuple[float, float]:
-    """Return (by which share one rank is slower than the usual other one, the same in standard errors).
+def _judged(logs: Array, at: int, variance: float) -> tuple[float, float]:
+    """Return (how much slower one rank is than the median of the others, the same in standard errors).
 
     Args:
-        logs: of each rank's time over its peers'.
-        mine: the rank in question.
-        variance: of one rank's value by chance. The differences between the others count as chance, too.
+        logs: for each rank, the logarithm of its time over its peers'.
+        at: the rank in question, as a position in `logs`.
+        variance: of one rank's value by chance. The differences between the other ranks count as chance, too.
     """
-    others = np.delete(logs, mine)
+    others = np.delete(logs, at)
     usual = float(np.median(others)) if len(others) > 1 else 0.0
-    between = _MAD * float(np.median(np.abs(others - usual))) if len(others) > 2 else 0.0
-    more = float(logs[mine]) - usual
-    error = max(float(np.sqrt(_OF_MEDIAN * variance)), between, 1e-3)
+    between = _MAD_TO_DEVIATION * float(np.median(np.abs(others - usual))) if len(others) > 2 else 0.0
+    more = float(logs[at]) - usual
+    error = max(float(np.sqrt(_MEDIAN_VARIANCE * variance)), between, _MIN_ERROR)
     return float(np.expm1(more)), more / error
 
 
 def _straggler(graph: DependencyGraph, table: pd.DataFrame, waits: Waits, stories: list[_Story]) -> int | None:
-    """Return the rank for which the others wait, if it is slower than them by more than chance."""
+    """Return the rank that the others wait for, if it is slower than they are by more than chance."""
     if len(table) < 2 or not table["first_guess"].any():
         return None
     at = int(table["first_guess"].to_numpy().argmax())
@@ -250,31 +303,31 @@ def _straggler(graph: DependencyGraph, table: pd.DataFrame, waits: Waits, storie
     span = (int(graph.time.max()) - int(graph.time.min())) / 1000
     met = len(np.unique(waits.collective[(waits.late >= 0) & (waits.wait > 0)]))
     slow = np.array([_is_slow(table.iloc[i], story, met, len(table)) for i, story in enumerate(stories)])
-    worth = row["explained_us"] >= _WORTH * span * (len(table) - 1)
-    most = row["explained_us"] >= _MOST * table["explained_us"][slow].sum()
+    worth = row["explained_us"] >= _MIN_WAIT_SHARE * span * (len(table) - 1)
+    most = row["explained_us"] >= _MIN_SHARE_OF_EXPLAINED * table["explained_us"][slow].sum()
     return int(row["rank"]) if worth and most and slow[at] else None
 
 
 def _is_slow(row: pd.Series[Any], story: _Story, met: int, ranks: int) -> bool:
-    """Return whether a rank is slower than its peers by more than chance; what chance explains blames nobody."""
+    """Return whether a rank is slower than its peers, or late more often, by more than chance."""
     if row["cause"] in _COMPARED:
-        return story.slower >= _SLOWER and story.sure >= _SURE
+        return story.slower >= _MIN_SLOWER and story.sure >= _MIN_ERRORS
     chance = 1 / ranks
-    return bool(row["late_count"] > met * chance + _SURE * np.sqrt(met * chance * (1 - chance)) + 1)
+    return bool(row["late_count"] > met * chance + _MIN_ERRORS * np.sqrt(met * chance * (1 - chance)) + 1)
 
 
-def _on_way(graph: DependencyGraph, chains: Chains, blame: Blame) -> dict[int, Array]:
-    """Return for each rank that is charged the vertices on the way to the arrivals for which it is."""
+def _path_vertices(graph: DependencyGraph, chains: Chains, blame: Blame) -> dict[int, Array]:
+    """Return for each charged rank the vertices on the paths to the late arrivals that it is charged for."""
     from htagraph.core import traverse
 
     offsets, sources = chains.forest
-    found = {}
+    vertices = {}
     charged = blame.cause > 0
     for rank in np.unique(blame.rank[charged]).tolist():
         ends = np.unique(2 * blame.arrival[charged & (blame.rank == rank)])
         met = np.flatnonzero(traverse.reach(offsets, sources, ends))
-        found[int(rank)] = met[np.argsort(graph.time[met], kind="stable")]
-    return found
+        vertices[int(rank)] = met[np.argsort(graph.time[met], kind="stable")]
+    return vertices
 
 
 def _table(graph: DependencyGraph, waits: Waits, by_cause: Array, best: Array, stories: list[_Story]) -> pd.DataFrame:
@@ -283,14 +336,14 @@ def _table(graph: DependencyGraph, waits: Waits, by_cause: Array, best: Array, s
     total = int(waits.wait.sum())
     own = np.zeros(len(ranks), np.int64)
     np.add.at(own, np.searchsorted(ranks, waits.rank), waits.wait)
-    made = waits.late[(waits.wait > 0) & (waits.late >= 0)]
-    late = np.bincount(np.searchsorted(ranks, graph.activities.rank[np.unique(made)]), minlength=len(ranks))
+    late_parts = waits.late[(waits.wait > 0) & (waits.late >= 0)]
+    late = np.bincount(np.searchsorted(ranks, graph.activities.rank[np.unique(late_parts)]), minlength=len(ranks))
     guess = np.zeros(len(ranks), np.bool_)
     if explained.any():
         guess[explained.argmax()] = True
     cause_ns = np.where(best > 0, by_cause[np.arange(len(ranks)), best], 0)
     causes = [CAUSES[cause] for cause in best.tolist()]
-    told = zip(causes, stories, (cause_ns / 1e6).tolist(), late.tolist(), strict=True)
+    parts = zip(causes, stories, (cause_ns / 1e6).tolist(), late.tolist(), strict=True)
     return pd.DataFrame(
         {
             "rank": ranks,
@@ -305,13 +358,13 @@ def _table(graph: DependencyGraph, waits: Waits, by_cause: Array, best: Array, s
             "cause_name": pd.array([story.name for story in stories], dtype="str"),
             "cause_us": cause_ns / 1000,
             "slower_percent": np.array([100 * story.slower for story in stories], np.float64),
-            "evidence": pd.array([_evidence(*each) for each in told], dtype="str"),
+            "evidence": pd.array([_evidence(*part) for part in parts], dtype="str"),
         }
     )
 
 
 def _lateness(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.float64]:
-    """Return for each rank the median of how much later it arrived than the median of the other members, µs."""
+    """Return for each rank how much later it arrives than the median of the others, median over collectives, µs."""
     known = waits.collective >= 0
     table = pd.DataFrame({"rank": waits.rank[known], "arrival": (waits.arrival[known] - graph.origin_ns) / 1000})
     table["late"] = table["arrival"] - others_median(table["arrival"].to_numpy(), waits.collective[known])
@@ -320,32 +373,33 @@ def _lateness(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.float64]:
 
 
 _WORK = {
-    "kernels": "kernels take", "host": "host work takes", "data_loading": "data loading takes",
-    "collective": "communication that no other rank shares takes",
+    "kernels": "kernels", "host": "host work", "data_loading": "data loading",
+    "collective": "communication that no other rank shares", "launch": "launch latency", "sync": "blocking calls",
+    "network": "transfers",
 }  # fmt: skip
 
 
 def _evidence(cause: str, story: _Story, charged_ms: float, late: int) -> str:
-    """Return a sentence: what is slower, by how much, and what that costs the others."""
+    """Return what is slower, by how much, and how long the others wait for it, as the end of a sentence."""
     if cause == "none":
         return "its own work is no slower than its peers'" if late else "no rank waited for it"
-    name = f"most of it in {story.name}" if story.name else ""
-    cost = f"in all the others wait {charged_ms:.3f} ms for it, last in {late} collectives"
-    if cause not in _WORK or np.isnan(story.slower):
-        return "; ".join(part for part in (f"{cause} makes it late", name, cost) if part)
+    work = _WORK[cause]
+    cost = f"the other ranks wait {charged_ms:.3f} ms for it in total, and it arrives last in {late} collectives"
     if story.named:
-        work = _WORK[cause].rsplit(" ", 1)[0]  # without the verb
-        return f"of its {work} above all {story.name} takes {_times(1 + story.slower)}; {cost}"
-    much = f"its {_WORK[cause]} {_times(1 + story.slower)}"
-    return "; ".join(part for part in (much, name, cost) if part)
+        return f"among its {work}, {story.name} takes {_times(1 + story.slower)}; {cost}"
+    compared = cause in _COMPARED and not np.isnan(story.slower)
+    verb = "take" if cause == "kernels" else "takes"
+    reason = f"its {work} {verb} {_times(1 + story.slower)}" if compared else f"it is late because of its {work}"
+    where = f", mostly in {story.name}" if story.name and cause in _COMPARED else ""
+    return f"{reason}{where}; {cost}"
 
 
 def _times(ratio: float) -> str:
-    """Return in words how long something takes, relative to the same on its peers."""
+    """Return in words how long something takes, compared with the peers."""
     percent = round(100 * (ratio - 1))
     if percent == 0:
         return "as long as its peers'"
-    if ratio >= _DOUBLE:
+    if ratio >= _IN_TIMES_FROM:
         return f"{ratio:.1f} times as long as its peers'"
     return f"{abs(percent)} % {'longer' if percent > 0 else 'less'} than its peers'"
 
@@ -371,17 +425,17 @@ def _blame_table(graph: DependencyGraph, waits: Waits, chains: Chains, blame: Bl
 
 
 def _upstream(chains: Chains, blame: Blame) -> npt.NDArray[np.int64]:
-    """Return for each charge the activity of its cause with the largest excess on the way to the late arrival."""
+    """Return for each charge the activity of its cause with the largest excess on the path to the late arrival."""
     key = np.stack([blame.arrival, blame.cause], axis=1)
     pairs, member = np.unique(key, axis=0, return_inverse=True)
-    found, most = np.full(len(pairs), -1, np.int64), np.zeros(len(pairs), np.int64)
-    still = np.flatnonzero(np.isin(pairs[:, 1], [CAUSES.index(word) for word in _COMPARED]))
-    at = 2 * pairs[still, 0]
-    for _ in range(_NEAR):  # all of them one place further back
-        better = (chains.cause[at] == pairs[still, 1]) & (chains.item[at] >= 0) & (chains.excess[at] > most[still])
-        found[still[better]], most[still[better]] = chains.item[at[better]], chains.excess[at[better]]
+    activity, largest = np.full(len(pairs), -1, np.int64), np.zeros(len(pairs), np.int64)
+    rows = np.flatnonzero(np.isin(pairs[:, 1], [CAUSES.index(word) for word in _COMPARED]))
+    at = 2 * pairs[rows, 0]
+    for _ in range(_MAX_HOPS_BACK):  # all paths, one vertex further back
+        better = (chains.cause[at] == pairs[rows, 1]) & (chains.item[at] >= 0) & (chains.excess[at] > largest[rows])
+        activity[rows[better]], largest[rows[better]] = chains.item[at[better]], chains.excess[at[better]]
         further = chains.before[at] >= 0
-        still, at = still[further], chains.before[at[further]]
-        if not len(still):
+        rows, at = rows[further], chains.before[at[further]]
+        if not len(rows):
             break
-    return found[member.ravel()] if len(found) else np.zeros(0, np.int64)
+    return activity[member.ravel()] if len(activity) else np.zeros(0, np.int64)

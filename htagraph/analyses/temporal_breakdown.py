@@ -1,4 +1,4 @@
-"""Where each rank's time went: computing, communicating or copying unhidden, idle."""
+"""Each rank's time by part: computation, exposed communication, exposed memory copies, other, idle."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["temporal_breakdown"]
 def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
     """Split each rank's window, from its first to its last device work, into parts that sum to it exactly.
 
-    Computation is the time in which a computation kernel runs on any stream. Communication counts only where no
-    computation runs beside it, memory copies and sets only where neither does, other device events only where nothing
-    else does; the rest is idle. On a rank without device work (CPU training) outermost operators compute, and
+    Computation is the time in which a computation kernel runs on any stream. Communication counts only while no
+    computation runs, memory copies and memsets only while neither runs, other device events only while nothing else
+    runs; the rest is idle. On a rank without device work (CPU training) outermost operators compute, and
     collectives on host threads communicate.
 
     Args:

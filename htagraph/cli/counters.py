@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["counters", "report"]
 
 _FULL = 1024
-"""Kernels and copies in a queue that is full: HTA's default for `max_queue_length`. Doubled, fewer or none are."""
-_RATES = ("mean", "std", "min", "p25", "median", "p75", "max")
-"""Columns of bandwidths in GB/s, whose names do not say so."""
 
 
 def counters(  # noqa: PLR0913 - one argument per option
@@ -51,18 +48,13 @@ def counters(  # noqa: PLR0913 - one argument per option
 def report(graph: DependencyGraph, inputs: Sequence[str], *, full: int = _FULL, series: bool = False) -> Report:
     """Return the report on a graph's counters; `inputs` are the words that choose what is read."""
     from htagraph.analyses.memory_bandwidth import memory_bandwidth
-    from htagraph.analyses.memory_bandwidth_summary import memory_bandwidth_summary
     from htagraph.analyses.queue_length import queue_length
-    from htagraph.analyses.queue_summary import queue_summary
     from htagraph.output.report import Wording, report_on
 
-    queues, copies = queue_summary(graph, full=full), memory_bandwidth_summary(graph)
+    queues, copies = queue_length(graph, by="stream", full=full), memory_bandwidth(graph, by="copy")
     tables = {"queues": queues, "bandwidth": copies}
     if series:
         tables |= {"queue_length": queue_length(graph), "memory_bandwidth": memory_bandwidth(graph)}
-    rates = {name: f"{name}_gb_s" for name in _RATES}
-    brief = tables | {"bandwidth": copies.rename(columns=rates)}
     return report_on(
-        graph, "counters", tables, wording.sentences(queues, copies, full, inputs), brief=brief,
-        wording=Wording(wording.TITLES, wording.HEADINGS),
-    )  # fmt: skip
+        graph, "counters", tables, wording.sentences(queues, copies, full, inputs), wording=Wording(wording.TITLES)
+    )

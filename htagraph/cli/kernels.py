@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.output.report import Report
 
-__all__ = ["By", "kernels", "over_ranks", "report"]
+__all__ = ["By", "kernels", "report"]
 
 
 class By(str, Enum):
@@ -52,6 +52,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, t
     """Return the report on a job's device time; `inputs` are the words that choose what is read."""
     from htagraph.core.naming import short_name
     from htagraph.output.report import Wording, report_on
+    from htagraph.queries.over_ranks import by_class, over_ranks
 
     table = _table(graph, by)
     if by == By.RANK:
@@ -59,13 +60,13 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, t
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
-        sentences = wording.top_entry(_classes(table) if by == By.MODULE else rows, by.value, inputs)
+        sentences = wording.top_entry(by_class(table) if by == By.MODULE else rows, by.value, inputs)
     outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].map(short_name).replace("", outside))
     shown = {"device_time": brief}
     tables = {"device_time": rows} | ({} if by == By.RANK else {"device_time_by_rank": table})
     if by == By.MODULE and (table["kind"] == "module").any():
-        tables["module_classes"] = _classes(table)
+        tables["module_classes"] = by_class(table)
         shown = {"module_classes": tables["module_classes"].head(top).replace({"name": {"": outside}}), **shown}
     return report_on(
         graph, "kernels", tables, [*sentences, *unlinked], figures={"by": by.value}, brief=shown,
@@ -88,38 +89,6 @@ def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: By) -> tuple[str, l
     return name, [wording.launch_not_recorded(count, share)]
 
 
-def _classes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the device time of modules by class: of Linear_0 and Linear_1 as Linear."""
-    bare = table["name"].str.rstrip("0123456789").str.removesuffix("_")
-    sums = ["count", "host_self_us", "device_count", "device_us"]
-    named = table.assign(name=bare.where(table["kind"] == "module", table["name"]))
-    by_class = named.groupby(["kind", "name"], as_index=False, sort=False)[sums].sum()
-    by_class["share_percent"] = 100 * by_class["device_us"] / (by_class["device_us"].sum() or float("nan"))
-    return by_class.sort_values(["device_us", "host_self_us"], ascending=False, kind="stable", ignore_index=True)
-
-
-def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a breakdown by rank summed over ranks, most device time first.
-
-    Returns:
-        The columns that name a row, ``ranks`` (int64: how many have it), the counts and times summed, of kernels also
-        ``mean_us``, ``min_us``, ``max_us``, and ``share_percent`` (of the device time of all ranks).
-    """
-    times = [column for column in table.columns if column.endswith(("count", "total_us", "device_us"))]
-    times += [column for column in ("host_us", "host_self_us") if column in table]
-    sums = [column for column in table.columns if column in times]
-    keys = [column for column in ("kind", "name", "input_dims") if column in table]
-    ends = {each: (each, each[:3]) for each in ("min_us", "max_us") if each in table}
-    summed = table.groupby(keys, as_index=False, sort=False).agg(
-        ranks=("rank", "nunique"), **{column: (column, "sum") for column in sums}, **ends
-    )
-    order = ["device_us", "host_self_us"] if "device_us" in table else ["total_us"]
-    if order == ["total_us"]:
-        summed.insert(len(keys) + 3, "mean_us", summed["total_us"] / summed["count"])
-    summed["share_percent"] = 100 * summed[order[0]] / (summed[order[0]].sum() or float("nan"))
-    return summed.sort_values(order, ascending=False, kind="stable", ignore_index=True)
-
-
 def _table(graph: DependencyGraph, by: By) -> pd.DataFrame:
     from htagraph import analyses
 
@@ -130,7 +99,7 @@ def _table(graph: DependencyGraph, by: By) -> pd.DataFrame:
     if by == By.MODULE:
         return analyses.module_breakdown(graph)
     if by == By.ANNOTATION:
-        return _of_annotations(analyses.annotated_kernels(graph))
+        return analyses.annotated_kernels(graph, by="annotation").rename(columns={"annotation": "name"})
     return analyses.operator_breakdown(graph, by_shape=by == By.SHAPE)
 
 

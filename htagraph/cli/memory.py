@@ -70,12 +70,11 @@ def _report_on_file(path: Path, what: str, top: int) -> Report:
 
 def report(graph: DependencyGraph, *, top: int = 15) -> Report:
     """Return the report on the memory events of traces."""
-    from htagraph.analyses.memory_at_peak import memory_at_peak
-    from htagraph.analyses.memory_peaks import memory_peaks
+    from htagraph.analyses import memory as analyses
     from htagraph.output.report import Wording, report_on
 
-    peaks, at_peak = memory_peaks(graph), memory_at_peak(graph)
-    tables = {"memory_peaks": peaks, "memory_at_peak": at_peak.groupby(["rank", "device"], sort=False).head(top)}
+    peaks, whose = analyses.peaks(graph), analyses.at_peak(graph)
+    tables = {"memory_peaks": peaks, "memory_at_peak": whose.groupby(["rank", "device"], sort=False).head(top)}
     brief = {
         "memory_peaks": peaks.drop(columns=["activity"]),
         "memory_at_peak": tables["memory_at_peak"].replace({"name": {"": "(before the recording)"}})
@@ -87,7 +86,7 @@ def report(graph: DependencyGraph, *, top: int = 15) -> Report:
 
 
 def report_on_timeline(timeline: pd.DataFrame, path: Path) -> Report:
-    """Return the report on what `htagraph.read_memory_timeline` read."""
+    """Return the report on what `htagraph.memory.read_timeline` read."""
     import pandas as pd
 
     sizes = timeline.drop(columns=["time_ns", "time_us"])

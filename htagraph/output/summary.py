@@ -13,7 +13,6 @@ from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.launch_stats import launch_stats
 from htagraph.analyses.overlap import overlap
-from htagraph.analyses.rank_idle import rank_idle
 from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
@@ -155,7 +154,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         >>> sorted(summary.tables)[:3]
         ['clocks', 'critical_path', 'gaps']
     """
-    temporal, hidden, idle = temporal_breakdown(graph), overlap(graph), rank_idle(graph)
+    temporal, hidden, idle = temporal_breakdown(graph), overlap(graph), idle_breakdown(graph, by="rank")
     launches, inputs, slow = _launches(graph), inputs_of(graph), stragglers(graph)
     tables = {
         "steps": _steps(graph),

@@ -25,7 +25,7 @@ _COLUMNS = {
 
 
 def memory_events(graph: DependencyGraph) -> pd.DataFrame:
-    """Return one row per allocation or free, by rank, device and time; documented at `htagraph.memory_timeline`."""
+    """Return one row per allocation or free, by rank, device and time; documented at `htagraph.memory.timeline`."""
     parts = [_of_rank(graph, rank, trace) for rank, trace in sorted(graph.traces.items()) if len(trace.instants)]
     empty = pd.DataFrame({column: pd.Series(dtype=kind) for column, kind in _COLUMNS.items()})
     return pd.concat(parts, ignore_index=True) if parts else empty

@@ -303,9 +303,9 @@ class CriticalPath:
         Raises:
             TraceError: a trace was changed since it was loaded, or the target cannot be written.
         """
-        from htagraph.output.export.perfetto import path_to_perfetto
+        from htagraph.output.export.perfetto import to_perfetto
 
-        return path_to_perfetto(self, target)
+        return to_perfetto(self, target)
 
 
 def path_to(graph: DependencyGraph, ends: Array, start: int) -> CriticalPath:

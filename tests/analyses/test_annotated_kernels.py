@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import ActivityKind
 from tests.graph import slow_tree
+from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, complete, jobs, kernel, launch, load, step
 
 
@@ -44,3 +46,18 @@ def test_every_work_has_one_row_with_the_first_annotation_above_its_launch(job: 
     for work, ours in zip(table["work"], table["annotation"], strict=True):
         around = [graph.names[acts.name[each]] for each in ways[work] if acts.kind[each] in regions]
         assert ours == (around[0] if around else "")
+
+
+def test_by_annotation_the_durations_of_its_kernels_are_summed() -> None:
+    graph = graph_of(DATA / "demo")
+    kernels = hg.annotated_kernels(graph)
+    table = hg.annotated_kernels(graph, by="annotation").set_index(["rank", "annotation"]).sort_index()
+    groups = kernels.groupby(["rank", "annotation"])["duration_us"]
+    assert table["total_us"].tolist() == pytest.approx(groups.sum().tolist())
+    assert table["count"].tolist() == groups.size().tolist()
+    assert (table["min_us"].tolist(), table["max_us"].tolist()) == (groups.min().tolist(), groups.max().tolist())
+
+
+def test_an_unknown_by_is_refused() -> None:
+    with pytest.raises(ValueError, match="by='annotations' is not known; did you mean 'annotation'"):
+        hg.annotated_kernels(load([]), by="annotations")  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
+from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, load, step
 
 
@@ -56,3 +57,25 @@ def test_the_statistics_are_those_of_the_durations_in_the_file(regions: list[tup
         expected = (len(each), sum(each), statistics.mean(each), min(each), max(each), spread)
         ours = [row[key] for key in ("count", "total_us", "mean_us", "min_us", "max_us", "std_us")]
         assert ours == pytest.approx(expected, abs=1e-6)
+
+
+def test_by_job_an_annotation_is_one_row_per_side_over_all_ranks() -> None:
+    graph = load({0: [annotation("a", 0, 5), annotation("b", 10, 90)], 1: [annotation("a", 0, 7)]})
+    assert hg.annotation_breakdown(graph, by="job").to_dict("records") == [
+        {"on": "host", "name": "b", "ranks": 1, "count": 1, "total_us": 90.0, "mean_us": 90.0, "min_us": 90.0,
+         "max_us": 90.0},
+        {"on": "host", "name": "a", "ranks": 2, "count": 2, "total_us": 12.0, "mean_us": 6.0, "min_us": 5.0,
+         "max_us": 7.0},
+    ]  # fmt: skip
+
+
+def test_by_job_the_host_comes_before_the_device() -> None:
+    table = hg.annotation_breakdown(graph_of(DATA / "demo"), by="job")
+    assert table["on"].drop_duplicates().tolist() == ["host", "device"]
+    for _, side in table.groupby("on"):
+        assert side["total_us"].is_monotonic_decreasing
+
+
+def test_an_unknown_by_is_refused() -> None:
+    with pytest.raises(ValueError, match="by='host' is not known: choose one of 'rank', 'job'"):
+        hg.annotation_breakdown(load([]), by="host")  # type: ignore[arg-type]

@@ -52,3 +52,16 @@ def test_the_shares_of_a_rank_sum_to_a_hundred(events: list[Json]) -> None:
     table = hg.kernel_breakdown(load(events))
     if table["total_us"].sum():
         assert table["share_percent"].sum() == pytest.approx(100)
+
+
+def test_by_job_a_kernel_is_one_row_over_all_ranks() -> None:
+    graph = load({0: [kernel(COMPUTE, 0, 5)], 1: [kernel(COMPUTE, 0, 9), kernel(COMPUTE, 20, 1)]})
+    assert hg.kernel_breakdown(graph, by="job").to_dict("records") == [
+        {"kind": "computation", "name": COMPUTE, "ranks": 2, "count": 3, "total_us": 15.0, "mean_us": 5.0,
+         "min_us": 1.0, "max_us": 9.0, "share_percent": 100.0}
+    ]  # fmt: skip
+
+
+def test_an_unknown_by_is_refused() -> None:
+    with pytest.raises(ValueError, match="by='ranks' is not known; did you mean 'rank'"):
+        hg.kernel_breakdown(load([]), by="ranks")  # type: ignore[arg-type]

@@ -73,3 +73,27 @@ def test_a_bandwidth_that_cannot_be_is_unknown(bandwidth: float) -> None:
     assert series([event, copy(20, 10, bandwidth)]) == [
         ["Memcpy HtoD", 0.0, 2.0], ["Memcpy HtoD", 10.0, 0.0], ["Memcpy HtoD", 20.0, 0.0], ["Memcpy HtoD", 30.0, 0.0],
     ]  # fmt: skip
+
+
+# by copy
+
+
+def test_moments_without_a_copy_do_not_count() -> None:
+    assert hg.memory_bandwidth(load([copy(0, 10, 4.0), copy(50, 30, 8.0)]), by="copy").to_dict("records") == [
+        {"rank": 0, "copy": "Memcpy HtoD", "count": 2, "mean_gb_s": 6.0,
+         "std_gb_s": pytest.approx(2.8284271247461903),
+         "min_gb_s": 4.0, "p25_gb_s": 5.0, "median_gb_s": 6.0, "p75_gb_s": 7.0, "max_gb_s": 8.0,
+         "busy_us": 40.0, "copied_gb": pytest.approx(0.00028),
+         "mean_over_time_gb_s": pytest.approx(7.0)}
+    ]  # fmt: skip
+
+
+def test_bandwidth_over_time_is_what_was_copied() -> None:
+    table = hg.memory_bandwidth(load([copy(0, 10, 4.0), copy(5, 10, 2.0)]), by="copy")
+    assert table["copied_gb"].tolist() == [pytest.approx(6e-5)]
+    assert table["busy_us"].tolist() == [15.0]
+
+
+def test_an_unknown_by_is_refused() -> None:
+    with pytest.raises(ValueError, match="by=None is not known: choose one of 'time', 'copy'"):
+        hg.memory_bandwidth(load([]), by=None)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import htagraph as hg
+from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, annotation, arrow, complete, kernel, launch, load, op, step
 
 
@@ -54,3 +55,18 @@ def test_without_frames_annotations_stand_for_modules() -> None:
     events = [annotation("forward", 0, 50), op("aten::mm", 6, 5), launch(7, 1, 1), kernel("k", 20, 5, 1)]
     row = by_name(events)["forward"]
     assert (row["kind"], row["count"], row["device_us"]) == ("annotation", 1, 5)
+
+
+def test_by_job_and_by_class_the_device_time_is_the_same() -> None:
+    graph = graph_of(DATA / "demo")
+    total = hg.module_breakdown(graph)["device_us"].sum()
+    for by in ("job", "class"):
+        table = hg.module_breakdown(graph, by=by)
+        assert table["device_us"].sum() == pytest.approx(total)
+        assert table["share_percent"].sum() == pytest.approx(100)
+        assert not table.duplicated(["kind", "name"]).any()
+
+
+def test_an_unknown_by_is_refused() -> None:
+    with pytest.raises(ValueError, match="by='classes' is not known; did you mean 'class'"):
+        hg.module_breakdown(load([]), by="classes")  # type: ignore[arg-type]

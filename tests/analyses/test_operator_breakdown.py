@@ -10,6 +10,7 @@ import htagraph as hg
 from htagraph import ActivityKind, DependencyGraph
 from htagraph.queries.busy_time import self_time
 from tests.graph import slow_tree
+from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load, op, step
 
 OPERATORS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
@@ -97,3 +98,20 @@ def test_the_times_are_those_of_a_slow_walk_upwards(job: dict[int, list[Json]]) 
         ours = [round(1000 * row[column]) for column in ("device_us", "device_total_us", "host_self_us")]
         assert ours == [own.pop(key, 0), total.pop(key, 0), host.pop(key, 0)]
     assert not +own + +host
+
+
+@pytest.mark.parametrize("by_shape", [False, True])
+def test_by_job_an_operator_is_one_row_with_the_time_of_all_ranks(by_shape: bool) -> None:  # noqa: FBT001
+    graph = graph_of(DATA / "demo")
+    by_rank, by_job = (hg.operator_breakdown(graph, by=by, by_shape=by_shape) for by in ("rank", "job"))
+    keys = ["kind", "name", "input_dims"] if by_shape else ["kind", "name"]
+    assert not by_job.duplicated(keys).any()
+    for column in ("count", "host_us", "host_self_us", "device_count", "device_us", "device_total_us"):
+        sums = by_rank.groupby(keys)[column].sum()
+        assert by_job.set_index(keys)[column].sort_index().tolist() == pytest.approx(sums.sort_index().tolist())
+    assert by_job["device_us"].is_monotonic_decreasing
+
+
+def test_an_unknown_by_is_refused() -> None:
+    with pytest.raises(ValueError, match="by='shape' is not known: choose one of 'rank', 'job'"):
+        hg.operator_breakdown(load([]), by="shape")  # type: ignore[arg-type]

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import sys
 import tempfile
+from dataclasses import replace
+from functools import cache
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +20,7 @@ from tests.queries.test_collective_waits import MADE, made
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load
 
+MODULE = sys.modules["htagraph.analyses.stragglers"]  # the package has the function of that name
 DEVICE = Job(ranks=4, steps=3, layers=3, seed=11)
 HOST = Job(
     ranks=4,
@@ -93,10 +98,13 @@ def test_lateness_by_chance_has_no_straggler(case: str) -> None:
     assert found.straggler is None
 
 
-def test_a_stage_that_does_more_by_design_is_no_straggler() -> None:
+def test_a_stage_that_does_more_by_design_is_no_straggler(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last stage computes the loss within `forward`, and that is where the others' waiting arises."""
     job = REGIMES["pipeline"]().model_copy(update={"steps": 3, "kernel_us": 10.0, "cuda_sync": False})
-    assert stragglers(run(job)).straggler is None
+    graph = run(job)
+    assert stragglers(graph).straggler is None
+    monkeypatch.setattr(MODULE, "_MAX_CONTENT_RATIO", 2.04)
+    assert stragglers(graph).straggler == 3
 
 
 @pytest.mark.parametrize(
@@ -106,7 +114,7 @@ def test_a_stage_that_does_more_by_design_is_no_straggler() -> None:
         (1.3, "30 % longer than its peers'"), (10.82, "10.8 times as long as its peers'"),
     ],
 )  # fmt: skip
-def test_how_much_longer_is_told_in_words(ratio: float, words: str) -> None:
+def test_how_much_longer_in_words(ratio: float, words: str) -> None:
     assert _times(ratio) == words
 
 
@@ -170,6 +178,90 @@ def test_a_job_without_collectives_has_no_waits(events: dict[int, list[dict[str,
 
 def test_the_answer_cannot_be_changed_by_its_reader() -> None:
     found = stragglers(graph_of(DATA / "demo"))
-    mine = found.to_frame()
-    mine["blamed_us"] = 0.0
+    table = found.to_frame()
+    table["blamed_us"] = 0.0
     assert found.to_frame()["blamed_us"].sum() > 0
+
+
+# the thresholds that decide who is a straggler
+
+THRESHOLDS = (
+    "_MIN_SLOWER", "_MIN_ERRORS", "_MIN_ERRORS_OF_NAME", "_MIN_WAIT_SHARE", "_MIN_SHARE_OF_EXPLAINED",
+    "_MEDIAN_VARIANCE", "_MAX_COUNT_RATIO",
+)  # fmt: skip
+CLEAR = {"kernels": 2, "host": 1, "no slow rank": None}
+"""Jobs without doubt: one rank 10 % slower than the others, or none."""
+
+
+@cache
+def clear(case: str) -> DependencyGraph:
+    if case == "no slow rank":
+        return run(DEVICE)
+    job, slow, _ = SLOW[case]
+    return run(job.model_copy(update={"slow_ranks": (slow,)}))
+
+
+@pytest.mark.parametrize("factor", [0.5, 2])
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_a_clear_conclusion_does_not_depend_on_a_threshold(
+    threshold: str, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = getattr(MODULE, threshold)
+    monkeypatch.setattr(MODULE, threshold, type(value)(value * factor))
+    assert {case: stragglers(clear(case)).straggler for case in CLEAR} == CLEAR
+
+
+DOUBTFUL = {
+    "3 % slower": (DEVICE, (SlowRank(rank=2, factor=1.03),), "_MIN_SLOWER", (2, None, None)),
+    "6 % slower": (DEVICE, (SlowRank(rank=2, factor=1.06),), "_MIN_SLOWER", (2, 2, None)),
+    "12 % slower, in noise": (
+        DEVICE.model_copy(update={"jitter": 0.3, "ranks": 8}), (SlowRank(rank=2, factor=1.12),), "_MIN_ERRORS",
+        (2, 2, None),
+    ),
+    "noise alone": (DEVICE.model_copy(update={"jitter": 0.6, "ranks": 8}), (), "_MIN_ERRORS", (0, None, None)),
+    "0.75 % of the time": (
+        DEVICE.model_copy(update={"jitter": 0.0}), (SlowRank(rank=2, factor=1.15, name="*layer_norm*"),),
+        "_MIN_WAIT_SHARE", (2, 2, None),
+    ),
+    "0.3 % of the time": (
+        DEVICE.model_copy(update={"jitter": 0.0}), (SlowRank(rank=2, factor=1.06, name="*layer_norm*"),),
+        "_MIN_WAIT_SHARE", (2, None, None),
+    ),
+    "two slow ranks": (
+        DEVICE, (SlowRank(rank=1, factor=1.2), SlowRank(rank=2, factor=1.2)), "_MIN_SHARE_OF_EXPLAINED", (1, 1, None)
+    ),
+}  # fmt: skip
+"""Jobs beside a threshold: job, slow ranks, the threshold, the straggler with it halved, as it is, and doubled."""
+
+
+@pytest.mark.parametrize("case", DOUBTFUL)
+def test_which_conclusions_a_threshold_decides(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, slow, threshold, expected = DOUBTFUL[case]
+    graph = run(job.model_copy(update={"slow_ranks": slow}))
+    value, answers = getattr(MODULE, threshold), []
+    for factor in (0.5, 1, 2):
+        monkeypatch.setattr(MODULE, threshold, value * factor)
+        answers.append(stragglers(graph).straggler)
+    assert tuple(answers) == expected
+
+
+# in a notebook
+
+
+def test_a_notebook_shows_the_straggler_and_a_short_table() -> None:
+    found = stragglers(graph_of(DATA / "demo"))
+    text = found._repr_html_()
+    assert "<b>Straggler: rank 2</b>" in text
+    assert escape(str(found.to_frame().set_index("rank").loc[2, "evidence"])) in text
+    assert text.count("<tr") == 1 + len(found.to_frame())
+    assert "<b>No straggler</b>" in stragglers(load([]))._repr_html_()
+
+
+def test_names_are_escaped_and_many_ranks_are_cut() -> None:
+    found = stragglers(graph_of(DATA / "demo"))
+    row = found.ranks.assign(cause_name="<script>&", evidence="<b>it</b>")
+    text = replace(found, ranks=pd.concat([row] * 9, ignore_index=True))._repr_html_()
+    assert "<script>" not in text
+    assert "&lt;script&gt;&amp;" in text
+    assert "&lt;b&gt;it&lt;/b&gt;" in text
+    assert text.count("<tr") == 1 + MODULE._HTML_ROWS

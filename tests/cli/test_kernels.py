@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import htagraph as hg
-from htagraph.cli.kernels import By, over_ranks, report
+from htagraph.cli.kernels import By, report
 from tests.reach import REPOSITORY
 from tests.strategies import COMPUTE, complete, kernel, launch, load, op, write
 
@@ -88,14 +88,3 @@ def test_shapes_and_modules_of_a_trace_that_has_them(tmp_path: Path, run: Any) -
 def test_a_job_without_device_work_has_something_to_say(by: By, tmp_path: Path) -> None:
     for events in ([], [op("a", 2, 20), op("b", 5, 3)]):
         assert report(load(events, tmp_path), [], by=by).sentences
-
-
-def test_sums_over_ranks_are_sums() -> None:
-    graph = load({0: [kernel(COMPUTE, 0, 10), kernel(COMPUTE, 20, 2)], 1: [kernel(COMPUTE, 0, 6), kernel("b", 9, 2)]})
-    rows = over_ranks(hg.kernel_breakdown(graph)).to_dict("records")
-    assert rows == [
-        {"kind": "computation", "name": COMPUTE, "ranks": 2, "count": 3, "total_us": 18, "mean_us": 6, "min_us": 2,
-         "max_us": 10, "share_percent": 90},
-        {"kind": "computation", "name": "b", "ranks": 1, "count": 1, "total_us": 2, "mean_us": 2, "min_us": 2,
-         "max_us": 2, "share_percent": 10},
-    ]  # fmt: skip

@@ -64,7 +64,7 @@ def test_a_folder_of_snapshots_says_to_give_one(run: Any, tmp_path: Path) -> Non
     ran = run("memory", tmp_path)
     assert ran.code == 2
     assert "a.pickle.gz" in re.sub(r"[\s│]", "", ran.err)  # wherever the frame around it broke the line
-    assert len(repr(hg.read_memory_snapshot(tmp_path / "a.pickle.gz"))) < 200
+    assert len(repr(hg.memory.read_snapshot(tmp_path / "a.pickle.gz"))) < 200
 
 
 def test_phases_are_found_by_their_name() -> None:

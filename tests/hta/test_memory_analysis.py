@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import htagraph as hg
+from htagraph.memory_analysis import MemoryAnalysis
 from htagraph.output.plot.memory import memory_categories, memory_in_use, memory_timeline
 from tests.strategies import load, op
 from tests.trace.profiler_files.made import allocation
@@ -26,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_figure_has_an_area_for_each_category(path: Path) -> None:
-    figure = memory_categories(hg.read_memory_timeline(path))
+    figure = memory_categories(hg.memory.read_timeline(path))
     assert [trace.name for trace in figure.data] == [
         "Parameter", "Optimizer state", "Input", "Temporary", "Activation", "Gradient", "Autograd", "Unknown",
     ]  # fmt: skip
@@ -37,7 +38,7 @@ def test_a_figure_has_an_area_for_each_category(path: Path) -> None:
 def test_the_timeline_is_shown(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     monkeypatch.setattr("plotly.graph_objects.Figure.show", lambda self, **_: shown.append(self))
-    hg.MemoryAnalysis(path).plot_memory_timeline()
+    MemoryAnalysis(path).plot_memory_timeline()
     assert [figure.layout.title.text for figure in shown] == ["Memory timeline"]
 
 
@@ -45,7 +46,7 @@ def test_the_timeline_is_written(path: Path, tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     written: list[Path] = []
     monkeypatch.setattr("plotly.graph_objects.Figure.write_image", lambda _, file: written.append(file))
-    hg.MemoryAnalysis(str(path)).plot_memory_timeline(save_graph=True)
+    MemoryAnalysis(str(path)).plot_memory_timeline(save_graph=True)
     assert written == [Path("images/memory_plot.png")]
 
 
@@ -59,18 +60,18 @@ def test_where_no_image_can_be_made_it_is_written_as_html(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("plotly.graph_objects.Figure.write_image", refuse)
     with pytest.warns(UserWarning, match=r"wrote images/memory_plot\.html.*no kaleido"):
-        hg.MemoryAnalysis(path).plot_memory_timeline(save_graph=True)
+        MemoryAnalysis(path).plot_memory_timeline(save_graph=True)
     assert (tmp_path / "images" / "memory_plot.html").stat().st_size > 1000
 
 
 def test_devices_of_traces_and_snapshots_are_lines(tmp_path: Path) -> None:
     graph = load([op("a", 0, 9), allocation(1, 8), allocation(2, 8, device=-1)])
-    names = [trace.name for trace in memory_timeline(hg.memory_timeline(graph)).data]
+    names = [trace.name for trace in memory_timeline(hg.memory.timeline(graph)).data]
     assert names == ["rank 0 cpu allocated", "rank 0 cpu reserved", "rank 0 cuda:0 allocated", "rank 0 cuda:0 reserved"]
     import pickle
 
     path = tmp_path / "snapshot.pickle"
     history = [{"action": "alloc", "addr": 1, "size": 1024**3, "time_us": 4}]
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [history]}))
-    (line,) = memory_in_use(hg.read_memory_snapshot(path)).data
+    (line,) = memory_in_use(hg.memory.read_snapshot(path)).data
     assert (line.name, line.x[0]) == ("device 0", 0)

@@ -160,7 +160,6 @@ def test_a_notebook_shows_a_paths_time_by_category() -> None:
     rows = [[cell.text for cell in row] for row in ElementTree.fromstring(shown).findall("tr")]  # sound XML
     wanted = path.summary().query("group == 'category'")
     assert rows[1:] == [
-        [row["key"], f"{row['time_us']:,.3f}", f"{row['share_percent']:.1f}"]
-        for row in wanted.to_dict("records")
+        [row["key"], f"{row['time_us']:,.3f}", f"{row['share_percent']:.1f}"] for row in wanted.to_dict("records")
     ]
     assert path_to(graph, np.zeros(0, np.int64), 0)._repr_html_().count("<tr>") == 1

@@ -1,4 +1,4 @@
-"""Two jobs in one tree of call paths: which activity of one is which of the other."""
+"""Two jobs in one tree of call paths, which says which activity of one corresponds to which of the other."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _OPTIONAL = (ActivityKind.ANNOTATION, ActivityKind.PYTHON)
 class Alignment:
     """One tree of call paths for two jobs.
 
-    A call path is the chain of names around an activity: annotations, operators and modules, of device work those
-    around its launch. Steps, ranks and threads are not part of it: what is called alike there is one path. A place is
-    a path whose members are told apart by their order among equal siblings.
+    A call path is the chain of names around an activity: annotations, operators and modules, for device work those
+    around its launch. Steps, ranks and threads are not part of it: the same call on two ranks is one path. A place is a
+    path with a position among equal siblings (the first, second, … call of that name).
     """
 
     graphs: tuple[DependencyGraph, DependencyGraph]
@@ -41,14 +41,14 @@ class Alignment:
     example: Array
     """An activity of each path: i of the job before, or -1 - i of the job after where only that has the path."""
     renamed: dict[int, str]
-    """Paths of device work whose name differs in the job after, and that name."""
+    """Paths of device work whose name differs in the job after, with that name."""
 
     def __len__(self) -> int:
         return len(self.parent)
 
     @cached_property
     def names(self) -> list[str]:
-        """The name of each path's last element; of device work the whole one, as the job before has it if it does."""
+        """The name at the end of each path; of device work in full, as in the job before if that has the path."""
         names = [graph.names[graph.activities.name[activity]] for graph, activity in self._examples()]
         pairs = zip(names, self.on_device.tolist(), strict=True)
         return [name if on_device else stable_name(name) for name, on_device in pairs]
@@ -117,17 +117,17 @@ class _Rows:
     """The activities of both jobs, one job after the other."""
 
     split: int
-    """How many the first job has."""
+    """How many activities the first job has."""
     above: Array
-    """The next activity around each that is a level of the tree; -1 for none."""
+    """The innermost activity around each that is a level of the tree; -1 for none."""
     label: Array
     """A number for name and side (host or device)."""
     names: list[str]
     kind: Array
     owner: Array
-    """Whose siblings are counted together: those under one activity, at the top of one step of one rank."""
+    """Activities with the same owner are siblings: those under one activity, or at the top of one step of one rank."""
     begin: Array
-    """When it was called, ns: device work when its launch was."""
+    """When each was called, ns: device work when its launch was."""
     start: Array
 
     @staticmethod
@@ -178,14 +178,14 @@ def _numbered(rows: _Rows, label: Array) -> tuple[Array, Array, Array]:
     for level in _by_depth(rows.above):
         around = rows.above[level]
         outer = np.where(around >= 0, path[around], -1)
-        found, path[level] = np.unique((outer + 1) * width + label[level], return_inverse=True)
+        paths_here, path[level] = np.unique((outer + 1) * width + label[level], return_inverse=True)
         path[level] += paths
-        parents.append(found // width - 1)
+        parents.append(paths_here // width - 1)
         where = np.where(around >= 0, place[around], -1)
         kin = np.unique((where + 1) * width + label[level], return_inverse=True)[1]
         own, place[level] = np.unique(kin * most + nth[level], return_inverse=True)
         place[level] += places
-        paths, places = paths + len(found), places + len(own)
+        paths, places = paths + len(paths_here), places + len(own)
     return path, place, np.concatenate(parents)
 
 

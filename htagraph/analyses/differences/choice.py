@@ -1,4 +1,4 @@
-"""Which part of each of two jobs is compared: steps, ranks, and how often they were recorded."""
+"""The part of each of two jobs that is compared: its steps, its ranks, and how many pairs of them it has."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Part:
     """All steps from the first to the last chosen; None for the whole job, of which there is one."""
     ranks: Some
     activities: Array
-    """What was recorded in it."""
+    """Recorded activities in it."""
     repeats: int
-    """How many pairs of rank and step it has; of a whole job ranks; at least 1."""
+    """How many pairs of rank and step it has, or ranks for a whole job; at least 1."""
 
     @property
     def chosen_ranks(self) -> tuple[int, ...]:
-        """The ranks of it."""
+        """The ranks in it."""
         if self.ranks is None:
             return self.graph.ranks
         return (int(self.ranks),) if isinstance(self.ranks, int | np.integer) else tuple(self.ranks)
@@ -49,14 +49,14 @@ class Part:
 def parts_of(
     before: DependencyGraph, after: DependencyGraph, steps: Some, steps_after: Some, ranks: Some
 ) -> tuple[Part, Part]:
-    """Return what is compared of each job: the steps chosen, else all; whole jobs where one of them has no steps.
+    """Return the compared part of each job: the chosen steps, or all; whole jobs if one of them has no steps.
 
     Args:
         before: a job.
         after: another.
         steps: the steps of both, or of the job before.
         steps_after: those of the job after, None for the same as before.
-        ranks: of both; None for all.
+        ranks: the ranks of both; None for all.
 
     Raises:
         SelectionError: a step or rank that the graph does not have, or no step.

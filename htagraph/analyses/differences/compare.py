@@ -11,6 +11,7 @@ import pandas as pd
 
 from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.choice import Part, parts_of
+from htagraph.core.choices import check_choice
 from htagraph.core.naming import short_name, stable_name, step_number
 from htagraph.graph.dependency_graph import DependencyGraph
 
@@ -32,7 +33,7 @@ def compare(  # noqa: PLR0913 - one keyword per criterion
     steps_after: Some = None,
     ranks: Some = None,
 ) -> pd.DataFrame:
-    """Return what occurs how often and how long in two jobs, name by name.
+    """Return how often and how long each activity occurs in two jobs, name by name.
 
     A duration is that of the whole activity, what lies in it included. Counts and times per step are divided by the
     pairs of rank and step that each job recorded, so that jobs of different size can be compared. Steps go by
@@ -68,9 +69,8 @@ def compare(  # noqa: PLR0913 - one keyword per criterion
         >>> hg.compare(graph, graph)["change"].unique().tolist()
         ['same']
     """
-    if by not in ("name", "short_name", "path") or device not in ("all", "host", "device"):
-        msg = f"by={by!r}, device={device!r}: choose name, short_name or path, and all, host or device"
-        raise ValueError(msg)
+    check_choice("by", by, ("name", "short_name", "path"))
+    check_choice("device", device, ("all", "host", "device"))
     parts = parts_of(before, after, steps, steps_after, ranks)
     key, names, on_device = _keys(parts, by)
     chosen = np.ones(len(names), np.bool_) if device == "all" else on_device == (device == "device")
@@ -124,7 +124,7 @@ def _keys(parts: tuple[Part, Part], by: str) -> tuple[tuple[Array, Array], list[
 
 def _sums(part: Part, key: Array, size: int) -> tuple[Array, Array]:
     """Return (count, ns) of each key in a part of a job."""
-    mine = key[part.activities]
+    keys = key[part.activities]
     time = np.zeros(size, np.int64)
-    np.add.at(time, mine, part.graph.activities.duration[part.activities])
-    return np.bincount(mine, minlength=size), time
+    np.add.at(time, keys, part.graph.activities.duration[part.activities])
+    return np.bincount(keys, minlength=size), time

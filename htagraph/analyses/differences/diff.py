@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +17,7 @@ from htagraph.analyses.differences.choice import Part, parts_of
 from htagraph.analyses.differences.compare import change_words
 from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import stable_name
+from htagraph.core.naming import short_name, stable_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 from htagraph.queries.window import path_in_window
@@ -26,6 +27,8 @@ __all__ = ["Diff", "diff"]
 Array: TypeAlias = npt.NDArray[Any]
 Some: TypeAlias = int | Sequence[int] | None
 _ADDED = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
+_HTML_ROWS = 8
+"""Contributions shown in a notebook, the largest first. Chosen: a short table; `Diff.to_frame` has all."""
 _ENTRY = ("path", "place", "category", "before_ns", "after_ns")
 _ROOT_COLUMNS = {
     "path": "str", "name": "str", "kind": "str", "count_per_step": "float64", "total_us": "float64",
@@ -45,6 +48,16 @@ class Diff:
     def __repr__(self) -> str:
         return f"Diff({self.before_us / 1000:,.3f} → {self.after_us / 1000:,.3f} ms per {self.unit})"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the change in one line, and a short table of the largest contributions."""
+        line = f"{self.before_us / 1000:,.3f} → {self.after_us / 1000:,.3f} ms per {self.unit}"
+        columns = ["name", "category", "before_us", "after_us", "change_us", "change"]
+        table = self.to_frame().head(_HTML_ROWS)
+        on_device = np.array([ActivityKind[kind.upper()].on_device for kind in table["kind"]], np.bool_)
+        table = table.assign(name=table["name"].map(short_name).where(on_device, table["name"]))[columns]
+        change = f"{self.change_us / 1000:+,.3f} ms, {self.change_percent:+.1f} %"
+        return f"<p><b>{escape(line)}</b> ({change})</p>{table.to_html(index=False, float_format='{:,.1f}'.format)}"
+
     @property
     def unit(self) -> str:
         """``step``, or ``job`` where whole jobs are compared."""
@@ -62,19 +75,19 @@ class Diff:
 
     @property
     def change_us(self) -> float:
-        """By how much the mean step time is longer after than before, µs."""
+        """Increase of the mean step time from before to after, µs; negative if steps became shorter."""
         return self.after_us - self.before_us
 
     @property
     def change_percent(self) -> float:
-        """The same in percent of the time before; infinite where that is 0."""
+        """`change_us` in percent of the time before; infinite where that is 0."""
         if self.before_us:
             return 100 * self.change_us / self.before_us
         return 0.0 if not self.after_us else float("inf")
 
     @cached_property
     def entries(self) -> pd.DataFrame:
-        """The time of each place on both critical paths, exactly.
+        """The exact time of each place on the two critical paths.
 
         One row per ``path``, ``place`` (int64, see `Alignment`) and ``category`` (int64, index into
         `htagraph.queries.paths.CATEGORIES`) with ``before_ns`` and ``after_ns`` (int64), whose sums are the
@@ -85,14 +98,15 @@ class Diff:
         return table.groupby(["path", "place", "category"], as_index=False).sum()[[*_ENTRY]]
 
     def to_frame(self, *, each: bool = False) -> pd.DataFrame:
-        """Return what the change of the step time is made of, the largest contribution first.
+        """Return how each call path contributes to the change of the step time, the largest contribution first.
 
-        The time of a path is what its own activities have of the critical path, what lies in them excluded; waits,
-        pauses and latencies count for what they hold up. ``category`` is documented at `CriticalPath.to_frame`.
+        The time of a call path is the time its own activities are on the critical path, activities inside them
+        excluded; waits, pauses and latencies count for the activity that they delay. ``category`` is documented at
+        `CriticalPath.to_frame`.
 
         Args:
-            each: one row per place, which is a path and the how-manieth of equal siblings it is, instead of one per
-                path.
+            each: one row per place instead of one per path. A place is a path and a position among equal siblings: the
+                first, second, … call of that name.
 
         Returns:
             One row per call path and category: ``path``, ``name``, ``kind``, ``category`` (str), ``before_us``,
@@ -153,7 +167,7 @@ class Diff:
 
     @property
     def added(self) -> pd.DataFrame:
-        """What only the job after does.
+        """Call paths that only the job after has.
 
         One row per outermost call path of the kind, that with most critical time first: ``path``, ``name``, ``kind``
         (str), ``count_per_step``, ``total_us`` (float64: its activities per rank and step, and their time),
@@ -163,12 +177,12 @@ class Diff:
 
     @property
     def removed(self) -> pd.DataFrame:
-        """What only the job before does; the columns of `added`."""
+        """Call paths that only the job before has; the columns of `added`."""
         return self._one_sided(0)
 
     @property
     def renamed(self) -> pd.DataFrame:
-        """Device work under the same call path that has another name: ``path``, ``before``, ``after`` (str)."""
+        """Kernels whose name changed under the same call path: ``path``, ``before``, ``after`` (str)."""
         tree, numbers = self.alignment, np.array(sorted(self.alignment.renamed), np.int64)
         counts = self._counts("path")[:, numbers] if len(numbers) else np.zeros((2, 0))
         numbers = numbers[(counts > 0).all(axis=0)]
@@ -179,12 +193,12 @@ class Diff:
         })  # fmt: skip
 
     def causes(self, count: int = 10) -> pd.DataFrame:
-        """Return which work made the difference: what its change alone did to the mean step time.
+        """Return which operators and kernels made the difference: the effect of each one's change on the step time.
 
-        The critical path says where a step spends its time, not what it would take without: something else may be in
-        the way then. So a job is replayed with the own time of one operator, call or kernel at a time as in the other
-        job, call path by call path: work that takes longer after is undone in the job after, work that takes less is
-        changed in the job before. What one of the jobs does not have takes 0 there.
+        The critical path shows where a step spends its time, not how long the step would take without that: something
+        else may become critical. So a job is replayed with the own time of one operator, call or kernel at a time as in
+        the other job, call path by call path: work that takes longer after is reset in the job after, work that takes
+        less is changed in the job before. Work that one of the jobs does not have takes 0 there.
 
         Args:
             count: how many, of those whose own time changed most.
@@ -192,17 +206,17 @@ class Diff:
         Returns:
             One row per name, the largest effect first: ``name`` (str: short name), ``kind`` (str), ``before_us``,
             ``after_us``, ``change_us`` (float64: own time per rank and step), ``effect_us`` (float64: by how much the
-            mean step time is longer because of that). Effects need not sum to the change: where two things hold up the
-            same moment, one alone may do nothing; and what waits for what may have changed.
+            mean step time is longer because of that). Effects need not sum to the change: if two things delay the same
+            moment, one alone may have no effect; and dependencies may have changed.
         """
         return self.effects(count).to_frame()
 
     def effects(self, count: int = 10) -> Effects:
-        """Return what `causes` shows, and what all changes of work together did."""
+        """Return the rows of `causes`, and the effect of all changes of work together."""
         return effects(self.alignment, self.parts, count)
 
     def step_times(self) -> pd.DataFrame:
-        """Return each step's time from the first rank's begin to the last one's end, the n-th beside the n-th.
+        """Return each step's time, from the first rank's start to the last rank's end, paired in order.
 
         Returns:
             One row per pair: ``before_step``, ``after_step`` (int64), ``before_us``, ``after_us``, ``change_us``
@@ -222,7 +236,7 @@ class Diff:
         return table.assign(change_us=table["after_us"] - table["before_us"])
 
     def sentences(self) -> list[str]:
-        """Return in words by how much the step time changed and what it is made of, the most important first."""
+        """Return in words how much the step time changed and why, the most important first."""
         from htagraph.output.diff_sentences import diff_sentences
 
         return diff_sentences(self)
@@ -245,9 +259,9 @@ class Diff:
         for level in np.flatnonzero(only & (tree.parent >= 0)).tolist():  # parents are numbered first
             if only[tree.parent[level]]:
                 outermost[level] = outermost[tree.parent[level]]
-        mine = self.entries[only[self.entries["path"].to_numpy()]] if len(tree) else self.entries
+        sided = self.entries[only[self.entries["path"].to_numpy()]] if len(tree) else self.entries
         critical = np.zeros(len(tree))
-        np.add.at(critical, outermost[mine["path"].to_numpy()], mine["after_ns" if side else "before_ns"].to_numpy())
+        np.add.at(critical, outermost[sided["path"].to_numpy()], sided["after_ns" if side else "before_ns"].to_numpy())
         rows = np.flatnonzero(only & (outermost == np.arange(len(tree))))
         total = np.zeros(len(tree))
         np.add.at(total, tree.path[side][part.activities], part.graph.activities.duration[part.activities])
@@ -295,8 +309,8 @@ def diff(
     Example:
         >>> import htagraph as hg
         >>> graph = hg.load("data/demo")
-        >>> found = hg.diff(graph, graph, steps=6, steps_after=7)
-        >>> bool(abs(found.to_frame()["change_us"].sum() - found.change_us) < 1e-6)
+        >>> change = hg.diff(graph, graph, steps=6, steps_after=7)
+        >>> bool(abs(change.to_frame()["change_us"].sum() - change.change_us) < 1e-6)
         True
     """
     parts = parts_of(before, after, steps, steps_after, ranks)

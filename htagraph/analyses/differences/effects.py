@@ -1,4 +1,4 @@
-"""What a change of work did to the step time: replays, as what is critical changes with it."""
+"""Effects of changed work on the step time, by replay, since a change can move the critical path."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """What changes of work did to the mean step time."""
+    """Effects of changes of work on the mean step time."""
 
     rows: list[tuple[Any, ...]]
     explained_us: float
-    """By how much the mean step time changed because of all of them, µs."""
+    """Change of the mean step time that all changes of work cause together, µs."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per name; the columns are documented at `Diff.causes`."""
@@ -43,17 +43,17 @@ class Effects:
 
 @dataclass(frozen=True, eq=False)
 class _Own:
-    """Own time in a job, where it lies in what is compared."""
+    """The own time of activities in the compared part of a job."""
 
     state: State
     where: OwnTime
     """Edges, then gaps."""
     time: Array
-    """Of each, ns."""
+    """Own time of each edge and gap, ns."""
     whose: Array
-    """The activity."""
+    """The activity that each belongs to."""
     between: Array
-    """Whether it is host code before that, which no region has."""
+    """Whether each is host code before that activity, outside every region."""
 
     @staticmethod
     def of(part: Part) -> _Own:
@@ -74,12 +74,12 @@ class _Own:
 
 
 def effects(tree: Alignment, parts: tuple[Part, Part], count: int) -> Effects:
-    """Return what changes of own time did; see `Diff.causes`.
+    """Return the effects of changes of own time; see `Diff.causes`.
 
     Args:
         tree: both jobs.
-        parts: what of them is compared.
-        count: how many names are asked for one by one; all together are in any case.
+        parts: the part of each that is compared.
+        count: how many names are replayed one by one, those that changed most; all together are replayed in any case.
     """
     if not all(len(part.activities) for part in parts):
         return Effects([], 0.0)
@@ -91,7 +91,7 @@ def effects(tree: Alignment, parts: tuple[Part, Part], count: int) -> Effects:
     )
     sums = [np.bincount(group, each, len(labels)) for each in (old, new)]
     change = sums[1] - sums[0]
-    factors = _ratio(new, old), _ratio(old, new)  # to make the work before as after, and the other way round
+    factors = _ratio(new, old), _ratio(old, new)  # these make the job before like the job after, and vice versa
 
     def effect(chosen: Array) -> float:
         caused = 0.0
@@ -110,9 +110,9 @@ def effects(tree: Alignment, parts: tuple[Part, Part], count: int) -> Effects:
 
 
 def _keys(tree: Alignment, both: list[_Own]) -> tuple[list[Array], Array, list[tuple[str, str]]]:
-    """Return (a number for what each own time is, of both jobs, the group of each number, the groups' name and kind).
+    """Return (for both jobs, a key of each own time; the group of each key; name and kind of each group).
 
-    What it is: the place, and the rank where both jobs have the same ranks, so that one slow rank is told apart.
+    A key is a place, and the rank if both jobs have the same ranks, so that one slow rank is kept separate.
     """
     graphs = [own.state.graph for own in both]
     ranks = [each.activities.rank[own.whose].astype(np.int64) + 1 for each, own in zip(graphs, both, strict=True)]
@@ -123,10 +123,10 @@ def _keys(tree: Alignment, both: list[_Own]) -> tuple[list[Array], Array, list[t
         (2 * place[own.whose] + own.between) * width + rank
         for place, own, rank in zip(tree.place, both, ranks, strict=True)
     ]
-    found, first, number = np.unique(np.concatenate(codes), return_index=True, return_inverse=True)
+    unique, first, number = np.unique(np.concatenate(codes), return_index=True, return_inverse=True)
     path = np.concatenate([each[own.whose] for each, own in zip(tree.path, both, strict=True)])[first]
     of_path, labels = _groups(tree)
-    group = np.where(found // width % 2 == 1, 0, of_path[path])
+    group = np.where(unique // width % 2 == 1, 0, of_path[path])
     return np.split(number, [len(codes[0])]), group, labels
 
 
@@ -143,7 +143,7 @@ def _groups(tree: Alignment) -> tuple[Array, list[tuple[str, str]]]:
 
 
 def _saved(own: _Own, factor: Array, part: Part) -> float:
-    """Return by how much the mean step time is longer than with own times multiplied by `factor`, µs."""
+    """Return how much shorter the mean step time is with own times multiplied by `factor`, µs."""
     graph, acts = part.graph, part.graph.activities
     state = with_factor(own.state, own.where, factor)
     time = predict(graph, state.lag, state.gap, state.head)

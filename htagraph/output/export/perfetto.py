@@ -28,7 +28,7 @@ from htagraph.trace.reading.growing import Interner
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Written", "counters_to_perfetto", "path_to_perfetto"]
+__all__ = ["Written", "counters_to_perfetto", "to_perfetto"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -182,7 +182,7 @@ class _Job:
                 yield _named("thread_name", pid, 1 + tid, f"{label} ({track + 1})" if track else label)
 
 
-def path_to_perfetto(path: CriticalPath, target: str | Path) -> Written:
+def to_perfetto(path: CriticalPath, target: str | Path) -> Written:
     """Write the recorded events of every rank with the critical path over them, for Perfetto's UI.
 
     The process ``critical path`` has a track that says on what the time went and on which rank, and one for each thread
@@ -208,7 +208,7 @@ def path_to_perfetto(path: CriticalPath, target: str | Path) -> Written:
     Example:
         >>> import tempfile, pathlib, htagraph as hg
         >>> path = hg.critical_path(hg.load("data/demo"))
-        >>> written = path_to_perfetto(path, pathlib.Path(tempfile.mkdtemp()) / "o.json.gz")
+        >>> written = to_perfetto(path, pathlib.Path(tempfile.mkdtemp()) / "o.json.gz")
         >>> written.slices > len(path.segments)
         True
     """

@@ -22,7 +22,7 @@ def memory_categories(timeline: pd.DataFrame) -> Figure:
     """Return the figure of what memory was used for: areas by category over time.
 
     Args:
-        timeline: what `htagraph.read_memory_timeline` gave.
+        timeline: what `htagraph.memory.read_timeline` gave.
     """
     import plotly.graph_objects as go
     from plotly.colors import qualitative
@@ -62,7 +62,7 @@ def memory_in_use(snapshot: MemorySnapshot) -> Figure:
     """Return the figure of what was requested and in use over the recorded history, by device.
 
     Args:
-        snapshot: what `htagraph.read_memory_snapshot` gave.
+        snapshot: what `htagraph.memory.read_snapshot` gave.
     """
     import plotly.graph_objects as go
 

@@ -10,7 +10,7 @@ from htagraph.output.words import command_line, time_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HEADINGS", "TITLES", "sentences"]
+__all__ = ["TITLES", "sentences"]
 
 TITLES = {
     "queues": "Queue length of each stream (kernels and copies)",
@@ -19,8 +19,6 @@ TITLES = {
     "memory_bandwidth": "Memory copy bandwidth over time",
 }
 """Titles by the name of the table."""
-HEADINGS = {"gb": "GB"}
-"""Headings of columns whose names do not say enough."""
 
 
 def sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Sequence[str]) -> list[str]:
@@ -53,7 +51,7 @@ def sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Seq
     if len(copies):
         most = copies.iloc[int(copies["busy_us"].argmax())]
         lines.append(
-            f"{most['copy']} on rank {most['rank']} takes the most time of all copies: {most['gb']:.3g} GB in "
+            f"{most['copy']} on rank {most['rank']} takes the most time of all copies: {most['copied_gb']:.3g} GB in "
             f"{time_text(most['busy_us'])}, {most['mean_over_time_gb_s']:.3g} GB/s."
         )
     return lines

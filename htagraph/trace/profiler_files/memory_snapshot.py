@@ -41,7 +41,7 @@ _INSTALLED = ("site-packages/", "dist-packages/", "/torch/", "<frozen ")  # in p
 
 @dataclass(frozen=True, eq=False)
 class MemorySnapshot:
-    """A memory snapshot (``torch.cuda.memory._dump_snapshot``) as tables; read it with `read_memory_snapshot`."""
+    """A memory snapshot (``torch.cuda.memory._dump_snapshot``) as tables; `htagraph.memory.read_snapshot` reads it."""
 
     path: Path
     segments: pd.DataFrame

@@ -86,7 +86,7 @@ def test_steps_and_ranks_are_chosen() -> None:
 
 def test_nonsense_is_refused() -> None:
     graph = load(one("a"))
-    with pytest.raises(ValueError, match="choose name, short_name or path"):
+    with pytest.raises(ValueError, match="choose one of 'name', 'short_name', 'path'"):
         hg.compare(graph, graph, by="colour")  # type: ignore[arg-type]
     with pytest.raises(hg.SelectionError, match="step 7"):
         hg.compare(graph, graph, steps=7)

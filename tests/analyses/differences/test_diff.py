@@ -12,7 +12,6 @@ from hypothesis import given, settings
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.core.errors import SelectionError
-from htagraph.core.naming import stable_name
 from htagraph.simulate import (
     Change,
     Job,
@@ -24,7 +23,7 @@ from htagraph.simulate import (
     SlowRank,
 )
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label
-from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step, traces
+from tests.strategies import COMPUTE, kernel, launch, load, op, step, traces
 from tests.whatif.changes.simulated import recorded
 
 SMALL = Job(ranks=2, steps=3, layers=3)
@@ -79,38 +78,6 @@ def test_a_job_does_not_differ_from_itself(events: Any) -> None:
     assert set(table["change"]) <= {"same"}
     assert not len(found.added) + len(found.removed) + len(found.renamed) + len(found.causes())
     assert set(hg.compare(graph, graph)["change"]) <= {"same"}
-
-
-@settings(max_examples=40, deadline=None)
-@given(traces(), traces())
-def test_the_tree_is_that_of_names(first: Any, second: Any) -> None:
-    """The slow version: the chain of names around each activity, and how many equal siblings were called before."""
-    found = hg.diff(load(first), load(second))
-    tree = found.alignment
-    for graph, path in zip(tree.graphs, tree.path, strict=True):
-        for i in range(len(graph.activities)):
-            chain, at = [], int(path[i])
-            while at >= 0:
-                chain.append(tree.names[at])
-                at = int(tree.parent[at])
-            name = graph.names[graph.activities.name[i]]
-            assert chain[0] == stable_name(name) or tree.renamed[int(path[i])] == name
-            assert chain[1:] == levels(graph, i, tree.graphs)
-
-
-def levels(graph: DependencyGraph, activity: int, graphs: tuple[DependencyGraph, DependencyGraph]) -> list[str]:
-    acts = graph.activities
-    both = set.intersection(
-        *({g.names[g.activities.name[i]] for i in g.select(kind="annotation").activities} for g in graphs)
-    )
-    above = acts.cause if acts.on_device[activity] else acts.parent
-    at, found = int(above[activity]), []
-    while at >= 0:
-        word, name = hg.ActivityKind(acts.kind[at]).label, graph.names[acts.name[at]]
-        if word in ("op", "host_communication") or (word == "annotation" and name in both):
-            found.append(name)
-        at = int(acts.parent[at])
-    return found
 
 
 @pytest.mark.parametrize("path", DATASETS, ids=label)
@@ -205,7 +172,7 @@ def test_the_other_way_round_all_signs_are_turned() -> None:
     assert np.allclose(ways[0], -ways[1], atol=0.01)
 
 
-# alignment by hand
+# by hand
 
 
 def two_ops(*names: str, gap: int = 1) -> list[Any]:
@@ -215,27 +182,6 @@ def two_ops(*names: str, gap: int = 1) -> list[Any]:
         at = 5 + i * (10 + gap)
         events += [op(name, at, 8), launch(at + 1, 2, i + 1), kernel(COMPUTE, at + 4, 3, i + 1)]
     return events
-
-
-def test_annotations_that_only_one_job_has_move_nothing() -> None:
-    plain = two_ops("a", "b")
-    found = hg.diff(load(plain), load([*plain, annotation("## forward ##", 4, 30)]))
-    assert found.added["path"].tolist() == ["## forward ##"]
-    assert not len(found.removed)
-    assert "a > ampere_sgemm_128x64_nn" in found.alignment.texts
-
-
-def test_annotations_of_both_are_levels() -> None:
-    events = [*two_ops("a", "b"), annotation("## forward ##", 4, 30)]
-    assert any(path.startswith("## forward ## > a") for path in hg.diff(load(events), load(events)).alignment.texts)
-
-
-def test_equal_siblings_are_told_apart_by_order() -> None:
-    found = hg.diff(load(two_ops("a", "a")), load(two_ops("a", "a", "a")))
-    tree = found.alignment
-    places = [set(each[part.activities].tolist()) for each, part in zip(tree.place, found.parts, strict=True)]
-    assert places[0] < places[1]
-    assert found.to_frame().query("name == 'a'")["change"].tolist()[:1] == ["more"]
 
 
 def test_steps_that_are_asked_for_are_compared_whatever_their_number() -> None:
@@ -316,3 +262,22 @@ def test_a_diff_says_that_devices_and_sizes_differ() -> None:
     said = hg.diff(*jobs).sentences()
     assert any(line.startswith("The jobs ran on different devices: ") and "A100" in line for line in said)
     assert "The jobs have different sizes: 8 ranks before and 2 after." in said
+
+
+# in a notebook
+
+
+def test_a_notebook_shows_the_change_and_a_short_table() -> None:
+    found = hg.diff(changed(), changed(ScaleKernels(name=GEMM, factor=1.4)))
+    text = found._repr_html_()
+    assert f"{found.before_us / 1000:,.3f} → {found.after_us / 1000:,.3f} ms per step" in text
+    assert f"({found.change_us / 1000:+,.3f} ms, {found.change_percent:+.1f} %)" in text
+    assert found.to_frame()["category"].iloc[0] in text
+    assert 2 <= text.count("<tr") <= 9
+    assert "per job" in hg.diff(load([]), load([]))._repr_html_()
+
+
+def test_names_are_escaped_in_a_notebook() -> None:
+    found = hg.diff(load([op("<b>&", 0, 10)]), load([op("<b>&", 0, 20)]))
+    assert "<td>&lt;b&gt;&amp;</td>" in found._repr_html_()
+    assert "<b>&<" not in found._repr_html_()

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.core.errors import TraceError
-from htagraph.output.export.perfetto import counters_to_perfetto, path_to_perfetto
+from htagraph.output.export.perfetto import counters_to_perfetto, to_perfetto
 from htagraph.output.export.tracks import Slices, nesting_tracks
 from tests.damage import healthy, kineto_text
 from tests.reach import DATA, JOBS, LARGE_BYTES, SHARED, graph_of, label
@@ -239,7 +239,7 @@ def test_arrows_are_where_the_path_changes_lane_and_say_why(tmp_path: Path) -> N
 def test_a_graph_of_ones_own_is_drawn_without_a_file(tmp_path: Path) -> None:
     acts = pd.DataFrame({"name": ["a", "b", "c"], "duration_ns": [5, 7, 1], "lane": ["x", "y", "x"]})
     graph = DependencyGraph.from_frames(acts, pd.DataFrame({"source": [0, 1], "target": [1, 2]}))
-    path_to_perfetto(hg.critical_path(graph), tmp_path / "o.json")
+    to_perfetto(hg.critical_path(graph), tmp_path / "o.json")
     names = [e["name"] for e in events_of(tmp_path / "o.json") if e["ph"] == "X" and e["pid"] >= 1000]
     assert sorted(names) == ["a", "b", "c"]
 

@@ -46,8 +46,8 @@ def written(nodes: Any, folder: Path, *, packed: bool = False) -> Path:
 @pytest.mark.skipif(not PAIR.is_dir(), reason="the shared traces are not here")
 def test_the_pair_in_reach_is_linked_as_hta_links_it() -> None:
     graph = hg.load({0: PAIR / "benchmark_simple_add_trace.json.gz"})
-    nodes = hg.read_execution_trace(PAIR / "benchmark_simple_add_et.json.gz")
-    linked = hg.link_execution_trace(graph, nodes)
+    nodes = hg.execution_trace.read(PAIR / "benchmark_simple_add_et.json.gz")
+    linked = hg.execution_trace.link(graph, nodes)
     assert len(nodes) == 38
     assert dict(zip(graph.activities.event[linked.index].tolist(), linked["et_node"], strict=True)) == LINKED
     first = linked[linked["name"] == "aten::uniform_"].iloc[0]
@@ -58,32 +58,32 @@ def test_the_pair_in_reach_is_linked_as_hta_links_it() -> None:
 
 def test_both_schemas_read_alike(tmp_path: Path) -> None:
     old = node(5, "aten::mm", 3, op_schema="s", input_shapes=[[2]], input_types=["Tensor(float)"])
-    first = hg.read_execution_trace(written([old], tmp_path))
-    second = hg.read_execution_trace(written([newer(5, "aten::mm", 3, [[2]])], tmp_path, packed=True))
+    first = hg.execution_trace.read(written([old], tmp_path))
+    second = hg.execution_trace.read(written([newer(5, "aten::mm", 3, [[2]])], tmp_path, packed=True))
     assert first.to_dict() == second.to_dict()
 
 
 def test_only_pairs_of_one_name_are_linked(tmp_path: Path) -> None:
     graph = load([op("a", 0, 9, **{"External id": 4}), op("b", 1, 2, **{"External id": 5}), annotation("c", 4, 2)])
-    nodes = hg.read_execution_trace(written([node(7, "a", 4), node(8, "x", 5), node(9, "c", 0)], tmp_path))
-    linked = hg.link_execution_trace(graph, nodes, rank=0)
+    nodes = hg.execution_trace.read(written([node(7, "a", 4), node(8, "x", 5), node(9, "c", 0)], tmp_path))
+    linked = hg.execution_trace.link(graph, nodes, rank=0)
     assert linked[["name", "et_node"]].to_dict("index") == {0: {"name": "a", "et_node": 7}}
 
 
 def test_a_trace_of_another_run_is_refused(tmp_path: Path) -> None:
     graph = load([op("a", 0, 9, **{"External id": 4}), op("b", 1, 2, **{"External id": 5})])
-    nodes = hg.read_execution_trace(written([node(7, "x", 4), node(8, "y", 5)], tmp_path))
+    nodes = hg.execution_trace.read(written([node(7, "x", 4), node(8, "y", 5)], tmp_path))
     with pytest.raises(hg.TraceError, match="not of this run: 2 of 2 shared ids have other names, such as 'x' for 'a'"):
-        hg.link_execution_trace(graph, nodes)
+        hg.execution_trace.link(graph, nodes)
 
 
 def test_of_several_ranks_one_is_named(tmp_path: Path) -> None:
     graph = load({0: [op("a", 0, 9)], 3: [op("a", 0, 9, **{"External id": 4})]})
-    nodes = hg.read_execution_trace(written([node(7, "a", 4)], tmp_path))
+    nodes = hg.execution_trace.read(written([node(7, "a", 4)], tmp_path))
     with pytest.raises(hg.SelectionError, match="this graph has ranks 0, 3"):
-        hg.link_execution_trace(graph, nodes)
-    assert hg.link_execution_trace(graph, nodes, rank=3)["et_node"].tolist() == [7]
-    assert hg.link_execution_trace(graph, nodes, rank=0)["et_node"].tolist() == []
+        hg.execution_trace.link(graph, nodes)
+    assert hg.execution_trace.link(graph, nodes, rank=3)["et_node"].tolist() == [7]
+    assert hg.execution_trace.link(graph, nodes, rank=0)["et_node"].tolist() == []
 
 
 @pytest.mark.parametrize("root", [{}, [], 3, {"nodes": [3]}, {"nodes": [{"id": "x", "name": ""}]}, {"nodes": 4}])
@@ -91,15 +91,15 @@ def test_what_is_no_execution_trace_is_refused(root: Any, tmp_path: Path) -> Non
     path = tmp_path / "et.json"
     path.write_text(json.dumps(root), encoding="utf-8")
     with pytest.raises(hg.NotATraceError, match="not an execution trace"):
-        hg.read_execution_trace(path)
+        hg.execution_trace.read(path)
 
 
 def test_an_empty_one_links_nothing(tmp_path: Path) -> None:
-    nodes = hg.read_execution_trace(written([], tmp_path))
-    some = hg.read_execution_trace(written([node(7, "a", 4)], tmp_path))
+    nodes = hg.execution_trace.read(written([], tmp_path))
+    some = hg.execution_trace.read(written([node(7, "a", 4)], tmp_path))
     assert nodes.dtypes.to_dict() == some.dtypes.to_dict()
     graph = load([op("a", 0, 9, **{"External id": 4})])
-    none, one = (hg.link_execution_trace(graph, each) for each in (nodes, some))
+    none, one = (hg.execution_trace.link(graph, each) for each in (nodes, some))
     assert none.dtypes.to_dict() == one.dtypes.to_dict()
     assert (len(none), len(one)) == (0, 1)
 
@@ -108,4 +108,4 @@ def test_what_is_nested_beyond_measure_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     path.write_text("[" * 100_000)
     with pytest.raises(hg.NotATraceError, match="not an execution trace"):
-        hg.read_execution_trace(path)
+        hg.execution_trace.read(path)

@@ -51,8 +51,8 @@ def written(root: Any, folder: Path) -> Path:
     return path
 
 
-def snapshot_of(root: Any, folder: Path) -> hg.MemorySnapshot:
-    return hg.read_memory_snapshot(written(root, folder))
+def snapshot_of(root: Any, folder: Path) -> hg.memory.Snapshot:
+    return hg.memory.read_snapshot(written(root, folder))
 
 
 def test_whose_memory_it_was_at_the_peak(tmp_path: Path) -> None:
@@ -125,8 +125,8 @@ def test_the_training_needs_most_for_softmax() -> None:
 
 
 @cache
-def _real(path: Path) -> hg.MemorySnapshot:
-    return hg.read_memory_snapshot(path)
+def _real(path: Path) -> hg.memory.Snapshot:
+    return hg.memory.read_snapshot(path)
 
 
 class _Evil:
@@ -141,7 +141,7 @@ def test_a_pickle_that_names_a_function_is_refused(packed: Any, tmp_path: Path, 
     path = tmp_path / "evil.pickle"
     path.write_bytes(packed(pickle.dumps({"segments": _Evil()})))
     with pytest.raises(hg.NotATraceError, match=r"names builtins\.print.*so it was not loaded"):
-        hg.read_memory_snapshot(path)
+        hg.memory.read_snapshot(path)
     assert capsys.readouterr().out == ""
 
 
@@ -163,12 +163,12 @@ def test_what_is_no_snapshot_is_refused_in_words(
     path = tmp_path / "odd.pickle"
     path.write_bytes(data)
     with pytest.raises(error, match=message):
-        hg.read_memory_snapshot(path)
+        hg.memory.read_snapshot(path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(hg.TraceError, match=r"absent\.pickle: cannot be read"):
-        hg.read_memory_snapshot(tmp_path / "absent.pickle")
+        hg.memory.read_snapshot(tmp_path / "absent.pickle")
 
 
 def test_older_snapshots_are_lists_of_segments(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_names_nested_beyond_measure_are_refused(tmp_path: Path) -> None:
     data = start[:at] + deep + start[at + 7 :]
     path.write_bytes(data[:2] + data[11:] if data[2:3] == b"\x95" else data)  # without the length of its frame
     with pytest.raises(hg.NotATraceError, match="RecursionError"):
-        hg.read_memory_snapshot(path)
+        hg.memory.read_snapshot(path)
 
 
 def test_a_pipe_is_not_read_to_see_what_it_is(tmp_path: Path, run: Any) -> None:

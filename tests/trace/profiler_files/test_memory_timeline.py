@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
+from htagraph.memory_analysis import MemoryAnalysis
 from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
 from tests.command_line import one_line_of_error
 from tests.reach import SHARED
@@ -31,9 +32,9 @@ def written(root: Any, folder: Path, *, packed: bool = True) -> Path:
 
 @pytest.mark.skipif(not REAL.is_file(), reason="the shared traces are not here")
 def test_the_real_timeline_is_htas() -> None:
-    timeline = hg.read_memory_timeline(REAL)
+    timeline = hg.memory.read_timeline(REAL)
     assert timeline[COLUMNS].iloc[744].tolist() == AT_744
-    times, sizes = hg.MemoryAnalysis(REAL)._process_raw_events()
+    times, sizes = MemoryAnalysis(REAL)._process_raw_events()
     assert sizes[744] == AT_744
     assert (times, sizes) == by_the_event(json.loads(gzip.decompress(REAL.read_bytes())))
 
@@ -60,17 +61,17 @@ def test_sizes_add_up(events: list[tuple[int, int, int, int]]) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         path = written(events, Path(folder), packed=bool(events))
-        timeline = hg.read_memory_timeline(path)
+        timeline = hg.memory.read_timeline(path)
         assert (timeline["time_ns"].tolist(), timeline[COLUMNS].to_numpy().tolist()) == by_the_event(
             list(map(list, events))
         )
-        assert hg.MemoryAnalysis(path)._process_raw_events() == by_the_event(list(map(list, events)))
+        assert MemoryAnalysis(path)._process_raw_events() == by_the_event(list(map(list, events)))
     assert (timeline["total_bytes"] == timeline[COLUMNS].sum(axis=1)).all()
 
 
 def test_times_and_sizes_are_read_too(tmp_path: Path) -> None:
     path = written([[5, 8], [[1, 0, 0, 0, 0, 0, 0, 2], [0, 0, 0, 0, 3, 0, 0, 2]]], tmp_path, packed=False)
-    timeline = hg.read_memory_timeline(path)
+    timeline = hg.memory.read_timeline(path)
     assert timeline["total_bytes"].tolist() == [3, 5]
     assert timeline["time_us"].tolist() == [0.0, 0.003]
 
@@ -85,19 +86,19 @@ NO_TIMELINES = [
 @pytest.mark.parametrize("root", NO_TIMELINES)
 def test_what_is_no_timeline_is_refused(root: Any, tmp_path: Path) -> None:
     with pytest.raises(hg.NotATraceError, match="not a memory timeline"):
-        hg.read_memory_timeline(written(root, tmp_path))
+        hg.memory.read_timeline(written(root, tmp_path))
 
 
 def test_damage_is_told(tmp_path: Path) -> None:
     path = written([[1, 2, 3, 4]], tmp_path)
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(hg.DamagedTraceError, match="gzip stream is damaged"):
-        hg.read_memory_timeline(path)
+        hg.memory.read_timeline(path)
 
 
 def test_what_is_nested_beyond_measure_is_refused(tmp_path: Path, run: Any) -> None:
     path = tmp_path / "deep.json"
     path.write_text("[" * 100_000)
     with pytest.raises(hg.NotATraceError, match="not a memory timeline"):
-        hg.read_memory_timeline(path)
+        hg.memory.read_timeline(path)
     one_line_of_error(run("memory", path), str(path))

@@ -18,7 +18,7 @@ def test_events_come_by_device_and_time_with_what_ran() -> None:
         allocation(30, -8), allocation(6, 8), allocation(7, 4, 2, device=-1), allocation(20, 16, 3, tid=OTHER),
         allocation(60, 1, 4, device=1),
     ]  # fmt: skip
-    table = hg.memory_timeline(load({4: job}))
+    table = hg.memory.timeline(load({4: job}))
     assert table[["device", "time_us", "delta_bytes", "allocated_bytes", "name"]].values.tolist() == [
         ["cpu", 7.0, 4, 4, "b"],
         ["cuda:0", 6.0, 8, 8, "b"],
@@ -32,19 +32,19 @@ def test_events_come_by_device_and_time_with_what_ran() -> None:
 
 def test_totals_are_the_profilers_where_it_gives_them() -> None:
     job = [op("a", 0, 9), allocation(1, 8, **{"Total Allocated": 108, "Total Reserved": 200})]
-    (row,) = hg.memory_timeline(load(job)).to_dict("records")
+    (row,) = hg.memory.timeline(load(job)).to_dict("records")
     assert (row["allocated_bytes"], row["reserved_bytes"], row["address"]) == (108, 200, 1)
 
 
 def test_a_job_without_has_an_empty_table() -> None:
-    empty = hg.memory_timeline(load([op("a", 0, 9)]))
+    empty = hg.memory.timeline(load([op("a", 0, 9)]))
     assert len(empty) == 0
-    assert empty.dtypes.to_dict() == hg.memory_timeline(load([op("a", 0, 9), allocation(1, 8)])).dtypes.to_dict()
+    assert empty.dtypes.to_dict() == hg.memory.timeline(load([op("a", 0, 9), allocation(1, 8)])).dtypes.to_dict()
 
 
 @pytest.mark.skipif(not QWEN.is_file(), reason="the shared traces are not here")
 def test_the_totals_of_a_real_trace_move_by_what_is_allocated() -> None:
-    table = hg.memory_timeline(hg.load({0: QWEN}))
+    table = hg.memory.timeline(hg.load({0: QWEN}))
     assert len(table) == 2450
     for _, mine in table.groupby("device"):
         assert (mine["allocated_bytes"].diff().iloc[1:] == mine["delta_bytes"].iloc[1:]).all()

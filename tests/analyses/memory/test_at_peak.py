@@ -21,7 +21,7 @@ QWEN = SHARED / "tracelens" / "h100_qwen.json.gz"
 def by_walking(graph: DependencyGraph) -> dict[Any, Counter[str]]:
     """Return the bytes alive at each device's first peak by name, and by None what was there before."""
     found: dict[Any, Counter[str]] = {}
-    for (rank, device), mine in hg.memory_timeline(graph).groupby(["rank", "device"]):
+    for (rank, device), mine in hg.memory.timeline(graph).groupby(["rank", "device"]):
         alive: dict[int, tuple[str, int]] = {}
         best, most = Counter[str](), -(2**62)
         for row in mine.to_dict("records"):
@@ -39,7 +39,7 @@ def by_walking(graph: DependencyGraph) -> dict[Any, Counter[str]]:
 
 
 def as_counters(graph: DependencyGraph) -> dict[tuple[int, str], Counter[str]]:
-    table = hg.memory_at_peak(graph)
+    table = hg.memory.at_peak(graph)
     names = table["name"].where(table["known"], "before")
     found: dict[tuple[int, str], Counter[str]] = {}
     for rank, device, name, count in zip(table["rank"], table["device"], names, table["bytes"], strict=True):
@@ -65,6 +65,6 @@ def test_it_is_whoever_allocated_last(ops: list[tuple[int, int, int]], before: i
 @pytest.mark.skipif(not QWEN.is_file(), reason="the shared traces are not here")
 def test_on_a_real_trace_too() -> None:
     graph = hg.load({0: QWEN})
-    table = hg.memory_at_peak(graph)
+    table = hg.memory.at_peak(graph)
     assert as_counters(graph) == by_walking(graph)
     assert table.groupby("device")["share_percent"].sum().round(9).eq(100).all()

@@ -1,4 +1,4 @@
-"""Whose memory it was when most was in use."""
+"""Which operators had allocated the memory in use at the peak."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.memory_events import memory_events
 from htagraph.trace.profiler_files.memory_lifetimes import lifetimes
 
-__all__ = ["memory_at_peak"]
+__all__ = ["at_peak"]
 
 _COLUMNS = {
     "rank": "int64", "device": "str", "name": "str", "known": "bool", "bytes": "int64", "allocations": "int64",
@@ -17,8 +17,8 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-def memory_at_peak(graph: DependencyGraph) -> pd.DataFrame:
-    """Return who had allocated what was in use on each device when most was, by operator.
+def at_peak(graph: DependencyGraph) -> pd.DataFrame:
+    """Return the memory in use on each device at its peak, by the operator that allocated it.
 
     Args:
         graph: the job.
@@ -26,19 +26,21 @@ def memory_at_peak(graph: DependencyGraph) -> pd.DataFrame:
     Returns:
         By rank, device and bytes, most first: ``rank`` (int64), ``device`` (str), ``name`` (str: of the innermost
         operator, annotation, step or Python frame that ran on the thread at the allocation, empty for none), ``known``
-        (bool: False for the row of all that was allocated before the recording began, by whom is not known),
-        ``bytes`` (int64), ``allocations`` (int64: how many, 0 where it is not known), ``share_percent`` (float64: of
+        (bool: False for the row of everything allocated before the recording began),
+        ``bytes`` (int64), ``allocations`` (int64: how many, 0 where unknown), ``share_percent`` (float64: of
         the peak; they sum to 100).
 
     Example:
         >>> import htagraph as hg
-        >>> len(hg.memory_at_peak(hg.load("data/demo")))
+        >>> len(hg.memory.at_peak(hg.load("data/demo")))
         0
 
     Source: torch.profiler's ``[memory]`` events; HTA does not read them.
     """
     events = memory_events(graph)
-    parts = [_of_device(mine.reset_index(drop=True)) for _, mine in events.groupby(["rank", "device"], sort=False)]
+    parts = [
+        _of_device(of_device.reset_index(drop=True)) for _, of_device in events.groupby(["rank", "device"], sort=False)
+    ]
     empty = pd.DataFrame({column: pd.Series(dtype=kind) for column, kind in _COLUMNS.items()})
     return pd.concat(parts, ignore_index=True).astype(_COLUMNS) if parts else empty
 

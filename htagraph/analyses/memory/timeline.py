@@ -1,4 +1,4 @@
-"""Every allocation and free that the profiler saw."""
+"""Every allocation and free that the profiler recorded."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pandas as pd
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.memory_events import memory_events
 
-__all__ = ["memory_timeline"]
+__all__ = ["timeline"]
 
 
-def memory_timeline(graph: DependencyGraph) -> pd.DataFrame:
+def timeline(graph: DependencyGraph) -> pd.DataFrame:
     """Return one row per allocation or free of each device's memory, in the order of time.
 
     Traces have them where the profiler ran with ``profile_memory=True``.
@@ -27,7 +27,7 @@ def memory_timeline(graph: DependencyGraph) -> pd.DataFrame:
 
     Example:
         >>> import htagraph as hg
-        >>> len(hg.memory_timeline(hg.load("data/demo")))
+        >>> len(hg.memory.timeline(hg.load("data/demo")))
         0
 
     Source: torch.profiler's ``[memory]`` events; HTA does not read them.
