@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from htagraph.hta.common.trace_symbol_table import SymbolTable
+from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 from htagraph.hta.shapes.device import device_type
 from htagraph.hta.shapes.job import HtaJob, TraceFiles, open_job
 from htagraph.hta.shapes.names import shorten
@@ -32,7 +32,7 @@ class HtaTrace:
         return self.job.files
 
     @property
-    def symbol_table(self) -> SymbolTable:
+    def symbol_table(self) -> TraceSymbolTable:
         """The numbers that stand for names and categories in the frames."""
         return self.job.symbols
 

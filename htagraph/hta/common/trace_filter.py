@@ -17,7 +17,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.hta.shapes.names import memory_type
 
 if TYPE_CHECKING:
-    from htagraph.hta.common.trace_symbol_table import SymbolTable
+    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = [
     "CPUOperatorFilter", "CompositeFilter", "FirstIterationFilter", "GPUKernelFilter", "IterationFilter",
@@ -25,7 +25,7 @@ __all__ = [
     "ZeroDurationFilter",
 ]  # fmt: skip
 
-Filter: TypeAlias = Callable[[pd.DataFrame, "SymbolTable | None"], pd.DataFrame]
+Filter: TypeAlias = Callable[[pd.DataFrame, "TraceSymbolTable | None"], pd.DataFrame]
 Some: TypeAlias = int | Sequence[int]
 _SYNCS = ("Event Sync", "Context Sync")
 
@@ -36,7 +36,7 @@ class IterationFilter:
 
     iterations: Some
 
-    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
         """Return the rows of these steps."""
         return df[_column(df, "iteration").isin(_several(self.iterations))]
 
@@ -47,7 +47,7 @@ class IterationIndexFilter:
 
     iteration_index: Some
 
-    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
         """Return the rows of these steps; all where the frame has no steps."""
         steps = sorted(step for step in _column(df, "iteration").unique() if step >= 0)
         chosen = [steps[i] for i in _several(self.iteration_index) if 0 <= i < len(steps)]
@@ -65,7 +65,7 @@ class RankFilter:
 
     ranks: Some
 
-    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
         """Return the rows of these ranks."""
         return df[_column(df, "rank").isin(_several(self.ranks))]
 
@@ -82,7 +82,7 @@ class TimeRangeFilter:
             msg = f"the time range begins at {start}, after its end {end}"
             raise ValueError(msg)
 
-    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
         """Return the rows that begin and end within the range."""
         start, end = self.time_range
         return df[(_column(df, "ts") >= start) & (df["ts"] + _column(df, "dur") <= end)]
@@ -93,10 +93,10 @@ class NameFilter:
     """The events whose names begin with what a regular expression matches."""
 
     name_pattern: str
-    symbol_table: SymbolTable | None = None
+    symbol_table: TraceSymbolTable | None = None
     name_column: str | None = None
 
-    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
         """Return the rows with matching names."""
         names = _names(df, self.symbol_table or symbol_table, self.name_column)
         pattern = re.compile(self.name_pattern)
@@ -110,7 +110,7 @@ class QueryFilter:
 
     query: str
 
-    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
         """Return the rows for which it is true."""
         return df.query(self.query)
 
@@ -122,7 +122,7 @@ ZeroDurationFilter = QueryFilter("dur > 0")
 class GPUKernelFilter:
     """The device's events: on a stream and correlated, or, with a symbol table, waits for the device."""
 
-    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
         """Return the device's rows."""
         return df[_on_device(df, symbol_table)]
 
@@ -131,7 +131,7 @@ class GPUKernelFilter:
 class CPUOperatorFilter:
     """The host's events: all that are not the device's."""
 
-    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
         """Return the host's rows; without a symbol table those on no stream."""
         return df[~_on_device(df, symbol_table)] if symbol_table else df[_column(df, "stream") == -1]
 
@@ -141,9 +141,9 @@ class MemCopyEventFilter:
     """The copies of one kind, such as ``"Memcpy DtoH"``."""
 
     memory_copy_type: str
-    symbol_table: SymbolTable | None = None
+    symbol_table: TraceSymbolTable | None = None
 
-    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
         """Return the rows of these copies."""
         names = _names(df, self.symbol_table or symbol_table, None)
         matching = {name for name in names.unique() if memory_type(name) == self.memory_copy_type}
@@ -156,7 +156,7 @@ class CompositeFilter:
 
     filters: Sequence[Filter]
 
-    def __call__(self, df: pd.DataFrame, symbol_table: SymbolTable | None = None) -> pd.DataFrame:
+    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
         """Return the rows that all filters leave."""
         for each in self.filters:
             df = each(df, symbol_table)
@@ -174,7 +174,7 @@ def _several(value: Some) -> list[int]:
     return [value] if isinstance(value, int) else list(value)
 
 
-def _names(df: pd.DataFrame, symbols: SymbolTable | None, column: str | None) -> pd.Series:
+def _names(df: pd.DataFrame, symbols: TraceSymbolTable | None, column: str | None) -> pd.Series:
     """Return the names as texts: of the column that is named, of the numbers in ``name``, or of ``s_name``."""
     names = _column(df, column or ("name" if symbols or "s_name" not in df else "s_name"))
     if names.dtype.kind != "i":
@@ -185,7 +185,7 @@ def _names(df: pd.DataFrame, symbols: SymbolTable | None, column: str | None) ->
     return names.map(dict(enumerate(symbols.sym_table)))
 
 
-def _on_device(df: pd.DataFrame, symbols: SymbolTable | None) -> pd.Series:
+def _on_device(df: pd.DataFrame, symbols: TraceSymbolTable | None) -> pd.Series:
     on_stream = (_column(df, "stream") >= 0) & (_column(df, "correlation") >= 0)
     syncs = [symbols.sym_index[name] for name in _SYNCS if name in symbols.sym_index] if symbols else []
     return on_stream | df["name"].isin(syncs)

@@ -1,4 +1,4 @@
-"""SymbolTable: the numbers that stand for names and categories in HTA's frames."""
+"""TraceSymbolTable: the numbers that stand for names and categories in HTA's frames."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from htagraph.hta.shapes.names import is_step
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SymbolTable"]
+__all__ = ["TraceSymbolTable"]
 
 
-class SymbolTable:
+class TraceSymbolTable:
     """Names and categories, numbered; as HTA's `TraceSymbolTable`, with the methods that its users call."""
 
     NULL: int = -128

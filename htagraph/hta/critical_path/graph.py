@@ -21,7 +21,7 @@ from htagraph.hta.critical_path.types import STRICT, TYPES, CPEdge, CPEdgeType, 
 from htagraph.hta.shapes.frame import whole
 
 if TYPE_CHECKING:
-    from htagraph.hta.common.trace_symbol_table import SymbolTable
+    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
     from htagraph.hta.shapes.job import HtaJob
 
 __all__ = ["CPGraph", "Place"]
@@ -253,7 +253,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return clipped(self, self.job.frame(self.rank))
 
     @property
-    def symbol_table(self) -> SymbolTable:
+    def symbol_table(self) -> TraceSymbolTable:
         """The numbers that stand for names and categories in the frames."""
         return self.job.symbols
 

@@ -26,7 +26,7 @@ from htagraph.trace.reading.read import read_trace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.hta.common.trace_symbol_table import SymbolTable
+    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = ["HtaJob", "TraceFiles", "open_job"]
 
@@ -61,11 +61,11 @@ class HtaJob:
         return self.first_ns if self.aligned else self.base_ns(rank)
 
     @cached_property
-    def symbols(self) -> SymbolTable:
+    def symbols(self) -> TraceSymbolTable:
         """The numbers that stand for names and categories in HTA's frames."""
-        from htagraph.hta.common.trace_symbol_table import SymbolTable
+        from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
-        table = SymbolTable()
+        table = TraceSymbolTable()
         for trace in self.traces.values():
             table.add_symbols(trace.names)
             table.add_symbols(trace.categories)
