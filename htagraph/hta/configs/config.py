@@ -34,7 +34,7 @@ class HtaConfig:
         load_default_paths: read `get_default_paths` first.
     """
 
-    def __init__(self, config_file_path: str | None = None, load_default_paths: bool | None = True) -> None:  # noqa: FBT001, FBT002 - HTA's signature
+    def __init__(self, config_file_path: str | None = None, load_default_paths: bool | None = True) -> None:
         self.config_file_paths = self.get_default_paths() if load_default_paths else []
         if config_file_path:
             self.config_file_paths.append(config_file_path)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
-__all__ = ["HtaJob", "TraceFiles", "open_job"]
+__all__ = ["HtaJob", "TraceFiles", "files_of", "open_job"]
 
 TraceFiles: TypeAlias = Mapping[int, str] | Sequence[str] | None
 
@@ -146,6 +146,11 @@ def open_job(
     traces = {trace.rank: trace for trace in sorted(read, key=lambda trace: trace.rank)}
     graph = build([prepare(trace, DEFAULT_NAMING) for trace in traces.values()], DEFAULT_NAMING)
     return HtaJob(graph, traces, {rank: str(trace.path) for rank, trace in traces.items()}, windowed, not whole)
+
+
+def files_of(trace_files: TraceFiles = None, trace_dir: str = "") -> dict[int, str]:
+    """Return the file of each rank, unread but for what names the rank; the arguments are those of `open_job`."""
+    return {file.rank: str(file.path) for file in _files(trace_files, trace_dir)}
 
 
 def _says_no_rank(trace: Trace) -> bool:
