@@ -72,6 +72,13 @@ class HtaJob:
         return table
 
     @cached_property
+    def tree_parents(self) -> npt.NDArray[np.int64]:
+        """The activity above each one in the graph's tree, -1 for none."""
+        from htagraph.graph.tree import tree_parents
+
+        return tree_parents(self.graph.activities, self.graph.names)
+
+    @cached_property
     def _frames(self) -> dict[int, pd.DataFrame]:
         return {}
 
