@@ -96,7 +96,7 @@ def is_device_lane(pid: object, tid: object, streams: Array) -> bool:
 
 
 def root_of(tid: object) -> int:
-    """Return the number of the node above a thread's first level, in HTA's numbers: -tid, or -1 where that is no number."""
+    """Return the number of the node above a thread's first level: -tid as in HTA, or -1 if that is no number."""
     return -abs(int(tid)) if isinstance(tid, int | np.integer) and tid else -1
 
 
