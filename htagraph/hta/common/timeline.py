@@ -381,7 +381,7 @@ def align_module_with_kernels(
     host = events_df["stream"].eq(CPUStreamID)
     modules = events_df[host & events_df["num_kernels"].ge(1) & names.isin(matching)].copy()
     for column, source in (("ts", "first_kernel_start"), ("dur", "kernel_span")):
-        modules[column] = modules[source]
+        modules[column] = modules[source].astype(events_df[column].dtype)
     modules["stream"] = AnnotationStreamID
     kept = events_df["stream"].ne(AnnotationStreamID) if include_original_cpu_events else events_df["stream"].gt(0)
     return pd.concat([events_df[kept], modules], ignore_index=True)

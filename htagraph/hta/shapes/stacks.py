@@ -11,7 +11,7 @@ import pandas as pd
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import nearest
 from htagraph.graph.construction.nesting import nest, nesting_order
-from htagraph.hta.shapes.frame import smallest_type, whole
+from htagraph.hta.shapes.frame import smallest_type
 
 if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HtaJob
@@ -113,7 +113,7 @@ def stack_columns(frame: pd.DataFrame, parent: Array, work: Array) -> pd.DataFra
         -1 of rows on no thread), ``depth`` (0 at the first level, -1 on no thread), ``height`` (0 of device rows, else
         1 more than the highest below, at least 1), ``num_kernels`` (device work at or below), ``kernel_dur_sum`` (the
         sum of its durations, µs), ``first_kernel_start``, ``last_kernel_end`` (µs on the scale of ``ts``, -1 without
-        any) and ``kernel_span`` (from the first start to the last end, µs).
+        any) and ``kernel_span`` (from the first start to the last end, µs). Times are float64, as in HTA.
     """
     start, duration = frame["ts"].to_numpy(), frame["dur"].to_numpy(np.float64)
     device = frame["stream"].to_numpy() >= 0
@@ -144,7 +144,7 @@ def stack_columns(frame: pd.DataFrame, parent: Array, work: Array) -> pd.DataFra
         "kernel_span": np.subtract(last, first, out=np.zeros(len(index)), where=some),
     }  # fmt: skip
     columns = {name: values.astype(smallest_type(values)) for name, values in integers.items()}
-    columns |= {name: whole(values) for name, values in times.items()}
+    columns |= times
     return pd.DataFrame({name: columns[name] for name in STACK_COLUMNS}, index=frame.index)
 
 

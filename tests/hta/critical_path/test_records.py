@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+from htagraph.hta.critical_path.analysis import critical_path_analysis
 from htagraph.hta.critical_path.records import record_frame, wait_frame
-from tests.hta.critical_path.made import HTA, SIMPLE_ADD, analysed, job_of, shared
+from tests.hta.critical_path.made import HTA, analysed, job_of, shared
+from tests.hta.shapes.test_job import TWO_STEPS
+from tests.hta.shapes.test_job import job_of as small
 
 STREAMS = HTA / "critical_path" / "cuda_event_sync_multi_stream.json.gz"
 
@@ -36,8 +39,8 @@ def test_the_launch_behind_a_wait_is_the_threads_next_on_its_stream() -> None:
         assert row.index_next_launch == (behind["index"].iloc[0] if len(behind) else -1)
 
 
-@shared
-@pytest.mark.parametrize("table", [record_frame, wait_frame])
-def test_a_trace_without_waits_has_no_table(table: object) -> None:
-    assert callable(table)
-    assert table(analysed(SIMPLE_ADD)) is None
+def test_a_trace_without_waits_has_no_table(tmp_path: Path) -> None:
+    found = critical_path_analysis(small(tmp_path, TWO_STEPS), 0, "")
+    assert found is not None
+    assert record_frame(found[0]) is None
+    assert wait_frame(found[0]) is None

@@ -16,8 +16,7 @@ from htagraph.hta.utils import utils
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), min_size=1, max_size=12))
 def test_merged_intervals_cover_the_same_moments(events: list[tuple[int, int]]) -> None:
     frame = pd.DataFrame(events, columns=["ts", "dur"])
-    merged = utils.merge_kernel_intervals(frame).itertuples(index=False)
-    pairs = [(row.ts, row.end) for row in merged]
+    pairs: list[list[int]] = utils.merge_kernel_intervals(frame).to_numpy().tolist()
     assert {t for start, end in pairs for t in range(start, end)} == {
         t for start, lasts in events for t in range(start, start + lasts)
     }
