@@ -256,8 +256,9 @@ def _device_lines(events: pd.DataFrame) -> pd.Series:
     host = "cpu level " + _digits(events["depth"]) if "depth" in events else _same(events, "cpu events")
     lines = "gpu stream " + _digits(events["stream"])
     lines = lines.mask(events["stream"].eq(CPUStreamID), host)
-    annotated = events["stream"].eq(AnnotationStreamID) & events["stream"].eq(CPUStreamID).any()
-    return lines.mask(annotated, "gpu annotate")
+    if events["stream"].eq(CPUStreamID).any():
+        return lines.mask(events["stream"].eq(AnnotationStreamID), "gpu annotate")
+    return lines
 
 
 def _digits(column: pd.Series) -> pd.Series:
@@ -334,7 +335,7 @@ def bars(title: str, events: pd.DataFrame, setting: TimelinePlotSetting, hover: 
     for name, of_name in events.groupby(setting.color_column, sort=False):
         lasts = of_name[end] - of_name[start]
         if lasts.dtype.kind == "m":
-            lasts = lasts / pd.Timedelta(milliseconds=1)  # the length of a bar on an axis of dates
+            lasts = lasts.dt.total_seconds() * 1000  # the length of a bar on an axis of dates is in ms
         text = "<br>".join(f"{column}: %{{customdata[{i}]}}" for i, column in enumerate(shown))
         figure.add_trace(Bar(
             name=str(name), base=of_name[start], x=lasts, y=of_name[setting.task_column], orientation="h",

@@ -33,6 +33,7 @@ class TraceSymbolTable:
     """
 
     NULL: int = -128
+    """HTA's number for a symbol that is not in the table; no symbol has a number below 0."""
 
     def __init__(self) -> None:
         self.sym_table: list[str] = []

@@ -89,7 +89,10 @@ def parse_event_args_yaml(version: YamlVersion = v1_0_0) -> EventArgs:
         >>> [spec.name for spec in parse_event_args_yaml().ARGS_INPUT_SHAPE]
         ['input_dims', 'input_type', 'input_strides']
     """
-    known = {key: AttributeSpec(*fields, version) for key, *fields in _ARGUMENTS}
+    known = {
+        key: AttributeSpec(name, raw_name, value_type, default, version)
+        for key, name, raw_name, value_type, default in _ARGUMENTS
+    }
 
     def group(*keys: str) -> list[AttributeSpec]:
         return [known[key] for key in keys]

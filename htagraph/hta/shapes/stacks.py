@@ -152,7 +152,8 @@ def _on_threads(frame: pd.DataFrame) -> Array:
     """Return which rows lie on host threads."""
     out = np.zeros(len(frame), np.bool_)
     stream = frame["stream"].to_numpy()
-    for (pid, tid), rows in frame.groupby(["pid", "tid"], sort=False).indices.items():  # type: ignore[misc]
+    lanes: dict[Any, Array] = frame.groupby(["pid", "tid"], sort=False).indices
+    for (pid, tid), rows in lanes.items():
         out[rows] = (stream[rows] < 0) & (not is_device_lane(pid, tid, stream[rows]))
     return out
 
