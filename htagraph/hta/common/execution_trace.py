@@ -59,8 +59,8 @@ class ExecutionTrace:
     @cached_property
     def nodes(self) -> dict[int, Node]:
         """The nodes by id."""
-        rows = self.frame.reset_index().rename(columns={"et_node": "id"}).to_dict("records")
-        return {row["id"]: Node(**row) for row in rows}  # type: ignore[misc]
+        columns = self.frame[["name", "parent", "rf_id", "op_schema", *LISTS]]
+        return {row[0]: Node(*row) for row in columns.itertuples(name=None)}
 
 
 def load_execution_trace(et_file: str) -> ExecutionTrace:

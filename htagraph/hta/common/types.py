@@ -29,8 +29,7 @@ def infer_device_type(df: pd.DataFrame) -> DeviceType:
         df: its rows, with ``stream``, and ``pid`` and ``tid`` where known.
     """
     streams = df["stream"].to_numpy()
-    pids, tids = (df[column].unique() if column in df else [] for column in ("pid", "tid"))
-    pid, tid = (ids[0] if len(ids) == 1 else None for ids in (pids, tids))
+    pid, tid = (df[column].iloc[0] if column in df and df[column].nunique() == 1 else None for column in ("pid", "tid"))
     if len(streams) and is_device_lane(pid, tid, streams):
         return DeviceType.GPU
     return DeviceType.CPU if len(streams) and (streams == -1).all() else DeviceType.UNKNOWN
