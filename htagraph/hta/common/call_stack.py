@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -120,7 +120,8 @@ class CallGraph:
                 self.constrain_child_time_withinin_parent(frame)
             tids = frame["tid"].replace(dict((remapped_tids or {}).get(rank, {})))
             first = len(self.call_stacks)
-            for (pid, tid), rows in frame.assign(tid=tids).groupby(["pid", "tid"]):  # type: ignore[misc]
+            lanes: Any = frame.assign(tid=tids).groupby(["pid", "tid"])
+            for (pid, tid), rows in lanes:
                 on_stream = rows["stream"].gt(0)  # its annotations and records of synchronization are no kernels
                 chosen = rows[on_stream] if on_stream.any() else rows
                 self.call_stacks.append(CallStackGraph(chosen, CallStackIdentity(rank, pid, tid), filter_func))
@@ -150,7 +151,7 @@ class CallGraph:
             KeyError: the rank has no such event.
         """
         frame = self.trace_data.get_trace(rank)
-        row = frame.loc[node_id]
+        row: Any = frame.loc[node_id]
         if row["stream"] > -1:
             return self.get_stack_of_node(int(row["index_correlation"]), rank, skip_ancestors)
         stack = self.call_stacks[self.mapping.loc[(rank, row["pid"], row["tid"]), "csg_index"]]

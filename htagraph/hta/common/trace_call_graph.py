@@ -99,7 +99,8 @@ class CallGraph:
             frame[name] = columns[name]
         self._frames[rank] = frame
         rows = []
-        for (pid, tid), of_lane in frame.groupby(["pid", "tid"]):  # type: ignore[misc]
+        lanes: Any = frame.groupby(["pid", "tid"])
+        for (pid, tid), of_lane in lanes:
             if is_device_lane(pid, tid, of_lane["stream"].to_numpy()):
                 continue
             stack = CallStackGraph(

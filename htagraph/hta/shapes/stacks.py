@@ -152,7 +152,7 @@ def _on_threads(frame: pd.DataFrame) -> Array:
     """Return which rows lie on host threads."""
     out = np.zeros(len(frame), np.bool_)
     stream = frame["stream"].to_numpy()
-    lanes: dict[Any, Array] = frame.groupby(["pid", "tid"], sort=False).indices
+    lanes: Any = frame.groupby(["pid", "tid"], sort=False).indices
     for (pid, tid), rows in lanes.items():
         out[rows] = (stream[rows] < 0) & (not is_device_lane(pid, tid, stream[rows]))
     return out

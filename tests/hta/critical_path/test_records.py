@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from htagraph.hta.critical_path.analysis import critical_path_analysis
 from htagraph.hta.critical_path.records import record_frame, wait_frame
@@ -20,8 +21,9 @@ def test_the_launch_before_a_record_is_the_last_on_its_stream() -> None:
     assert records is not None
     assert len(records)
     work = frame[frame["stream"].ge(0) & frame["index_correlation"].gt(0) & frame["wait_on_stream"].lt(0)]
-    for row in records.itertuples():
-        launches = frame.loc[work.loc[work["stream"].eq(row.stream), "index_correlation"]]
+    rows: Any = records.itertuples()
+    for row in rows:
+        launches = frame.loc[work[work["stream"].eq(row.stream)]["index_correlation"]]
         before = launches[launches["ts"].le(row.ts)].sort_values("ts", kind="stable")
         assert row.index_previous_launch == (before["index"].iloc[-1] if len(before) else -1)
 
@@ -33,8 +35,9 @@ def test_the_launch_behind_a_wait_is_the_threads_next_on_its_stream() -> None:
     assert waits is not None
     assert len(waits)
     work = frame[frame["stream"].ge(0) & frame["index_correlation"].gt(0) & frame["wait_on_stream"].lt(0)]
-    for row in waits.itertuples():
-        launches = frame.loc[work.loc[work["stream"].eq(row.stream), "index_correlation"]]
+    rows: Any = waits.itertuples()
+    for row in rows:
+        launches = frame.loc[work[work["stream"].eq(row.stream)]["index_correlation"]]
         behind = launches[launches["ts"].ge(row.ts) & launches["tid"].eq(row.tid)].sort_values("ts", kind="stable")
         assert row.index_next_launch == (behind["index"].iloc[0] if len(behind) else -1)
 

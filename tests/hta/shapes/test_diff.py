@@ -37,7 +37,7 @@ def test_a_brief_frame_gives_the_same_sums(trace: HtaTrace) -> None:
         for frame in (trace.get_trace(0), brief_frame(trace, 0))
     ]
     assert sums[0].equals(sums[1])
-    assert sums[0].set_index("name")["counts"].to_dict() == {
+    assert sums[0].set_index("name").to_dict()["counts"] == {
         "cudaLaunchKernel": 2, "gemm": 2, "ProfilerStep#1": 1, "ProfilerStep#2": 1,
     }  # fmt: skip
 
@@ -47,7 +47,7 @@ def test_what_one_job_lacks_is_0_there(trace: HtaTrace, tmp_path: Path) -> None:
     other = HtaTrace(job_of(tmp_path / "other", [event("aten::mm", "cpu_op", 0, 3), event("gemm", "cpu_op", 5, 1)]))
     sums = [ops_summary(job.get_trace(0), job.symbol_table) for job in (trace, other)]
     table = compared(sums, ["a", "b"], "name")
-    assert table.loc["aten::mm"].tolist() == [0, 0, 1, 3, 1, 3, "+"]
+    assert list(table.to_dict("index")["aten::mm"].values()) == [0, 0, 1, 3, 1, 3, "+"]
     groups = groups_of(table, ["a", "b"])
     assert (groups["added"], groups["decreased"]) == (["aten::mm"], ["gemm"])
     assert sum(map(len, groups.values())) == len(table)

@@ -55,7 +55,7 @@ def test_lanes_have_the_ids_of_the_file(tmp_path: Path) -> None:
 
 
 def test_arguments_of_the_file_are_read_only_if_asked_for(tmp_path: Path) -> None:
-    operator = event("aten::mm", "cpu_op", 0, 4, **{"Input Dims": [[2, 3]]})
+    operator = event("aten::mm", "cpu_op", 0, 4) | {"args": {"Input Dims": [[2, 3]]}}
     job = job_of(tmp_path, [operator])
     assert frame_of(job, 0)["input_dims"].tolist() == [[[2, 3]]]
     assert frame_of(job, 0, from_file=False)["input_dims"].tolist() == ["-1"]
