@@ -1,1 +1,5 @@
-"""HTA's shapes: what Holistic Trace Analysis 0.6.1 returns, made from native results; one file per topic."""
+"""HTA's import paths: write `htagraph.hta` for `hta`, and a notebook made for Holistic Trace Analysis runs on htagraph.
+
+`trace_analysis`, `trace_diff`, `memory_analysis`, `common`, `configs`, `analyzers` and `utils` are HTA's own names;
+`shapes` and `critical_path` give native results HTA's columns, index, units and rounding.
+"""

@@ -29,7 +29,7 @@ Ranks = Sequence[int] | None
 
 
 class TraceAnalysis:
-    """A job's traces, and what HTA says of them.
+    """A job's traces, and HTA's analyses of them.
 
     Example:
         >>> from htagraph.hta.trace_analysis import TraceAnalysis
@@ -47,7 +47,7 @@ class TraceAnalysis:
         """Read the traces.
 
         Args:
-            trace_files: a map from rank to file, or files whose ranks their headers say.
+            trace_files: a map from rank to file, or files whose headers name their ranks.
             trace_dir: the folder to read where no files are given.
             include_last_profiler_step: keep the last ProfilerStep, which HTA leaves out since it may be cut off.
 
@@ -58,7 +58,7 @@ class TraceAnalysis:
         self.t = HtaTrace(self.job)
 
     def get_temporal_breakdown(self, visualize: bool = True) -> pd.DataFrame:
-        """Return how each rank's time splits into computing, other device work and standing still.
+        """Return how each rank's time splits into computation, other device work and idle time.
 
         Args:
             visualize: show a stacked bar per rank.
@@ -74,7 +74,7 @@ class TraceAnalysis:
         return table
 
     def get_comm_comp_overlap(self, visualize: bool = True) -> pd.DataFrame:
-        """Return which share of each rank's communication runs beside computation.
+        """Return the share of each rank's communication that overlaps with computation.
 
         Args:
             visualize: show a bar per rank.
@@ -96,7 +96,7 @@ class TraceAnalysis:
         show_idle_interval_stats: bool = False,
         consecutive_kernel_delay: int = 30,
     ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """Return why streams stand still: ``host_wait``, ``kernel_wait`` or ``other``.
+        """Return why streams are idle: ``host_wait``, ``kernel_wait`` or ``other``.
 
         Args:
             ranks: rank 0 if not given.
@@ -104,11 +104,11 @@ class TraceAnalysis:
             visualize: show a stacked bar per stream.
             visualize_pctg: of shares, not of µs.
             show_idle_interval_stats: return the second table too.
-            consecutive_kernel_delay: µs below which a pause that the host did not cause is the device's own.
+            consecutive_kernel_delay: gaps shorter than this (µs) that the host did not cause are ``kernel_wait``.
 
         Returns:
             (``rank``, ``stream``, ``idle_category``, ``idle_time``, ``idle_time_ratio``; and, if asked for, the
-            statistics of the pauses by ``idle_category``: ``rank``, ``stream``, ``count``, ``mean``, ``std``, ``min``,
+            statistics of the gaps by ``idle_category``: ``rank``, ``stream``, ``count``, ``mean``, ``std``, ``min``,
             ``25%``, ``50%``, ``75%``, ``max``, else None), rounded to 2 digits.
         """
         table, pauses = breakdowns.idle_time_breakdown(
@@ -126,14 +126,14 @@ class TraceAnalysis:
         include_memory_kernels: bool = True,
         image_renderer: str = "",
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return which kinds of kernel, and which kernels, the device time goes to.
+        """Return how the device time splits by kind of kernel and by kernel.
 
         Args:
             visualize: show the shares of the kinds, and of the kernels of each kind and rank.
-            duration_ratio: kernels behind this quantile of the running sum of time are put together as ``others``.
+            duration_ratio: kernels beyond this quantile of the cumulative time are summed up as ``others``.
             num_kernels: how many kernels of each kind and rank have a row of their own.
             include_memory_kernels: count copies and sets.
-            image_renderer: plotly's name of what shows the figures.
+            image_renderer: plotly's name of the renderer that shows the figures.
 
         Returns:
             (``kernel_type``, ``sum`` (µs), ``percentage``; and ``name``, ``sum (us)``, ``max (us)``, ``min (us)``,
@@ -163,7 +163,7 @@ class TraceAnalysis:
             duration_ratio: as for kernels.
             num_kernels: how many annotations of a rank have a row of their own.
             allowlist_patterns: annotations whose names contain one of these texts have one in any case.
-            image_renderer: plotly's name of what shows the figures.
+            image_renderer: plotly's name of the renderer that shows the figures.
 
         Returns:
             ``name``, ``sum (us)``, ``max (us)``, ``min (us)``, ``stddev``, ``mean (us)``, ``rank``; None if no trace
@@ -202,7 +202,7 @@ class TraceAnalysis:
         include_memory_events: bool = True,
         visualize: bool = True,
     ) -> dict[int, pd.DataFrame]:
-        """Return the duration of every launch and its work, and the delay between them.
+        """Return the duration of every launch and of its device work, and the delay between them.
 
         Args:
             ranks: rank 0 if not given.
@@ -273,7 +273,7 @@ class TraceAnalysis:
         return table
 
     def get_queue_length_time_series(self, ranks: Ranks = None) -> dict[int, pd.DataFrame]:
-        """Return how much work was queued on each stream, at every change.
+        """Return each stream's queue length (kernels and copies launched, not started) at every change.
 
         Args:
             ranks: rank 0 if not given.
@@ -298,7 +298,7 @@ class TraceAnalysis:
     def get_queue_length_summary_from_time_series(
         self, queue_length_dict: Mapping[int, pd.DataFrame]
     ) -> pd.DataFrame | None:
-        """Return what `get_queue_length_summary` does, of series that are at hand.
+        """Return what `get_queue_length_summary` does, from time series that were computed before.
 
         Args:
             queue_length_dict: what `get_queue_length_time_series` returned.
@@ -315,7 +315,7 @@ class TraceAnalysis:
 
         Args:
             queue_length_dict: what `get_queue_length_time_series` returned.
-            max_queue_length: how much work fills a queue.
+            max_queue_length: the queue length at which a queue is full.
 
         Returns:
             ``rank``, ``stream``, ``duration_at_max_queue_length`` (µs) and its share of the rank's trace,
@@ -352,7 +352,7 @@ class TraceAnalysis:
         ranks: Ranks = None,
         output_suffix: str = "_with_counters",
     ) -> None:
-        """Write the traces again, with queue lengths and bandwidths as counters.
+        """Write copies of the traces with queue lengths and bandwidths as counters.
 
         Args:
             time_series: which; both if not given.
@@ -376,17 +376,17 @@ class TraceAnalysis:
         visualize: bool = False,
         straggler_identification_impl: Callable[..., Any] | None = None,
     ) -> list[int]:
-        """Return the ranks that come late to collectives most often.
+        """Return the ranks that arrive late at collectives most often.
 
         Args:
             profiler_steps: which steps; all if not given.
-            num_candidates: how many ranks at most.
-            visualize: show how late each is.
+            num_candidates: the number of ranks to return at most.
+            visualize: show how late each rank is.
             straggler_identification_impl: HTA's hook for other metrics: called with the frame of these steps, the
                 symbol table, the number of candidates and ``visualize``, it returns how often each rank is one.
 
         Returns:
-            Ranks. `htagraph.stragglers` says who waited for whom, how long and why.
+            Ranks. `htagraph.stragglers` also reports who waited for whom, for how long and why.
 
         Raises:
             ValueError: none of the steps was recorded.
@@ -442,7 +442,7 @@ class TraceAnalysis:
         only_show_critical_events: bool = True,
         show_all_edges: bool = False,
     ) -> str:
-        """Write the trace again, with the critical path marked.
+        """Write a copy of the trace with the critical path marked.
 
         Args:
             rank: which rank.

@@ -76,9 +76,8 @@ class LabeledTrace:
         Raises:
             ValueError: there is no such rank or step, or none at all.
         """
-        frames = {each: self.t.get_trace(each) for each in self._ranks(rank)}
-        ops = events_of(frames, self._iterations(iteration), device_type, self.t.symbol_table)
-        return ops
+        frames = {number: self.t.job.frame(number) for number in self._ranks(rank)}
+        return events_of(frames, self._iterations(iteration), device_type, self.t.symbol_table).copy()
 
     def get_ops_summary(self, ops: pd.DataFrame) -> pd.DataFrame:
         """Return ``counts`` and ``total_duration`` (µs) of events by ``cat`` and ``name``.

@@ -100,12 +100,12 @@ def _numbers(graph: DependencyGraph, activities: npt.ArrayLike | Selection) -> A
     return numbers.astype(np.int64)
 
 
-def event_arguments(path: Path, category: str) -> pd.DataFrame:
-    """Return every argument of a file's events of one category, activities or not.
+def event_arguments(path: Path, category: str | None = None) -> pd.DataFrame:
+    """Return every argument of a file's events of one category, or of all events, activities or not.
 
     Args:
         path: a Kineto trace.
-        category: the category, as `Trace.categories` has it.
+        category: the category, as `Trace.categories` has it; all if not given.
 
     Returns:
         One row per event, indexed by its position in the file's events (``event``, int64), one column (object) per
@@ -118,7 +118,7 @@ def event_arguments(path: Path, category: str) -> pd.DataFrame:
     wanted: dict[_Label, bool] = {}
     for position, events in _blocks(path, msgspec.json.Decoder(list[raw]).decode):  # type: ignore[valid-type]
         for label in {event.cat for event in events}.difference(wanted):
-            wanted[label] = canonical_category(str(label)) == category
+            wanted[label] = category is None or canonical_category(str(label)) == category
         for number, event in enumerate(events, position):
             if wanted[event.cat]:
                 positions.append(number)

@@ -1,30 +1,54 @@
-"""HtaTrace: what HTA's users find as ``TraceAnalysis.t``."""
+"""Trace: the frames of a job's ranks, by HTA's own way in; and what HTA's users find as ``TraceAnalysis.t``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from htagraph.hta.common.trace_symbol_table import SymbolTable
+from htagraph.hta.common.trace_symbol_table import TraceSymbolTable, decode_symbol_id_to_symbol_name
+from htagraph.hta.configs.parser_config import ParserConfig
 from htagraph.hta.shapes.device import device_type
-from htagraph.hta.shapes.job import HtaJob, TraceFiles, open_job
-from htagraph.hta.shapes.names import shorten
+from htagraph.hta.shapes.job import HtaJob, TraceFiles, files_of, open_job
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HtaTrace", "Trace"]
+__all__ = ["HtaTrace", "MetaData", "Trace", "TraceSymbolTable", "parse_trace_file"]
+
+MetaData: TypeAlias = dict[str, Any]
 
 
 class HtaTrace:
-    """The frames of a job's ranks and what belongs to them, with the names of HTA's `Trace`."""
+    """The frames of a job's ranks and what belongs to them, with the names of HTA's `Trace`.
 
-    def __init__(self, job: HtaJob) -> None:
-        self.job = job
+    The frames are the caller's: `get_trace` returns the same one each time, and what is written into it stays there.
+    No analysis reads them, so that results do not depend on what was written.
+    """
+
+    def __init__(self, job: HtaJob | None, parser_config: ParserConfig | None = None) -> None:
+        self._job = job
+        self.parser_config = parser_config or ParserConfig.get_default_cfg()
+        self._frames: dict[int, pd.DataFrame] = {}
+
+    @property
+    def job(self) -> HtaJob:
+        """The job behind the frames.
+
+        Raises:
+            ValueError: its files were not read yet.
+        """
+        if self._job is None:
+            msg = "no file was read yet: call parse_traces or load_traces first"
+            raise ValueError(msg)
+        return self._job
 
     @property
     def is_parsed(self) -> bool:
-        """Always True: a job that cannot be read raises."""
-        return True
+        """Whether the files were read."""
+        return self._job is not None
 
     @property
     def trace_files(self) -> dict[int, str]:
@@ -32,9 +56,9 @@ class HtaTrace:
         return self.job.files
 
     @property
-    def symbol_table(self) -> SymbolTable:
-        """The numbers that stand for names and categories in the frames."""
-        return self.job.symbols
+    def symbol_table(self) -> TraceSymbolTable:
+        """The numbers that stand for names and categories in the frames; empty before files are read."""
+        return self._job.symbols if self._job is not None else TraceSymbolTable()
 
     @property
     def min_ts(self) -> int | float:
@@ -50,23 +74,27 @@ class HtaTrace:
         return self.get_all_traces()
 
     @property
-    def meta_data(self) -> dict[int, dict[str, Any]]:
-        """What each file says beside its events."""
-        traces = self.job.traces.items()
+    def meta_data(self) -> dict[int, MetaData]:
+        """What each file has beside its events."""
+        traces = [(rank, self.job.of_rank(rank)) for rank in self.get_ranks()]
         return {rank: trace.header.model_dump(by_alias=True, exclude_none=True) for rank, trace in traces}
 
     def get_ranks(self) -> list[int]:
         """Return the ranks, ascending."""
-        return sorted(self.job.traces)
+        return sorted(self._job.traces) if self._job is not None else []
 
     def get_trace(self, rank: int) -> pd.DataFrame:
-        """Return a rank's frame, a copy for the caller.
+        """Return a rank's frame, with the columns that the parser configuration asks for.
 
         Raises:
             ValueError: the rank was not read.
         """
         self._require(rank)
-        return self.job.frame(rank).copy()
+        if rank not in self._frames:
+            from htagraph.hta.shapes.parsed import parsed_frame
+
+            self._frames[rank] = parsed_frame(self.job, rank, self.parser_config)
+        return self._frames[rank]
 
     def get_all_traces(self) -> dict[int, pd.DataFrame]:
         """Return every rank's frame."""
@@ -92,22 +120,28 @@ class HtaTrace:
         Raises:
             ValueError: the rank was not read.
         """
-        import gzip
-        import json
-        from pathlib import Path
-
         self._require(rank)
         data = Path(self.trace_files[rank]).read_bytes()
         text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-        found = json.loads(text)
-        return found if isinstance(found, dict) else {"traceEvents": found}
+        root = json.loads(text)
+        return root if isinstance(root, dict) else {"traceEvents": root}
+
+    def write_raw_trace(self, output_file: str, trace_contents: Mapping[str, Any]) -> None:
+        """Write JSON to a file, gzipped if its name ends in ``.gz``; HTA compresses under any name.
+
+        Args:
+            output_file: where to.
+            trace_contents: such as `get_raw_trace_for_one_rank` returns.
+        """
+        text = json.dumps(trace_contents, indent=2).encode()
+        Path(output_file).write_bytes(gzip.compress(text) if output_file.endswith(".gz") else text)
 
     def get_trace_start_unixtime_ns(self, rank: int) -> int:
         """Return when the earliest event of any rank began, ns since 1970.
 
         Raises:
             ValueError: the rank was not read.
-            KeyError: its file does not say what its times count from.
+            KeyError: its file does not name the moment that its times count from.
         """
         self._require(rank)
         if self.job.traces[rank].header.base_time_nanoseconds is None:
@@ -115,14 +149,14 @@ class HtaTrace:
             raise KeyError(msg)
         return self.job.first_ns
 
-    def decode_symbol_ids(self, use_shorten_name: bool = True) -> None:  # noqa: FBT001, FBT002 - HTA's signature
-        """Add the columns ``s_name`` and ``s_cat``, the texts behind ``name`` and ``cat``, to all frames."""
-        table = self.symbol_table.sym_table
-        words = [shorten(name) for name in table] if use_shorten_name else table
+    def decode_symbol_ids(self, use_shorten_name: bool = True) -> None:
+        """Add the columns ``s_name`` and ``s_cat``, the texts behind ``name`` and ``cat``, to all frames.
+
+        Args:
+            use_shorten_name: without template arguments, parameters and return types.
+        """
         for rank in self.get_ranks():
-            frame = self.job.frame(rank)
-            frame["s_name"] = [words[i] for i in frame["name"]]
-            frame["s_cat"] = [words[i] for i in frame["cat"]]
+            decode_symbol_id_to_symbol_name(self.get_trace(rank), self.symbol_table, use_shorten_name)
 
     def _rank(self, rank: int | None) -> int:
         chosen = self.get_ranks()[0] if rank is None else rank
@@ -136,17 +170,87 @@ class HtaTrace:
 
 
 class Trace(HtaTrace):
-    """HTA's own way in: files first, then `parse_traces` or `load_traces`."""
+    """HTA's own way in: files first, then `parse_traces` and `align_and_filter_trace`, or `load_traces` for both.
 
-    def __init__(self, trace_files: TraceFiles = None, trace_dir: str = "") -> None:
-        self._given = trace_files, trace_dir
+    Args:
+        trace_files: a map from rank to file, or files whose ranks their headers name.
+        trace_dir: the folder to read where no files are given.
+        parser_config: which arguments of events become columns; the default configuration if not given.
 
-    def parse_traces(self) -> None:
-        """Read every event, with the files' own times."""
-        self.job = open_job(*self._given, whole=True)
+    Example:
+        >>> trace = Trace(trace_dir="data/demo")
+        >>> trace.parse_traces(max_ranks=1)
+        >>> list(trace.traces)
+        [0]
+    """
 
-    def align_and_filter_trace(self, include_last_profiler_step: bool | None = False) -> None:  # noqa: FBT001, FBT002 - HTA's signature
-        """Make times count from the first event of any rank, and leave out the last profiler step unless asked for."""
-        self.job = open_job(*self._given, include_last_profiler_step=include_last_profiler_step)
+    def __init__(
+        self, trace_files: TraceFiles = None, trace_dir: str = "", parser_config: ParserConfig | None = None
+    ) -> None:
+        super().__init__(None, parser_config)
+        self.trace_path = str(Path(trace_dir).expanduser()) if trace_dir else ""
+        self._given: TraceFiles = trace_files
 
-    load_traces = align_and_filter_trace
+    @property
+    def trace_files(self) -> dict[int, str]:
+        """The file of each rank, of those not read as well."""
+        return self.job.files if self.is_parsed else files_of(self._given, self.trace_path)
+
+    def parse_traces(
+        self, max_ranks: int = -1, use_multiprocessing: bool = True, use_memory_profiling: bool = True
+    ) -> None:
+        """Read every event, with the files' own times.
+
+        Args:
+            max_ranks: how many ranks to read, the lowest ones; all if -1.
+            use_multiprocessing: HTA's; ranks are read in parallel in any case, and results do not depend on it.
+            use_memory_profiling: HTA's; nothing is measured.
+
+        Raises:
+            HtagraphError: a file or folder is absent or no trace, or two files claim one rank.
+        """
+        del use_multiprocessing, use_memory_profiling
+        if max_ranks >= 0:
+            files = files_of(self._given, self.trace_path)
+            self._given = {rank: files[rank] for rank in sorted(files)[:max_ranks]}
+        self._take(open_job(self._given, self.trace_path, whole=True))
+
+    def align_and_filter_trace(self, include_last_profiler_step: bool | None = False) -> None:
+        """Make times count from the first event of any rank, and leave out the last profiler step unless asked for.
+
+        The frames are new ones: columns that were added to those of `parse_traces` are not in them.
+
+        Args:
+            include_last_profiler_step: keep it.
+        """
+        self._take(open_job(self._given, self.trace_path, include_last_profiler_step=include_last_profiler_step))
+
+    def load_traces(
+        self,
+        include_last_profiler_step: bool | None = False,
+        use_multiprocessing: bool = True,
+        use_memory_profiling: bool = True,
+    ) -> None:
+        """Read, align and filter in one; the arguments are those of `align_and_filter_trace` and `parse_traces`."""
+        del use_multiprocessing, use_memory_profiling
+        self.align_and_filter_trace(include_last_profiler_step)
+
+    def _take(self, job: HtaJob) -> None:
+        self._job, self._frames = job, {}
+
+
+def parse_trace_file(
+    trace_file_path: str, cfg: ParserConfig | None = None
+) -> tuple[MetaData, pd.DataFrame, TraceSymbolTable]:
+    """Return (what a file has beside its events, its frame, the symbols of the frame), as rank 0.
+
+    Args:
+        trace_file_path: the file.
+        cfg: which arguments of events become columns; the default configuration if not given.
+
+    Raises:
+        HtagraphError: the file is absent or no trace.
+    """
+    trace = Trace({0: trace_file_path}, parser_config=cfg)
+    trace.parse_traces()
+    return trace.meta_data[0], trace.get_trace(0), trace.symbol_table

@@ -1,23 +1,39 @@
-"""SymbolTable: the numbers that stand for names and categories in HTA's frames."""
+"""TraceSymbolTable: the numbers that stand for names and categories in HTA's frames."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from htagraph.hta.shapes.names import is_step
+from htagraph.hta.shapes.names import DEVICE_CATEGORIES, HOST_CATEGORIES, is_step, shorten
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SymbolTable"]
+__all__ = ["TraceSymbolTable", "decode_symbol_id_to_symbol_name"]
+
+_LAUNCHES = (
+    "cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx", "cudaMemcpyAsync",
+    "cudaMemsetAsync", "runFunction - job_prep_and_submit_for_execution", "hipLaunchKernel",
+    "hipExtModuleLaunchKernel", "hipMemsetAsync", "hipMemcpyAsync", "hipMemcpyWithStream",
+)  # fmt: skip
+_ENCODED = ("name", "cat")
 
 
-class SymbolTable:
-    """Names and categories, numbered; as HTA's `TraceSymbolTable`, with the methods that its users call."""
+class TraceSymbolTable:
+    """Names and categories, numbered from 0 in the order in which they were added.
+
+    Example:
+        >>> table = TraceSymbolTable()
+        >>> table.add_symbols(["aten::mm", "cpu_op", "aten::mm"])
+        >>> table.get_sym_table(), table.get_sym_id_map()["cpu_op"]
+        (['aten::mm', 'cpu_op'], 1)
+    """
 
     NULL: int = -128
+    """HTA's number for a symbol that is not in the table; no symbol has a number below 0."""
 
     def __init__(self) -> None:
         self.sym_table: list[str] = []
@@ -30,32 +46,190 @@ class SymbolTable:
                 self.sym_index[symbol] = len(self.sym_table)
                 self.sym_table.append(symbol)
 
+    def add_symbols_mp(self, symbols_list: Iterable[Iterable[str]]) -> None:
+        """Number the symbols of several collections, in one process."""
+        for symbols in symbols_list:
+            self.add_symbols(symbols)
+
     def is_empty(self) -> bool:
-        """Return whether no symbol has a number."""
+        """Return True if no symbol has a number."""
         return not self.sym_table
 
     def get_sym_id_map(self) -> dict[str, int]:
         """Return the number of each symbol."""
         return self.sym_index
 
+    def get_sym_index(self) -> dict[str, int]:
+        """Return the number of each symbol."""
+        return self.sym_index
+
     def get_sym_table(self) -> list[str]:
-        """Return the symbol of each number."""
+        """Return the symbols in the order of their numbers."""
         return self.sym_table
 
-    def find_matches(self, patterns: list[str]) -> list[int]:
+    def get_sym_index_series(self) -> pd.Series:
+        """Return the number of each symbol, indexed by symbol."""
+        import pandas as pd
+
+        return pd.Series(self.sym_index, dtype="int64")
+
+    def get_sym_table_series(self) -> pd.Series:
+        """Return the symbols, indexed by number."""
+        import pandas as pd
+
+        return pd.Series(self.sym_table, dtype="str")
+
+    def find_matches(self, patterns: Sequence[str]) -> list[int]:
         """Return the numbers of the symbols in which one of the regular expressions is found."""
         return [self.sym_index[symbol] for symbol in self.find_matched_symbols(patterns)]
 
-    def find_matched_symbols(self, patterns: list[str]) -> list[str]:
+    def find_matched_symbols(self, patterns: Sequence[str]) -> list[str]:
         """Return the symbols in which one of the regular expressions is found."""
         wanted = [re.compile(pattern) for pattern in patterns]
-        return [symbol for symbol in self.sym_table if any(each.search(symbol) for each in wanted)]
+        return [symbol for symbol in self.sym_table if any(pattern.search(symbol) for pattern in wanted)]
+
+    def get_symbol_names(self, symbol_ids: Iterable[int]) -> dict[int, str]:
+        """Return the symbols of some numbers; numbers without a symbol are left out."""
+        return {number: self.sym_table[number] for number in symbol_ids if 0 <= number < len(self.sym_table)}
 
     def get_profiler_step_ids(self) -> list[int]:
         """Return the numbers of the names of profiler steps."""
         return [number for symbol, number in self.sym_index.items() if is_step(symbol)]
 
+    def get_cpu_event_cat_ids(self) -> list[int]:
+        """Return the numbers of the categories of host events."""
+        return self._numbers(HOST_CATEGORIES)
+
+    def get_gpu_kernel_cat_ids(self) -> list[int]:
+        """Return the numbers of the categories of kernels, copies and sets."""
+        return self._numbers(DEVICE_CATEGORIES)
+
+    def get_memory_name_ids(self) -> list[int]:
+        """Return the numbers of the names of copies and sets."""
+        return [self.sym_index[symbol] for symbol in self.sym_table if re.match(r"(hip)?Mem(cpy|set)|dma", symbol)]
+
+    def get_kernel_launch_ids(self) -> list[int]:
+        """Return the numbers of the names of calls that launch kernels, copies or sets."""
+        return self._numbers(_LAUNCHES)
+
+    def get_runtime_launch_events_mask(self, df: pd.DataFrame) -> pd.Series:
+        """Return which rows of a frame are calls that launched device work that was recorded."""
+        return df["name"].isin(self.get_kernel_launch_ids()) & df["index_correlation"].gt(0)
+
+    def get_operator_or_cuda_runtime_mask(self, df: pd.DataFrame) -> pd.Series:
+        """Return which rows of a frame are operators or calls of the CUDA runtime or driver."""
+        return df["cat"].isin(self._numbers(("cpu_op", "cuda_runtime", "cuda_driver")))
+
+    def get_events_mask(self, df: pd.DataFrame, events: Sequence[str] | None) -> pd.Series:
+        """Return which rows of a frame have a name in which one of the regular expressions is found."""
+        return df["name"].isin(self.find_matches(events or []))
+
     def add_symbols_to_trace_df(self, trace_df: pd.DataFrame, col: str) -> None:
-        """Put the symbols in the place of their numbers in a column of the caller's frame."""
-        known = len(self.sym_table)
-        trace_df[col] = [self.sym_table[i] if 0 <= i < known else "" for i in trace_df[col]]
+        """Replace numbers by their symbols in a column of the caller's frame; a column of texts stays as it is."""
+        if trace_df[col].dtype.kind in "iu":
+            trace_df[col] = [self._symbol(number) for number in trace_df[col]]
+
+    def encode_df(self, df: pd.DataFrame) -> None:
+        """Replace the texts of ``name`` and ``cat`` by their numbers.
+
+        Raises:
+            KeyError: a text has no number.
+        """
+        for column in _ENCODED:
+            if column in df and df[column].dtype.kind not in "iu":
+                df[column] = [self.sym_index[text] for text in df[column]]
+
+    def decode_df(self, df: pd.DataFrame, create_new_columns: bool = True) -> None:
+        """Add ``s_name`` and ``s_cat``, the symbols behind ``name`` and ``cat``, or put them in their place."""
+        for column in _ENCODED:
+            if column in df and df[column].dtype.kind in "iu":
+                df[f"s_{column}" if create_new_columns else column] = [self._symbol(number) for number in df[column]]
+
+    def update_encoded_df(self, df: pd.DataFrame, old_symbol_table: TraceSymbolTable) -> None:
+        """Replace the numbers of another table by those of this one."""
+        for column in _ENCODED:
+            df[column] = [self.sym_index[old_symbol_table.sym_table[number]] for number in df[column]]
+
+    @staticmethod
+    def create_from_df(df: pd.DataFrame) -> TraceSymbolTable:
+        """Return a table of the texts in the columns ``cat`` and ``name``.
+
+        Raises:
+            ValueError: a column is absent, or holds numbers.
+        """
+        if any(column not in df or df[column].dtype.kind in "iuf" for column in _ENCODED):
+            msg = "the frame needs columns 'name' and 'cat' that hold texts"
+            raise ValueError(msg)
+        table = TraceSymbolTable()
+        for column in ("cat", "name"):
+            table.add_symbols(df[column].unique())
+        return table
+
+    @staticmethod
+    def create_from_symbol_id_map(symbol_id_map: Mapping[str, int]) -> TraceSymbolTable:
+        """Return a table with given numbers; a number that no symbol has is called ``Undefined-<number>``."""
+        by_number = {number: symbol for symbol, number in symbol_id_map.items()}
+        table = TraceSymbolTable()
+        table.add_symbols(by_number.get(i, f"Undefined-{i}") for i in range(max(by_number, default=-1) + 1))
+        return table
+
+    @staticmethod
+    def combine_symbol_tables(tables: Iterable[TraceSymbolTable]) -> TraceSymbolTable:
+        """Return one table of the symbols of several."""
+        table = TraceSymbolTable()
+        for each in tables:
+            table.add_symbols(each.sym_table)
+        return table
+
+    @staticmethod
+    def clone(symbol_table: TraceSymbolTable) -> TraceSymbolTable:
+        """Return a copy of a table."""
+        return TraceSymbolTable.combine_symbol_tables([symbol_table])
+
+    @staticmethod
+    def from_csv_file(file_path: str) -> TraceSymbolTable:
+        """Return the table that a CSV file holds in its column ``symbol``.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file has no such column.
+        """
+        import pandas as pd
+
+        frame = pd.read_csv(file_path)
+        if "symbol" not in frame:
+            msg = f"{file_path}: has no column 'symbol', but {', '.join(map(str, frame.columns))}"
+            raise ValueError(msg)
+        table = TraceSymbolTable()
+        table.add_symbols(frame["symbol"].astype(str))
+        return table
+
+    def _to_csv_file(self, file_path: str) -> None:
+        import pandas as pd
+
+        Path(file_path).write_text(pd.DataFrame({"symbol": self.sym_table}).to_csv(), encoding="utf-8")
+
+    def _symbol(self, number: int) -> str:
+        return self.sym_table[number] if 0 <= number < len(self.sym_table) else ""
+
+    def _numbers(self, symbols: Iterable[str]) -> list[int]:
+        return [self.sym_index[symbol] for symbol in symbols if symbol in self.sym_index]
+
+
+def decode_symbol_id_to_symbol_name(
+    df: pd.DataFrame, symbol_table: TraceSymbolTable, use_shorten_name: bool = True
+) -> None:
+    """Add ``s_name`` and ``s_cat`` (and ``s_user_annotation``), the texts behind the numbers, to the caller's frame.
+
+    Args:
+        df: a frame of HTA's shape.
+        symbol_table: what its numbers stand for.
+        use_shorten_name: without template arguments, parameters and return types.
+    """
+    import numpy as np
+
+    words = [shorten(symbol) for symbol in symbol_table.sym_table] if use_shorten_name else symbol_table.sym_table
+    texts = np.array([*words, ""], dtype=object)
+    for column in (*_ENCODED, "user_annotation"):
+        if column in df and df[column].dtype.kind in "iu":
+            df[f"s_{column}"] = texts[df[column].to_numpy()]  # -1, no symbol, is the empty text at the end

@@ -16,7 +16,7 @@ Array: TypeAlias = npt.NDArray[Any]
 OPERATOR, DEPENDENCY, LAUNCH, KERNEL, SYNC = range(5)
 """The types of edges, in the order of `CPEdgeType`."""
 NOBODY = -2
-"""Whose time an edge is that is nobody's; -1 is HTA's word for "outside of any operator"."""
+"""The owner of an edge whose time belongs to no event; -1 is HTA's number for time outside of any operator."""
 
 
 @dataclass(frozen=True, eq=False)

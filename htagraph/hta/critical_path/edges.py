@@ -21,6 +21,8 @@ Array: TypeAlias = npt.NDArray[Any]
 _ONLY_IF_IT_WAITED = ("cudaMemcpyAsync",)
 _LOCKING = ("cudaHostAlloc", "cudaLaunchKernel", "cudaMemcpyAsync")
 _LONGEST_PAUSE_NS = 1_500_000
+"""From one kernel's end to the next one's start on its stream: HTA draws an edge between them below 1500 µs. With twice
+as much, longer stretches in which a stream was idle count as the overhead between two kernels."""
 _ONTO_DEVICE = (EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.STREAM)
 _WAITS = (EdgeKind.EVENT_WAIT, EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL)
 _ORDERS = (EdgeKind.AUTOGRAD, EdgeKind.THREAD, EdgeKind.DATALOADER, EdgeKind.USER)

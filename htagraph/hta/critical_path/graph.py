@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,7 +21,7 @@ from htagraph.hta.critical_path.types import STRICT, TYPES, CPEdge, CPEdgeType, 
 from htagraph.hta.shapes.frame import whole
 
 if TYPE_CHECKING:
-    from htagraph.hta.common.trace_symbol_table import SymbolTable
+    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
     from htagraph.hta.shapes.job import HtaJob
 
 __all__ = ["CPGraph", "Place"]
@@ -29,22 +29,36 @@ __all__ = ["CPGraph", "Place"]
 Array: TypeAlias = npt.NDArray[Any]
 
 
-class _Later:
-    """A table of networkx that is filled when somebody first looks at it."""
+class _Table(MutableMapping[Any, Any]):
+    """A table of a networkx graph, filled when it is first looked at."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.inherited = getattr(nx.DiGraph, name)
+    def __init__(self, fill: Callable[[], None]) -> None:
+        self._fill: Callable[[], None] | None = fill
+        self._held: dict[Any, Any] = {}
 
-    def __get__(self, graph: CPGraph | None, owner: type | None = None) -> Any:  # noqa: ANN401 - networkx's dicts
-        if graph is None:
-            return self
-        if self.name not in graph.__dict__:
-            graph._fill()
-        return graph.__dict__[self.name]
+    def _content(self) -> dict[Any, Any]:
+        if self._fill is not None:
+            fill, self._fill = self._fill, None
+            fill()
+        return self._held
 
-    def __set__(self, graph: CPGraph, value: object) -> None:
-        self.inherited.__set__(graph, value)
+    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401 - networkx's
+        return self._content()[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:  # noqa: ANN401 - networkx's
+        self._content()[key] = value
+
+    def __delitem__(self, key: Any) -> None:  # noqa: ANN401 - networkx's
+        del self._content()[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._content())
+
+    def __len__(self) -> int:
+        return len(self._content())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._content()
 
 
 @dataclass(frozen=True)
@@ -69,21 +83,20 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
     waited for, whose segments sum to the window.
     """
 
-    _node = _Later("_node")
-    _adj = _Later("_adj")
-    _succ = _Later("_succ")
-    _pred = _Later("_pred")
-
     critical_path_nodes: list[int]
 
     def __init__(self, incoming_graph_data: Any = None, **attr: Any) -> None:  # noqa: ANN401 - networkx's signature
         """Make a graph as networkx does; that of a window comes from `critical_path_analysis`."""
         super().__init__(incoming_graph_data, **attr)
+        self._start()
+
+    def _start(self) -> None:
         self.rank = 0
         self.data_load_events: list[str] | None = None
         self.critical_path_nodes = []
         self.window = (0, 0)
         self._view: View | None = None
+        self._filled = True
         self._job: HtaJob | None = None
         self.first_ns = 0
         self._weight: Array | None = None
@@ -102,12 +115,14 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
             data_load_events: regular expressions of the names of events that load data.
             weight: ns of each edge where they were changed.
         """
-        graph = cls()
+        graph = cls.__new__(cls)
+        # networkx makes its tables of nodes and edges with these: they are filled when somebody looks at them
+        graph.node_dict_factory = graph.adjlist_outer_dict_factory = partial(_Table, graph._fill)
+        nx.DiGraph.__init__(graph)
+        graph._start()
         graph.rank, graph.window, graph.first_ns, graph._job = place.rank, place.window, place.first_ns, place.job
         graph.data_load_events = list(data_load_events) if data_load_events is not None else None
-        graph._view, graph._weight = view, weight
-        for name in ("_node", "_adj", "_succ", "_pred"):
-            del graph.__dict__[name]
+        graph._view, graph._weight, graph._filled = view, weight, False
         return graph
 
     # nodes and edges
@@ -253,7 +268,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return clipped(self, self.job.frame(self.rank))
 
     @property
-    def symbol_table(self) -> SymbolTable:
+    def symbol_table(self) -> TraceSymbolTable:
         """The numbers that stand for names and categories in the frames."""
         return self.job.symbols
 
@@ -331,8 +346,8 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
 
     @property
     def is_filled(self) -> bool:
-        """Whether networkx's tables were made: then they, and not the columns, are the graph."""
-        return "_adj" in self.__dict__
+        """Whether somebody looked at networkx's tables: then they, and not the columns, are the graph."""
+        return self._filled
 
     @property
     def parts(self) -> View:
@@ -364,18 +379,16 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return self.parts.edges.weight if self._weight is None else self._weight
 
     def _fill(self) -> None:
+        """Put nodes and edges into networkx's tables, once."""
+        if self._filled:
+            return
+        self._filled = True
         edges = self._edge_objects(np.arange(len(self.parts.edges.source)))
         weights = self._us(self.weight_ns).tolist()
-        successors: dict[int, dict[int, Any]] = {}
-        predecessors: dict[int, dict[int, Any]] = {}
-        for edge, weight in zip(edges, weights, strict=True):
-            for node in (edge.begin, edge.end):
-                if node not in successors:
-                    successors[node], predecessors[node] = {}, {}
-            data = {"weight": weight, "object": edge}
-            successors[edge.begin][edge.end] = data
-            predecessors[edge.end][edge.begin] = data
-        self._node, self._adj, self._pred = {node: {} for node in successors}, successors, predecessors
+        self.add_edges_from(
+            (edge.begin, edge.end, {"weight": weight, "object": edge})
+            for edge, weight in zip(edges, weights, strict=True)
+        )
 
     def _edge_objects(self, rows: Array) -> list[CPEdge]:
         edges = self.parts.edges

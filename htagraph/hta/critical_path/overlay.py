@@ -28,8 +28,9 @@ _ALWAYS_KEPT = ("user_annotation", "python_function")
 _FLOWS = ("s", "t", "f")
 _NAME = "critical_path"
 _LAST_TID = 2**31
+"""Thread numbers from here on are misread: Perfetto keeps them in 32 bits with a sign."""
 _EXACT_NS = 2**53
-"""Perfetto reads times as floating-point ns: later ones lose digits."""
+"""Perfetto reads times as floating-point ns, which are exact up to here (104 days); later ones lose digits."""
 
 
 def overlay_critical_path_analysis(

@@ -16,7 +16,7 @@ from htagraph.hta.shapes.window import device_side
 
 if TYPE_CHECKING:
     from htagraph.hta.common.trace import HtaTrace
-    from htagraph.hta.common.trace_symbol_table import SymbolTable
+    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = ["DeviceType", "brief_frame", "compared", "events_of", "groups_of", "ops_summary", "steps_of"]
 
@@ -34,7 +34,7 @@ class DeviceType(Enum):
     ALL = 3
 
 
-def steps_of(symbols: SymbolTable) -> pd.DataFrame:
+def steps_of(symbols: TraceSymbolTable) -> pd.DataFrame:
     """Return the profiler steps among the symbols: ``symbol`` (str), ``id`` and ``iteration`` (int64)."""
     steps = {symbol: number for symbol, number in symbols.get_sym_id_map().items() if is_step(symbol)}
     steps = {symbol: number for symbol, number in steps.items() if step_of(symbol) >= 0}
@@ -46,7 +46,7 @@ def steps_of(symbols: SymbolTable) -> pd.DataFrame:
 
 
 def events_of(
-    frames: Mapping[int, pd.DataFrame], iterations: Sequence[int], device_type: DeviceType, symbols: SymbolTable
+    frames: Mapping[int, pd.DataFrame], iterations: Sequence[int], device_type: DeviceType, symbols: TraceSymbolTable
 ) -> pd.DataFrame:
     """Return the events of some ranks that lie in some steps.
 
@@ -85,7 +85,7 @@ def brief_frame(trace: HtaTrace, rank: int) -> pd.DataFrame:
     })  # fmt: skip
 
 
-def ops_summary(ops: pd.DataFrame, symbols: SymbolTable) -> pd.DataFrame:
+def ops_summary(ops: pd.DataFrame, symbols: TraceSymbolTable) -> pd.DataFrame:
     """Return how often and how long each name of each category occurs among some events.
 
     Returns:

@@ -26,9 +26,9 @@ from htagraph.trace.reading.read import read_trace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.hta.common.trace_symbol_table import SymbolTable
+    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
-__all__ = ["HtaJob", "TraceFiles", "open_job"]
+__all__ = ["HtaJob", "TraceFiles", "files_of", "open_job"]
 
 TraceFiles: TypeAlias = Mapping[int, str] | Sequence[str] | None
 
@@ -61,15 +61,22 @@ class HtaJob:
         return self.first_ns if self.aligned else self.base_ns(rank)
 
     @cached_property
-    def symbols(self) -> SymbolTable:
+    def symbols(self) -> TraceSymbolTable:
         """The numbers that stand for names and categories in HTA's frames."""
-        from htagraph.hta.common.trace_symbol_table import SymbolTable
+        from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
-        table = SymbolTable()
+        table = TraceSymbolTable()
         for trace in self.traces.values():
             table.add_symbols(trace.names)
             table.add_symbols(trace.categories)
         return table
+
+    @cached_property
+    def tree_parents(self) -> npt.NDArray[np.int64]:
+        """The activity above each one in the graph's tree, -1 for none."""
+        from htagraph.graph.tree import tree_parents
+
+        return tree_parents(self.graph.activities, self.graph.names)
 
     @cached_property
     def _frames(self) -> dict[int, pd.DataFrame]:
@@ -146,6 +153,11 @@ def open_job(
     traces = {trace.rank: trace for trace in sorted(read, key=lambda trace: trace.rank)}
     graph = build([prepare(trace, DEFAULT_NAMING) for trace in traces.values()], DEFAULT_NAMING)
     return HtaJob(graph, traces, {rank: str(trace.path) for rank, trace in traces.items()}, windowed, not whole)
+
+
+def files_of(trace_files: TraceFiles = None, trace_dir: str = "") -> dict[int, str]:
+    """Return the file of each rank, unread but for what names the rank; the arguments are those of `open_job`."""
+    return {file.rank: str(file.path) for file in _files(trace_files, trace_dir)}
 
 
 def _says_no_rank(trace: Trace) -> bool:

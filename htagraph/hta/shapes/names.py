@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_step", "memory_type", "shorten", "step_of"]
+__all__ = ["DEVICE_CATEGORIES", "HOST_CATEGORIES", "is_step", "memory_type", "shorten", "step_of"]
+
+HOST_CATEGORIES = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function", "mtia_runtime")
+DEVICE_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events")
 
 _STEP = re.compile(r"ProfilerStep\s*#\s*(\d+)")
 _MEMORY = re.compile(r"(hip)?Mem(cpy|set)|dma")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.hta.shapes.names import is_step
+from htagraph.hta.shapes.names import DEVICE_CATEGORIES, HOST_CATEGORIES, is_step
 from htagraph.trace.columns import Trace
 
 __all__ = ["device_side", "in_window", "is_analysed", "is_mtia", "step_names"]
 
-_HOST_CATEGORIES = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver", "python_function", "mtia_runtime")
-_DEVICE_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events")
 _DEVICE_SYNCS = ("Event Sync", "Context Sync")  # on no stream, and the device's all the same
 
 Mask = npt.NDArray[np.bool_]
@@ -65,12 +63,12 @@ def in_window(trace: Trace, *, include_last: bool) -> Mask:
 
 def _mtia_window(trace: Trace, marks: Mask) -> Mask:
     events = trace.events
-    host = trace.in_categories(*_HOST_CATEGORIES)
+    host = trace.in_categories(*HOST_CATEGORIES)
     steps = marks & host
     first = events.start[steps].min(initial=np.iinfo(np.int64).max)
     last = events.end[steps].max(initial=np.iinfo(np.int64).min)
     host &= (events.start >= first) & (events.end <= last)
     correlation = events.arg("correlation")
     mine = correlation[host & (correlation >= 0)]
-    device = trace.in_categories(*_DEVICE_CATEGORIES)
+    device = trace.in_categories(*DEVICE_CATEGORIES)
     return host | (device & np.isin(correlation, mine))

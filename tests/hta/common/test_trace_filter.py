@@ -7,13 +7,13 @@ import pytest
 
 from htagraph.core.errors import SelectionError
 from htagraph.hta.common import trace_filter as filters
-from htagraph.hta.common.trace_symbol_table import SymbolTable
+from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 NAMES = ["aten::mm", "cudaLaunchKernel", "gemm", "Memcpy DtoH (Device -> Pinned)", "Event Sync"]
 
 
-def table() -> SymbolTable:
-    symbols = SymbolTable()
+def table() -> TraceSymbolTable:
+    symbols = TraceSymbolTable()
     symbols.add_symbols(NAMES)
     return symbols
 

@@ -13,7 +13,6 @@ import pytest
 from htagraph.core.errors import HtagraphError, RankError
 from htagraph.hta.common.trace import HtaTrace, Trace
 from htagraph.hta.shapes.job import HtaJob, open_job
-from htagraph.hta.shapes.names import memory_type, shorten, step_of
 
 Event = dict[str, Any]
 
@@ -173,29 +172,6 @@ def test_what_htas_users_find_as_t(tmp_path: Path) -> None:
 def test_the_start_in_unix_time_needs_a_base(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="baseTimeNanoseconds"):
         HtaTrace(job_of(tmp_path, TWO_STEPS)).get_trace_start_unixtime_ns(0)
-
-
-@pytest.mark.parametrize(
-    ("name", "short"),
-    [
-        ("void at::native::fill<float>(float*, int)", "at::native::fill"),
-        ("Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD (Pinned -> Device)"),
-        ("aten::add", "aten::add"),
-        ("f<a<b>, c>(int)", "f"),
-        ("operator-> x(y)", "x"),
-        ("a) b", "a) b"),
-        ("(a) b", "b"),
-    ],
-)
-def test_short_names(name: str, short: str) -> None:
-    assert shorten(name) == short
-
-
-def test_other_names() -> None:
-    assert [memory_type(name) for name in ("Memset (Device)", "Memcpy DtoH (x)", "fill")] == [
-        "Memset", "Memcpy DtoH", "Memcpy Unknown",
-    ]  # fmt: skip
-    assert (step_of("ProfilerStep#12"), step_of("other")) == (12, -1)
 
 
 def test_htas_own_way_in(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""HTA's analyzers by their own import paths; the results come from `htagraph.hta.shapes`."""

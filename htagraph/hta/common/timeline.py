@@ -1,0 +1,400 @@
+"""Timeline: events as bars over time, one line per stream, thread level or rank."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.errors import SelectionError
+from htagraph.core.naming import short_name
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
+
+__all__ = [
+    "AnnotationStreamID", "CPUStreamID", "DefaultHoverColumns", "DefaultTimelinePlotSetting", "EventType", "PlotFormat",
+    "Timeline", "TimelinePlotSetting", "align_module_with_kernels", "auto_detect_setting", "bars",
+    "plot_events_timeline", "prepare_timeline_events",
+]  # fmt: skip
+
+Choice: TypeAlias = Callable[[pd.DataFrame, "TraceSymbolTable | None"], pd.DataFrame]
+
+AnnotationStreamID = 0
+"""The stream that `align_module_with_kernels` gives to the bars of modules."""
+CPUStreamID = -1
+"""What stands in ``stream`` for host events."""
+DefaultHoverColumns = ["trace", "rank", "iteration", "stream", "cat", "index"]
+"""What a bar shows under the mouse, of what the frame has."""
+
+_REQUIRED = ("name", "ts", "dur")
+_LABELS = ("stream", "rank", "trace", "depth", "tid")
+_ALIGNED = {"index", "stream", "ts", "dur", "name", "first_kernel_start", "kernel_span", "num_kernels"}
+_MAX_NAME = 45
+"""Letters of a name in the legend, HTA's number: with twice as many the legend takes half of the figure."""
+_FEW_LINES, _TALL = 20, 80
+"""Below this number of lines each one is 80 pixels high, as in HTA, so that a figure of few lines can be read."""
+_MARGIN = 50
+"""Pixels above and below the lines, as in HTA."""
+
+
+class EventType(Enum):
+    """Whose events a timeline shows."""
+
+    GPUEvents = 0
+    CPUEvents = 1
+    AllEvents = 2
+
+
+class PlotFormat(Enum):
+    """What becomes of a figure."""
+
+    HTML = "html"
+    """It is returned as HTML and not shown."""
+    Inline = "inline"
+    """It is shown."""
+    File = "file"
+    """It is only written to the file that is named."""
+
+
+@dataclass
+class TimelinePlotSetting:
+    """How a timeline is drawn."""
+
+    auto_detect: bool = True
+    """Set the four fields behind this one by what the events are."""
+    event_type: EventType = EventType.GPUEvents
+    multi_ranks: bool = False
+    multi_traces: bool = False
+    multi_streams: bool = True
+    x_start_column: str = "calibrated_start_global"
+    x_end_column: str = "calibrated_end_global"
+    task_column: str = "task"
+    color_column: str = "name"
+    task_height: int = 30
+    """Pixels per line; HTA's value."""
+    amplify_short_events: bool = True
+    """Draw events shorter than the next field as long as that."""
+    short_events_display_duration: int = 1000
+    """µs; HTA's value. With twice as much, neighbours of 1 ms are drawn over one another."""
+    use_global_time: bool = False
+    """Show dates instead of µs since the first event."""
+    plot_format: PlotFormat = PlotFormat.Inline
+    compress_threads: bool = True
+    """Draw the threads of the host in the same lines."""
+
+
+DefaultTimelinePlotSetting = TimelinePlotSetting()
+
+
+class Timeline:
+    """Events of a frame, made ready to be drawn.
+
+    `timeline_events` has them: the columns of the frame that are shown, ``ts`` in µs since the first of them,
+    ``calibrated_start_global`` and ``calibrated_end_global`` (where the bar begins and ends), ``task`` (its line).
+
+    Args:
+        timeline_events: a frame, or `timeline_events` of another timeline.
+        symbol_table: what the numbers in ``name`` and ``cat`` stand for.
+        filter_func: which events to show, such as ``GPUKernelFilter()``; all if not given.
+        setting: how to draw them; it is left as it is.
+        hover_columns: what a bar shows under the mouse.
+
+    Example:
+        >>> from htagraph.hta.common.trace import Trace
+        >>> from htagraph.hta.common.trace_filter import GPUKernelFilter
+        >>> trace = Trace(trace_dir="data/demo")
+        >>> trace.parse_traces(max_ranks=1)
+        >>> timeline = Timeline(trace.get_trace(0), trace.symbol_table, filter_func=GPUKernelFilter())
+        >>> sorted(timeline.timeline_events["task"].unique())[-2:]
+        ['gpu stream 007', 'gpu stream 020']
+    """
+
+    def __init__(
+        self,
+        timeline_events: pd.DataFrame,
+        symbol_table: TraceSymbolTable | None = None,
+        filter_func: Choice | None = None,
+        setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
+        hover_columns: Sequence[str] | None = None,
+    ) -> None:
+        self.timeline_events = timeline_events
+        self.symbol_table = symbol_table
+        self.setting = replace(setting)
+        self.hover_columns = list(hover_columns or DefaultHoverColumns)
+        self.prepare(filter_func)
+
+    @staticmethod
+    def is_timeline_events(df: pd.DataFrame, setting: TimelinePlotSetting) -> bool:
+        """Return True if a frame has the columns that make bars."""
+        return {setting.task_column, setting.x_start_column, setting.x_end_column} <= set(df.columns)
+
+    def prepare(self, filter_func: Choice | None = None) -> None:
+        """Choose the events and make their bars, unless that was done."""
+        if self.is_timeline_events(self.timeline_events, self.setting):
+            return
+        events = self.timeline_events
+        if filter_func is not None:
+            events = filter_func(events, self.symbol_table)
+        self.timeline_events = prepare_timeline_events(events, self.setting, self.symbol_table, self.hover_columns)
+
+    def plot(self, title: str, save_path: str | None = None) -> str | None:
+        """Draw the timeline.
+
+        Args:
+            title: what stands above it.
+            save_path: a file to write it to: HTML if its name ends so, else an image.
+
+        Returns:
+            The figure as HTML where the setting asks for that, else None.
+        """
+        return plot_events_timeline(title, self.timeline_events, self.setting, self.hover_columns, save_path)
+
+
+def auto_detect_setting(events: pd.DataFrame, setting: TimelinePlotSetting) -> None:
+    """Set in a setting whose events there are, and whether there are several ranks, traces and streams of them."""
+    several = {column: column in events and events[column].nunique() > 1 for column in ("rank", "trace", "stream")}
+    setting.multi_ranks, setting.multi_traces, setting.multi_streams = several.values()
+    streams = set(events["stream"].unique().tolist()) if "stream" in events else {CPUStreamID}
+    if CPUStreamID not in streams:
+        setting.event_type = EventType.GPUEvents
+    else:
+        setting.event_type = EventType.AllEvents if len(streams) > 1 else EventType.CPUEvents
+
+
+def prepare_timeline_events(
+    df: pd.DataFrame,
+    setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
+    symbol_table: TraceSymbolTable | None = None,
+    hover_columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Return the bars of a timeline, as `Timeline.timeline_events` has them; without events an empty frame.
+
+    Args:
+        df: events, with ``name``, ``ts`` and ``dur`` (µs).
+        setting: how they are drawn; with `auto_detect`, four of its fields are set by what the events are.
+        symbol_table: what the numbers in ``name`` and ``cat`` stand for.
+        hover_columns: which other columns to keep.
+
+    Raises:
+        SelectionError: a column is absent.
+    """
+    absent = [column for column in _REQUIRED if column not in df]
+    if absent:
+        msg = f"the frame has no column {', '.join(absent)}; it has {', '.join(map(str, df.columns))}"
+        raise SelectionError(msg)
+    wanted = {*_REQUIRED, *_LABELS, *(hover_columns or DefaultHoverColumns)}
+    events = df[[column for column in df.columns if column in wanted]].copy()
+    if events.empty:
+        return events.assign(**{
+            name: pd.Series(dtype=object)
+            for name in (setting.x_start_column, setting.x_end_column, setting.task_column)
+        })  # fmt: skip
+    if setting.auto_detect:
+        auto_detect_setting(df, setting)
+    _decode(events, symbol_table)
+    origin = events["ts"].min()
+    events["ts"] -= origin
+    shown = events["dur"].clip(lower=setting.short_events_display_duration if setting.amplify_short_events else None)
+    start, end = events["ts"], events["ts"] + shown
+    if setting.use_global_time:
+        start, end = (pd.to_datetime(moment + origin, unit="us") for moment in (start, end))
+    events[setting.x_start_column], events[setting.x_end_column] = start, end
+    events[setting.task_column] = _lines(events, setting)
+    by = [name for name in _sort_columns(setting) if name in events]
+    return events.sort_values(by, kind="stable")
+
+
+def _decode(events: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> None:
+    """Put names to be read into ``name``, and texts into ``cat``."""
+    symbols = symbol_table.sym_table if symbol_table is not None else []
+    for column, reader in (("name", _readable), ("cat", str)):
+        if column in events:
+            values = events[column]
+            texts = {
+                value: reader(symbols[value] if symbols and isinstance(value, int) else str(value))
+                for value in values.unique().tolist()
+            }
+            events[column] = values.map(texts).astype("str")
+
+
+def _readable(name: str) -> str:
+    """Return a name for the legend."""
+    short = short_name(name)
+    return short if len(short) < _MAX_NAME else short[: _MAX_NAME - 3] + "..."
+
+
+def _lines(events: pd.DataFrame, setting: TimelinePlotSetting) -> pd.Series:
+    """Return in which line each event is drawn."""
+    parts = []
+    if setting.multi_traces:
+        parts.append("trace " + events["trace"].astype(str).str.pad(5, side="right"))
+    if setting.multi_ranks:
+        parts.append("rank " + _digits(events["rank"]))
+    if setting.event_type is not EventType.CPUEvents:
+        parts.append(_device_lines(events))
+    else:
+        if "tid" in events and not setting.compress_threads:
+            parts.append("tid " + events["tid"].astype(str))
+        parts.append("cpu level " + _digits(events["depth"]) if "depth" in events else _same(events, "cpu events"))
+    out = parts[0]
+    for part in parts[1:]:
+        out = out + " " + part
+    return out
+
+
+def _device_lines(events: pd.DataFrame) -> pd.Series:
+    if "stream" not in events:
+        return _same(events, "gpu events")
+    host = "cpu level " + _digits(events["depth"]) if "depth" in events else _same(events, "cpu events")
+    lines = "gpu stream " + _digits(events["stream"])
+    lines = lines.mask(events["stream"].eq(CPUStreamID), host)
+    if events["stream"].eq(CPUStreamID).any():
+        return lines.mask(events["stream"].eq(AnnotationStreamID), "gpu annotate")
+    return lines
+
+
+def _digits(column: pd.Series) -> pd.Series:
+    return column.astype(str).str.zfill(3)
+
+
+def _same(events: pd.DataFrame, text: str) -> pd.Series:
+    return pd.Series(text, index=events.index, dtype="str")
+
+
+def _sort_columns(setting: TimelinePlotSetting) -> list[str]:
+    front = [name for name, several in (("trace", setting.multi_traces), ("rank", setting.multi_ranks)) if several]
+    lanes = ["tid", "depth"] if setting.event_type is EventType.CPUEvents else ["stream"]
+    return [*front, *lanes, "ts"]
+
+
+def plot_events_timeline(
+    title: str,
+    events: pd.DataFrame,
+    setting: TimelinePlotSetting = DefaultTimelinePlotSetting,
+    hover_columns: Sequence[str] | None = None,
+    output_image_path: str | None = None,
+) -> str | None:
+    """Draw a timeline.
+
+    Args:
+        title: what stands above it.
+        events: what `prepare_timeline_events` returned.
+        setting: how it is drawn.
+        hover_columns: what a bar shows under the mouse.
+        output_image_path: a file to write it to: HTML if its name ends so, else an image.
+
+    Returns:
+        The figure as HTML where the setting asks for that, else None.
+
+    Raises:
+        SelectionError: a column is absent.
+    """
+    needed = (setting.x_start_column, setting.x_end_column, setting.task_column, setting.color_column)
+    absent = [column for column in needed if column not in events]
+    if absent:
+        msg = f"the frame has no column {', '.join(absent)}: pass what prepare_timeline_events returned"
+        raise SelectionError(msg)
+    figure = bars(title, events, setting, hover_columns or DefaultHoverColumns)
+    if output_image_path:
+        if output_image_path.endswith(".html"):
+            figure.write_html(output_image_path)
+        else:
+            figure.write_image(output_image_path)
+    if setting.plot_format is PlotFormat.HTML:
+        return str(figure.to_html(include_plotlyjs="cdn"))
+    if setting.plot_format is PlotFormat.Inline:
+        from htagraph.output.plot.show import show
+
+        show(figure)
+    return None
+
+
+def bars(title: str, events: pd.DataFrame, setting: TimelinePlotSetting, hover: Sequence[str]) -> Figure:
+    """Return the figure of a timeline: one bar per event, one colour per value of the colour column.
+
+    Args:
+        title: what stands above it.
+        events: what `prepare_timeline_events` returned.
+        setting: how it is drawn.
+        hover: what a bar shows under the mouse, of what the frame has.
+    """
+    from plotly.graph_objects import Bar, Figure
+
+    start, end = setting.x_start_column, setting.x_end_column
+    shown = [column for column in ("dur", *hover) if column in events]
+    lines = sorted(events[setting.task_column].unique())
+    figure = Figure()
+    for name, of_name in events.groupby(setting.color_column, sort=False):
+        lasts = of_name[end] - of_name[start]
+        if lasts.dtype.kind == "m":
+            lasts = lasts.dt.total_seconds() * 1000  # the length of a bar on an axis of dates is in ms
+        text = "<br>".join(f"{column}: %{{customdata[{i}]}}" for i, column in enumerate(shown))
+        figure.add_trace(Bar(
+            name=str(name), base=of_name[start], x=lasts, y=of_name[setting.task_column], orientation="h",
+            customdata=np.stack([of_name[column].astype(str) for column in shown], axis=-1),
+            hovertemplate=f"<b>{name}</b><br>{text}<extra></extra>",
+        ))  # fmt: skip
+    height = max(setting.task_height, _TALL) if len(lines) < _FEW_LINES else setting.task_height
+    axis = {"type": "date"} if setting.use_global_time else {"title": "µs since the first event"}
+    return figure.update_layout(
+        title_text=title, barmode="overlay", height=2 * _MARGIN + height * len(lines),
+        xaxis={"showgrid": True, "rangeslider_visible": True, **axis},
+        yaxis={"categoryorder": "array", "categoryarray": lines[::-1]}, paper_bgcolor="rgba(0,0,0,0)",
+    )  # fmt: skip
+
+
+def align_module_with_kernels(
+    events_df: pd.DataFrame,
+    module_list: Sequence[str],
+    sym_table: TraceSymbolTable | None = None,
+    include_original_cpu_events: bool = False,
+) -> pd.DataFrame:
+    """Return device events, and for each module an event from the start of its first kernel to the end of its last.
+
+    Args:
+        events_df: a frame with the columns that `CallGraph` adds.
+        module_list: regular expressions; a host event whose name begins with what one of them matches is a module.
+        sym_table: what the numbers in ``name`` stand for; not needed where ``name`` or ``s_name`` holds texts.
+        include_original_cpu_events: keep the host events too.
+
+    Returns:
+        Rows of the frame; those of modules have stream 0 and the times of their device work. Modules without any are
+        left out.
+
+    Raises:
+        ValueError: a column is absent, or names are numbers and no table was given.
+    """
+    absent = sorted(_ALIGNED - set(events_df.columns))
+    if absent:
+        msg = f"the frame has no column {', '.join(absent)}: make a CallGraph of its trace first"
+        raise ValueError(msg)
+    names = _texts(events_df, sym_table)
+    patterns = [re.compile(pattern) for pattern in module_list]
+    matching = {name for name in names.unique() if any(pattern.match(name) for pattern in patterns)}
+    host = events_df["stream"].eq(CPUStreamID)
+    modules = events_df[host & events_df["num_kernels"].ge(1) & names.isin(matching)].copy()
+    for column, source in (("ts", "first_kernel_start"), ("dur", "kernel_span")):
+        modules[column] = modules[source].astype(events_df[column].dtype)
+    modules["stream"] = AnnotationStreamID
+    kept = events_df["stream"].ne(AnnotationStreamID) if include_original_cpu_events else events_df["stream"].gt(0)
+    return pd.concat([events_df[kept], modules], ignore_index=True)
+
+
+def _texts(events: pd.DataFrame, symbols: TraceSymbolTable | None) -> pd.Series:
+    """Return the names of events as texts."""
+    if events["name"].dtype.kind not in "iu":
+        return events["name"]
+    if symbols is not None:
+        return events["name"].map(dict(enumerate(symbols.sym_table)))
+    if "s_name" in events:
+        return events["s_name"]
+    msg = "names are numbers in this frame: pass sym_table, or call decode_symbol_ids first"
+    raise ValueError(msg)

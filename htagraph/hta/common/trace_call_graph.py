@@ -1,0 +1,246 @@
+"""CallGraph: the call stacks of all threads of a job, and the device work under each operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from htagraph.hta.common.trace_call_stack import CallStackGraph, CallStackIdentity, CallStackNode
+from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
+from htagraph.hta.common.types import DeviceType
+from htagraph.hta.shapes.names import is_step
+from htagraph.hta.shapes.stacks import (
+    STACK_COLUMNS,
+    is_device_lane,
+    parents_in_frame,
+    parents_in_job,
+    root_of,
+    stack_columns,
+)
+
+if TYPE_CHECKING:
+    from htagraph.hta.common.trace import HtaTrace
+
+__all__ = ["CallGraph"]
+
+_SYNCS = ("Event Sync", "Context Sync", "Stream Sync", "Stream Wait Event")
+_MAPPING = ["rank", "pid", "tid", "label", "stack_index", "stack_root", "count"]
+
+
+class CallGraph:
+    """What encloses what on every thread, and the device work under it, from the graph's tree.
+
+    The frames of the trace get the columns `stack_columns`. Work of a thread of the autograd engine lies under what
+    called the engine.
+
+    Args:
+        trace: a job that was read.
+        ranks: whose frames; all if not given.
+
+    Raises:
+        ValueError: none of the ranks was read.
+
+    Example:
+        >>> from htagraph.hta.common.trace import Trace
+        >>> trace = Trace(trace_dir="data/demo")
+        >>> trace.parse_traces(max_ranks=1)
+        >>> CallGraph(trace).mapping["label"].tolist()[0]
+        'main'
+        >>> int(trace.get_trace(0)["num_kernels"].max()) > 0
+        True
+    """
+
+    stack_columns = STACK_COLUMNS
+
+    def __init__(self, trace: HtaTrace, ranks: Sequence[int] | None = None) -> None:
+        known = trace.get_ranks()
+        self.trace_data: HtaTrace | None = trace
+        self.ranks = [rank for rank in ranks if rank in known] if ranks else known
+        if not self.ranks:
+            msg = f"ranks={ranks}: none of them was read; there are ranks {', '.join(map(str, known)) or 'none'}"
+            raise ValueError(msg)
+        self._start(trace.symbol_table)
+        for rank in self.ranks:
+            frame = trace.get_trace(rank)
+            self._add(rank, frame, *parents_in_job(trace.job, rank, frame))
+
+    @staticmethod
+    def from_dataframe(df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None, rank: int = -1) -> CallGraph:
+        """Return the call graph of a frame: by its times and correlations alone, each thread by itself.
+
+        Args:
+            df: rows of one rank; they are copied.
+            symbol_table: what the numbers in ``name`` stand for; not needed where the names are texts.
+            rank: the number to give the rank.
+        """
+        frame = df.copy()
+        symbols = symbol_table or TraceSymbolTable.create_from_df(frame)
+        graph = CallGraph.__new__(CallGraph)
+        graph.trace_data, graph.ranks = None, [rank]
+        graph._start(symbols)
+        syncs = [name if frame["name"].dtype.kind not in "iu" else symbols.sym_index.get(name) for name in _SYNCS]
+        graph._add(rank, frame, *parents_in_frame(frame, np.array([name for name in syncs if name is not None])))
+        return graph
+
+    def _start(self, symbols: TraceSymbolTable) -> None:
+        self._symbols = symbols
+        self._frames: dict[int, pd.DataFrame] = {}
+        self._nodes: dict[int, dict[int, CallStackNode]] = {}
+        self.call_stacks: list[CallStackGraph] = []
+        self.mapping = pd.DataFrame(columns=_MAPPING)
+
+    def _add(self, rank: int, frame: pd.DataFrame, parent: Any, work: Any) -> None:  # noqa: ANN401 - arrays
+        """Add a rank: columns to its frame, and a stack per thread."""
+        columns = stack_columns(frame, parent, work)
+        for name in STACK_COLUMNS:
+            frame[name] = columns[name]
+        self._frames[rank] = frame
+        rows = []
+        lanes: Any = frame.groupby(["pid", "tid"])
+        for (pid, tid), of_lane in lanes:
+            if is_device_lane(pid, tid, of_lane["stream"].to_numpy()):
+                continue
+            stack = CallStackGraph(
+                of_lane, CallStackIdentity(rank, pid, tid), frame, lambda: self.rank_to_nodes[rank],
+                self._root(of_lane, frame),
+            )  # fmt: skip
+            rows.append([rank, pid, tid, self._label(of_lane), len(self.call_stacks), stack.root_index, 1])
+            self.call_stacks.append(stack)
+        table = pd.DataFrame(rows, columns=_MAPPING)
+        table["count"] = table.groupby("stack_root")["count"].cumsum()
+        self.mapping = table if self.mapping.empty else pd.concat([self.mapping, table], ignore_index=True)
+
+    def _root(self, of_lane: pd.DataFrame, frame: pd.DataFrame) -> int:
+        """Return the root of a thread; where all its events lie under another thread's, that thread's root."""
+        own = root_of(of_lane["tid"].iloc[0])
+        parents = frame["parent"].loc[of_lane.index]
+        first = parents[parents.lt(0) | ~parents.isin(of_lane["index"])]
+        if not len(first) or first.eq(own).any():
+            return own
+        above = int(first.iloc[0])
+        by_event = frame.set_index("index")["parent"]
+        while above >= 0:
+            above = int(by_event.loc[above])
+        return above
+
+    def _label(self, of_lane: pd.DataFrame) -> str:
+        """Return ``main`` for a thread with profiler steps, ``bwd`` for one of autograd, else its first name."""
+        names = of_lane["name"].unique().tolist()
+        texts = [self._symbols.sym_table[name] if isinstance(name, int) else str(name) for name in names]
+        if any(is_step(text) for text in texts):
+            return "main"
+        if any("autograd::" in text for text in texts):
+            return "bwd"
+        return texts[0] if texts else "empty"
+
+    @property
+    def rank_to_nodes(self) -> dict[int, dict[int, CallStackNode]]:
+        """The nodes of each rank, by the position of their event in the file; roots have numbers below 0."""
+        for rank in self.ranks:
+            if rank not in self._nodes:
+                self._nodes[rank] = _nodes_of(self._frames[rank])
+        return self._nodes
+
+    @property
+    def rank_to_stacks(self) -> dict[int, dict[CallStackIdentity, CallStackGraph]]:
+        """The stacks of each rank by thread."""
+        of_rank: dict[int, dict[CallStackIdentity, CallStackGraph]] = {rank: {} for rank in self.ranks}
+        for stack in self.call_stacks:
+            of_rank[stack.identity.rank][stack.identity] = stack
+        return of_rank
+
+    def get_call_stacks(
+        self, rank: int | None = None, pid: int | None = None, tid: int | None = None, stack_index: int | None = None
+    ) -> Iterator[CallStackGraph]:
+        """Yield the stacks of a rank, process, thread or position; all if nothing is given."""
+        wanted = {"rank": rank, "pid": pid, "tid": tid, "stack_index": stack_index}
+        chosen = self.mapping
+        for column, value in wanted.items():
+            chosen = chosen if value is None else chosen[chosen[column].eq(value)]
+        for number in chosen["stack_index"].tolist():
+            yield self.call_stacks[number]
+
+    def get_node_attributes(self, index: int, rank: int | None = None) -> pd.Series:
+        """Return the row of an event.
+
+        Args:
+            index: its position in the file.
+            rank: whose event; the first rank if not given.
+
+        Raises:
+            ValueError: the rank has no such event.
+        """
+        frame = self._frame(rank)
+        rows = frame[frame["index"].eq(index)]
+        if rows.empty:
+            msg = f"rank {self._rank(rank)} has no event {index}"
+            raise ValueError(msg)
+        return rows.iloc[0]
+
+    def get_csg_of_node(self, index: int, rank: int | None = None) -> CallStackGraph:
+        """Return the stack of the thread that an event, or its launch, is on; arguments as `get_node_attributes`."""
+        row = self._on_thread(index, rank)
+        return next(self.get_call_stacks(self._rank(rank), row["pid"], row["tid"]))
+
+    def get_stack_of_node(self, index: int, rank: int | None = None, skip_ancestors: bool = False) -> pd.DataFrame:
+        """Return the rows of an event, of all under it with their device work, and of all above it, by ``ts``.
+
+        Args:
+            index: the event's position in the file.
+            rank: whose event; the first rank if not given.
+            skip_ancestors: leave out what is above.
+
+        Raises:
+            ValueError: the rank has no such event, or it lies on no thread.
+        """
+        stack = self.get_csg_of_node(index, rank)
+        wanted = set(stack.get_descendants(index, include_gpu_kernel=True))
+        if not skip_ancestors:
+            wanted.update(stack.get_path_to_root(index))
+        frame = self._frame(rank)
+        return frame[frame["index"].isin(wanted)].sort_values(["ts", "depth"], kind="stable")
+
+    def get_gpu_kernels(self, rank: int | None = None) -> pd.DataFrame:
+        """Return a rank's rows on streams; of the first rank if none is given."""
+        frame = self._frame(rank)
+        return frame[frame["stream"].ne(-1)]
+
+    def _on_thread(self, index: int, rank: int | None) -> pd.Series:
+        row = self.get_node_attributes(index, rank)
+        if row["stream"] >= 0 and row["parent"] >= 0:
+            row = self.get_node_attributes(row["parent"], rank)
+        if row["depth"] < 0:
+            msg = (
+                f"event {index} of rank {self._rank(rank)} lies on no thread, and nothing that was recorded launched it"
+            )
+            raise ValueError(msg)
+        return row
+
+    def _rank(self, rank: int | None) -> int:
+        return self.ranks[0] if rank is None else rank
+
+    def _frame(self, rank: int | None) -> pd.DataFrame:
+        if self._rank(rank) not in self._frames:
+            msg = f"rank {rank} is not in this call graph; there are ranks {', '.join(map(str, self.ranks))}"
+            raise ValueError(msg)
+        return self._frames[self._rank(rank)]
+
+
+def _nodes_of(frame: pd.DataFrame) -> dict[int, CallStackNode]:
+    """Return the nodes of a rank; what is below a node is in the order of time."""
+    placed = frame[frame["depth"].ge(0)].sort_values(["ts", "depth"], kind="stable")
+    nodes: dict[int, CallStackNode] = {}
+    columns = (placed["index"], placed["parent"], placed["depth"], placed["height"], placed["stream"].ge(0))
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    for index, parent, depth, height, on_device in rows:
+        nodes[index] = CallStackNode(parent, depth, height, DeviceType.GPU if on_device else DeviceType.CPU)
+    for index, parent, *_ in rows:
+        if parent < 0 and parent not in nodes:
+            nodes[parent] = CallStackNode()
+        nodes[parent].children.append(index)
+    for number in [number for number in nodes if number < 0]:
+        nodes[number].height = 1 + max(nodes[child].height for child in nodes[number].children)
+    return nodes

@@ -1,0 +1,35 @@
+"""What a thread or stream runs on."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from htagraph.hta.shapes.stacks import is_device_lane
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DeviceType", "infer_device_type"]
+
+
+class DeviceType(Enum):
+    """Host, device, both, or neither for certain."""
+
+    UNKNOWN = 0
+    CPU = 1
+    GPU = 2
+    ALL = 3
+
+
+def infer_device_type(df: pd.DataFrame) -> DeviceType:
+    """Return what the events of one thread or stream run on.
+
+    Args:
+        df: its rows, with ``stream``, and ``pid`` and ``tid`` where known.
+    """
+    streams = df["stream"].to_numpy()
+    pid, tid = (df[column].iloc[0] if column in df and df[column].nunique() == 1 else None for column in ("pid", "tid"))
+    if len(streams) and is_device_lane(pid, tid, streams):
+        return DeviceType.GPU
+    return DeviceType.CPU if len(streams) and (streams == -1).all() else DeviceType.UNKNOWN

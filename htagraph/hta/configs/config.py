@@ -1,0 +1,84 @@
+"""HtaConfig: settings in JSON files, and the logger."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from htagraph.hta.configs.default_values import DEFAULT_CONFIG_FILENAME
+
+__all__ = ["HtaConfig", "logger", "package_path", "setup_logger"]
+
+package_path = Path(__file__).resolve().parents[1]
+"""The folder of `htagraph.hta`."""
+
+logger = logging.getLogger("htagraph.hta")
+
+
+def setup_logger(config_file: str = "") -> None:
+    """Configure logging from a file of the standard library's format; without a file nothing changes."""
+    if config_file:
+        import logging.config
+
+        logging.config.fileConfig(config_file, disable_existing_loggers=False)
+
+
+class HtaConfig:
+    """Settings from JSON files; where several name one key at the top, the last file counts.
+
+    Args:
+        config_file_path: a file to read after the others.
+        load_default_paths: read `get_default_paths` first.
+    """
+
+    def __init__(self, config_file_path: str | None = None, load_default_paths: bool | None = True) -> None:
+        self.config_file_paths = self.get_default_paths() if load_default_paths else []
+        if config_file_path:
+            self.config_file_paths.append(config_file_path)
+        self.config: dict[str, Any] = {}
+        for path in self.get_config_file_paths():
+            self.config.update(json.loads(Path(path).read_text(encoding="utf-8")))
+
+    @staticmethod
+    def get_default_paths() -> list[str]:
+        """Return where settings are looked for: beside the package, in ``~/.hta``, in the current folder."""
+        folders = (package_path, Path.home() / ".hta", Path.cwd())
+        return [str(folder / DEFAULT_CONFIG_FILENAME) for folder in folders]
+
+    def get_config_file_paths(self) -> list[str]:
+        """Return the files among `config_file_paths` that are there and can be read."""
+        return [path for path in self.config_file_paths if Path(path).is_file() and os.access(path, os.R_OK)]
+
+    def get_config(self, dot_path: str | None = None, default_value: Any = None) -> Any:  # noqa: ANN401 - JSON
+        """Return a setting.
+
+        Args:
+            dot_path: keys from the top with points between them, such as ``"a.b.c"``; all settings if not given.
+            default_value: what to return where there is no such setting.
+        """
+        value: Any = self.config
+        for key in dot_path.split(".") if dot_path is not None else ():
+            if not isinstance(value, dict) or key not in value:
+                return default_value
+            value = value[key]
+        return value
+
+    def show(self) -> None:
+        """Print the settings as JSON."""
+        print(json.dumps(self.config, indent=4, sort_keys=True))  # noqa: T201 - as its name says
+
+    @staticmethod
+    def get_test_data_path(dataset: str) -> str:
+        """Return where a folder of HTA's test data is, or would be: htagraph has no copy of them.
+
+        The first that exists of ``$TEST_DATA_PREFIX_PATH/tests/data``, ``tests/data`` in the current folder and
+        ``tests/data`` beside the package; the last one where none exists.
+        """
+        prefix = os.environ.get("TEST_DATA_PREFIX_PATH")
+        roots = [Path(prefix)] if prefix else []
+        roots += [Path.cwd(), package_path.parent, package_path.parents[1]]
+        places = [root / "tests" / "data" / dataset for root in roots]
+        return str(next((place for place in places if place.exists()), places[-1]))

@@ -1,0 +1,279 @@
+"""ParserConfig: which arguments of a trace's events become columns of the frames."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, ClassVar
+
+from htagraph.hta.configs.default_values import AttributeSpec, ValueType, YamlVersion
+from htagraph.hta.configs.event_args_yaml_parser import parse_event_args_yaml, v1_0_0
+
+__all__ = [
+    "AVAILABLE_ARGS", "DEFAULT_PARSE_VERSION", "AttributeSpec", "ParserBackend", "ParserConfig", "TraceType",
+    "ValueType",
+]  # fmt: skip
+
+DEFAULT_PARSE_VERSION = v1_0_0
+_GROUPS = parse_event_args_yaml(DEFAULT_PARSE_VERSION)
+AVAILABLE_ARGS: dict[str, AttributeSpec] = _GROUPS.AVAILABLE_ARGS
+
+
+class ParserBackend(str, Enum):
+    """HTA's ways to read a file; htagraph has one, so that the choice changes nothing."""
+
+    JSON = "json"
+    IJSON = "ijson"
+    IJSON_BATCHED = "ijson_batched"
+    IJSON_BATCH_AND_COMPRESS = "ijson_batch_and_compress"
+
+
+class TraceType(str, Enum):
+    """What kind of job a trace is of; kept, never asked, as in HTA."""
+
+    Training = "training"
+    TrainingWoProfilerstepAnnot = "training_wo_profilerstep_annot"
+    Inference = "inference"
+
+
+class ParserConfig:
+    """Which arguments of events become columns of `Trace.get_trace`, in which order.
+
+    A `Trace` takes the default configuration of the moment it is made, unless it is given one. Fields that HTA keeps
+    for its JSON readers (`parser_backend`, `trace_memory`, `skip_event_types`, `batch_size`, ...) are kept and change
+    nothing.
+
+    Args:
+        args: the arguments; HTA's default set if not given.
+        user_provide_trace_type: kept.
+        version: of the set of known arguments.
+        parse_all_args: make a column of every argument that an event of the file has.
+        selected_arg_keys: names of columns; only these of `args` are made.
+        skip_event_types: kept.
+        convert_ts_to_integer: kept; times are never rounded.
+
+    Example:
+        >>> config = ParserConfig(ParserConfig.get_minimum_args())
+        >>> config.add_args(ParserConfig.ARGS_INPUT_SHAPE)
+        >>> [spec.name for spec in config.get_args()]
+        ['stream', 'correlation', 'input_dims', 'input_type', 'input_strides']
+    """
+
+    ARGS_INPUT_SHAPE: ClassVar[list[AttributeSpec]] = _GROUPS.ARGS_INPUT_SHAPE
+    ARGS_BANDWIDTH: ClassVar[list[AttributeSpec]] = _GROUPS.ARGS_BANDWIDTH
+    ARGS_SYNC: ClassVar[list[AttributeSpec]] = _GROUPS.ARGS_SYNC
+    ARGS_MINIMUM: ClassVar[list[AttributeSpec]] = _GROUPS.ARGS_MINIMUM
+    ARGS_COMPLETE: ClassVar[list[AttributeSpec]] = _GROUPS.ARGS_COMPLETE
+    ARGS_INFO: ClassVar[list[AttributeSpec]] = _GROUPS.ARGS_INFO
+    ARGS_TRITON_KERNELS: ClassVar[list[AttributeSpec]] = _GROUPS.ARGS_TRITON_KERNELS
+    ARGS_COMMUNICATION: ClassVar[list[AttributeSpec]] = _GROUPS.ARGS_COMMUNICATION
+    ARGS_DEFAULT: ClassVar[list[AttributeSpec]] = _GROUPS.ARGS_DEFAULT
+    DEFAULT_MIN_REQUIRED_COLS: ClassVar[list[str]] = ["ts", "dur", "name", "cat", "pid", "tid"]
+
+    _default: ClassVar[ParserConfig]
+
+    def __init__(
+        self,
+        args: Sequence[AttributeSpec] | None = None,
+        user_provide_trace_type: TraceType | None = None,
+        version: YamlVersion = DEFAULT_PARSE_VERSION,
+        parse_all_args: bool = False,
+        selected_arg_keys: Sequence[str] | None = None,
+        skip_event_types: set[str] | None = None,
+        convert_ts_to_integer: bool = True,
+    ) -> None:
+        self.args = list(args) if args else self.get_default_args(version)
+        self.user_provide_trace_type = user_provide_trace_type
+        self.version = version
+        self.parse_all_args = parse_all_args
+        self.selected_arg_keys = list(selected_arg_keys) if selected_arg_keys is not None else None
+        self.skip_event_types = {"python_function"} if skip_event_types is None else set(skip_event_types)
+        self.convert_ts_to_integer = convert_ts_to_integer
+        self.parser_backend: ParserBackend | None = None
+        self.trace_memory = False
+        self.drop_gpu_user_annotation = True
+        self.min_required_cols = list(self.DEFAULT_MIN_REQUIRED_COLS)
+        self.batch_size = 1000  # HTA's value, of its reader in batches: kept, never asked
+        self.max_event_duration_us: int | None = 7 * 24 * 3600 * 10**6  # HTA's value, 7 days: kept, never asked
+
+    def __repr__(self) -> str:
+        names = [spec.name for spec in self.get_args()]
+        return f"ParserConfig(args={names}, parse_all_args={self.parse_all_args})"
+
+    @property
+    def arg_map(self) -> dict[str, AttributeSpec]:
+        """The arguments by column."""
+        return {spec.name: spec for spec in self.args}
+
+    def clone(self) -> ParserConfig:
+        """Return a copy that shares nothing with this configuration."""
+        return copy.deepcopy(self)
+
+    def get_fingerprint_key(self) -> tuple[tuple[str, ...], bool]:
+        """Return what two configurations share if they give the same columns."""
+        return tuple(sorted(spec.name for spec in self.get_args())), self.parse_all_args
+
+    @classmethod
+    def get_default_cfg(cls) -> ParserConfig:
+        """Return a copy of the configuration that a `Trace` takes if it is given none."""
+        return cls._default.clone()
+
+    @classmethod
+    def set_default_cfg(cls, cfg: ParserConfig) -> None:
+        """Take a copy of a configuration as the default of every `Trace` that is made from now on."""
+        ParserConfig._default = cfg.clone()
+
+    @classmethod
+    def get_versioned_cfg(cls, version: YamlVersion) -> ParserConfig:
+        """Return the configuration with the default arguments of a version."""
+        return ParserConfig(version=version)
+
+    @staticmethod
+    def set_global_parser_config_version(version: YamlVersion) -> None:
+        """Make the default arguments of a version the default configuration."""
+        ParserConfig._default = ParserConfig(version=version)
+
+    @classmethod
+    def get_minimum_args(cls, version: YamlVersion = DEFAULT_PARSE_VERSION) -> list[AttributeSpec]:
+        """Return the arguments that tell streams and link launches with their work."""
+        return list(parse_event_args_yaml(version).ARGS_MINIMUM)
+
+    @classmethod
+    def get_default_args(cls, version: YamlVersion = DEFAULT_PARSE_VERSION) -> list[AttributeSpec]:
+        """Return the arguments that HTA makes columns of if nobody asks for others."""
+        return list(parse_event_args_yaml(version).ARGS_DEFAULT)
+
+    @classmethod
+    def get_info_args(cls, version: YamlVersion = DEFAULT_PARSE_VERSION) -> list[AttributeSpec]:
+        """Return the arguments of events that describe processes and threads."""
+        return list(parse_event_args_yaml(version).ARGS_INFO)
+
+    @classmethod
+    def get_all_available_args(cls) -> dict[str, AttributeSpec]:
+        """Return all known arguments by HTA's keys."""
+        return AVAILABLE_ARGS
+
+    @classmethod
+    def show_available_args(cls) -> None:
+        """Print all known arguments."""
+        from pprint import pprint
+
+        pprint(cls.get_all_available_args())  # noqa: T203 - as its name says
+
+    @classmethod
+    def enable_communication_args(
+        cls, cfg: ParserConfig | None = None, version: YamlVersion = DEFAULT_PARSE_VERSION
+    ) -> ParserConfig:
+        """Add the arguments of collectives to a configuration, the default one if none is given, and return it."""
+        chosen = cfg or cls._default
+        chosen.add_args(parse_event_args_yaml(version).ARGS_COMMUNICATION)
+        return chosen
+
+    def get_args(self) -> list[AttributeSpec]:
+        """Return the arguments that become columns.
+
+        Raises:
+            KeyError: a selected column is none of them.
+        """
+        if self.selected_arg_keys is None:
+            return self.args
+        absent = [key for key in self.selected_arg_keys if key not in self.arg_map]
+        if absent:
+            msg = f"selected_arg_keys names {', '.join(absent)}; there are {', '.join(self.arg_map)}"
+            raise KeyError(msg)
+        return [self.arg_map[key] for key in self.selected_arg_keys]
+
+    def set_args(self, args: Iterable[AttributeSpec]) -> None:
+        """Replace the arguments."""
+        given = list(args)
+        self.args.clear()
+        self.add_args(given)
+
+    def add_args(self, args: Iterable[AttributeSpec]) -> None:
+        """Add arguments; a column that is there already stays as it is."""
+        for spec in args:
+            if spec.name not in self.arg_map:
+                self.args.append(spec)
+
+    def set_args_selector(self, selected_arg_keys: Sequence[str] | None = None) -> ParserConfig:
+        """Choose some of the columns, or all with None; return the configuration."""
+        self.selected_arg_keys = list(selected_arg_keys) if selected_arg_keys is not None else None
+        return self
+
+    def set_parse_all_args(self, parse_all_args: bool) -> ParserConfig:
+        """Make a column of every argument in the file, or only of those named; return the configuration."""
+        self.parse_all_args = parse_all_args
+        return self
+
+    def set_skip_event_types(self, skip_event_types: set[str] | None = None) -> ParserConfig:
+        """Keep categories for HTA's readers in batches; return the configuration."""
+        self.skip_event_types = set(skip_event_types or ())
+        return self
+
+    def set_parser_backend(self, parser_backend: ParserBackend | None) -> None:
+        """Keep HTA's choice of a reader."""
+        self.parser_backend = parser_backend
+
+    def set_trace_memory(self, trace_memory: bool) -> None:
+        """Keep whether HTA measures memory."""
+        self.trace_memory = trace_memory
+
+    def set_drop_gpu_user_annotation(self, should_drop: bool) -> None:
+        """Keep a field that HTA never asks."""
+        self.drop_gpu_user_annotation = should_drop
+
+    def get_min_required_cols(self) -> list[str]:
+        """Return the columns that every frame has."""
+        return self.min_required_cols
+
+    def set_min_required_cols(self, cols: Sequence[str]) -> None:
+        """Keep the columns that every frame must have."""
+        self.min_required_cols = list(cols)
+
+    @classmethod
+    def transform_arg_name(cls, arg: str) -> str:
+        """Return the column of an argument that HTA does not know.
+
+        Example:
+            >>> ParserConfig.transform_arg_name("memory bandwidth (GB/s)")
+            'memory_bandwidth'
+        """
+        plain = re.sub(r"\([^)]*\)", "", arg).lower()
+        plain = re.sub(r"[ \-/.%_]+", "_", plain).strip("_")
+        return "arg_name" if plain == "name" else plain
+
+    @classmethod
+    def infer_attribute_specs(
+        cls, args: Iterable[Any], reference_specs: dict[str, AttributeSpec] | None = None
+    ) -> dict[str, AttributeSpec]:
+        """Return how each argument in some dictionaries becomes a column, by the argument's key.
+
+        Args:
+            args: dictionaries; everything else is skipped.
+            reference_specs: descriptions to take where they know the key.
+        """
+        known = {spec.raw_name: spec for spec in (reference_specs or {}).values() if spec.raw_name != "name"}
+        specs: dict[str, AttributeSpec] = {}
+        for each in args:
+            for key, value in each.items() if isinstance(each, dict) else ():
+                if key not in specs:
+                    specs[key] = known.get(key) or cls.make_attribute_spec(key, value)
+        return specs
+
+    @classmethod
+    def make_attribute_spec(
+        cls, raw_name: str, value: object, min_supported_version: YamlVersion = DEFAULT_PARSE_VERSION
+    ) -> AttributeSpec:
+        """Return how an argument becomes a column, judged by one of its values."""
+        kinds = ((int, ValueType.Int, 0), (float, ValueType.Float, 0.0), (str, ValueType.String, ""))
+        for kind, value_type, default in kinds:
+            if isinstance(value, kind):
+                return AttributeSpec(
+                    cls.transform_arg_name(raw_name), raw_name, value_type, default, min_supported_version
+                )
+        return AttributeSpec(cls.transform_arg_name(raw_name), raw_name, ValueType.Object, None, min_supported_version)
+
+
+ParserConfig._default = ParserConfig()

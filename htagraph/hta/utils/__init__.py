@@ -1,0 +1,1 @@
+"""HTA's small helpers."""

@@ -1,0 +1,154 @@
+"""HTA's helpers for names and frames."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import activity_kind
+from htagraph.hta.shapes.names import memory_type, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "IdleTimeType", "KernelType", "flatten_column_names", "get_kernel_type", "get_memory_kernel_type",
+    "get_symbol_column_names", "get_value_from_dict", "is_comm_kernel", "is_compute_kernel", "is_memory_kernel",
+    "merge_kernel_intervals", "normalize_gpu_stream_numbers", "normalize_path", "shorten_name",
+]  # fmt: skip
+
+
+class KernelType(Enum):
+    """What a kernel does."""
+
+    COMMUNICATION = 0
+    MEMORY = 1
+    COMPUTATION = 2
+    OTHER = 3
+
+
+class IdleTimeType(Enum):
+    """Why a stream was idle."""
+
+    HOST_WAIT = 0
+    KERNEL_WAIT = 1
+    OTHER = 2
+
+
+_TYPES = {
+    ActivityKind.COMMUNICATION: KernelType.COMMUNICATION, ActivityKind.MEMORY: KernelType.MEMORY,
+    ActivityKind.COMPUTATION: KernelType.COMPUTATION,
+}  # fmt: skip
+
+
+def shorten_name(name: str) -> str:
+    """Return a kernel's name without template arguments, parameters and return type; copies and sets stay as they are.
+
+    Example:
+        >>> shorten_name("void at::native::fill<float>(float*, int)")
+        'at::native::fill'
+    """
+    return shorten(name)
+
+
+def flatten_column_names(df: pd.DataFrame) -> None:
+    """Join the levels of a frame's columns with underscores, in place; columns of one level stay as they are.
+
+    Example:
+        >>> frame = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("dur", "sum"), ("name", "")]))
+        >>> flatten_column_names(frame)
+        >>> frame.columns.tolist()
+        ['dur_sum', 'name']
+    """
+    if isinstance(df.columns, pd.MultiIndex):
+        df.columns = pd.Index(["_".join(map(str, levels)).rstrip("_") for levels in df.columns])
+
+
+def get_kernel_type(name: str) -> str:
+    """Return ``"COMMUNICATION"``, ``"MEMORY"``, ``"COMPUTATION"`` or ``"OTHER"``, by a kernel's name alone.
+
+    Example:
+        >>> get_kernel_type("ncclDevKernel_AllReduce"), get_kernel_type("Memset (Device)")
+        ('COMMUNICATION', 'MEMORY')
+    """
+    return _TYPES.get(activity_kind("kernel", name), KernelType.OTHER).name
+
+
+def is_comm_kernel(name: str) -> bool:
+    """Return True if a kernel of this name communicates."""
+    return get_kernel_type(name) == KernelType.COMMUNICATION.name
+
+
+def is_memory_kernel(name: str) -> bool:
+    """Return True if a device event of this name is a copy or a set."""
+    return get_kernel_type(name) == KernelType.MEMORY.name
+
+
+def is_compute_kernel(name: str) -> bool:
+    """Return True if a kernel of this name computes."""
+    return get_kernel_type(name) == KernelType.COMPUTATION.name
+
+
+def get_memory_kernel_type(name: str) -> str:
+    """Return the kind of a copy or set, such as ``"Memcpy DtoH"`` or ``"Memset"``."""
+    return memory_type(name)
+
+
+def merge_kernel_intervals(kernel_df: pd.DataFrame) -> pd.DataFrame:
+    """Return the intervals in which at least one of some events ran; those that touch are one.
+
+    Args:
+        kernel_df: with ``ts`` and ``dur``; it is left as it is.
+
+    Returns:
+        ``ts`` and ``end``, in the order of time.
+
+    Example:
+        >>> merge_kernel_intervals(pd.DataFrame({"ts": [0, 5, 20], "dur": [10, 2, 1]})).to_numpy().tolist()
+        [[0, 10], [20, 21]]
+    """
+    events = kernel_df[["ts"]].assign(end=kernel_df["ts"] + kernel_df["dur"]).sort_values("ts", kind="stable")
+    reached = events["end"].cummax().shift()
+    merged = events.groupby((events["ts"] > reached).cumsum().to_numpy()).agg({"ts": "min", "end": "max"})
+    return merged.reset_index(drop=True)
+
+
+def normalize_path(path: str) -> str:
+    """Return a path with the current folder for ``./`` and the home folder for ``~/``."""
+    if path.startswith("./"):
+        return str(Path.cwd() / path[2:])
+    return str(Path(path).expanduser()) if path.startswith("~/") else path
+
+
+def get_symbol_column_names(df: pd.DataFrame) -> tuple[str, str]:
+    """Return the columns that hold names and categories as texts, each ``""`` if there is none."""
+    name, category = (
+        next((column for column in (plain, f"s_{plain}") if column in df and df[column].dtype.kind not in "iuf"), "")
+        for plain in ("name", "cat")
+    )
+    return name, category
+
+
+def normalize_gpu_stream_numbers(df: pd.DataFrame) -> None:
+    """Make the column ``stream`` of the caller's frame integers; what is no number becomes -1."""
+    df["stream"] = pd.to_numeric(df["stream"], errors="coerce").fillna(-1).astype(np.int64)
+
+
+def get_value_from_dict(d: Mapping[str, object] | object, key: str, default: object = None) -> object:
+    """Return a value from dictionaries within one another.
+
+    Args:
+        d: the outermost.
+        key: keys with points between them, such as ``"distributedInfo.rank"``.
+        default: what to return where one is absent.
+    """
+    for part in key.split("."):
+        if not isinstance(d, dict) or part not in d:
+            return default
+        d = d[part]
+    return d

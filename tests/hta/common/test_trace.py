@@ -1,0 +1,73 @@
+"""Trace: HTA's own way in, and frames that are the caller's."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from htagraph.hta.common.trace import HtaTrace, Trace, parse_trace_file
+from htagraph.hta.configs.parser_config import ParserConfig
+from tests.hta.shapes.test_job import TWO_STEPS, job_of, write
+from tests.reach import DATA
+
+DEMO = str(DATA / "demo")
+
+
+def test_files_are_known_before_they_are_read(tmp_path: Path) -> None:
+    trace = Trace({0: write(tmp_path / "a.json", TWO_STEPS)})
+    assert trace.trace_files == {0: str(tmp_path / "a.json")}
+    assert not trace.is_parsed
+    assert (trace.traces, trace.get_ranks(), trace.symbol_table.is_empty(), trace.meta_data) == ({}, [], True, {})
+    with pytest.raises(ValueError, match="call parse_traces"):
+        trace.get_trace(0)
+
+
+def test_reading_aligning_and_filtering_are_apart_or_together(tmp_path: Path) -> None:
+    trace = Trace({0: write(tmp_path / "a.json", TWO_STEPS)})
+    trace.parse_traces(use_multiprocessing=False, use_memory_profiling=False)
+    assert trace.is_parsed
+    assert (len(trace.get_trace(0)), trace.get_trace(0)["ts"].min()) == (9, 98)
+    trace.align_and_filter_trace()
+    aligned = trace.get_trace(0)
+    assert (len(aligned), aligned["ts"].min()) == (5, 0)
+    loaded = Trace({0: str(tmp_path / "a.json")})
+    loaded.load_traces(include_last_profiler_step=False, use_multiprocessing=True)
+    assert loaded.get_trace(0).equals(aligned)
+
+
+def test_the_lowest_ranks_are_read_if_not_all_are_wanted() -> None:
+    trace = Trace(trace_dir=DEMO)
+    trace.parse_traces(max_ranks=2)
+    assert list(trace.traces) == trace.get_ranks() == [0, 1]
+    trace.align_and_filter_trace()
+    assert trace.get_ranks() == [0, 1]
+
+
+def test_what_is_written_into_a_frame_stays_and_no_analysis_sees_it(tmp_path: Path) -> None:
+    trace = HtaTrace(job_of(tmp_path, TWO_STEPS))
+    trace.get_trace(0)["mine"] = 1
+    trace.decode_symbol_ids()
+    assert {"mine", "s_name", "s_cat"} <= set(trace.get_all_traces()[0].columns)
+    assert not {"mine", "s_name"} & set(trace.job.frame(0).columns)
+
+
+def test_a_raw_trace_is_written_compressed_only_if_the_name_says_so(tmp_path: Path) -> None:
+    """HTA compresses whatever the name (D16)."""
+    trace = HtaTrace(job_of(tmp_path, TWO_STEPS))
+    raw = trace.get_raw_trace_for_one_rank(0)
+    for name in ("b.json", "b.json.gz"):
+        trace.write_raw_trace(str(tmp_path / name), raw)
+    assert json.loads((tmp_path / "b.json").read_text()) == raw
+    assert json.loads(gzip.decompress((tmp_path / "b.json.gz").read_bytes())) == raw
+
+
+def test_one_file_has_a_frame_its_symbols_and_what_stands_beside_the_events(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", TWO_STEPS)
+    meta, frame, symbols = parse_trace_file(path, ParserConfig(ParserConfig.get_minimum_args()))
+    assert meta["schemaVersion"] == 1
+    assert "stream" in frame
+    assert "bytes" not in frame
+    assert symbols.get_sym_table()[frame["name"].iloc[0]] == "cudaLaunchKernel"

@@ -1,0 +1,19 @@
+"""What a thread or stream runs on."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from htagraph.hta.common.types import DeviceType, infer_device_type
+
+
+@pytest.mark.parametrize(
+    ("pid", "tid", "streams", "kind"),
+    [(5, 9, [-1, -1], DeviceType.CPU), (5, 7, [7, 7], DeviceType.GPU), (0, 9, [-1], DeviceType.GPU),
+     (5, 9, [-1, 7], DeviceType.UNKNOWN)],
+)  # fmt: skip
+def test_the_device_is_inferred(pid: int, tid: int, streams: list[int], kind: DeviceType) -> None:
+    assert infer_device_type(pd.DataFrame({"pid": pid, "tid": tid, "stream": streams})) == kind
+    if pid:
+        assert infer_device_type(pd.DataFrame({"stream": streams})) == kind
