@@ -73,7 +73,7 @@ def assert_same_table(one: pd.DataFrame, other: pd.DataFrame) -> None:
 def assert_same_graph(one: DependencyGraph, other: DependencyGraph) -> None:
     """Assert that two graphs have the same activities, clocks and edges, however names and activities are numbered."""
     corrections = [
-        [replace(clock, reference_ns=clock.drift_ppm and clock.reference_ns) for clock in graph.clocks]
+        [replace(clock, reference_ns=clock.reference_ns if clock.drift_ppm else 0) for clock in graph.clocks]
         for graph in (one, other)
     ]  # around which moment a clock drifts means nothing where it does not
     assert corrections[0] == corrections[1]
