@@ -21,7 +21,9 @@ from htagraph.queries.replay import predict
 
 WORK = ("computation", "memory", "communication")
 OWN_TIME = (EdgeKind.BODY, EdgeKind.COLLECTIVE, EdgeKind.P2P)
-_MATCHED = 0.98  # of a step's kernels must exist in the other
+_MATCHED = 0.98
+"""The share of a step's kernels and copies that must exist in the other step. Chosen: steps of one program differ by a
+few rare kernels; a lower share would compare different work, and 1 would leave out most real traces."""
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ from htagraph.analyses.stragglers import stragglers
 from htagraph.simulate import REGIMES, Job, SlowRank, simulate
 
 EFFECT = 0.01
+"""By which share the mean step must be longer for a slow rank to count. Chosen: less is lost in the noise."""
 CAUSE = {"kernels": "kernels", "host": "host", "loader": "data_loading"}
 GLOBS = ("*", "*", "*gemm*", "*flash*", "*elementwise*", "*layer_norm*")
 MESHES = {
@@ -31,6 +32,7 @@ MESHES = {
     "all-to-all": Job(ranks=4, layers=3, all_to_all=True, broadcast_buffers=True),
 }
 FACTORS = (1.1, 1.15, 1.2, 1.3, 1.5, 2.0)
+"""How many times as long the slow rank takes. Chosen: from hardly visible to a broken device."""
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,33 @@ from hypothesis import Phase, settings
 
 from htagraph.cli import main as cli
 from tests.command_line import Ran
+from tests.slow import SLOW
 
 settings.register_profile("same", derandomize=True, phases=(Phase.explicit, Phase.generate))
 settings.register_profile("new")
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 """The same examples in every run, so that what was good stays good; ``HYPOTHESIS_PROFILE=new`` looks for others and
 makes them small."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that `tests/slow.py` lists."""
+    del config
+    for item in items:
+        file, _, name = item.nodeid.split("[", 1)[0].partition("::")
+        if name in SLOW.get(file, ()):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker a stretch of neighbouring tests, and later what others have left.
+
+    Neighbours share graphs, files and jobs, which each worker then makes only once.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 @pytest.fixture

@@ -12,9 +12,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import pandas as pd
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
@@ -23,6 +24,7 @@ from htagraph import DependencyGraph
 Json: TypeAlias = dict[str, Any]
 Job: TypeAlias = Mapping[int, Sequence[Json]]
 Number: TypeAlias = int | float
+Drawn = TypeVar("Drawn")
 
 _FOLDER = tempfile.TemporaryDirectory()
 BASE_NS = 1_700_000_000_000_000_000
@@ -185,9 +187,25 @@ _ASIDE: list[list[Json]] = [
 """What real files have beside the activities, and what no result may depend on."""
 
 
-def jobs(**options: bool) -> st.SearchStrategy[dict[int, list[Json]]]:
-    """Return traces of one to three ranks."""
-    return st.dictionaries(st.integers(0, 9), traces(**options), min_size=1, max_size=3)
+def jobs(*, min_size: int = 1, **options: bool) -> st.SearchStrategy[dict[int, list[Json]]]:
+    """Return traces of one to three ranks, or of at least `min_size`."""
+    return st.dictionaries(st.integers(0, 9), traces(**options), min_size=min_size, max_size=3)
+
+
+def examples(strategy: st.SearchStrategy[Drawn], count: int) -> list[Drawn]:
+    """Return the first `count` examples of a strategy, for laws that several tests check on the same examples.
+
+    They follow the active profile: the same in every run, or new ones.
+    """
+    drawn: list[Drawn] = []
+
+    @settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(strategy)
+    def draw(example: Drawn) -> None:
+        drawn.append(example)
+
+    draw()
+    return drawn[:count]
 
 
 # generated DAGs

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Iterator
+from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, analyses
 from htagraph.core.naming import activity_kind
 from htagraph.graph.rules import RULES
+from htagraph.whatif import changes
 from tests.reach import DATASETS, REPOSITORY, graph_of, label
+from tests.slow import SLOW
 from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
 PACKAGE = REPOSITORY / "htagraph"
@@ -57,7 +60,13 @@ def public_functions() -> Iterator[tuple[str, types.FunctionType]]:
 
 PUBLIC = dict(public_functions())
 
-WITH_CODE = [path for path in MODULES if len(ast.parse(path.read_text(encoding="utf-8")).body) > 1]
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+WITH_CODE = [path for path in MODULES if len(parsed(path).body) > 1]
 EXPORTING = [
     path
     for path in WITH_CODE
@@ -140,7 +149,7 @@ def test_what_a_module_exports_is_there(path: Path) -> None:
 @pytest.mark.parametrize("path", [path for path in MODULES if not is_output(path)], ids=module_name)
 def test_only_the_uppermost_layer_prints_draws_or_writes(path: Path) -> None:
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
             found += [name for name in names if name.split(".")[0] in {"plotly", "matplotlib", "graphviz", "rich"}]
@@ -177,7 +186,7 @@ _MAY_NAME = (PACKAGE / "core" / "naming", PACKAGE / "trace" / "events")
     ids=module_name,
 )
 def test_only_the_naming_package_knows_names_of_events(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
     messages = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     found = [
@@ -198,6 +207,85 @@ def test_importing_the_package_loads_no_heavy_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
     assert done.stdout.split() == []
+
+
+def test_twelve_names_at_most_lie_at_the_top_of_the_package() -> None:
+    beside = {"__init__", "__main__", "trace_analysis", "trace_diff", "memory_analysis"}
+    names = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    assert len(names - beside) <= 12, f"at the top of htagraph/: {sorted(names - beside)}"
+
+
+# tests mirror the package
+
+
+def _mirrored(path: Path) -> Path:
+    """Return where the tests of a module lie."""
+    inner = path.relative_to(PACKAGE)
+    return TESTS / inner.parent / f"test_{inner.stem}.py"
+
+
+_HAS_TESTS = [
+    path
+    for path in WITH_CODE
+    if path.stem not in {"__init__", "__main__"}
+    and not path.is_relative_to(PACKAGE / "simulate")  # tested as a whole, through its door
+    and path.parent != PACKAGE  # HTA's import paths, which hold nothing
+]
+
+
+@pytest.mark.parametrize("path", _HAS_TESTS, ids=module_name)
+def test_a_module_has_a_test_file(path: Path) -> None:
+    assert _mirrored(path).is_file(), f"{_mirrored(path).relative_to(REPOSITORY)} is missing"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        path
+        for path in sorted(TESTS.rglob("test_*.py"))
+        if path.parent != TESTS and (PACKAGE / path.relative_to(TESTS).parts[0]).is_dir()
+        and not path.is_relative_to(TESTS / "simulate")
+    ],
+    ids=lambda path: path.relative_to(TESTS).as_posix(),
+)  # fmt: skip
+def test_a_test_file_belongs_to_a_module(path: Path) -> None:
+    """A file may also be named after a folder of modules, inside it or beside it."""
+    folder, name = PACKAGE / path.relative_to(TESTS).parent, path.stem.removeprefix("test_")
+    known = (folder / f"{name}.py").is_file() or (folder / name).is_dir() or name == folder.name
+    assert known, f"htagraph has no {folder.relative_to(PACKAGE) / name}: other laws belong into tests/ itself"
+
+
+@pytest.mark.parametrize("file", SLOW)
+def test_the_tests_that_are_listed_as_slow_are_there(file: str) -> None:
+    text = (REPOSITORY / file).read_text(encoding="utf-8")
+    absent = [name for name in SLOW[file] if not re.search(rf"(def|class) {name.split('.')[-1]}\b", text)]
+    assert not absent, f"tests/slow.py: {file} has no {absent}"
+
+
+# one change: one file, one export, one method, one test; one verb: one file, one test
+
+_CHANGES = sorted(path.stem for path in (PACKAGE / "whatif" / "changes").glob("*.py") if path.stem != "__init__")
+_VERBS = sorted(
+    path.stem
+    for path in (PACKAGE / "cli").glob("*.py")
+    if any(isinstance(node, ast.FunctionDef) and node.name == path.stem for node in parsed(path).body)
+    and path.stem != "main"
+)
+
+
+@pytest.mark.parametrize("name", _CHANGES)
+def test_a_change_is_a_function_a_method_and_an_option(name: str) -> None:
+    module = importlib.import_module(f"htagraph.whatif.changes.{name}")
+    assert callable(getattr(module, name, None)), f"htagraph/whatif/changes/{name}.py lacks a function {name}"
+    assert name in module.__all__, f"htagraph/whatif/changes/{name}.py: __all__ lacks {name}"
+    assert name in changes.__all__, f"htagraph/whatif/changes/__init__.py does not export {name}"
+    assert callable(getattr(hg.Scenario, name, None)), f"Scenario has no method {name}"
+
+
+@pytest.mark.parametrize("name", _VERBS)
+def test_a_verb_has_a_line_in_the_readme(name: str) -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert f"htagraph {name.replace('_', '-')}" in text, f"README.md does not show `htagraph {name.replace('_', '-')}`"
 
 
 # docstrings
@@ -242,6 +330,7 @@ def test_a_public_function_names_its_arguments(name: str) -> None:
 # every analysis on every kind of trace
 
 
+@cache
 def _odd_jobs() -> dict[str, DependencyGraph]:
     return {
         "no events": load({0: []}),
@@ -263,6 +352,17 @@ def _job(name: str) -> DependencyGraph:
     return _odd_jobs().get(name) or graph_of(next(path for path in DATASETS if label(path) == name))
 
 
+@cache
+def _usual_job() -> DependencyGraph:
+    return load([step(1, 0, 40), launch(0, 1, 1), kernel(COMPUTE, 3, 5, 1), launch(9, 1, 2), kernel(COMPUTE, 20, 5, 2)])
+
+
+@cache
+def _usual_types(name: str) -> dict[Any, Any]:
+    """Return the types of an analysis' columns on a job that has some of everything."""
+    return dict(_table(getattr(analyses, name)(_usual_job())).dtypes.to_dict())
+
+
 def _table(result: Any) -> pd.DataFrame:
     """Return the table of an analysis: its result, or what the resulting object gives as a frame."""
     if isinstance(result, hg.Scenario):
@@ -273,12 +373,8 @@ def _table(result: Any) -> pd.DataFrame:
 @pytest.mark.parametrize("job", JOBS)
 @every_analysis
 def test_an_analysis_gives_its_columns_on_every_kind_of_job(name: str, job: str) -> None:
-    analysis = attrgetter(name)(analyses)
-    full = analysis(
-        load([step(1, 0, 40), launch(0, 1, 1), kernel(COMPUTE, 3, 5, 1), launch(9, 1, 2), kernel(COMPUTE, 20, 5, 2)])
-    )
-    table = _table(analysis(_job(job)))
-    assert table.dtypes.to_dict() == _table(full).dtypes.to_dict()
+    table = _table(attrgetter(name)(analyses)(_job(job)))
+    assert table.dtypes.to_dict() == _usual_types(name)
 
 
 @pytest.mark.parametrize("job", JOBS)

@@ -23,8 +23,9 @@ def test_the_sample_output_is_what_the_command_prints() -> None:
     assert " ".join(sentences.split()) == unwrapped
 
 
-def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)  # the example writes a file
     (example,) = re.findall(r"```python\n(import htagraph as hg\n.*?)```", README, re.DOTALL)
     names: dict[str, object] = {}
     exec(textwrap.dedent(example), names)

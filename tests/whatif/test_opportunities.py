@@ -187,7 +187,7 @@ def test_actions_rank_as_the_job_run_again_ranks_them(number: int, tmp_path: Pat
         "optimizer": (ScaleOptimizer(factor=0.0), {"op": "Optimizer.step*"}),
     }
     recorded = simulate(job)
-    recorded.write(tmp_path)
+    recorded.write(tmp_path, level=1)
     graph = hg.load(tmp_path)
     base = recorded.mean_step_ns
     true = {}

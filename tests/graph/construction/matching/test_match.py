@@ -31,7 +31,7 @@ OFFSETS = (0.0, 4321.0, -2500.0, 17.5, 900.0, -5000.0, 3.0, 41.0)
 
 def loaded(done: Simulated, folder: Path, ranks: Iterable[int] | None = None) -> DependencyGraph:
     """Return the graph of a simulated job, of all ranks or some."""
-    paths = done.write(folder)
+    paths = done.write(folder, level=1)
     return hg.load({rank: paths[rank] for rank in (range(len(paths)) if ranks is None else ranks)})
 
 
@@ -120,8 +120,8 @@ def test_an_absent_rank_is_said_and_the_others_are_linked(tmp_path: Path) -> Non
 def test_a_file_of_another_run_is_refused_and_the_others_are_linked(era: str, tmp_path: Path) -> None:
     job = Job(ranks=4, steps=4, era=era, tp=1, jitter=0.1)
     ours, other = simulate(job), simulate(job.model_copy(update={"seed": 9}))
-    paths = ours.write(tmp_path / "ours")
-    graph = hg.load({**dict(enumerate(paths)), 2: other.write(tmp_path / "other")[2]})
+    paths = ours.write(tmp_path / "ours", level=1)
+    graph = hg.load({**dict(enumerate(paths)), 2: other.write(tmp_path / "other", level=1)[2]})
     found = matched(graph)
     by_rank = Counter(found.members.rank[found.collective >= 0].tolist())
     assert by_rank[2] == 0

@@ -1,0 +1,620 @@
+"""Which tests are slow: those that took more than half a second of processor time, with all their cases.
+
+`tests/conftest.py` marks them; `pytest -m "not slow"` leaves them out.
+"""
+
+from __future__ import annotations
+
+__all__ = ["SLOW"]
+
+SLOW: dict[str, frozenset[str]] = {
+    "htagraph/analyses/slack.py": frozenset(
+        {
+            "htagraph.analyses.slack.slack",
+        }
+    ),
+    "htagraph/analyses/stragglers.py": frozenset(
+        {
+            "htagraph.analyses.stragglers.stragglers",
+        }
+    ),
+    "htagraph/output/export/perfetto.py": frozenset(
+        {
+            "htagraph.output.export.perfetto.path_to_perfetto",
+        }
+    ),
+    "htagraph/output/summary.py": frozenset(
+        {
+            "htagraph.output.summary.Summary.to_dict",
+            "htagraph.output.summary.summarize",
+        }
+    ),
+    "tests/analyses/differences/test_compare.py": frozenset(
+        {
+            "test_counts_and_times_are_those_of_the_activities",
+        }
+    ),
+    "tests/analyses/differences/test_diff.py": frozenset(
+        {
+            "test_a_diff_says_that_devices_and_sizes_differ",
+            "test_a_job_does_not_differ_from_itself",
+            "test_any_job_can_be_compared_with_any",
+            "test_contributions_sum_to_the_windows_and_turn_around",
+            "test_different_numbers_of_ranks_are_said",
+            "test_real_pairs",
+            "test_the_change_is_put_where_it_was_made",
+            "test_the_tree_is_that_of_names",
+        }
+    ),
+    "tests/analyses/test_annotated_kernels.py": frozenset(
+        {
+            "test_every_work_has_one_row_with_the_first_annotation_above_its_launch",
+        }
+    ),
+    "tests/analyses/test_annotation_breakdown.py": frozenset(
+        {
+            "test_the_statistics_are_those_of_the_durations_in_the_file",
+        }
+    ),
+    "tests/analyses/test_call_tree.py": frozenset(
+        {
+            "test_every_kernel_counts_for_all_above_it",
+            "test_the_tree_is_that_of_htas_call_graph",
+        }
+    ),
+    "tests/analyses/test_collectives.py": frozenset(
+        {
+            "test_bandwidths_are_bytes_over_time",
+        }
+    ),
+    "tests/analyses/test_critical_path.py": frozenset(
+        {
+            "test_real_traces_tile_their_windows",
+            "test_the_path_hops_to_the_rank_that_was_waited_for",
+            "test_the_path_is_a_longest_one_of_networkx",
+            "test_the_segments_tile_the_window",
+        }
+    ),
+    "tests/analyses/test_idle_breakdown.py": frozenset(
+        {
+            "test_the_causes_are_what_the_definition_gives",
+            "test_work_and_pauses_of_a_stream_sum_to_its_window",
+        }
+    ),
+    "tests/analyses/test_idle_intervals.py": frozenset(
+        {
+            "test_every_work_but_a_streams_first_has_a_row_measured_from_the_one_before",
+            "test_the_pauses_are_those_that_the_breakdown_sums_up",
+        }
+    ),
+    "tests/analyses/test_kernel_breakdown.py": frozenset(
+        {
+            "test_the_shares_of_a_rank_sum_to_a_hundred",
+            "test_the_statistics_are_those_of_the_durations_in_the_file",
+        }
+    ),
+    "tests/analyses/test_kernel_distribution.py": frozenset(
+        {
+            "test_the_figures_are_those_of_the_durations_in_the_files",
+        }
+    ),
+    "tests/analyses/test_kernel_patterns.py": frozenset(
+        {
+            "test_patterns_are_those_that_the_slow_walk_finds",
+        }
+    ),
+    "tests/analyses/test_kernel_types.py": frozenset(
+        {
+            "test_the_combinations_are_what_the_slow_sweep_finds",
+            "test_the_rows_sum_to_the_busy_time",
+        }
+    ),
+    "tests/analyses/test_launch_stats.py": frozenset(
+        {
+            "test_the_rows_are_those_of_a_join_by_correlation",
+        }
+    ),
+    "tests/analyses/test_memory_at_peak.py": frozenset(
+        {
+            "test_it_is_whoever_allocated_last",
+        }
+    ),
+    "tests/analyses/test_memory_bandwidth.py": frozenset(
+        {
+            "test_at_each_moment_it_is_the_sum_of_the_copies_under_way",
+        }
+    ),
+    "tests/analyses/test_operator_breakdown.py": frozenset(
+        {
+            "test_the_times_are_those_of_a_slow_walk_upwards",
+        }
+    ),
+    "tests/analyses/test_operator_kernels.py": frozenset(
+        {
+            "test_it_is_what_a_walk_up_from_each_launch_finds",
+        }
+    ),
+    "tests/analyses/test_overlap.py": frozenset(
+        {
+            "test_no_more_is_hidden_than_there_is_of_either",
+            "test_what_is_hidden_is_what_the_slow_sweep_finds",
+        }
+    ),
+    "tests/analyses/test_queue_length.py": frozenset(
+        {
+            "test_the_length_is_the_number_of_works_enqueued_and_not_started",
+        }
+    ),
+    "tests/analyses/test_queue_summary.py": frozenset(
+        {
+            "test_time_weighted_by_length_is_the_waiting_of_all_works",
+        }
+    ),
+    "tests/analyses/test_rank_idle.py": frozenset(
+        {
+            "test_a_ranks_causes_sum_to_the_idle_time_of_the_temporal_breakdown",
+            "test_the_causes_are_what_the_definition_gives",
+        }
+    ),
+    "tests/analyses/test_roofline.py": frozenset(
+        {
+            "test_no_real_operator_is_beyond_its_devices_roof",
+            "test_one_odd_operator_is_counted_as_left_out",
+        }
+    ),
+    "tests/analyses/test_slack.py": frozenset(
+        {
+            "test_slack_and_drag_are_those_of_rescheduling",
+            "test_slack_and_drag_of_a_trace_are_those_of_rescheduling",
+            "test_the_longest_path_without_an_edge_is_that_of_rescheduling",
+            "test_what_is_not_exact_is_a_lower_bound",
+        }
+    ),
+    "tests/analyses/test_step_times.py": frozenset(
+        {
+            "test_a_step_ends_with_the_last_work_of_the_launches_inside_it",
+        }
+    ),
+    "tests/analyses/test_stragglers.py": frozenset(
+        {
+            "test_a_slow_host_behind_a_busy_device_delays_nobody",
+            "test_a_stage_that_does_more_by_design_is_no_straggler",
+            "test_lateness_by_chance_has_no_straggler",
+            "test_real_jobs",
+            "test_the_slow_rank_and_its_cause_are_found",
+            "test_the_sum_reconciles_on_simulated_jobs",
+        }
+    ),
+    "tests/analyses/test_temporal_breakdown.py": frozenset(
+        {
+            "test_the_parts_are_what_the_slow_sweep_finds",
+            "test_the_shares_sum_to_a_hundred",
+        }
+    ),
+    "tests/cli/test_commands.py": frozenset(
+        {
+            "test_a_command_that_is_suggested_can_be_run",
+            "test_a_step_has_a_path_of_its_own",
+            "test_an_absent_rank_and_an_unusable_file_are_one_line",
+            "test_an_opportunity_is_what_the_same_change_gives",
+            "test_an_optional_value_does_not_swallow_the_path",
+            "test_any_sequence_of_options_is_kept_in_order",
+            "test_changes_apply_in_the_order_of_the_command_line",
+            "test_csv_has_a_table_behind_each_title",
+            "test_json_is_the_envelope_of_all_commands",
+            "test_markdown_has_tables_of_even_rows_and_a_conclusion",
+            "test_numbers_have_units_in_their_names",
+            "test_output_goes_to_a_file",
+            "test_small_jobs_get_an_answer",
+            "test_tables_fit_the_terminal_and_end_in_a_conclusion",
+            "test_the_path_names_what_bounds_the_job_and_a_change_that_helps",
+            "test_what_nothing_fits_is_one_line_that_names_what_would",
+            "test_wrong_usage_has_exit_code_two",
+        }
+    ),
+    "tests/cli/test_counters.py": frozenset(
+        {
+            "test_a_full_queue_is_told",
+            "test_small_jobs_get_an_answer",
+            "test_summaries_are_given_and_series_if_asked_for",
+        }
+    ),
+    "tests/cli/test_diff_command.py": frozenset(
+        {
+            "test_a_limit_decides_the_exit_code",
+            "test_names_go_by_name_short_name_or_path",
+            "test_the_table_names_the_cause_and_what_to_do_next",
+        }
+    ),
+    "tests/cli/test_idle.py": frozenset(
+        {
+            "test_every_format_can_be_written",
+        }
+    ),
+    "tests/cli/test_kernels.py": frozenset(
+        {
+            "test_a_command_that_is_suggested_can_be_run",
+            "test_every_format_can_be_written",
+            "test_the_shares_are_of_all_device_time",
+        }
+    ),
+    "tests/cli/test_launches.py": frozenset(
+        {
+            "test_calls_that_take_longer_than_their_work_lead_to_opportunities",
+            "test_small_jobs_get_an_answer",
+        }
+    ),
+    "tests/cli/test_main.py": frozenset(
+        {
+            "test_a_closed_pipe_is_no_traceback",
+            "test_a_cut_file_is_summarized_with_a_warning",
+            "test_a_damaged_file_is_one_line_from_the_process_too",
+            "test_a_reader_that_leaves_early_sees_no_traceback",
+            "test_every_format_goes_to_stdout_and_nothing_to_stderr",
+            "test_many_unescaped_quotes_take_time_in_proportion",
+            "test_odd_ids_and_many_categories_are_summarized",
+            "test_ranks_are_numbers_and_ranges",
+        }
+    ),
+    "tests/cli/test_memory.py": frozenset(
+        {
+            "test_every_format_is_written",
+        }
+    ),
+    "tests/cli/test_outputs.py": frozenset(
+        {
+            "test_no_command_writes_its_results_over_a_file_that_it_read",
+            "test_nor_over_one_that_the_path_means_and_ranks_left_out",
+        }
+    ),
+    "tests/cli/test_patterns.py": frozenset(
+        {
+            "test_every_format_can_be_written",
+            "test_the_roofline_is_that_of_the_function",
+            "test_the_roofline_says_what_to_do",
+        }
+    ),
+    "tests/cli/test_readable.py": frozenset(
+        {
+            "test_units_are_in_headings",
+        }
+    ),
+    "tests/core/test_group_stats.py": frozenset(
+        {
+            "test_statistics_are_those_of_pandas",
+        }
+    ),
+    "tests/core/test_traverse.py": frozenset(
+        {
+            "test_an_edge_beside_another_path_is_redundant",
+            "test_the_longest_path_is_the_longest_of_all_paths",
+            "test_the_redundant_edges_are_those_that_networkx_leaves_out",
+        }
+    ),
+    "tests/graph/construction/matching/test_match.py": frozenset(
+        {
+            "test_a_file_of_another_run_is_refused_and_the_others_are_linked",
+            "test_every_collective_of_every_regime_is_matched",
+            "test_meshes_without_arguments_fall_into_their_groups",
+            "test_no_link_is_ever_wrong",
+            "test_operations_are_named_by_what_called_them",
+            "test_real_traces",
+        }
+    ),
+    "tests/graph/construction/matching/test_members.py": frozenset(
+        {
+            "test_arguments_tell_group_size_and_bytes",
+            "test_batched_sends_and_receives_go_by_the_calls_before_their_launch",
+            "test_sends_and_receives_are_told_apart_without_arguments",
+            "test_sizes_that_differ_between_ranks_do_not_tell_collectives_apart",
+        }
+    ),
+    "tests/graph/construction/test_fit.py": frozenset(
+        {
+            "test_no_lag_is_longer_than_observed",
+        }
+    ),
+    "tests/graph/construction/test_nesting.py": frozenset(
+        {
+            "test_the_parent_is_what_the_slow_search_finds",
+        }
+    ),
+    "tests/graph/construction/test_settle.py": frozenset(
+        {
+            "test_no_lag_is_larger_than_what_was_recorded",
+        }
+    ),
+    "tests/graph/evidence/test_boundaries.py": frozenset(
+        {
+            "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+        }
+    ),
+    "tests/graph/evidence/test_calls.py": frozenset(
+        {
+            "test_the_last_and_first_work_around_a_call_are_what_a_search_finds",
+        }
+    ),
+    "tests/graph/rules/test_autograd.py": frozenset(
+        {
+            "test_flows_and_sequence_numbers_agree_where_a_trace_has_both",
+            "test_flows_of_the_rank_with_the_70000th_lane_are_found",
+            "test_links_join_operators_of_one_rank",
+        }
+    ),
+    "tests/graph/rules/test_body.py": frozenset(
+        {
+            "test_a_threads_work_covers_the_union_of_its_activities",
+            "test_the_lags_of_an_activity_sum_to_its_duration_without_its_childrens",
+        }
+    ),
+    "tests/graph/rules/test_collective.py": frozenset(
+        {
+            "test_a_broadcast_waits_for_its_root_only",
+            "test_an_all_to_all_waits_for_nobody_who_comes_too_late",
+            "test_ends_wait_for_all_arrivals_of_a_barrier",
+            "test_joins_lie_at_the_last_arrival_and_edges_are_tight",
+            "test_no_edge_of_real_traces_is_refused",
+        }
+    ),
+    "tests/graph/rules/test_event_wait.py": frozenset(
+        {
+            "test_calls_that_nccl_makes_for_itself_mislead_nobody",
+            "test_inferred_waits_are_the_true_ones",
+        }
+    ),
+    "tests/graph/rules/test_host_order.py": frozenset(
+        {
+            "test_host_order_and_bodies_form_one_chain_per_thread",
+        }
+    ),
+    "tests/graph/rules/test_host_sync.py": frozenset(
+        {
+            "test_simulated_syncs_are_the_true_ones",
+        }
+    ),
+    "tests/graph/rules/test_launch.py": frozenset(
+        {
+            "test_a_real_trace_has_a_launch_edge_for_all_work_whose_correlation_a_call_has",
+            "test_every_launch_pair_of_the_file_is_an_edge_no_tighter_than_observed",
+        }
+    ),
+    "tests/graph/rules/test_p2p.py": frozenset(
+        {
+            "test_neighbours_are_found_under_any_clocks_where_both_ways_agree",
+            "test_pairs_wait_for_each_other",
+            "test_sends_and_receives_have_edges_of_their_own_kind",
+            "test_stages_that_are_no_neighbours_are_not_linked",
+        }
+    ),
+    "tests/graph/rules/test_step.py": frozenset(
+        {
+            "test_a_boundary_lies_at_the_last_end_of_its_step",
+        }
+    ),
+    "tests/graph/rules/test_stream.py": frozenset(
+        {
+            "test_each_piece_of_work_follows_all_that_started_before_it_on_its_stream",
+        }
+    ),
+    "tests/graph/rules/test_thread.py": frozenset(
+        {
+            "test_each_gloo_collective_is_enqueued_and_awaited",
+            "test_the_hand_overs_of_simulated_jobs_are_found",
+        }
+    ),
+    "tests/graph/test_activities.py": frozenset(
+        {
+            "test_each_stream_has_its_work_in_the_order_of_time",
+            "test_the_activities_of_a_rank_lie_together",
+        }
+    ),
+    "tests/graph/test_clocks.py": frozenset(
+        {
+            "test_drift_is_seen_in_a_long_window",
+            "test_injected_offsets_are_recovered",
+            "test_offsets_injected_into_real_traces_are_recovered",
+            "test_ranks_that_met_nobody_have_clocks_of_their_own",
+            "test_right_clocks_stay_untouched",
+        }
+    ),
+    "tests/graph/test_coverage.py": frozenset(
+        {
+            "test_no_part_is_larger_than_the_whole",
+        }
+    ),
+    "tests/graph/test_dependency_graph.py": frozenset(
+        {
+            "test_edges_lie_in_order_both_ways",
+        }
+    ),
+    "tests/graph/test_gaps.py": frozenset(
+        {
+            "test_the_binding_edge_leaves_exactly_the_gap",
+        }
+    ),
+    "tests/graph/test_load.py": frozenset(
+        {
+            "test_two_files_that_turn_out_to_be_one_rank_are_refused_by_name",
+        }
+    ),
+    "tests/graph/test_networkx_backend.py": frozenset(
+        {
+            "test_a_function_gives_on_a_dag_what_networkx_gives",
+            "test_a_function_gives_on_a_trace_what_networkx_gives",
+            "test_a_function_of_a_node_gives_what_networkx_gives",
+        }
+    ),
+    "tests/graph/test_positions.py": frozenset(
+        {
+            "test_a_regex_is_found_anywhere",
+            "test_a_time_range_holds_what_begins_and_ends_in_it",
+            "test_ancestors_and_descendants_are_each_others_inverse",
+            "test_filters_leave_what_htas_leave",
+            "test_positions_are_those_of_a_search",
+            "test_selections_are_sets",
+            "test_steps_by_position",
+        }
+    ),
+    "tests/graph/test_selection.py": frozenset(
+        {
+            "test_a_group_stands_for_its_kinds",
+            "test_globs_match_names",
+            "test_kinds_are_alternatives",
+            "test_numbers_are_alternatives",
+        }
+    ),
+    "tests/graph/test_skewed_clocks.py": frozenset(
+        {
+            "test_analyses_do_not_change",
+        }
+    ),
+    "tests/hta/critical_path/test_against_hta.py": frozenset(
+        {
+            "test_the_caller_waits_for_the_thread_of_autograd",
+        }
+    ),
+    "tests/hta/critical_path/test_analysis.py": frozenset(
+        {
+            "test_a_path_spans_its_step_though_backward_runs_on_a_thread_of_its_own",
+            "test_all_kernels_of_a_cuda_graph_are_nodes",
+            "test_it_fails_on_no_trace",
+            "test_perfetto_reads_all_of_it",
+            "test_the_heaviest_path_is_networkxs_choice_among_equals",
+        }
+    ),
+    "tests/hta/shapes/test_breakdowns.py": frozenset(
+        {
+            "test_the_annotations_of_kernels_are_htas",
+            "test_the_temporal_breakdown_is_htas",
+        }
+    ),
+    "tests/hta/shapes/test_counters.py": frozenset(
+        {
+            "test_queue_lengths_are_those_of_hta",
+        }
+    ),
+    "tests/hta/shapes/test_launches.py": frozenset(
+        {
+            "test_graph_launches_which_hta_leaves_out_are_there",
+        }
+    ),
+    "tests/hta/shapes/test_patterns.py": frozenset(
+        {
+            "test_the_numbers_are_htas",
+        }
+    ),
+    "tests/hta/shapes/test_stragglers.py": frozenset(
+        {
+            "test_the_candidates_are_those_of_hta",
+        }
+    ),
+    "tests/hta/test_trace_analysis.py": frozenset(
+        {
+            "test_every_method_has_an_answer",
+            "test_odd_jobs_have_answers_of_the_usual_shape",
+            "test_what_takes_long_to_import_is_not_imported_on_the_way",
+        }
+    ),
+    "tests/hta/test_trace_diff.py": frozenset(
+        {
+            "test_numbers_are_those_of_hta",
+        }
+    ),
+    "tests/output/export/test_graphviz.py": frozenset(
+        {
+            "test_a_path_is_a_chain_whose_times_sum_to_what_is_folded",
+            "test_the_command_line_writes_both",
+        }
+    ),
+    "tests/output/export/test_patterns_in_perfetto.py": frozenset(
+        {
+            "test_every_mark_is_found_in_perfetto_and_nothing_is_lost",
+        }
+    ),
+    "tests/output/export/test_perfetto.py": frozenset(
+        {
+            "test_perfetto_reads_the_counters_that_were_written",
+            "test_perfetto_reads_the_path_over_every_trace_without_a_complaint",
+        }
+    ),
+    "tests/output/export/test_raw.py": frozenset(
+        {
+            "test_a_copy_holds_what_the_file_holds",
+        }
+    ),
+    "tests/output/test_render.py": frozenset(
+        {
+            "test_any_summary_can_be_shown_in_any_form",
+        }
+    ),
+    "tests/output/test_summary.py": frozenset(
+        {
+            "test_the_envelope_is_json_with_a_version",
+        }
+    ),
+    "tests/published/test_straggler.py": frozenset(
+        {
+            "test_any_job_replays_as_by_hand_in_every_world",
+            "test_the_recorded_world_gives_every_recorded_moment_back",
+        }
+    ),
+    "tests/queries/test_paths.py": frozenset(
+        {
+            "test_a_way_is_critical_as_soon_as_it_is_longer_by_its_slack",
+        }
+    ),
+    "tests/test_accuracy.py": frozenset(
+        {
+            "test_no_prediction_is_far_off",
+        }
+    ),
+    "tests/test_house.py": frozenset(
+        {
+            "test_a_summary_can_be_made_of_every_kind_of_job",
+            "test_an_analysis_gives_its_columns_on_every_kind_of_job",
+        }
+    ),
+    "tests/test_notebooks.py": frozenset(
+        {
+            "test_a_notebook_runs",
+        }
+    ),
+    "tests/test_properties.py": frozenset(
+        {
+            "test_a_graph_does_not_depend_on_the_order_of_events",
+            "test_a_graph_does_not_depend_on_the_order_of_files",
+            "test_an_analysis_leaves_the_graph_as_it_was",
+            "test_every_generated_trace_gives_a_sound_graph",
+            "test_results_do_not_depend_on_the_order_of_events",
+            "test_results_do_not_depend_on_the_order_of_files",
+            "test_results_do_not_depend_on_what_was_asked_before",
+        }
+    ),
+    "tests/trace/reading/test_decode.py": frozenset(
+        {
+            "test_columns_and_models_agree_on_every_trace_in_reach",
+        }
+    ),
+    "tests/trace/reading/test_split.py": frozenset(
+        {
+            "test_every_serialisation_cut_into_any_pieces_reads_the_same",
+        }
+    ),
+    "tests/whatif/changes/test_against_the_simulator.py": frozenset(
+        {
+            "test_a_prediction_meets_the_truth",
+            "test_another_network",
+            "test_more_ranks_are_an_extrapolation_near_the_truth",
+            "test_the_mean_step_is_the_simulators",
+        }
+    ),
+    "tests/whatif/changes/test_fix_straggler.py": frozenset(
+        {
+            "test_a_stall_is_no_straggler",
+            "test_auto_is_the_rank_whose_fix_makes_the_job_shortest",
+            "test_the_job_without_its_straggler_takes_what_was_predicted",
+            "test_work_takes_what_it_takes_elsewhere_where_that_is_less",
+        }
+    ),
+}
+"""Names of tests by file; without parameters."""
