@@ -360,7 +360,7 @@ def _usual_job() -> DependencyGraph:
 @cache
 def _usual_types(name: str) -> dict[Any, Any]:
     """Return the types of an analysis' columns on a job that has some of everything."""
-    return dict(_table(getattr(analyses, name)(_usual_job())).dtypes.to_dict())
+    return dict(_table(attrgetter(name)(analyses)(_usual_job())).dtypes.to_dict())
 
 
 def _table(result: Any) -> pd.DataFrame:

@@ -31,7 +31,7 @@ from htagraph.core.parents import depths, nearest, outermost
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities
 
-__all__ = ["Tree", "innermost_around", "tree_of"]
+__all__ = ["Tree", "called_by", "innermost_around", "tree_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -91,10 +91,16 @@ def tree_of(acts: Activities, names: Sequence[str]) -> Tree:
         acts: of all ranks.
         names: their texts.
     """
-    parent = np.where(acts.on_device, acts.cause, acts.parent).astype(np.int64)
-    _adopt_engine_threads(acts, names, parent)
+    parent = called_by(acts, names)
     _adopt_by_steps(acts, parent)
     return _ordered(acts, parent)
+
+
+def called_by(acts: Activities, names: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Return the caller or launch of each activity, -1 for none: the tree before steps adopt what other threads do."""
+    parent = np.where(acts.on_device, acts.cause, acts.parent).astype(np.int64)
+    _adopt_engine_threads(acts, names, parent)
+    return parent
 
 
 def _ordered(acts: Activities, parent: Array) -> Tree:

@@ -73,10 +73,10 @@ class HtaJob:
 
     @cached_property
     def tree_parents(self) -> npt.NDArray[np.int64]:
-        """The activity above each one in the graph's tree, -1 for none."""
-        from htagraph.graph.tree import tree_parents
+        """The activity above each one, -1 for none; HTA knows no steps around what other threads do."""
+        from htagraph.graph.tree import called_by
 
-        return tree_parents(self.graph.activities, self.graph.names)
+        return called_by(self.graph.activities, self.graph.names)
 
     @cached_property
     def _frames(self) -> dict[int, pd.DataFrame]:
