@@ -1,7 +1,7 @@
 """How much nothing explains: ``python benchmarks/gaps.py [PATH ...]``: by trace, the share of pauses without a cause.
 
 ``unexplained %`` is by how much the makespan falls when all gaps that a complete trace would not leave are set to 0
-(`htagraph.graph.gaps.UNEXPLAINED`), ``host %`` the same for Python and other host code that no event covers.
+(`htagraph.core.kinds.UNEXPLAINED`), ``host %`` the same for Python and other host code that no event covers.
 """
 
 from __future__ import annotations

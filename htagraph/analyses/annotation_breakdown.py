@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.choices import check_choice
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ANNOTATIONS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
 from htagraph.queries.device_annotations import device_annotations
@@ -52,7 +52,7 @@ def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] =
     """
     check_choice("by", by, ("rank", "job"))
     acts = graph.activities
-    rows = np.flatnonzero(np.isin(acts.kind, (ActivityKind.ANNOTATION, ActivityKind.STEP)))
+    rows = np.flatnonzero(np.isin(acts.kind, ANNOTATIONS))
     regions = {"rank": acts.rank[rows].astype(np.int64), "name": names_of(graph, rows), "ns": acts.duration[rows]}
     parts = [pd.DataFrame(regions).assign(on="host")]
     for rank in graph.ranks:

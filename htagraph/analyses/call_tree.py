@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.call_stack import tree_columns
 
 __all__ = ["call_tree"]
-
-_ADDED = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
 
 
 def call_tree(graph: DependencyGraph) -> pd.DataFrame:
@@ -44,7 +42,7 @@ def call_tree(graph: DependencyGraph) -> pd.DataFrame:
     first_kernel_start and last_kernel_end.
     """
     acts, tree = graph.activities, tree_columns(graph)
-    rows = np.flatnonzero(~np.isin(acts.kind, _ADDED))
+    rows = np.flatnonzero(~np.isin(acts.kind, ADDED))
     some = tree["kernels"][rows] > 0
     first, last = tree["first_kernel"][rows], tree["last_kernel"][rows]
     lanes = [lane.label for lane in graph.lanes]

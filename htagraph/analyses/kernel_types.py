@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import DEVICE_WORK
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.busy_time import work_of
 
 __all__ = ["kernel_types"]
-
-_KINDS = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY)
 
 
 def kernel_types(graph: DependencyGraph) -> pd.DataFrame:
@@ -38,9 +36,9 @@ def kernel_types(graph: DependencyGraph) -> pd.DataFrame:
     rows = []
     for rank in graph.ranks:
         by_kind = work_of(graph, rank).by_kind
-        totals = _combinations([by_kind[kind] for kind in _KINDS])
+        totals = _combinations([by_kind[kind] for kind in DEVICE_WORK])
         rows += [
-            (rank, " + ".join(kind.label for bit, kind in enumerate(_KINDS) if code >> bit & 1), ns / 1000)
+            (rank, " + ".join(kind.label for bit, kind in enumerate(DEVICE_WORK) if code >> bit & 1), ns / 1000)
             for code, ns in sorted(totals.items(), key=lambda item: -item[1])
         ]
     table = pd.DataFrame(rows, columns=["rank", "kinds", "total_us"]).astype(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import LAUNCHES, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["launch_stats"]
@@ -38,7 +38,7 @@ def launch_stats(
     Source: HTA's kernel launch statistics, for every launching call instead of six of them.
     """
     acts = graph.activities
-    pairs = graph.edges.take(np.isin(graph.edges.kind, (EdgeKind.LAUNCH, EdgeKind.GRAPH)))
+    pairs = graph.edges.take(np.isin(graph.edges.kind, LAUNCHES))
     call, work = pairs.source.astype(np.int64) // 2, pairs.target.astype(np.int64) // 2
     order = np.lexsort((acts.start[work], acts.start[call], acts.rank[work]))
     call, work = call[order], work[order]

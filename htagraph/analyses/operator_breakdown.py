@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.choices import check_choice
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import OPERATORS, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of, operator_of
@@ -19,7 +19,6 @@ from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 __all__ = ["operator_breakdown"]
 
 _COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **OWNED}
-_OPERATORS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
 _SHAPES = ("Input Dims", "Input dims")  # today's profilers write the first, those before 2022 the second
 
 
@@ -61,7 +60,7 @@ def operator_breakdown(
     """
     check_choice("by", by, ("rank", "job"))
     acts = graph.activities
-    members = np.isin(acts.kind, _OPERATORS)
+    members = np.isin(acts.kind, OPERATORS)
     group = acts.name.astype(np.int64) * len(ActivityKind) + acts.kind
     columns = dict(_COLUMNS)
     shape, shapes = np.zeros(len(acts), np.int64), [""]

@@ -51,14 +51,14 @@ def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
 
 
 _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
-_ORDER = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY, ActivityKind.DEVICE_OTHER)
+_PRECEDENCE = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY, ActivityKind.DEVICE_OTHER)
 
 
 def _row(graph: DependencyGraph, rank: int) -> tuple[str, list[int]]:
     work = work_of(graph, rank)
-    covered = work.by_kind[_ORDER[0]]
+    covered = work.by_kind[_PRECEDENCE[0]]
     parts = [length(covered)]
-    for kind in _ORDER[1:]:
+    for kind in _PRECEDENCE[1:]:
         own = work.by_kind[kind]
         parts.append(length(difference(own, covered)))
         covered = union(np.concatenate((covered[0], own[0])), np.concatenate((covered[1], own[1])))

@@ -11,15 +11,19 @@ from typing import Final
 __all__ = [
     "ADDED",
     "ANNOTATIONS",
+    "BETWEEN",
+    "BLOCKING",
     "COMMUNICATION",
     "DEVICE",
     "DEVICE_WORK",
     "FRAMES",
     "HOST",
+    "HOST_GAPS",
     "KERNELS",
     "LAUNCHES",
     "OPERATORS",
     "TRANSFERS",
+    "UNEXPLAINED",
     "ActivityKind",
     "EdgeKind",
     "GapKind",
@@ -125,6 +129,16 @@ class EdgeKind(_Labelled):
         """Return whether it leads from a launch to device work."""
         return self in (EdgeKind.LAUNCH, EdgeKind.GRAPH)
 
+    @property
+    def is_blocking(self) -> bool:
+        """Return whether it leads from device work to the return of a call that blocked for it."""
+        return self in (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL)
+
+    @property
+    def is_between(self) -> bool:
+        """Return whether its time is the gap behind it: nothing is at work between the two moments of a thread."""
+        return self in (EdgeKind.HOST_ORDER, EdgeKind.THREAD)
+
 
 class Provenance(_Labelled):
     """How an edge is known."""
@@ -147,6 +161,22 @@ class GapKind(_Labelled):
     COLLECTIVE_EXCESS = 7  # a collective took longer than its members' arrivals and transfers explain
     OTHER = 8  # between activities that the user brought, or at a moment that the graph added
     TRACE_HEAD = 9  # nothing in the trace precedes this moment
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Return whether no dependency and nobody's known time explains it."""
+        return self in (
+            GapKind.LAUNCH_EXCESS,
+            GapKind.STREAM_IDLE,
+            GapKind.SYNC_RETURN,
+            GapKind.THREAD_IDLE,
+            GapKind.COLLECTIVE_EXCESS,
+        )
+
+    @property
+    def is_host(self) -> bool:
+        """Return whether it is time of the host: its own code, or its wait for data."""
+        return self in (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
 
 
 DEVICE: Final = tuple(kind for kind in ActivityKind if kind.on_device)
@@ -171,3 +201,11 @@ TRANSFERS: Final = tuple(kind for kind in EdgeKind if kind.is_transfer)
 """Kinds of edges whose lag is a transfer between ranks."""
 LAUNCHES: Final = tuple(kind for kind in EdgeKind if kind.is_launch)
 """Kinds of edges from a launch to device work."""
+BLOCKING: Final = tuple(kind for kind in EdgeKind if kind.is_blocking)
+"""Kinds of edges from device work to the return of a call that blocked for it."""
+BETWEEN: Final = tuple(kind for kind in EdgeKind if kind.is_between)
+"""Kinds of edges whose time is the gap behind them."""
+UNEXPLAINED: Final = tuple(kind for kind in GapKind if kind.is_unexplained)
+"""Kinds of gaps that nothing explains."""
+HOST_GAPS: Final = tuple(kind for kind in GapKind if kind.is_host)
+"""Kinds of gaps that are the host's time."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance
 from htagraph.trace.columns import SparseColumn
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Activities:
     @cached_property
     def on_device(self) -> npt.NDArray[np.bool_]:
         """Which activities ran on a device stream."""
-        return frozen(np.isin(self.kind, [kind for kind in ActivityKind if kind.on_device]))
+        return frozen(np.isin(self.kind, DEVICE))
 
     def of_rank(self, rank: int) -> slice:
         """Return where the activities of a rank lie: empty for a rank that has none."""

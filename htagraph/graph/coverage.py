@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import COMMUNICATION, LAUNCHES, ActivityKind, EdgeKind, Provenance
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["coverage"]
 
-_LAUNCHES = (EdgeKind.LAUNCH, EdgeKind.GRAPH)
-_COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 _REFUSALS = ("edge_refused", "cycle_broken", "collectives_refused", "waits_unresolved")
 _Row = tuple[str, str, int, int, str]
 
@@ -42,14 +40,14 @@ def _device_work(graph: DependencyGraph) -> list[_Row]:
 
     return [
         ("device work", "any predecessor", started_by(), total, "what kernels, copies and memsets wait for"),
-        ("device work", "launch", started_by(*_LAUNCHES), total, "the call that enqueued it, by correlation id"),
+        ("device work", "launch", started_by(*LAUNCHES), total, "the call that enqueued it, by correlation id"),
         ("device work", "event_wait", started_by(EdgeKind.EVENT_WAIT), total, "work of another stream"),
     ]
 
 
 def _collectives(graph: DependencyGraph) -> list[_Row]:
     matches, acts = graph.matches, graph.activities
-    total = int(np.isin(acts.kind, _COMMUNICATION).sum())
+    total = int(np.isin(acts.kind, COMMUNICATION).sum())
     members = 0 if matches is None else len(np.unique(matches.activity))
     rows: list[_Row] = [("collectives", "members matched", members, total, "activities that communicate")]
     if matches is None:

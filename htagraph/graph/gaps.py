@@ -12,12 +12,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities, Edges
 
-__all__ = ["UNEXPLAINED", "binding_edges", "gap_kinds"]
-
-UNEXPLAINED = (
-    GapKind.LAUNCH_EXCESS, GapKind.STREAM_IDLE, GapKind.SYNC_RETURN, GapKind.THREAD_IDLE, GapKind.COLLECTIVE_EXCESS,
-)  # fmt: skip
-"""Gaps that a complete trace and a complete set of rules would not leave."""
+__all__ = ["binding_edges", "gap_kinds"]
 
 _MAX_BUSY_GAP_NS = 100_000
 """ns: a worker thread that records nothing for longer waits for work; a shorter gap is untraced host work. Chosen:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ADDED
 from htagraph.graph.criteria import Mask, named
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _occurrences(graph: DependencyGraph, among: Array, op: str, position: int) -
     matches = np.array([name == op for name in graph.names], np.bool_)
     if not matches.any():
         matches = named(graph.names, op)
-    added = np.isin(acts.kind[among], (ActivityKind.BOUNDARY, ActivityKind.JOIN))  # named after what they belong to
+    added = np.isin(acts.kind[among], ADDED)  # named after what they belong to
     rows = among[matches[acts.name[among]] & ~added]
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
     by_rank = np.split(rows, np.flatnonzero(np.diff(acts.rank[rows])) + 1) if len(rows) else []

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import COMMUNICATION, EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
 from htagraph.queries.replay import replay
@@ -95,7 +95,7 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
     device = acts.on_device
     some, on_device = len(acts) > 0, bool(device.any())
     launched = device & (acts.cause >= 0)
-    communication = np.isin(acts.kind, (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION))
+    communication = np.isin(acts.kind, COMMUNICATION)
     has_autograd = bool((graph.edges.kind == EdgeKind.AUTOGRAD).any())
     share = float(launched.sum() / max(1, device.sum()))
     no_device = "no device work was recorded"

@@ -14,12 +14,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.gaps import binding_edges
 from htagraph.queries.collective_waits import Waits
 from htagraph.queries.peers import peers
-from htagraph.queries.weights import TRANSFERS
 
 __all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of", "others_median"]
 
@@ -141,7 +140,7 @@ def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
 def _binding(graph: DependencyGraph) -> npt.NDArray[np.int32]:
     """Return the binding edge of each vertex, -1 for none; launch latencies are capped at `_MAX_LAUNCH_LATENCY_NS`."""
     edges = graph.edges
-    long = np.isin(edges.kind, (EdgeKind.LAUNCH, EdgeKind.GRAPH)) & (edges.lag > _MAX_LAUNCH_LATENCY_NS)
+    long = np.isin(edges.kind, LAUNCHES) & (edges.lag > _MAX_LAUNCH_LATENCY_NS)
     if not long.any():
         return graph.binding
     capped = replace(edges, lag=np.where(long, _MAX_LAUNCH_LATENCY_NS, edges.lag))
@@ -181,7 +180,7 @@ def _causes(graph: DependencyGraph, kind: Array, owner: Array) -> tuple[npt.NDAr
     """Return (the cause that the time before each vertex counts for, the cause that each activity counts for)."""
     of_activity = np.full(len(ActivityKind), _HOST, np.int8)
     of_activity[[ActivityKind.COMPUTATION, ActivityKind.MEMORY, ActivityKind.DEVICE_OTHER]] = _KERNELS
-    of_activity[[ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION]] = _COLLECTIVE
+    of_activity[list(COMMUNICATION)] = _COLLECTIVE
     of_activity[ActivityKind.SYNC] = _SYNC
     cause = np.full(graph.vertex_count, _NONE, np.int8)
     cause[kind == EdgeKind.HOST_ORDER] = _HOST

@@ -8,17 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.intervals import Intervals, union
-from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Work", "self_time", "work_of"]
 
-_DEVICE_KINDS = (
-    ActivityKind.COMPUTATION,
-    ActivityKind.COMMUNICATION,
-    ActivityKind.MEMORY,
-    ActivityKind.DEVICE_OTHER,
-)
 _NO_PARENT = -1
 """In place of the kind of a parent, where there is none."""
 
@@ -43,10 +37,10 @@ def work_of(graph: DependencyGraph, rank: int) -> Work:
     of_rank = acts.of_rank(rank)
     kinds = acts.kind[of_rank]
     if acts.on_device[of_rank].any():
-        rows = {kind: of_rank.start + np.flatnonzero(kinds == kind) for kind in _DEVICE_KINDS}
+        rows = {kind: of_rank.start + np.flatnonzero(kinds == kind) for kind in DEVICE}
         return _work("device", graph, rows)
     nothing = np.zeros(0, np.int64)
-    rows = dict.fromkeys(_DEVICE_KINDS, nothing) | {
+    rows = dict.fromkeys(DEVICE, nothing) | {
         ActivityKind.COMPUTATION: of_rank.start
         + np.flatnonzero((kinds == ActivityKind.OP) & _outermost_op(graph, of_rank)),
         ActivityKind.COMMUNICATION: of_rank.start + np.flatnonzero(kinds == ActivityKind.HOST_COMMUNICATION),
@@ -80,4 +74,4 @@ def _outermost_op(graph: DependencyGraph, some: slice) -> npt.NDArray[np.bool_]:
     acts = graph.activities
     parent = acts.parent[some]
     parent_kind = np.where(parent >= 0, acts.kind[parent], _NO_PARENT)
-    return ~np.isin(parent_kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION))
+    return ~np.isin(parent_kind, OPERATORS)

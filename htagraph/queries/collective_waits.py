@@ -13,14 +13,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.weights import TRANSFERS
 
 __all__ = ["Waits", "bus_factor", "waits_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +66,7 @@ def waits_of(graph: DependencyGraph) -> Waits:
         order = np.lexsort((acts.rank[matches.activity], matches.collective))
         matched = matches.activity[order].astype(np.int64)
         collective, bytes_ = matches.collective[order].astype(np.int64), matches.bytes[order].astype(np.int64)
-    alone = np.setdiff1d(np.flatnonzero(np.isin(acts.kind, _COMMUNICATION)), matched)
+    alone = np.setdiff1d(np.flatnonzero(np.isin(acts.kind, COMMUNICATION)), matched)
     alone = _without_nested(graph, alone)
     activity = np.concatenate([matched, alone])
     collective = np.concatenate([collective, np.full(len(alone), -1)])
@@ -107,7 +105,7 @@ def _without_nested(graph: DependencyGraph, activity: Array) -> Array:
     """Return the activities that are not inside another collective of their thread."""
     acts = graph.activities
     parent = acts.parent[activity]
-    inside = (parent >= 0) & np.isin(acts.kind[np.maximum(parent, 0)], _COMMUNICATION)
+    inside = (parent >= 0) & np.isin(acts.kind[np.maximum(parent, 0)], COMMUNICATION)
     return activity[~inside]
 
 

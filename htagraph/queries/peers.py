@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["alike", "lane_roles", "peers"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_ADDED = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
 
 
 def peers(graph: DependencyGraph, across: Literal["rank", "step"] = "rank") -> npt.NDArray[np.int64]:
@@ -84,7 +83,7 @@ def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Arr
     """
     acts = graph.activities
     part, from_end = _parts(graph)
-    wanted = ~np.isin(acts.kind, _ADDED)
+    wanted = ~np.isin(acts.kind, ADDED)
     if not by_rank:
         wanted &= acts.step >= 0
     rows = np.flatnonzero(wanted)

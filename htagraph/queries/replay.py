@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind, GapKind
+from htagraph.core.kinds import ADDED, UNEXPLAINED, GapKind
 from htagraph.graph.activities import frozen
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.gaps import UNEXPLAINED
 
 if TYPE_CHECKING:
     Times = npt.NDArray[np.int64]
@@ -42,7 +41,7 @@ def predict(
 
 
 def without_unexplained(graph: DependencyGraph, gap: Times) -> Times:
-    """Return the gaps, ns, with unexplained ones set to 0 (`htagraph.graph.gaps.UNEXPLAINED`)."""
+    """Return the gaps, ns, with unexplained ones set to 0 (`htagraph.core.kinds.UNEXPLAINED`)."""
     return np.where(np.isin(graph.gap_kind, UNEXPLAINED), 0, gap)
 
 
@@ -83,7 +82,7 @@ class Replay:
         """
         graph, time = self.graph, self.time
         acts, origin = graph.activities, graph.origin_ns
-        rows = np.flatnonzero(~np.isin(acts.kind, (ActivityKind.JOIN, ActivityKind.BOUNDARY)))
+        rows = np.flatnonzero(~np.isin(acts.kind, ADDED))
         error = np.abs(time - graph.time).reshape(-1, 2).max(axis=1, initial=0)
         return pd.DataFrame(
             {

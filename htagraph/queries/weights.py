@@ -15,14 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import (
+    ANNOTATIONS,
+    BETWEEN,
+    COMMUNICATION,
+    HOST_GAPS,
+    TRANSFERS,
+    ActivityKind,
+    EdgeKind,
+    GapKind,
+)
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
     "NEVER",
-    "TRANSFERS",
     "ChangeError",
     "Jitter",
     "OwnTime",
@@ -47,12 +55,6 @@ NEVER = -(1 << 60)
 
 Chosen: minus 36 years, so that no moment that it leads to can be the latest, and sums of a moment (ns since 1970)
 and a few of it stay within int64. It is a mark: no result depends on its size."""
-TRANSFERS = (EdgeKind.COLLECTIVE, EdgeKind.P2P)
-"""Edges between the members of a collective or a send and its receive."""
-_BETWEEN = (EdgeKind.HOST_ORDER, EdgeKind.THREAD)
-"""Edges whose time is the gap of the vertex that they lead to."""
-_REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
-_COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 _OWN_SHARES = ("all_to_all", "send_recv")
 """Operations in which each member receives a message of its own, so that their ends differ by message."""
 _MAX_END_SPREAD_NS = 5_000
@@ -167,10 +169,10 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
     graph = state.graph
     rows = _rows_of(graph, criteria)
     kind = criteria.get("kind")
-    named = criteria.get("name") is not None and (kind is None or _words(kind) <= {each.label for each in _REGIONS})
+    named = criteria.get("name") is not None and (kind is None or _words(kind) <= {each.label for each in ANNOTATIONS})
     chosen = np.zeros(len(graph.activities) + 1, np.bool_)
     chosen[rows] = True
-    if named and np.isin(graph.activities.kind[rows], _REGIONS).any():
+    if named and np.isin(graph.activities.kind[rows], ANNOTATIONS).any():
         inside = {key: value for key, value in criteria.items() if key not in {"name", "kind"}}
         chosen[_rows_of(graph, {"op": criteria["name"]} | inside)] = True
     if not len(rows):
@@ -257,8 +259,8 @@ def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = No
     loader = (named or criteria.get("kind") is None) if loader is None else loader
     rows = np.flatnonzero(chosen[edges.activity])
     kind = edges.kind[rows]
-    between = np.isin(kind, _BETWEEN)
-    free = edges.target[np.isin(edges.kind, _BETWEEN) & (edges.activity < 0)]  # nothing is around them on their thread
+    between = np.isin(kind, BETWEEN)
+    free = edges.target[np.isin(edges.kind, BETWEEN) & (edges.activity < 0)]  # nothing is around them on their thread
     region = graph.tree.parent[free >> 1]
     belongs = chosen[region]
     given = {key for key, value in criteria.items() if value is not None}
@@ -266,7 +268,7 @@ def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = No
         belongs |= (region < 0) & here(graph, criteria)[free >> 1]
     gaps = np.concatenate((edges.target[rows[between]], free[belongs]))
     rows = rows[~between & (loader | (kind != EdgeKind.DATALOADER))]
-    kinds = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT) if loader else (GapKind.HOST_UNTRACED,)
+    kinds = HOST_GAPS if loader else (GapKind.HOST_UNTRACED,)
     gaps = gaps[np.isin(graph.gap_kind[gaps], kinds)]
     return OwnTime(rows, _waiting(state, rows), np.unique(gaps).astype(np.int64))
 
@@ -315,7 +317,7 @@ def _waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
     graph = state.graph
     acts, owner = graph.activities, graph.edges.activity[rows]
     fixed = end_spread(state, rows)
-    talks = np.flatnonzero(np.isin(acts.kind[owner], _COMMUNICATION))
+    talks = np.flatnonzero(np.isin(acts.kind[owner], COMMUNICATION))
     if not len(talks):
         return fixed
     matched = np.zeros(len(acts) + 1, np.bool_)
@@ -324,7 +326,7 @@ def _waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
     lonely = talks[~matched[owner[talks]]]
     if not len(lonely):
         return fixed
-    every = np.flatnonzero(np.isin(acts.kind, _COMMUNICATION) & ~matched[:-1])
+    every = np.flatnonzero(np.isin(acts.kind, COMMUNICATION) & ~matched[:-1])
     pure = _class_minimum(graph, every)
     recorded = graph.edges.lag[rows[lonely]]
     share = np.minimum(pure[owner[lonely]], recorded)

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import ANNOTATIONS, COMMUNICATION, HOST_GAPS, TRANSFERS, ActivityKind, EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import TRANSFERS, OwnTime, State, checked, end_spread, initial, own_time, with_factor
+from htagraph.queries.weights import OwnTime, State, checked, end_spread, initial, own_time, with_factor
 from htagraph.whatif.change_options import criteria_text
 
 __all__ = ["opportunities"]
@@ -42,11 +42,8 @@ Chosen: smaller differences are within the error of a prediction. Nearer to 1, w
 appear beside what they wrap; halved, an operator gives way to a kernel with half of its gain. The gains themselves do
 not depend on it."""
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
-_TALKS = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 _CALLS = (ActivityKind.RUNTIME,)
 _RUNTIME = (ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME)
-_REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
-_PYTHON_GAPS = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
 _OWN_WORK = ["host", "computation", "memory"]
 _NOTES = {
     "kernel": "",
@@ -234,7 +231,7 @@ class _Trial:
         region = np.full(graph.vertex_count, -2, np.int64)
         ordering = graph.edges.kind == EdgeKind.HOST_ORDER
         region[graph.edges.target[ordering]] = graph.edges.activity[ordering]
-        gaps = vertices[np.isin(graph.gap_kind[vertices], _PYTHON_GAPS) & (region[vertices] >= -1)]
+        gaps = vertices[np.isin(graph.gap_kind[vertices], HOST_GAPS) & (region[vertices] >= -1)]
         rank = graph.activities.rank
         table = pd.DataFrame({
             "owner": np.concatenate([owner[timed].astype(np.int64), region[gaps]]),
@@ -253,7 +250,7 @@ def _candidates(trial: _Trial) -> Iterator[_Candidate]:
     yield from _by_name(graph, owned[np.isin(kind, _KERNELS)], "kernel")
     yield from _by_name(graph, owned[np.isin(kind, _CALLS)], "call")
     yield from _operators(graph, owned)
-    yield from _groups(graph, owned[np.isin(kind, _TALKS)])
+    yield from _groups(graph, owned[np.isin(kind, COMMUNICATION)])
     rows = shares[(shares["owner"] < 0) | ~np.isin(acts.kind[shares["owner"]], (ActivityKind.COMMUNICATION,))]
     ranks = rows.groupby("rank")["ns"].sum()
     for rank, ns in _largest(ranks) if len(graph.ranks) > 1 else ():  # a single rank has all the time
@@ -319,7 +316,7 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candidate]
         yield _Candidate("group", texts[number], ns, criteria, note, tuple(members.tolist()))
     alone = owned[group_of < 0]
     for name, ns in _largest(alone.groupby(acts.name[alone["owner"]])["ns"].sum()):
-        criteria = {"kind": [kind.label for kind in _TALKS], "name": glob.escape(graph.names[name])}
+        criteria = {"kind": [kind.label for kind in COMMUNICATION], "name": glob.escape(graph.names[name])}
         note = "partners unknown: time beyond the shortest of its size counts as waiting"
         yield _Candidate("group", graph.names[name], ns, criteria, note)
 
@@ -327,7 +324,7 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[_Candidate]
 def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | None:
     """Return criteria that select these communications and no other, if there are any as simple as that."""
     acts = graph.activities
-    talks = np.flatnonzero(np.isin(acts.kind, _TALKS))
+    talks = np.flatnonzero(np.isin(acts.kind, COMMUNICATION))
     kinds = {"kind": [ActivityKind(kind).label for kind in np.unique(acts.kind[members])]}
     streams = sorted({graph.lanes[lane].stream for lane in np.unique(acts.lane[members]).tolist()})
     stream = {"stream": streams} if streams and streams[0] >= 0 else {}
@@ -347,7 +344,7 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[_Candidate
     host = gap | ((kind >= 0) & (kind < ActivityKind.COMPUTATION))
     for name, chosen, criteria, note in (
         ("all host work", host, {"kind": "host"}, "operators, calls and the Python between them; waits are derived"),
-        ("Python between operators", gap & (kind >= 0), {"kind": [each.label for each in _REGIONS]},
+        ("Python between operators", gap & (kind >= 0), {"kind": [each.label for each in ANNOTATIONS]},
          "host time inside steps and annotations that no event covers"),
         ("launch calls", kind == ActivityKind.LAUNCH, {"kind": "launch"}, "the calls themselves, not the operators"),
         ("synchronizing calls", kind == ActivityKind.SYNC, {"kind": "sync"}, "their own cost, not what they wait for"),

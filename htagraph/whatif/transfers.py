@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.queries.weights import TRANSFERS, of_kind
+from htagraph.core.kinds import TRANSFERS
+from htagraph.queries.weights import of_kind
 
 if TYPE_CHECKING:
     from htagraph.graph.matches import Matches

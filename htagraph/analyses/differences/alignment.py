@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import OPERATORS, ActivityKind
 from htagraph.core.naming import is_module_frame, names_that, short_name, stable_name
 from htagraph.core.parents import nearest
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -18,7 +18,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 __all__ = ["Alignment", "align"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_REGIONS = (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)
 _OPTIONAL = (ActivityKind.ANNOTATION, ActivityKind.PYTHON)
 
 
@@ -165,7 +164,7 @@ def _levels(kind: Array, code: Array, names: Sequence[str], split: int) -> npt.N
     both = np.ones(count, np.bool_)
     for part in (slice(None, split), slice(split, None)):
         both &= np.bincount(code[part][maybe[part]], minlength=count) > 0
-    return np.isin(kind, _REGIONS) | (maybe & both[code])
+    return np.isin(kind, OPERATORS) | (maybe & both[code])
 
 
 def _numbered(rows: _Rows, label: Array) -> tuple[Array, Array, Array]:

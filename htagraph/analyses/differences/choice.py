@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ADDED
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Part", "parts_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Some: TypeAlias = int | Sequence[int] | None
-_ADDED = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,5 +96,5 @@ def _part(graph: DependencyGraph, steps: Some, ranks: Some) -> Part:
     pairs = acts.rank[rows].astype(np.int64) * (int(acts.step.max(initial=0)) + 2)
     if numbers is not None:
         pairs += acts.step[rows]
-    rows, pairs = (column[~np.isin(acts.kind[rows], _ADDED)] for column in (rows, pairs))
+    rows, pairs = (column[~np.isin(acts.kind[rows], ADDED)] for column in (rows, pairs))
     return Part(graph, numbers, ranks, rows, max(1, len(np.unique(pairs))))

@@ -16,7 +16,7 @@ from htagraph.analyses.differences.alignment import Alignment, align
 from htagraph.analyses.differences.choice import Part, parts_of
 from htagraph.analyses.differences.compare import change_words
 from htagraph.analyses.differences.effects import Effects, effects
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import short_name, stable_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import CATEGORIES, CriticalPath
@@ -26,7 +26,6 @@ __all__ = ["Diff", "diff"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Some: TypeAlias = int | Sequence[int] | None
-_ADDED = (ActivityKind.BOUNDARY, ActivityKind.JOIN)
 _HTML_ROWS = 8
 """Contributions shown in a notebook, the largest first. Chosen: a short table; `Diff.to_frame` has all."""
 _ENTRY = ("path", "place", "category", "before_ns", "after_ns")
@@ -322,7 +321,7 @@ def _timed(path: CriticalPath, number: Array, place: Array, first: int) -> pd.Da
     """Return the time of each segment; with `first` that of the job before."""
     segments = path.segments
     kind = path.graph.activities.kind[segments.activity]
-    whose = np.where(np.isin(kind, _ADDED), segments.place, segments.activity)
+    whose = np.where(np.isin(kind, ADDED), segments.place, segments.activity)
     length = segments.length.astype(np.int64)
     return pd.DataFrame({
         "path": number[whose], "place": place[whose], "category": segments.category.astype(np.int64),

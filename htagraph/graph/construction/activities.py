@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.issues import Issue, IssueLog
-from htagraph.core.kinds import OPERATORS, ActivityKind
+from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
 from htagraph.core.naming import (
     DEFAULT_NAMING,
     DEVICE_CATEGORIES,
@@ -100,7 +100,7 @@ def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) ->
 
 
 def _on_device(kind: Array) -> npt.NDArray[np.bool_]:
-    return np.isin(kind, [each for each in ActivityKind if each.on_device])
+    return np.isin(kind, DEVICE)
 
 
 def _renumbered(rows: Array, keep: Array) -> Array:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from htagraph.core.issues import Issue
-from htagraph.core.kinds import EdgeKind
+from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 
@@ -20,7 +20,7 @@ that exact. Doubled, wrong edges that are off by 2 to 4 µs stay, with a negativ
 _TWO_CLOCKS_NS = 20_000
 """ns: the same between a host and its device, whose clocks disagree by this much in healthy traces (real traces: up
 to 12 µs). Doubled, wrong waits that are off by up to 40 µs stay."""
-_TWO_CLOCKS = (EdgeKind.STEP, EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL)
+_TWO_CLOCKS = (EdgeKind.STEP, *BLOCKING)
 _LAUNCH_NS = 10_000_000
 """ns: the same for launches, which ids prove: only absurd times refute one. Chosen. Doubled, nothing changes in
 healthy traces."""
@@ -36,7 +36,7 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     observed = job.moment(edges.target) - job.moment(edges.source)
     tolerance = np.full(len(EdgeKind), _ONE_CLOCK_NS)
     tolerance[list(_TWO_CLOCKS)] = _TWO_CLOCKS_NS
-    tolerance[[EdgeKind.LAUNCH, EdgeKind.GRAPH]] = _LAUNCH_NS
+    tolerance[list(LAUNCHES)] = _LAUNCH_NS
     possible = observed >= -tolerance[edges.kind]
     refused = _refused(job, edges, possible) + _early(job, edges, observed, possible)
     if not possible.all():

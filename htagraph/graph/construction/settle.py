@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import EdgeKind
+from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 
@@ -26,9 +26,7 @@ less time is reported as unexplained."""
 _MAX_RETURN_NS = 200_000
 """ns: the longest time from the end of the awaited work to the return of the blocked call; 130 µs were seen in real
 traces. A call that returned later was busy with something else. Doubled, such calls shrink with what they awaited."""
-_MEETINGS = (EdgeKind.COLLECTIVE, EdgeKind.P2P)
-_BLOCKING = (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL)
-_STARTS = (EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
+_STARTS = (*LAUNCHES, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
 
 Array: TypeAlias = npt.NDArray[Any]
 Change: TypeAlias = tuple[Array, Array]
@@ -75,12 +73,12 @@ def settle(job: Job, edges: Edges) -> Edges:
 def _waits(job: Job, edges: Edges) -> _Waits:
     acts = job.activities
     source_time, target_time = job.moment(edges.source), job.moment(edges.target)
-    may_wait = np.isin(edges.kind, _BLOCKING + _MEETINGS) & (edges.target % 2 == 1)
+    may_wait = np.isin(edges.kind, BLOCKING + TRANSFERS) & (edges.target % 2 == 1)
     rows = np.flatnonzero(may_wait)
     awaited = np.full(len(acts), np.iinfo(np.int64).min)
     np.maximum.at(awaited, edges.target[rows] // 2, source_time[rows])
     in_meeting = np.zeros(len(acts), np.bool_)
-    in_meeting[edges.target[rows[np.isin(edges.kind[rows], _MEETINGS)]] // 2] = True
+    in_meeting[edges.target[rows[np.isin(edges.kind[rows], TRANSFERS)]] // 2] = True
     last = _last_stretches(edges)
     bodies = np.flatnonzero(last & ((awaited[edges.activity] > source_time) | in_meeting[edges.activity]))
     waited = may_wait & np.isin(edges.target, edges.target[bodies])
@@ -132,7 +130,7 @@ def _given_back(waits: _Waits, lag: Array) -> Change:
     into = np.flatnonzero(np.isin(edges.target, edges.target[bodies]))
     latest = _latest(edges.target[into], waits.source_time[into] + lag[into], count)
     proven = np.zeros(count, np.bool_)
-    proven[edges.target[into[np.isin(edges.kind[into], _BLOCKING) & (edges.confidence[into] == 100)]]] = True
+    proven[edges.target[into[np.isin(edges.kind[into], BLOCKING) & (edges.confidence[into] == 100)]]] = True
     late = (waits.target_time[bodies] > latest[edges.target[bodies]]) & ~proven[edges.target[bodies]]
     rows = bodies[late]
     return rows, waits.target_time[rows] - waits.source_time[rows]
@@ -180,7 +178,7 @@ def _own_cost(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
 def _usual_returns(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
     """Return by EdgeKind how long calls that waited take to return, ns."""
     usual = np.zeros(len(EdgeKind), np.int64)
-    for kind in _BLOCKING:
+    for kind in BLOCKING:
         of_kind = lag[waits.waited & (waits.edges.kind == kind)]
         usual[kind] = max(0, int(np.median(of_kind))) if len(of_kind) else 0
     return usual
@@ -190,9 +188,9 @@ def _limits(job: Job, edges: Edges) -> npt.NDArray[np.int64]:
     """Return how much of a pause each edge may take upon itself, ns."""
     limit = np.zeros(len(EdgeKind), np.int64)
     limit[list(_STARTS)] = _MAX_PAUSE_NS
-    limit[list(_BLOCKING)] = _MAX_RETURN_NS
-    limit[list(_MEETINGS)] = np.iinfo(np.int64).max  # how long a transfer takes is what was to be known
+    limit[list(BLOCKING)] = _MAX_RETURN_NS
+    limit[list(TRANSFERS)] = np.iinfo(np.int64).max  # how long a transfer takes is what was to be known
     of_edge = limit[edges.kind]
-    launched = np.isin(edges.kind, (EdgeKind.LAUNCH, EdgeKind.GRAPH))
+    launched = np.isin(edges.kind, LAUNCHES)
     of_edge[launched] += job.activities.duration[edges.source[launched] // 2]  # loading a kernel's module, for example
     return of_edge

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import EdgeKind
+from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.critical_path.columns import DEPENDENCY, KERNEL, LAUNCH, NOBODY, OPERATOR, SYNC, Columns, View
@@ -23,8 +23,8 @@ _LOCKING = ("cudaHostAlloc", "cudaLaunchKernel", "cudaMemcpyAsync")
 _LONGEST_PAUSE_NS = 1_500_000
 """From one kernel's end to the next one's start on its stream: HTA draws an edge between them below 1500 µs. With twice
 as much, longer stretches in which a stream was idle count as the overhead between two kernels."""
-_ONTO_DEVICE = (EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.STREAM)
-_WAITS = (EdgeKind.EVENT_WAIT, EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL)
+_ONTO_DEVICE = (*LAUNCHES, EdgeKind.STREAM)
+_WAITS = (EdgeKind.EVENT_WAIT, *BLOCKING)
 _ORDERS = (EdgeKind.AUTOGRAD, EdgeKind.THREAD, EdgeKind.DATALOADER, EdgeKind.USER)
 
 

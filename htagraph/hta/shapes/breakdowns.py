@@ -15,7 +15,7 @@ from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.temporal_breakdown import temporal_breakdown as native_temporal_breakdown
 from htagraph.core.group_stats import described, summed
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import DEVICE_WORK, KERNELS, ActivityKind
 from htagraph.hta.shapes.frame import frame_of, in_whole, rows_of, smallest_type, whole
 from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.names import shorten
@@ -30,7 +30,6 @@ Array: TypeAlias = npt.NDArray[Any]
 Part: TypeAlias = tuple[dict[str, Any], list[str], dict[str, Array]]
 """Columns that are the same in all rows, names, statistics by name."""
 
-_TYPES = (ActivityKind.COMPUTATION, ActivityKind.COMMUNICATION, ActivityKind.MEMORY)
 _CATEGORIES = ("host_wait", "kernel_wait", "other")
 _HIDDEN = ("exposed_communication", "exposed_memory", "other")
 _QUARTERS = {"p25": "25%", "median": "50%", "p75": "75%"}
@@ -141,7 +140,7 @@ def gpu_kernel_breakdown(
     `num_kernels` in the order of their total time, or behind which the running total is above its `duration_ratio`
     quantile. All statistics are over kernels.
     """
-    acts, types = job.graph.activities, _TYPES[: 3 if include_memory_kernels else 2]
+    acts, types = job.graph.activities, DEVICE_WORK if include_memory_kernels else KERNELS
     names, parts = job.graph.names, []
     for rank in job.traces:
         for kind in types:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import names_that
 from htagraph.core.parents import depths
 from htagraph.hta.shapes.names import is_step
@@ -85,7 +85,7 @@ def _roots(graph: DependencyGraph, rank: int, above: Array, text: str) -> Array:
     """Return the host activities of a rank with a text in their name that lie at the least depth of any such."""
     acts = graph.activities
     fits = names_that(lambda name: text in name, graph.names)
-    out = acts.on_device | np.isin(acts.kind, (ActivityKind.BOUNDARY, ActivityKind.JOIN))
+    out = acts.on_device | np.isin(acts.kind, ADDED)
     wanted = fits[acts.name] & ~out & (acts.rank == rank)
     depth = depths(above)
     return np.flatnonzero(wanted & (depth == depth[wanted].min(initial=len(acts))))

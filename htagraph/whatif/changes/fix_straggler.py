@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import others_median
 from htagraph.queries.peers import alike, peers
@@ -19,9 +19,7 @@ from htagraph.queries.weights import State
 __all__ = ["fix_straggler"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)
 _OWN_EDGES = (EdgeKind.BODY, EdgeKind.DATALOADER)
-_OWN_GAPS = (GapKind.HOST_UNTRACED, GapKind.DATA_WAIT)
 _MAX_RANKS_TRIED = 8
 """How many ranks ``rank="auto"`` tries: those with the most work beyond their peers'.
 
@@ -123,10 +121,10 @@ def _own_work(state: State) -> _Work:
     own = np.flatnonzero(_own_edges(graph))
     busy = np.zeros(len(acts), np.int64)
     np.add.at(busy, edges.activity[own], np.maximum(state.lag[own], 0))
-    work_rows = np.flatnonzero(~np.isin(acts.kind, (*_COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.JOIN)))
+    work_rows = np.flatnonzero(~np.isin(acts.kind, (*COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.JOIN)))
     after = np.zeros(graph.vertex_count, np.bool_)
     after[edges.target[edges.kind == EdgeKind.HOST_ORDER]] = True
-    gaps = np.flatnonzero(after & np.isin(graph.gap_kind, (*_OWN_GAPS, GapKind.NONE)))
+    gaps = np.flatnonzero(after & np.isin(graph.gap_kind, (*HOST_GAPS, GapKind.NONE)))
     activity = np.concatenate([work_rows, gaps // 2])
     what = np.concatenate([np.zeros(len(work_rows), np.int64), 1 + gaps % 2])
     loads = np.zeros(len(acts), np.bool_)
@@ -150,7 +148,7 @@ def _side_of_gaps(graph: DependencyGraph) -> npt.NDArray[np.int64]:
 def _own_edges(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return True for each edge whose lag is own work of a rank."""
     edges = graph.edges
-    talks = np.isin(graph.activities.kind[edges.activity], _COMMUNICATION)
+    talks = np.isin(graph.activities.kind[edges.activity], COMMUNICATION)
     return np.isin(edges.kind, _OWN_EDGES) & (edges.activity >= 0) & ~talks
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.kinds import EdgeKind, GapKind
+from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, GapKind
 from htagraph.queries.weights import NEVER, State, of_kind, weighed
 
 __all__ = ["infinite_host"]
 
-_HOST = (
-    EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL, EdgeKind.THREAD,
-)  # fmt: skip
+_HOST = (*LAUNCHES, *BLOCKING, EdgeKind.THREAD)
 
 
 def infinite_host(state: State) -> State:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kinds import TRANSFERS
 from htagraph.queries.weights import (
-    TRANSFERS,
     ChangeError,
     Jitter,
     OwnTime,

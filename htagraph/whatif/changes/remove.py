@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind, EdgeKind
-from htagraph.queries.weights import TRANSFERS, State, activities_of, of_kind, own_time, released, weighed, with_factor
+from htagraph.core.kinds import TRANSFERS, ActivityKind, EdgeKind
+from htagraph.queries.weights import State, activities_of, of_kind, own_time, released, weighed, with_factor
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

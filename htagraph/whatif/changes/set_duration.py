@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from htagraph.queries.weights import TRANSFERS, State, checked, no_match, of_kind, own_time, weighed
+from htagraph.core.kinds import TRANSFERS
+from htagraph.queries.weights import State, checked, no_match, of_kind, own_time, weighed
 
 __all__ = ["set_duration"]
 

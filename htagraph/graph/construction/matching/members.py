@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 from htagraph.graph.activities import Activities
 from htagraph.trace.events.base import parse_ranks
@@ -90,7 +90,7 @@ def members_of(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAUL
 
     Arguments are those of the activity itself, else of the operator whose launch enqueued it.
     """
-    rows = np.flatnonzero(np.isin(acts.kind, (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)))
+    rows = np.flatnonzero(np.isin(acts.kind, COMMUNICATION))
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
     described_by = _described_by(acts, rows)
     ops, op, way = _operations(acts, names, naming, rows, described_by)
