@@ -37,5 +37,5 @@ def test_host_does_not_mean_waiting_for_data_unless_it_is_named() -> None:
 
 
 def test_a_job_without_loader_is_an_error() -> None:
-    with pytest.raises(SelectionError, match="no data loader"):
+    with pytest.raises(SelectionError, match="no waits for a data loader"):
         hg.what_if(load([op("a", 0, 10)])).free_dataloader()
