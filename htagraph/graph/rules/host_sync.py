@@ -157,7 +157,7 @@ def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:
 
 
 def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array]) -> Iterator[Edges]:
-    """Yield the edges of calls that wait for a stream or an event that no row names; `refused` gets unexplained ones."""
+    """Yield the edges of calls that wait for a stream or an event that no row names; the rest goes to `refused`."""
     acts = calls.job.activities
     clock = {rank: returns(calls, rank) for rank in calls.lanes} if len(syncs) else {}
     for rows in grouped(calls.site[syncs]):
