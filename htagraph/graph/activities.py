@@ -1,4 +1,4 @@
-"""What a graph is made of, as columns: the activities of all ranks, the edges between them, the lanes they ran on."""
+"""The parts of a graph as columns: the activities of all ranks, the edges between them, the lanes they ran on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 def frozen(array: Array) -> Array:
-    """Return the array, read-only from now on."""
+    """Return the array after making it read-only."""
     array.flags.writeable = False
     return array
 
@@ -50,15 +50,15 @@ class Lane:
 
 
 BETWEEN = Lane(-1, "", "", thread="between ranks")
-"""Where JOINs lie, whose lane is -1."""
+"""The lane of JOINs, whose lane number is -1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Activities:
-    """One row per activity, of all ranks, ordered by rank and then as in the file; JOINs, of no rank, come last."""
+    """One row per activity of all ranks, ordered by rank and then as in the file; JOINs (no rank) come last."""
 
     rank: npt.NDArray[np.int32]
-    """-1 for JOINs: they lie between ranks."""
+    """The rank; -1 for JOINs, which are between ranks."""
     kind: npt.NDArray[np.int8]
     """ActivityKind."""
     name: npt.NDArray[np.int32]
@@ -68,17 +68,18 @@ class Activities:
     lane: npt.NDArray[np.int32]
     """Index into `DependencyGraph.lanes`."""
     start: npt.NDArray[np.int64]
-    """ns on the rank's own clock; of JOINs on the common one."""
+    """ns on the rank's own clock; for JOINs, on the common clock."""
     duration: npt.NDArray[np.int64]
     """ns."""
     step: npt.NDArray[np.int32]
-    """N of the enclosing ProfilerStep#N, for device work that of its launch; -1 outside."""
+    """N of the enclosing ProfilerStep#N, for device work that of its launch; -1 outside of steps."""
     parent: npt.NDArray[np.int32]
-    """The innermost activity around this one on its thread; -1 for none and for device work."""
+    """The innermost activity that encloses this one on its thread; -1 for none and for device work."""
     cause: npt.NDArray[np.int32]
-    """For device work the launch that enqueued it, else the operator known by External id; -1 if unknown."""
+    """For device work: the launch that enqueued it, or, where that is missing, the operator with its External id; -1 if
+    unknown and for host activities."""
     event: npt.NDArray[np.int32]
-    """Position in the file's events; -1 for what no file recorded."""
+    """Position among the file's events; -1 for activities that the graph adds."""
     args: Mapping[str, SparseColumn] = field(default_factory=dict)
     """Arguments by column name; texts are indices into `DependencyGraph.names`."""
 
@@ -96,12 +97,12 @@ class Activities:
 
     @cached_property
     def ranked(self) -> int:
-        """How many activities belong to a rank: all but the JOINs behind them."""
+        """How many activities belong to a rank: all but the JOINs, which come last."""
         return int((self.kind != ActivityKind.JOIN).sum())
 
     @property
     def origin(self) -> int:
-        """The earliest start of any activity, ns; 0 where there is none."""
+        """The earliest start of any activity, ns; 0 without activities."""
         return int(self.start[: self.ranked].min()) if self.ranked else 0
 
     @cached_property
@@ -110,7 +111,7 @@ class Activities:
         return frozen(np.isin(self.kind, DEVICE))
 
     def of_rank(self, rank: int) -> slice:
-        """Return where the activities of a rank lie: empty for a rank that has none."""
+        """Return the rows of a rank's activities as a slice; empty for a rank without activities."""
         key = np.int32(rank)  # of the column's type: any other would make numpy convert the whole column
         ranks = self.rank[: self.ranked]
         return slice(int(np.searchsorted(ranks, key)), int(np.searchsorted(ranks, key, side="right")))
@@ -126,8 +127,8 @@ class Activities:
 
     def arg(self, column: str) -> Array:
         """Return an argument's value for every activity, -1 where absent."""
-        found = self.args.get(column)
-        return np.full(len(self), -1, dtype=np.int64) if found is None else found.dense(len(self))
+        sparse = self.args.get(column)
+        return np.full(len(self), -1, dtype=np.int64) if sparse is None else sparse.dense(len(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +144,9 @@ class Edges:
     provenance: npt.NDArray[np.int8]
     """Provenance."""
     activity: npt.NDArray[np.int32]
-    """The activity whose time passes along the edge, as lag or, in HOST_ORDER, as gap at its target; -1 for none."""
+    """The activity that the edge's lag counts for (for HOST_ORDER, the gap at its target); -1 for none."""
     confidence: npt.NDArray[np.int8]
-    """How sure the edge is, percent: 100 for all that was not inferred."""
+    """How sure the edge is, percent; 100 for every edge that is not inferred."""
 
     def __len__(self) -> int:
         return len(self.source)
@@ -181,7 +182,7 @@ class Edges:
 
 
 def common_time(acts: Activities, clocks: Sequence[Clock]) -> npt.NDArray[np.int64]:
-    """Return the moment of each vertex on the common clock: the rank's own less what its clock is off, ns."""
+    """Return the time of each vertex on the common clock, ns: the recorded time minus the clock error of its rank."""
     time = np.empty(2 * len(acts), np.int64)
     time[0::2], time[1::2] = acts.start, acts.end
     for clock in clocks:

@@ -1,8 +1,8 @@
-"""Clocks: how far each rank's clock is off, as the ends of collectives show it.
+"""Clocks: the error of each rank's clock, estimated from the ends of collectives.
 
 All members of a barrier-like collective end almost at once. Robust least squares on
-``end = moment + offset + drift * t`` give each clock's error; then no arrival may come after an end. Recorded times
-are never edited: they are corrected on their way into the graph.
+``end = moment + offset + drift * t`` give each clock's error; then the offsets are moved until no member arrives after
+another has ended. Recorded times are never edited: the graph adds the correction (`DependencyGraph.time`).
 """
 
 from __future__ import annotations
@@ -22,29 +22,28 @@ __all__ = ["Clock", "corrected", "estimate_clocks"]
 Array: TypeAlias = npt.NDArray[Any]
 
 _RESOLUTION_NS: Final = 1_000
-"""ns: no spread below this is believed: files of whole µs are no more exact. Doubled, offsets of 1 to 2 µs are taken
+"""ns: the smallest spread that is assumed. Files of whole µs are no more exact. Doubled, offsets of 1 to 2 µs are taken
 as 0."""
 _SAMPLE: Final = 20_000
-"""Collectives that the estimate is made from, evenly thinned out. Chosen for time. Doubled, it takes twice as
-long."""
+"""The estimate uses at most this many collectives, evenly spread. Chosen for time. Doubled, it takes twice as long."""
 _MAX_TURNS: Final = 25
-"""Rounds of reweighting at most; it stops once no offset moves by 1 ns, after 5 to 10 as a rule. Doubled, nothing
-changes."""
+"""Largest number of reweighting rounds. Chosen: it usually converges (no offset moves by 1 ns) after 5 to 10. Doubled,
+nothing changes."""
 _CLOSE_NS: Final = 300.0
-"""ns: residuals below this weigh alike. Chosen: below the spread of any real collective. Doubled, offsets move by
-less than that."""
+"""ns: residuals below this have equal weight. Chosen: below the spread of any real collective. Doubled, offsets move by
+less than 0.3 µs."""
 _MIN_FOR_DRIFT: Final = 30
-"""Collectives of a rank from which on drift can be told from chance. Chosen. Doubled, clocks of short traces do not
-drift."""
+"""Collectives that every rank needs before drift is estimated. Chosen: with fewer, drift cannot be distinguished from
+noise. Doubled, clocks of short traces get no drift."""
 _DRIFT_GAIN: Final = 0.8
-"""Drift is believed if no more than this share of the residual remains with it. Chosen. It cannot be doubled; at 1
-chance would make clocks drift."""
+"""Drift is accepted only if it reduces the median residual to less than this share. Chosen. It cannot be doubled; at 1,
+noise would make clocks drift."""
 _MIN_DRIFT_SPREADS: Final = 4.0
-"""And if over the window it drives the clocks apart by more than so many residuals. Chosen. Doubled, slow drift goes
-uncorrected, by at most eight residuals."""
+"""Drift is accepted only if it moves clocks apart, over the window, by more than this many median residuals. Chosen.
+Doubled, slow drift of up to eight residuals stays uncorrected."""
 _MAX_SWEEPS: Final = 50
-"""Moves at most to make every arrival come before the ends that wait for it; if that is not enough the ends alone
-decide. Chosen. Doubled, it matters in jobs of many skewed ranks only."""
+"""Largest number of moves to get every arrival before the ends that wait for it; if they do not suffice, only the ends
+count. Chosen. Doubled, only jobs with many skewed ranks change."""
 
 
 @dataclass(frozen=True)
@@ -58,33 +57,33 @@ class Clock:
 
     rank: int
     offset_ns: int = 0
-    """What the clock shows more than that of `gauge`."""
+    """How far the clock is ahead of the clock of `gauge`, at `reference_ns`."""
     drift_ppm: float = 0.0
-    """How much faster it runs, millionths."""
+    """How much faster the clock runs than that of `gauge`, parts per million."""
     uncertainty_ns: int = -1
-    """The offset may be wrong by this much: the spread of the ends; -1 where no collective says anything."""
+    """The offset may be wrong by this much: the spread of the ends; -1 without any collective to estimate it from."""
     residual_ns: int = 0
-    """Median distance of this rank's ends from those of their collectives, after correction."""
+    """Median distance of this rank's ends from the median end of their collectives, after correction."""
     gauge: int = -1
-    """The rank whose clock is taken as right: the lowest that collectives link to this one; -1 without any."""
+    """The reference rank: the lowest rank that collectives link to this one; -1 without any."""
     collectives: int = 0
-    """How many collectives the estimate rests on."""
+    """How many collectives the estimate uses."""
     reference_ns: int = 0
-    """The moment on the own clock to which the offset belongs."""
+    """The time on the rank's own clock at which it is ahead by `offset_ns`."""
 
     def common(self, time: Array) -> npt.NDArray[np.int64]:
-        """Return moments of this clock on the common clock, ns."""
+        """Return times of this clock as times of the common clock, ns."""
         drift = np.rint((time - self.reference_ns) * (self.drift_ppm * 1e-6)).astype(np.int64)
         return time - drift - self.offset_ns
 
 
 def corrected(clocks: Sequence[Clock], rank: Array, time: Array) -> npt.NDArray[np.int64]:
-    """Return moments on the common clock, ns.
+    """Return times on the common clock, ns.
 
     Args:
-        clocks: of the ranks; one that is not among them is taken as right.
-        rank: whose clock each moment was read from.
-        time: the moments, ns.
+        clocks: the clocks of the ranks; a rank without one is not corrected.
+        rank: the rank on whose clock each time was recorded.
+        time: the recorded times, ns.
     """
     out = time.astype(np.int64)
     for clock in clocks:
@@ -94,8 +93,8 @@ def corrected(clocks: Sequence[Clock], rank: Array, time: Array) -> npt.NDArray[
 
 
 @dataclass(frozen=True, eq=False)
-class _Sight:
-    """What is known: a row per collective, a column per rank, times since an origin; nan where a rank has no part."""
+class _Barriers:
+    """Times of barrier-like collectives since an origin, ns: a row per collective, a column per rank, nan if absent."""
 
     end: npt.NDArray[np.float64]
     start: npt.NDArray[np.float64]
@@ -105,7 +104,7 @@ class _Sight:
 def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ...]:
     """Return the clock of every rank, in the order of `ranks`.
 
-    Offsets that are no larger than the spread of the ends are taken as 0: honest clocks stay untouched.
+    Offsets that are no larger than the spread of the ends are taken as 0, so that correct clocks are not changed.
 
     Args:
         ranks: all ranks of the job.
@@ -113,17 +112,17 @@ def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ..
     """
     ranks = [int(rank) for rank in ranks]
     clocks = {rank: Clock(rank) for rank in ranks}
-    sight = _sight(ranks, matching)
-    if sight is not None:
-        for island in _islands(np.isfinite(sight.end)):
+    barriers = _barriers(ranks, matching)
+    if barriers is not None:
+        for island in _islands(np.isfinite(barriers.end)):
             if len(island) > 1:
-                for clock in _estimate(ranks, island, sight):
+                for clock in _estimate(ranks, island, barriers):
                     clocks[clock.rank] = clock
     return tuple(clocks[rank] for rank in ranks)
 
 
-def _sight(ranks: list[int], matching: Matching) -> _Sight | None:
-    """Return the ends and starts of the collectives that say something about clocks: barriers, evenly thinned out."""
+def _barriers(ranks: list[int], matching: Matching) -> _Barriers | None:
+    """Return the times of the barrier-like collectives, or of an even sample of them; None without any."""
     rows = np.flatnonzero(matching.collective >= 0)
     if len(matching):
         barrier = matching.barrier
@@ -140,26 +139,27 @@ def _sight(ranks: list[int], matching: Matching) -> _Sight | None:
     start = end.copy()
     origin = int(members.start[rows].min())
     end[line, column], start[line, column] = members.end[rows] - origin, members.start[rows] - origin
-    return _Sight(end, start, origin)
+    return _Barriers(end, start, origin)
 
 
 def _islands(present: Array) -> list[list[int]]:
-    """Return the columns that collectives link, directly or through others."""
+    """Return groups of columns whose ranks share collectives, directly or through other ranks."""
     linked = (present.T.astype(np.float32) @ present.astype(np.float32)) > 0
     left, islands = set(range(present.shape[1])), []
     while left:
         island, edge = set(), {min(left)}
         while edge:
             island |= edge
-            edge = {int(each) for each in np.flatnonzero(linked[sorted(edge)].any(axis=0))} - island
+            edge = {int(column) for column in np.flatnonzero(linked[sorted(edge)].any(axis=0))} - island
         left -= island
         islands.append(sorted(island))
     return islands
 
 
-def _estimate(ranks: list[int], island: list[int], sight: _Sight) -> list[Clock]:
-    rows = np.isfinite(sight.end[:, island]).sum(axis=1) > 1
-    end, start = sight.end[np.ix_(rows, island)], sight.start[np.ix_(rows, island)]
+def _estimate(ranks: list[int], island: list[int], barriers: _Barriers) -> list[Clock]:
+    """Return the clocks of the ranks of one group of columns."""
+    rows = np.isfinite(barriers.end[:, island]).sum(axis=1) > 1
+    end, start = barriers.end[np.ix_(rows, island)], barriers.start[np.ix_(rows, island)]
     when = np.nanmean(end, axis=1)
     centre, scale = float(np.mean(when)), max(1.0, float(np.ptp(when)) / 2)
     time = (when - centre) / scale
@@ -167,7 +167,7 @@ def _estimate(ranks: list[int], island: list[int], sight: _Sight) -> list[Clock]
     count = np.isfinite(end).sum(axis=0)
     if count.min() >= _MIN_FOR_DRIFT:
         both = _fitted(end, time, drifting=True)
-        before, after = (_middle(_residual(end, time, *each)) for each in ((offset, drift), both))
+        before, after = (_middle(_residual(end, time, *fit)) for fit in ((offset, drift), both))
         if after < _DRIFT_GAIN * before and np.ptp(both[1]) * 2 > _MIN_DRIFT_SPREADS * after:
             offset, drift = both
     offset = _feasible(end, start, time, offset, drift)
@@ -180,16 +180,16 @@ def _estimate(ranks: list[int], island: list[int], sight: _Sight) -> list[Clock]
         out.append(
             Clock(
                 ranks[column], round(float(offset[line])), float(drift[line] / scale * 1e6), spread,
-                round(_middle(own)), ranks[island[0]], int(count[line]), sight.origin + round(centre),
+                round(_middle(own)), ranks[island[0]], int(count[line]), barriers.origin + round(centre),
             )
         )  # fmt: skip
     return [replace(clock, uncertainty_ns=0) if clock.rank == clock.gauge else clock for clock in out]
 
 
 def _fitted(end: Array, time: Array, *, drifting: bool) -> tuple[Array, Array]:
-    """Return each column's offset and drift per unit of time against the first, by reweighted least squares.
+    """Return each column's offset and drift relative to the first column, by iteratively reweighted least squares.
 
-    The collectives' own moments are eliminated: what remains are as many unknowns as ranks, or twice that.
+    The times of the collectives themselves are eliminated, which leaves one unknown per rank, or two with drift.
     """
     known = np.isfinite(end)
     value = np.where(known, end - np.nanmedian(end, axis=1)[:, None], 0.0)
@@ -226,25 +226,26 @@ def _corrected(times: Array, time: Array, offset: Array, drift: Array) -> Array:
 
 
 def _residual(end: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:
-    """Return the distance of each end from the middle end of its collective, on the common clock."""
+    """Return the distance of each end from the median end of its collective, on the common clock, ns."""
     common = _corrected(end, time, offset, drift)
     return np.asarray(np.where(np.isfinite(common), common - np.nanmedian(common, axis=1)[:, None], np.nan))
 
 
 def _middle(values: Array) -> float:
+    """Return the median absolute value, 0 without any."""
     known = np.abs(values[np.isfinite(values)])
     return float(np.median(known)) if len(known) else 0.0
 
 
 def _spread(residual: Array) -> int:
-    """Return how far apart the ends of a collective are: the middle of the ranges, at least what can be told."""
+    """Return how far apart the ends of a collective are, ns: the median range, but at least the resolution."""
     ranges = np.nanmax(residual, axis=1) - np.nanmin(residual, axis=1)
     return max(_RESOLUTION_NS, round(float(np.median(ranges))))
 
 
 def _excess(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:
-    """Return by how much, at [a, b], an arrival of rank a comes after an end of rank b at worst; 0 if it never does."""
-    late, early = (_corrected(each, time, offset, drift) for each in (start, end))
+    """Return at [a, b] how long, at worst, rank a arrives after rank b has ended, ns; negative if it never does."""
+    late, early = (_corrected(times, time, offset, drift) for times in (start, end))
     out = np.zeros((end.shape[1],) * 2)
     with np.errstate(invalid="ignore"):
         for line in range(end.shape[1]):
@@ -255,7 +256,7 @@ def _excess(end: Array, start: Array, time: Array, offset: Array, drift: Array) 
 
 
 def _feasible(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> Array:
-    """Return offsets moved as little as it takes for no arrival to come after an end, where that is possible."""
+    """Return the offsets after moving them until no member arrives after another ended, if that is possible."""
     excess = _excess(end, start, time, offset, drift)
     move = np.zeros(len(offset))
     for _ in range(_MAX_SWEEPS):
@@ -267,12 +268,12 @@ def _feasible(end: Array, start: Array, time: Array, offset: Array, drift: Array
         move[a] += half
         move[b] -= half
     else:
-        return offset  # contradictions: the ends alone decide
+        return offset  # not possible for all collectives: only the ends count
     return np.asarray(offset + move - move[0])
 
 
 def _snapped(end: Array, start: Array, time: Array, fitted: tuple[Array, Array], spread: int) -> tuple[Array, Array]:
-    """Return offsets with 0 for those that the spread of the ends explains, if that contradicts no arrival."""
+    """Return (offset, drift), with offsets no larger than the spread set to 0 unless an arrival contradicts that."""
     offset, drift = fitted
     if drift.any():
         return offset, drift

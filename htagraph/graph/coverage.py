@@ -33,10 +33,10 @@ def _device_work(graph: DependencyGraph) -> list[_Row]:
     total = int(work.sum())
 
     def started_by(*kinds: EdgeKind) -> int:
-        found = np.zeros(len(acts), np.bool_)
+        has_edge = np.zeros(len(acts), np.bool_)
         into = edges.target[np.isin(edges.kind, kinds) if kinds else slice(None)]
-        found[into[into % 2 == 0] // 2] = True
-        return int((found & work).sum())
+        has_edge[into[into % 2 == 0] // 2] = True
+        return int((has_edge & work).sum())
 
     return [
         ("device work", "any predecessor", started_by(), total, "what kernels, copies and memsets wait for"),
@@ -52,11 +52,11 @@ def _collectives(graph: DependencyGraph) -> list[_Row]:
     rows: list[_Row] = [("collectives", "members matched", members, total, "activities that communicate")]
     if matches is None:
         return rows
-    found = Counter(zip(matches.op, matches.key, strict=True))
+    by_op_and_key = Counter(zip(matches.op, matches.key, strict=True))
     count = len(matches.op)
     return rows + [
         ("collectives", op or "unnamed", number, count, f"matched by {key}")
-        for (op, key), number in sorted(found.items())
+        for (op, key), number in sorted(by_op_and_key.items())
     ]
 
 
@@ -74,8 +74,8 @@ def _edges(graph: DependencyGraph) -> list[_Row]:
 
 
 def _refused(graph: DependencyGraph) -> list[_Row]:
-    found: Counter[tuple[str, str]] = Counter()
+    refusals: Counter[tuple[str, str]] = Counter()
     for issue in graph.issues:
         if issue.what in _REFUSALS:
-            found[issue.what, issue.detail] += issue.count
-    return [("refused", what, count, count, detail) for (what, detail), count in sorted(found.items())]
+            refusals[issue.what, issue.detail] += issue.count
+    return [("refused", what, count, count, detail) for (what, detail), count in sorted(refusals.items())]

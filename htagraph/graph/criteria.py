@@ -1,4 +1,4 @@
-"""What activities can be chosen by: one function per criterion of `DependencyGraph.select`."""
+"""The criteria of `DependencyGraph.select`, one function each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ IntSelector: TypeAlias = int | Sequence[int] | None
 """One number or several; None for all."""
 _KIND_GROUPS: Final = {"kernel": KERNELS, "device": DEVICE, "host": HOST}
 _SHOWN_NUMBERS = 32
-"""How many ranks or steps a message lists: four lines of a terminal. More would hide what is wrong."""
+"""How many ranks or steps an error message lists. Chosen: four lines of a terminal. Doubled, eight lines hide what is
+wrong."""
 
 
 class Criteria(TypedDict, total=False):
@@ -40,8 +41,8 @@ class Criteria(TypedDict, total=False):
     regex: str | None
     """Regular expression, case-sensitive, anywhere in the activity's own name."""
     op: str | None
-    """Glob of the name of anything that the activity lies inside in `DependencyGraph.tree`: operators, annotations,
-    steps, Python frames, its launch. The operator itself is not inside itself; `name` selects it."""
+    """Glob of the name of anything that encloses the activity in `DependencyGraph.tree`: operators, annotations, steps,
+    Python frames, its launch. The operator is not inside itself; `name` selects it."""
     rank: IntSelector
     """One or several ranks."""
     stream: IntSelector
@@ -51,13 +52,13 @@ class Criteria(TypedDict, total=False):
     step_index: IntSelector
     """One or several positions among the steps of the graph: 0 for the first, -1 for the last."""
     time: tuple[float, float] | None
-    """(start, end): what begins and ends between them, µs since the job's first activity."""
+    """(start, end), µs since the job's first activity: what starts and ends between them."""
     min_us: float | None
-    """What takes at least so long, µs; 0.001 leaves out what takes no time."""
+    """The shortest duration, µs; 0.001 leaves out what takes no time."""
     max_us: float | None
-    """What takes at most so long, µs."""
+    """The longest duration, µs."""
     depth: IntSelector
-    """One or several numbers of activities above it, as `htagraph.call_tree` counts them."""
+    """One or several depths in the tree: how many activities enclose it, as `htagraph.call_tree` counts them."""
     activity: IntSelector
     """One or several activity numbers."""
 
@@ -66,7 +67,7 @@ def mask_of(graph: DependencyGraph, criteria: Criteria) -> Mask:
     """Return which activities meet every criterion given.
 
     Raises:
-        SelectionError: a criterion that there is not, or a value that is none of its criterion's.
+        SelectionError: an unknown criterion, or a value that the criterion does not accept.
     """
     mask = np.ones(len(graph.activities), np.bool_)
     for criterion, value in criteria.items():
@@ -80,14 +81,14 @@ def mask_of(graph: DependencyGraph, criteria: Criteria) -> Mask:
 
 
 def named(names: Sequence[str], text: str) -> Mask:
-    """Return which names are a text, or match it as a glob.
+    """Return which names equal a text or match it as a glob.
 
     Example:
         >>> named(("aten::mm", "[memory]"), "aten::*").tolist(), named(("aten::mm", "[memory]"), "[memory]").tolist()
         ([True, False], [False, True])
     """
     if not isinstance(text, str):
-        msg = f"{text!r}: a name is chosen by a text such as '*gemm*'"
+        msg = f"{text!r}: give a name or a glob such as '*gemm*'"
         raise SelectionError(msg)
     pattern = re.compile(fnmatch.translate(text))
     return np.fromiter((name == text or pattern.match(name) is not None for name in names), np.bool_, len(names))
@@ -156,7 +157,7 @@ def _time(graph: DependencyGraph, window: tuple[float, float]) -> Mask:
         msg = f"time {window!r}: give (start_us, end_us), counted from the job's first activity"
         raise SelectionError(msg) from None
     if not first <= last:
-        msg = f"time {window!r}: the start lies behind the end"
+        msg = f"time {window!r}: the start is after the end"
         raise SelectionError(msg)
     since = (graph.time - graph.origin_ns) / 1000
     return (since[0::2] >= first) & (since[1::2] <= last)

@@ -1,4 +1,4 @@
-"""DependencyGraph: every rank's activities and what each had to wait for, as one frozen DAG.
+"""DependencyGraph: the activities of all ranks and the dependencies between them, as one frozen DAG.
 
 A vertex is a moment: activity i starts at vertex 2i and ends at vertex 2i + 1. An edge u → v says that v cannot come
 before u plus the edge's lag. Times and lags are int64 ns.
@@ -39,7 +39,7 @@ __all__ = ["DependencyGraph"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _SHOWN_RANKS = 8
-"""Rows of the table in a notebook: one node's ranks. Doubled, the table fills half a screen."""
+"""Rows of the table in a notebook. Chosen: the ranks of one node. Doubled, the table fills half a screen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,19 +62,22 @@ class DependencyGraph:
     names: tuple[str, ...]
     lanes: tuple[Lane, ...]
     traces: Mapping[int, Trace] = field(default_factory=dict)
-    """What was read, by rank, without the activities' columns: header, path, counts, what is no activity."""
+    """By rank: what its file holds beside the activities' columns (header, path, counts, other events)."""
     issues: tuple[Issue, ...] = ()
     """What was wrong with the files and what was done about it."""
     clocks: tuple[Clock, ...] = ()
-    """How each rank's clock differs from the common one; empty where none does."""
+    """How each rank's clock differs from the common one; empty if they were not compared."""
     matches: Matches | None = None
-    """Which activities of the ranks are one collective."""
+    """Which activities of different ranks are one collective."""
 
     __networkx_backend__ = "htagraph"
 
     @staticmethod
     def build(activities: Activities, edges: Edges, **context: Any) -> DependencyGraph:  # noqa: ANN401 - the other fields
-        """Return the graph of any edges: sorted by (source, target), of parallel ones the tightest, all frozen."""
+        """Return the graph of edges in any order: they are sorted by (source, target), and all arrays are frozen.
+
+        Of parallel edges, the one with the largest lag is kept.
+        """
         count = 2 * len(activities)
         for ends in (edges.source, edges.target):
             if len(ends) and not 0 <= ends.min() <= ends.max() < count:  # no array could be sorted by such a vertex
@@ -143,8 +146,8 @@ class DependencyGraph:
     def ranks(self) -> tuple[int, ...]:
         """The ranks of the job, ascending."""
         acts = self.activities
-        found = set(self.traces) | {int(rank) for rank in np.unique(acts.rank[: acts.ranked])}
-        return tuple(sorted(found))
+        with_activities = {int(rank) for rank in np.unique(acts.rank[: acts.ranked])}
+        return tuple(sorted(set(self.traces) | with_activities))
 
     @cached_property
     def steps(self) -> tuple[int, ...]:
@@ -153,26 +156,26 @@ class DependencyGraph:
 
     @cached_property
     def origin_ns(self) -> int:
-        """The earliest moment of any activity on the common clock: 0 of every ``start_us`` that is shown."""
+        """The earliest moment of any activity on the common clock, ns: every ``start_us`` shown counts from it."""
         return int(self.time.min()) if self.vertex_count else 0
 
     @cached_property
     def awake(self) -> npt.NDArray[np.bool_]:
-        """Which activities lie on a thread or stream that does something.
+        """Which activities are on a thread or stream that takes part in the job.
 
-        A thread with nothing but Python frames is a monitor or a watchdog: it hands nothing to anybody, and sleeps on
-        when the job is over. Where a rank has nothing else, its threads count all the same.
+        A thread with nothing but Python frames and annotations is a monitor or a watchdog: no other thread waits for
+        it, and it sleeps on when the job is over. Where a rank has no other threads, they count all the same.
         """
         acts = self.activities
         frames = np.isin(acts.kind, (ActivityKind.PYTHON, ActivityKind.ANNOTATION))
         if not frames.any():
             return frozen(~frames)
-        works = ~frames | np.isin(acts.lane, np.unique(acts.lane[~frames]))
-        return frozen(works | ~np.isin(acts.rank, np.unique(acts.rank[works])))
+        active = ~frames | np.isin(acts.lane, np.unique(acts.lane[~frames]))
+        return frozen(active | ~np.isin(acts.rank, np.unique(acts.rank[active])))
 
     @cached_property
     def tree(self) -> Tree:
-        """What encloses what, across threads and launches: the one answer to every question of that kind."""
+        """What encloses what, across threads and launches; every analysis uses this tree."""
         return tree_of(self.activities, self.names)
 
     @cached_property
@@ -221,7 +224,7 @@ class DependencyGraph:
 
     @cached_property
     def gap(self) -> npt.NDArray[np.int64]:
-        """By how many ns each vertex came later than its predecessors allowed; 0 where nothing precedes it."""
+        """By how many ns each vertex came later than its edges allowed; 0 where no edge enters."""
         allowed = self.time[self.edges.source] + self.edges.lag
         offsets, order = self._incoming
         has = offsets[1:] > offsets[:-1]
@@ -232,12 +235,15 @@ class DependencyGraph:
 
     @cached_property
     def binding(self) -> npt.NDArray[np.int32]:
-        """The edge into each vertex that allowed it last, of equals a LAUNCH, else the first; -1 where none enters."""
+        """The binding edge of each vertex: the incoming edge with the latest source time plus lag; -1 if none enters.
+
+        On ties a LAUNCH edge is binding, else the first.
+        """
         return frozen(binding_edges(self.edges, self.time, *self._incoming))
 
     @cached_property
     def gap_kind(self) -> npt.NDArray[np.int8]:
-        """What each gap is, GapKind: NONE where there is no gap, TRACE_HEAD where no edge enters."""
+        """The GapKind of each vertex: NONE where there is no gap, TRACE_HEAD where no edge enters."""
         return frozen(gap_kinds(self.activities, self.edges, self.binding, self.gap))
 
     def select(self, **criteria: Unpack[Criteria]) -> Selection:
@@ -245,7 +251,7 @@ class DependencyGraph:
 
         Args:
             **criteria: ``kind`` (a word of `ActivityKind`, or ``device``, ``host``, ``kernel``), ``name`` (glob of the
-                activity's name), ``op`` (glob of the name of anything that the activity lies inside), ``rank``,
+                activity's name), ``op`` (glob of the name of anything that encloses the activity), ``rank``,
                 ``stream``, ``step``, ``step_index`` (a number or several), ``regex``, ``category``, ``time``,
                 ``min_us``, ``max_us``, ``depth``, ``activity``. None leaves a criterion out.
 
@@ -363,7 +369,7 @@ class DependencyGraph:
         return False
 
     def describe(self, activity: int) -> str:
-        """Return one line that tells a reader which activity this is."""
+        """Return one line that identifies an activity: name, number, rank, lane, start."""
         acts = self.activities
         start = (int(self.time[2 * activity]) - self.origin_ns) / 1000
         lane = self.lane_of(activity).label
@@ -373,7 +379,7 @@ class DependencyGraph:
         return f"{name!r} (activity {activity}, {where}, at {start:.3f} µs)"
 
     def describe_edge(self, edge: int) -> str:
-        """Return one line that tells a reader which edge this is."""
+        """Return one line that identifies an edge: its kind and both ends."""
         source, target = int(self.edges.source[edge]), int(self.edges.target[edge])
         ends = [f"{('start', 'end')[v % 2]} of {self._describe_safely(v // 2)}" for v in (source, target)]
         return f"{EdgeKind(self.edges.kind[edge]).name} edge from {ends[0]} to {ends[1]}"
@@ -382,7 +388,7 @@ class DependencyGraph:
         return self.describe(activity) if 0 <= activity < len(self.activities) else f"activity {activity} (absent)"
 
     def _cycle(self, stuck: Array) -> list[int]:
-        """Return the edges of a cycle, given the vertices that no order reaches: each has such a predecessor."""
+        """Return the edges of a cycle, given the vertices that no order reaches: each has a predecessor among them."""
         walked: dict[int, int] = {}  # vertex → edge by which it was left, backwards
         vertex = int(np.argmax(stuck))
         while vertex not in walked:
@@ -400,7 +406,7 @@ class DependencyGraph:
 
 
 def _without_parallel(edges: Edges) -> Edges:
-    """Of edges between the same two vertices keep the one with the largest lag, of equals the first rule's."""
+    """Return the edges, keeping of parallel ones the one with the largest lag (on ties, that of the first rule)."""
     same = (edges.source[1:] == edges.source[:-1]) & (edges.target[1:] == edges.target[:-1])
     if not same.any():
         return edges

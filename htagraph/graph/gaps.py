@@ -1,4 +1,4 @@
-"""Which edge held up each moment, and what the time was that no edge explains. Works on a graph's arrays."""
+"""The binding edge of each vertex, and what kind of time each gap (time that no edge explains) is."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["binding_edges", "gap_kinds"]
 
 _MAX_BUSY_GAP_NS = 100_000
-"""ns: a worker thread that records nothing for longer waits for work; a shorter gap is untraced host work. Chosen:
-Python between two operators takes 5 to 50 µs. Doubled, gaps of 0.1 to 0.2 ms count as host work. As `rules.thread`
-has it."""
+"""ns: a worker thread that records nothing for longer is waiting for work; a shorter gap is untraced host work.
+Chosen, as in `rules.thread`: Python between two operators takes 5 to 50 µs. Doubled, gaps of 0.1 to 0.2 ms count as
+host work."""
 _MIN_CONFIDENCE = 50
-"""Percent: from this confidence on a THREAD edge proves who handed a worker its work. Chosen: guesses have 30, links
-around backward 85 and more. Doubled, no such edge counts."""
+"""Percent: a THREAD edge of at least this confidence shows who handed a worker its work. Chosen: guesses have 30, edges
+around backward 85 and more (`rules.thread`). Doubled, no THREAD edge counts."""
 _MEANING = {
     EdgeKind.HOST_ORDER: GapKind.HOST_UNTRACED, EdgeKind.AUTOGRAD: GapKind.HOST_UNTRACED,
     EdgeKind.THREAD: GapKind.HOST_UNTRACED, EdgeKind.LAUNCH: GapKind.LAUNCH_EXCESS,
@@ -36,13 +36,15 @@ _MEANING = {
 def binding_edges(
     edges: Edges, time: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], in_edges: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.int32]:
-    """Return for each vertex the edge into it that allowed it last, of equals a LAUNCH, else the first; -1 for none.
+    """Return the binding edge of each vertex: the incoming edge with the latest source time plus lag, or -1.
+
+    On ties a LAUNCH edge is binding; among several, and where there is none, the one with the lowest number.
 
     Args:
         edges: the graph's edges.
-        time: the moment of each vertex, ns.
+        time: the recorded time of each vertex, ns.
         offsets: where the edges into each vertex begin in `in_edges`.
-        in_edges: edge numbers by target.
+        in_edges: edge numbers, sorted by target.
     """
     binding = np.full(len(time), -1, np.int32)
     count = np.diff(offsets)
@@ -63,14 +65,14 @@ def binding_edges(
 
 
 def _ranges(count: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return 0 … n - 1 for each n, one after the other."""
+    """Return the concatenated ranges 0 … n - 1 for each n."""
     return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
 
 
 def gap_kinds(
     acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], gap: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int8]:
-    """Return the GapKind of each vertex: by the edge that was binding before the gap."""
+    """Return the GapKind of each vertex, which follows from the kind of its binding edge."""
     meaning = np.zeros(len(EdgeKind), np.int8)
     meaning[list(_MEANING)] = list(_MEANING.values())
     kinds = np.full(len(binding), GapKind.TRACE_HEAD, np.int8)
@@ -78,16 +80,15 @@ def gap_kinds(
     kinds[known] = np.where(gap[known] > 0, meaning[edges.kind[binding[known]]], GapKind.NONE)
     idle = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (gap > _MAX_BUSY_GAP_NS))
     idle = idle[(edges.activity[binding[idle]] < 0) & (edges.kind[binding[idle]] == EdgeKind.HOST_ORDER)]
-    served = (edges.kind == EdgeKind.THREAD) & (
-        edges.confidence >= _MIN_CONFIDENCE
-    )  # their pauses are those of their caller
+    served = (edges.kind == EdgeKind.THREAD) & (edges.confidence >= _MIN_CONFIDENCE)
+    # a thread whose caller is known is idle when its caller is: its gaps are host time like those of the caller
     awake = np.concatenate((_main_lanes(acts), acts.lane[edges.target[served] // 2]))
     kinds[idle[~np.isin(acts.lane[idle // 2], awake)]] = GapKind.THREAD_IDLE
     return kinds
 
 
 def _main_lanes(acts: Activities) -> npt.NDArray[np.int64]:
-    """Return of each rank the threads with step annotations, without any the thread with most activities."""
+    """Return the threads of each rank that have step annotations; without any, the thread with the most activities."""
     lanes = set()
     for rank in np.unique(acts.rank[: acts.ranked]):
         of_rank = acts.of_rank(int(rank))
@@ -97,6 +98,6 @@ def _main_lanes(acts: Activities) -> npt.NDArray[np.int64]:
             lanes |= set(np.unique(marks).tolist())
         elif len(on_host):
             busy = np.bincount(acts.lane[on_host])[acts.lane[on_host]]
-            first = np.lexsort((acts.start[on_host], -busy))[0]  # of equally busy ones that which begins first
+            first = np.lexsort((acts.start[on_host], -busy))[0]  # on ties, the one that starts first
             lanes.add(int(acts.lane[on_host[first]]))
     return np.array(sorted(lanes), np.int64)

@@ -28,17 +28,17 @@ T = TypeVar("T")
 
 Progress = Callable[[float], None]
 _GZIP_RATIO = 15
-"""Bytes of JSON per byte of a gzipped trace; real ones shrink 10 to 20 times. Doubled, processes start for smaller
-jobs; no result depends on it."""
+"""Bytes of JSON per byte of a gzipped trace. Chosen: real traces shrink 10 to 20 times. Doubled, several processes are
+used for smaller jobs; no result depends on it."""
 _PARALLEL_BYTES = 64 << 20
-"""Bytes of JSON from which on several processes read: below, starting them costs more than it saves. Measured by
-benchmarks/. No result depends on it."""
+"""Bytes of JSON above which several processes read: below, starting them costs more than it saves (measured by
+benchmarks/). Doubled, jobs of 64 to 128 MiB are read by one process; no result depends on it."""
 _YEAR_NS = 365 * 86_400 * 10**9
-"""ns since the epoch: earlier times count from the start of the host or of the recording, and cannot be compared
-between ranks."""
+"""ns since the epoch, one year: earlier times count from the start of the host or of the recording, and cannot be
+compared between ranks. Chosen: no host runs for longer. Doubled, nothing changes before 1972."""
 _APART_NS = 10 * 10**9
-"""ns between two recordings from which on they are of different runs. Ranks of one run are recorded together, and
-clocks of hosts differ by less. Chosen. Doubled, runs that follow each other within 20 s are not told apart."""
+"""ns: recordings further apart than this are from different runs. Chosen: ranks of one run are recorded together, and
+clocks of hosts differ by less. Doubled, runs that follow each other within 20 s are taken for one."""
 
 
 def load(
@@ -122,11 +122,11 @@ def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[Ranked
 def in_parallel(
     files: list[RankedFile], read: Callable[..., T], progress: Progress | None = None
 ) -> Iterator[tuple[RankedFile, T]]:
-    """Yield each file with what `read` makes of it, from several processes where that pays.
+    """Yield each file with the result of reading it; several processes read large jobs.
 
     Args:
-        files: what to read.
-        read: called with a file and, as ``progress``, with what is told the bytes consumed.
+        files: the files to read.
+        read: reads one file; its keyword ``progress`` is a function to call with the number of bytes consumed.
         progress: called with the share done, 0 to 1.
     """
     progress = progress or _silent
@@ -160,7 +160,7 @@ def _parallel(
     progress: Progress,
 ) -> Iterator[tuple[RankedFile, T]]:
     total, done = max(1, sum(sizes)), 0
-    # fork: workers start at once and do not import the caller's main module; they decode, and touch nothing else
+    # fork: workers start at once and do not import the caller's main module; they only decode
     with warnings.catch_warnings(), ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
         warnings.simplefilter("ignore", DeprecationWarning)
         jobs = {pool.submit(read, file): i for i, file in enumerate(files)}
@@ -171,7 +171,7 @@ def _parallel(
 
 
 def _silent(share: float) -> None:
-    """Report to nobody."""
+    """Ignore progress."""
 
 
 def _advance(progress: Progress, done: int, total: int, at: int) -> None:
@@ -188,7 +188,7 @@ def _part(
 
 
 def _refuse_twice(first: RankPart, second: RankPart) -> None:
-    """Refuse two files of one rank: what a file says of its rank behind the events is known only once it is read."""
+    """Refuse two files of one rank; a file may name its rank after its events, so only reading it shows that."""
     if first is not second:
         names = " and ".join(sorted(str(part.rest.path) for part in (first, second)))
         msg = (
@@ -199,7 +199,7 @@ def _refuse_twice(first: RankPart, second: RankPart) -> None:
 
 
 def _refuse_apart(parts: list[RankPart]) -> None:
-    """Refuse ranks that were recorded at different times: they come from several runs."""
+    """Refuse ranks that were recorded at different times, because they come from several runs."""
     windows = []
     for part in parts:
         acts = part.activities
@@ -223,7 +223,7 @@ def _refuse_apart(parts: list[RankPart]) -> None:
 
 
 def _require_steps(parts: list[RankPart], steps: Sequence[int] | None) -> None:
-    """Refuse steps that no rank has."""
+    """Refuse step numbers that no rank has."""
     if steps is None:
         return
     marks = {step for part in parts for step in part.steps}

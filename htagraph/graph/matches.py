@@ -24,29 +24,32 @@ Array: TypeAlias = npt.NDArray[Any]
 _FROM_ROOT: Final = ("broadcast", "scatter")
 _TO_ROOT: Final = ("reduce", "gather")
 _TRANSFER_SHARE: Final = 0.8
-"""Of the usual transfer: an end that came sooner after an arrival did not wait for it. Chosen: transfers of one size
-vary by a few percent, 20 % leaves room. Doubled (1.6), most true waits of an all-to-all would be cut off."""
+"""An end that comes sooner after an arrival than this share of the usual transfer time did not wait for it. Chosen:
+transfers of one size vary by a few percent, 20 % leaves room. Doubled (1.6), most true waits of an all-to-all are
+lost."""
 _TRANSFER_PERCENTILE: Final = 10
-"""Percent of the transfers of one size that are shorter than the usual one: a low one, as contention only lengthens
-them. Chosen; doubled, the usual transfer grows by a few percent."""
+"""Percentile of the transfer times of one size that is taken as usual: a low one, because contention only lengthens
+them. Chosen. Doubled, the usual transfer time grows by a few percent."""
 _MAX_TRANSFER_RATIO: Final = 10.0
-"""Times the least transfer: where a longer one would have to be assumed, a shorter least one (half) is. Chosen: no
-link slows down tenfold from one message to the next. Doubled, some ends wait for an earlier arrival than they did."""
+"""If a transfer would take more than this many times the least transfer time, that time is halved for its member.
+Chosen: no link slows down tenfold from one message to the next. Doubled, some ends are taken to wait for an earlier
+arrival than they did."""
 _MIN_MESSAGES: Final = 8
-"""Messages of one size from which on their least transfer counts, else that of all sizes. Chosen: the 10th percentile
-of fewer is their minimum. Doubled, rare sizes take the least transfer of all."""
+"""Messages of one size that are needed for a transfer time of their own; rarer sizes use the least of all sizes.
+Chosen: the 10th percentile of fewer is their minimum. Doubled, more sizes use the least of all."""
 _ROOT_GAIN: Final = 0.8
-"""A root is believed if under it transfers vary by no more than this share of what they vary if everybody waits for
-everybody. Chosen; see `_root_of`. At 1 (it cannot be doubled) chance would decide which rank is a root."""
+"""A rank is accepted as root if transfer times then vary by at most this share of their variation under the assumption
+that everybody waits for everybody. Chosen; see `_root_of`. It cannot be doubled; at 1, chance decides which rank is the
+root."""
 _TYPICAL_SHARE: Final = 0.8
-"""Share of the transfers whose deviation from the median is the variation: the rest are outliers, such as the first
-call. Chosen; at 1 a single outlier would decide."""
+"""Quantile of the deviations from the median that is taken as the variation; the rest are outliers, such as the first
+call. Chosen. It cannot be doubled; at 1, a single outlier decides."""
 _MAX_VIOLATED_SHARE: Final = 0.01
-"""Share of ends that may come before the arrival they are to have waited for: errors of the recording. Chosen;
-doubled, a wrong root is believed with 2 % of contradictions."""
+"""Share of ends that may come before the arrival that they should have waited for. Chosen: errors of the recording.
+Doubled, a wrong root is accepted with 2 % of contradictions."""
 _TOLERANCE_NS: Final = 2_000
-"""ns: an end may come so much before what it waited for. Files of whole µs and corrected clocks are no more exact. As
-in `construction.matching.alignment`. Doubled, fewer contradictions are seen."""
+"""ns: an end may seem to come this much before the arrival that it waited for, because files of whole µs and corrected
+clocks are no more exact. As in `construction.matching.alignment`. Doubled, fewer contradictions are noticed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,20 +68,20 @@ class Matches:
     collective: npt.NDArray[np.int32]
     """Per member: its collective, 0 to `count` - 1."""
     join: npt.NDArray[np.int32]
-    """Per member: the JOIN activity that its end waited for; -1 where it waited for nobody."""
+    """Per member: the JOIN activity that its end waits for; -1 if it waits for no other member."""
     feeds: npt.NDArray[np.int32]
-    """Per member: the first JOIN activity that waited for its arrival; -1 where none did."""
+    """Per member: the first JOIN activity that waits for its arrival; -1 if none does."""
     bytes: npt.NDArray[np.int64]
-    """Per member: the size of the message, of all its parts; -1 where unknown."""
+    """Per member: the size of the whole message; -1 if unknown."""
     op: tuple[str, ...]
     """Per collective: ``all_reduce``, ``all_gather``, ``reduce_scatter``, ``broadcast``, ``all_to_all``,
     ``send_recv``, ``barrier``, ``reduce``, ``gather`` or ``scatter``."""
     group: tuple[str, ...]
     """Per collective: a label of its process group."""
     key: tuple[str, ...]
-    """Per collective: how its members were found: ``comms_id``, ``pg+seq``, ``pg+order`` or ``lane+order``."""
+    """Per collective: how its members were matched: ``comms_id``, ``pg+seq``, ``pg+order`` or ``lane+order``."""
     size: npt.NDArray[np.int32]
-    """Per collective: how many members its group has; 0 where unknown."""
+    """Per collective: how many members its group has; 0 if unknown."""
 
     @property
     def count(self) -> int:
@@ -87,7 +90,7 @@ class Matches:
 
     @staticmethod
     def none() -> Matches:
-        """Return the matches of a job without any."""
+        """Return the matches of a job without collectives."""
         empty = np.empty(0, np.int32)
         return Matches(empty, empty, empty, empty, np.empty(0, np.int64), (), (), (), empty)
 
@@ -107,16 +110,17 @@ class _Meeting:
 
 
 def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Clock]) -> tuple[Activities, Matches]:
-    """Return the activities with the JOINs of matched collectives behind them, and the matches.
+    """Return the activities followed by the JOINs of the matched collectives, and the matches.
 
-    Of a barrier there is one JOIN: all ends wait for all arrivals. The ends of an all-to-all wait for the arrivals
-    that come before them by more than no transfer at all, so that it may have several JOINs, one after the other. What
-    has a root waits for the root (broadcast, scatter), or only the root waits (reduce, gather), where it can be told.
+    A JOIN is the moment when the last of the awaited members arrives. A barrier has one JOIN: all ends wait for all
+    arrivals. An end of an all-to-all waits for the arrivals that come at least a transfer time before it, so there may
+    be several JOINs, one after the other. In a broadcast or scatter the ends wait for the root; in a reduce or gather
+    only the root waits. Where the root is not known, the collective is treated as a barrier or like an all-to-all.
 
     Args:
-        activities: of all ranks, on their own clocks.
+        activities: the activities of all ranks, on their own clocks.
         matching: the matched collectives.
-        clocks: of the ranks.
+        clocks: the clocks of the ranks.
     """
     meeting = _meeting(matching, clocks)
     if not len(meeting.rows):
@@ -125,9 +129,8 @@ def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Cloc
     awaited = np.flatnonzero(counts)
     last = _last_awaited(meeting, awaited, slack)
     rest = meeting.end - np.maximum(meeting.start[awaited[last]], meeting.start)
-    if (
-        odd := (slack > 0) & (rest > _MAX_TRANSFER_RATIO * slack)
-    ).any():  # rather a short transfer than such a long one
+    odd = (slack > 0) & (rest > _MAX_TRANSFER_RATIO * slack)
+    if odd.any():  # a shorter least transfer time is more likely than so long a transfer
         last = _last_awaited(meeting, awaited, np.where(odd, slack // 2, slack))
     last[~waits] = -1
     joins = np.unique(last[last >= 0])
@@ -161,7 +164,7 @@ def _meeting(matching: Matching, clocks: Sequence[Clock]) -> _Meeting:
 
 
 def _terms(matching: Matching, meeting: _Meeting) -> tuple[Array, Array, Array]:
-    """Return per member: whether ends wait for its arrival, whether its end waits, and ns that must lie between."""
+    """Return per member: whether ends wait for its arrival, whether its end waits, the least ns between the two."""
     counts, waits = np.ones(len(meeting.rows), np.bool_), np.ones(len(meeting.rows), np.bool_)
     slack = np.zeros(len(meeting.rows), np.int64)
     op, barrier = np.array(matching.op), matching.barrier
@@ -190,15 +193,15 @@ class _Pattern(Enum):
 
 
 def _root_of(meeting: _Meeting, which: Array, word: str) -> tuple[_Pattern, int]:
-    """Return who waits for whom in a group's collectives of one operation, and the rank that is the root, -1 for none.
+    """Return who waits for whom in a group's collectives of one operation, and the rank of the root, -1 for none.
 
-    Under the true pattern, what is left after the last arrival awaited is the bare transfer, which varies least. Of
-    ranks that explain the ends about equally well the lowest is the root: as a rule it is rank 0.
+    Under the true pattern, the time from the last awaited arrival to the end is only the transfer, which varies least.
+    If several ranks explain the ends about equally well, the lowest one is the root, because it usually is rank 0.
 
     Args:
         meeting: the members of all collectives.
-        which: rows of the members in question.
-        word: their operation.
+        which: rows of the members of these collectives.
+        word: the operation.
     """
     if word not in _FROM_ROOT + _TO_ROOT:
         return _Pattern.UNKNOWN, -1
@@ -223,7 +226,7 @@ def _root_of(meeting: _Meeting, which: Array, word: str) -> tuple[_Pattern, int]
 
 
 def _times_by_rank(meeting: _Meeting, which: Array) -> tuple[Array, Array, Array]:
-    """Return the ranks of some members, and their starts and ends, ns: by (complete collective, rank)."""
+    """Return (ranks, starts, ends) of some members: times in ns by (collective, rank), of collectives without gaps."""
     _, line = np.unique(meeting.collective[which], return_inverse=True)
     ranks, column = np.unique(meeting.rank[which], return_inverse=True)
     start, end = (np.full((int(line.max()) + 1, len(ranks)), np.nan) for _ in range(2))
@@ -235,7 +238,7 @@ def _times_by_rank(meeting: _Meeting, which: Array) -> tuple[Array, Array, Array
 
 
 def _variation(end: Array, awaited: Array) -> float:
-    """Return how much the time from the last arrival awaited to the end varies, ns; infinite where it is negative."""
+    """Return how much the time from the last awaited arrival to the end varies, ns; infinite if too often negative."""
     rest = end - awaited
     if (rest < -_TOLERANCE_NS).sum() > _MAX_VIOLATED_SHARE * rest.size:
         return float("inf")
@@ -243,25 +246,26 @@ def _variation(end: Array, awaited: Array) -> float:
 
 
 def _least_transfer(matching: Matching, meeting: _Meeting, which: Array) -> npt.NDArray[np.int64]:
-    """Return the least time from an arrival to an end that waited for it: whoever arrives last waits for nobody.
+    """Return for each member the least time from an arrival to an end that waits for it, ns.
 
-    That of messages of one size, where many tell, else the least of all: too much would cut true waits off.
+    It comes from the members that arrived last, which wait for nobody. Sizes with enough messages have their own; the
+    others use the least of all sizes, because too large a value would lose true waits.
     """
     size = matching.members.bytes[meeting.rows[which]]
     is_last = np.append(meeting.collective[which][1:] != meeting.collective[which][:-1], True)
     lasts = (meeting.end - meeting.start)[which]
     out = np.full(len(which), int(_TRANSFER_SHARE * lasts[is_last].min()), np.int64)
-    for each in np.unique(size[size >= 0]).tolist():
-        usual = lasts[is_last & (size == each)]
+    for message in np.unique(size[size >= 0]).tolist():
+        usual = lasts[is_last & (size == message)]
         if len(usual) >= _MIN_MESSAGES:
-            out[size == each] = int(_TRANSFER_SHARE * np.percentile(usual, _TRANSFER_PERCENTILE))
+            out[size == message] = int(_TRANSFER_SHARE * np.percentile(usual, _TRANSFER_PERCENTILE))
     return out
 
 
 def _last_awaited(meeting: _Meeting, awaited: Array, slack: Array) -> npt.NDArray[np.int64]:
-    """Return for each member the last of its collective in `awaited` (position there) that its end can have waited for.
+    """Return for each member the last arrival of its collective that its end can have waited for.
 
-    At least its own, if that is among them; -1 where there is none.
+    It is a position in `awaited`, -1 without any. A member's own arrival, if it is in `awaited`, always counts.
     """
     base = meeting.start[meeting.first][meeting.collective]
     arrival, end = meeting.start - base, meeting.end - base - slack
@@ -276,7 +280,7 @@ def _last_awaited(meeting: _Meeting, awaited: Array, slack: Array) -> npt.NDArra
 
 
 def _appended(acts: Activities, arriver: Array, moment: Array) -> Activities:
-    """Return the activities and behind them a JOIN for each of some arrivals."""
+    """Return the activities followed by one JOIN per arrival."""
     count = len(arriver)
     none = np.full(count, -1, np.int32)
     joins: dict[str, Array] = {

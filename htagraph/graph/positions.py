@@ -1,4 +1,4 @@
-"""What lies under, before or behind the n-th occurrence of an operator."""
+"""The activities that run during, before or after the n-th occurrence of an operator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 class Place(Enum):
-    """Where an activity lies, seen from an operator."""
+    """When an activity runs, relative to an operator."""
 
     UNDER = "under"
     BEFORE = "before"
@@ -29,30 +29,30 @@ class Place(Enum):
 
 
 def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], place: Place, *, device: bool) -> Mask:
-    """Return which activities lie so, seen from the n-th activity of a name of each rank; see `Selection.under`.
+    """Return which activities run at a place relative to an occurrence of an operator; see `Selection.under`.
 
     Args:
         graph: the job.
-        among: the activities that are counted.
-        occurrence: name or glob, and which of them by start.
-        place: where to look.
-        device: whether device work lies where its launch does; else it lies nowhere, unless the operator is such work.
+        among: the activities whose occurrences are counted.
+        occurrence: name or glob, and the position of the occurrence on each rank, by start.
+        place: during, before or after it.
+        device: whether device work counts as its launch does; if not, it counts only if the operator is device work.
 
     Raises:
-        SelectionError: no rank has so many.
+        SelectionError: no rank has an occurrence at that position.
     """
     acts = graph.activities
     mask = np.zeros(len(acts), np.bool_)
     for row in _occurrences(graph, among, *occurrence):
-        mine = acts.of_rank(int(acts.rank[row]))
+        of_rank = acts.of_rank(int(acts.rank[row]))
         if place is Place.UNDER:
-            fits = (acts.start[mine] >= acts.start[row]) & (acts.end[mine] <= acts.end[row])
+            fits = (acts.start[of_rank] >= acts.start[row]) & (acts.end[of_rank] <= acts.end[row])
         elif place is Place.BEFORE:
-            fits = acts.end[mine] <= acts.start[row]
+            fits = acts.end[of_rank] <= acts.start[row]
         else:
-            fits = acts.start[mine] >= acts.end[row]
-        same = acts.lane[mine] == acts.lane[row] if acts.on_device[row] else ~acts.on_device[mine]
-        mask[mine] |= fits & same
+            fits = acts.start[of_rank] >= acts.end[row]
+        same = acts.lane[of_rank] == acts.lane[row] if acts.on_device[row] else ~acts.on_device[of_rank]
+        mask[of_rank] |= fits & same
     if device:
         launched = np.flatnonzero(acts.on_device & (acts.cause >= 0))
         mask[launched] |= mask[acts.cause[launched]]
@@ -60,7 +60,7 @@ def placed(graph: DependencyGraph, among: Array, occurrence: tuple[str, int], pl
 
 
 def _occurrences(graph: DependencyGraph, among: Array, op: str, position: int) -> list[int]:
-    """Return the n-th activity of a name of each rank that has so many."""
+    """Return the activity of a name at a position on each rank that has so many."""
     if not isinstance(position, int | np.integer) or isinstance(position, bool):
         msg = f"position {position!r}: give a whole number, 0 for the first, -1 for the last"
         raise SelectionError(msg)
@@ -72,9 +72,9 @@ def _occurrences(graph: DependencyGraph, among: Array, op: str, position: int) -
     rows = among[matches[acts.name[among]] & ~added]
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
     by_rank = np.split(rows, np.flatnonzero(np.diff(acts.rank[rows])) + 1) if len(rows) else []
-    found = [int(each[position]) for each in by_rank if -len(each) <= position < len(each)]
-    if not found:
+    occurrences = [int(of_rank[position]) for of_rank in by_rank if -len(of_rank) <= position < len(of_rank)]
+    if not occurrences:
         most = max(map(len, by_rank), default=0)
         msg = f"{op!r} at position {position}: no rank has so many here; the most is {most}"
         raise SelectionError(msg)
-    return found
+    return occurrences

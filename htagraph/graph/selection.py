@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Selection"]
 
 _SHOWN_ROWS = 5
-"""Rows of the table in a notebook: enough to recognize what was selected. Doubled, it is longer."""
+"""Rows of the table in a notebook. Chosen: enough to recognize what was selected. Doubled, the table has 10 rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Selection:
 
     graph: DependencyGraph
     activities: npt.NDArray[np.int64]
-    """Their numbers."""
+    """The activity numbers."""
 
     @staticmethod
     def of(graph: DependencyGraph, criteria: Criteria) -> Selection:
@@ -93,19 +93,19 @@ class Selection:
         return self & Selection.of(self.graph, criteria)
 
     def under(self, op: str, position: int = 0, *, device: bool = True) -> Selection:
-        """Return those of these activities that run while an operator does, itself included.
+        """Return those of these activities that run while an operator runs, the operator included.
 
-        Of an operator on a host thread: what any host thread of its rank begins and ends within it, and the device work
-        launched by what does. Of device work: what its stream begins and ends within it.
+        For an operator on a host thread: what starts and ends during it on any host thread of its rank, and the device
+        work launched by that. For device work: what starts and ends during it on its stream.
 
         Args:
             op: name, or glob, of any activity.
-            position: which of the activities of that name on each rank among these, by start: 0 for the first, -1 for
-                the last.
-            device: whether the device work launched there belongs to it.
+            position: which occurrence of that name among these activities, on each rank, by start: 0 for the first, -1
+                for the last.
+            device: whether to include the device work launched during the operator.
 
         Raises:
-            SelectionError: no rank has so many activities of that name among these.
+            SelectionError: no rank has an occurrence at that position among these activities.
         """
         return self._placed(op, position, Place.UNDER, device=device)
 
@@ -118,7 +118,7 @@ class Selection:
         return self._placed(op, position, Place.AFTER, device=device)
 
     def descendants(self) -> Selection:
-        """Return what lies inside these activities: called by them, launched by them, or called as their backward.
+        """Return what is inside these activities in `DependencyGraph.tree`: called by them or launched by them.
 
         An activity is not inside itself: ``s | s.descendants()`` has both. ``graph.select(op=x)`` is
         ``graph.select(name=x).descendants()``.
@@ -126,16 +126,16 @@ class Selection:
         return self._of_mask(self.graph.tree.inside(self._mask()))
 
     def ancestors(self) -> Selection:
-        """Return what these activities lie inside; `htagraph.call_stack` gives that of one in order."""
+        """Return the activities that enclose these; `htagraph.call_stack` lists those of one activity in order."""
         return self._of_mask(self.graph.tree.around(self._mask()))
 
     def leaves(self) -> Selection:
-        """Return those of these activities and their descendants inside which there is nothing."""
+        """Return those of these activities and their descendants that enclose nothing."""
         tree = self.graph.tree
         return self._of_mask(self._whole() & (tree.stop == tree.first + 1))
 
     def device_work(self) -> Selection:
-        """Return the kernels, copies and sets among these activities, or launched inside them."""
+        """Return the kernels, copies and memsets among these activities or launched inside them."""
         return self._of_mask(self._whole() & self.graph.activities.on_device)
 
     def to_frame(self) -> pd.DataFrame:
@@ -192,7 +192,7 @@ class Selection:
         return other
 
     def _whole(self) -> Mask:
-        """Return which activities are these or lie inside them."""
+        """Return which activities are among these or inside them."""
         mask = self._mask()
         return mask | self.graph.tree.inside(mask)
 

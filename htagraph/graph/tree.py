@@ -1,18 +1,20 @@
 """The one tree of activities: what encloses what, across threads and launches.
 
-The parent of an activity is
+The parent of an activity:
 
-- of device work, its launch;
-- of host activities, what encloses it on its own thread; of what overlap in part, the one that began last;
-- of what nothing encloses on a thread of the autograd engine, the innermost operator, annotation, step or Python frame
-  around it on the thread that called the engine: in the recording that thread stands still meanwhile;
-- of what begins during a step on any thread of the rank, but in nothing that began during it too, the step.
+- Kernel, copy or memset: its launch.
+- Host activity: the activity that encloses it on its own thread. If several enclose it that overlap only in part, the
+  one that started last.
+- Top-level activity of an autograd engine thread: the innermost operator, annotation, step or Python frame around it on
+  the thread that called the engine, which is blocked until the engine is done.
+- Host activity on any thread of the rank that starts during a step, while nothing that also started during the step
+  encloses it: the step.
 
-What the graph adds, a step's BOUNDARY and the JOINs, lies in nothing.
+The activities that the graph adds (the BOUNDARY of a step, the JOINs of collectives) have no parent and no children.
 
-Selections, attribution, breakdowns, annotations, changes, call stacks and figures ask `DependencyGraph.tree`, so that
-the time of a step, an annotation or an operator is the same figure by every route. What a thread spends between its own
-events is a question of that thread alone: `Activities.parent` is the part of the tree that one thread has.
+Selections, attribution, breakdowns, annotations, changes, call stacks and figures all use `DependencyGraph.tree`, so
+the time inside a step, an annotation or an operator is the same figure by every route. `Activities.parent` is narrower:
+it holds what encloses a host activity on its own thread, which is what self time on that thread needs.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Every activity's place; in depth-first order, all that lies inside an activity is one slice.
+    """The parent of every activity, and a depth-first order in which everything inside an activity is one slice.
 
     Example:
         >>> import htagraph as hg
@@ -51,18 +53,18 @@ class Tree:
     """
 
     parent: npt.NDArray[np.int64]
-    """The activity above each one, -1 for none."""
+    """Per activity: its parent, -1 for none."""
     depth: npt.NDArray[np.int32]
-    """How many activities lie above each one."""
+    """Per activity: how many activities it is inside of."""
     order: npt.NDArray[np.int64]
-    """The activities, each before what lies inside it, siblings by start."""
+    """All activities, each before everything inside it, siblings by start."""
     first: npt.NDArray[np.int64]
-    """The position of each activity in `order`."""
+    """Per activity: its position in `order`."""
     stop: npt.NDArray[np.int64]
-    """The position in `order` behind the last activity inside each one; `first` + 1 of a leaf."""
+    """Per activity: the position in `order` after the last activity inside it; `first` + 1 for a leaf."""
 
     def inside(self, chosen: Mask) -> Mask:
-        """Return which activities lie inside a chosen one: strictly below it, at any depth."""
+        """Return which activities are inside a chosen one, at any depth; none is inside itself."""
         rows = np.flatnonzero(chosen)
         change = np.bincount(self.first[rows] + 1, minlength=len(self.parent) + 1)
         change -= np.bincount(self.stop[rows], minlength=len(self.parent) + 1)
@@ -71,16 +73,16 @@ class Tree:
         return inside
 
     def around(self, chosen: Mask) -> Mask:
-        """Return which activities a chosen one lies inside: strictly above it, at any height."""
+        """Return which activities enclose a chosen one, at any distance; none encloses itself."""
         count = np.concatenate(([0], np.cumsum(chosen[self.order])))
         return count[self.stop] > count[self.first + 1]
 
     def nearest(self, wanted: Mask, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return the first wanted activity on the way up from each row, the row itself included; -1 for none."""
+        """For each row, return the row itself if it is wanted, else its innermost wanted ancestor, or -1."""
         return nearest(self.parent, wanted, rows)
 
     def outermost(self, wanted: Mask) -> npt.NDArray[np.int64]:
-        """Return the wanted activities that lie inside no other wanted one, ascending."""
+        """Return the wanted activities that are inside no other wanted activity, ascending."""
         return outermost(self.parent, wanted)
 
 
@@ -88,8 +90,8 @@ def tree_of(acts: Activities, names: Sequence[str]) -> Tree:
     """Return the tree of the activities of all ranks.
 
     Args:
-        acts: of all ranks.
-        names: their texts.
+        acts: the activities of all ranks.
+        names: the texts of their names.
     """
     parent = called_by(acts, names)
     _adopt_by_steps(acts, parent)
@@ -97,14 +99,14 @@ def tree_of(acts: Activities, names: Sequence[str]) -> Tree:
 
 
 def called_by(acts: Activities, names: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Return the caller or launch of each activity, -1 for none: the tree before steps adopt what other threads do."""
+    """Return the caller or launch of each activity, or -1: the tree without what steps enclose on other threads."""
     parent = np.where(acts.on_device, acts.cause, acts.parent).astype(np.int64)
     _adopt_engine_threads(acts, names, parent)
     return parent
 
 
 def _ordered(acts: Activities, parent: Array) -> Tree:
-    """Return the depth-first order of a forest, without a step per activity."""
+    """Return the tree of given parents, with its depth-first order, level by level (no Python loop per activity)."""
     count, depth = len(parent), depths(parent)
     by_depth = np.argsort(depth, kind="stable")
     levels = np.split(by_depth, np.cumsum(np.bincount(depth))[:-1]) if count else []
@@ -128,7 +130,7 @@ def _ordered(acts: Activities, parent: Array) -> Tree:
 
 
 def _adopt_engine_threads(acts: Activities, names: Sequence[str], parent: Array) -> None:
-    """Put what lies in nothing on threads of the autograd engine under what called the engine."""
+    """Set the parent of each top-level activity of an autograd engine thread: what called the engine."""
     backward = np.array([is_backward(name) for name in names], np.bool_)
     in_engine = backward[acts.name[: acts.ranked]] & (acts.kind[: acts.ranked] == ActivityKind.OP)
     engines = np.unique(acts.lane[: acts.ranked][in_engine])
@@ -142,12 +144,15 @@ def _adopt_engine_threads(acts: Activities, names: Sequence[str], parent: Array)
         tops = tops[(parent[tops] < 0) & (acts.kind[tops] != ActivityKind.BOUNDARY)]
         frames = of_rank.start + np.flatnonzero((lane == caller) & np.isin(acts.kind[of_rank], FRAMES))
         caller_frame = innermost_around(acts, frames, acts.start[tops], acts.end[tops])
-        outlasts = (acts.step[tops] < 0) & (acts.step[caller_frame] >= 0)  # a frame that began in a step now over
+        outlasts = (acts.step[tops] < 0) & (acts.step[caller_frame] >= 0)  # the frame outlasts the step it began in
         parent[tops] = np.where(outlasts, -1, caller_frame)
 
 
 def _caller(acts: Activities, of_rank: slice, engines: Array) -> int:
-    """Return the lane of the thread that called the engine: the busiest with steps, else without engine; -1 if none."""
+    """Return the lane of the thread that called the autograd engine, -1 if there is none.
+
+    That is the busiest thread with steps; in a trace without steps, the busiest thread that is not an engine thread.
+    """
     host = ~acts.on_device[of_rank]
     lane, kind = acts.lane[of_rank][host], acts.kind[of_rank][host]
     with_steps = lane[kind == ActivityKind.STEP]
@@ -156,7 +161,7 @@ def _caller(acts: Activities, of_rank: slice, engines: Array) -> int:
 
 
 def _adopt_by_steps(acts: Activities, parent: Array) -> None:
-    """Put what began during a step, but lies in nothing or in a region that began before it, under the step."""
+    """Set the parent of what starts during a step and has none, or only a region that started before it: the step."""
     marks = np.flatnonzero(acts.kind == ActivityKind.STEP)
     host = ~acts.on_device & ~np.isin(acts.kind, (ActivityKind.STEP, *ADDED)) & (acts.step >= 0)
     rows = np.flatnonzero(host)
@@ -177,20 +182,20 @@ def _rank_and_step(acts: Activities, rows: Array) -> Array:
 
 
 def innermost_around(acts: Activities, among: Array, start: Array, end: Array) -> npt.NDArray[np.int64]:
-    """Return for each interval the innermost activity of a thread that contains it, -1 for none.
+    """For each interval, return the innermost activity of a thread that contains it, or -1.
 
     Args:
-        acts: of all ranks.
+        acts: the activities of all ranks.
         among: activities of one thread.
         start: where the intervals begin, ns on the clock of the thread's rank.
-        end: where they end.
+        end: where the intervals end, ns.
     """
     if not len(among):
         return np.full(len(start), -1, np.int64)
     among = among[np.lexsort((-acts.end[among], acts.start[among]))]
     at = np.searchsorted(acts.start[among], start, side="right") - 1
     around = np.where(at >= 0, among[np.maximum(at, 0)], -1).astype(np.int64)
-    while True:  # the last to open may be over by then: up, until one reaches far enough
+    while True:  # the last activity to start may end too early: go to its parent until one ends late enough
         short = (around >= 0) & (acts.end[around] < end)
         if not short.any():
             return around

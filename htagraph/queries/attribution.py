@@ -1,4 +1,4 @@
-"""Which operator and which module an activity belongs to: the query that puts a name to a kernel's or a call's time."""
+"""The operator, module or annotation that an activity belongs to, which names the time of a kernel or a call."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["annotation_of", "label_of", "module_of", "names_of", "operator_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_LONG = 60
-"""Letters of a name in a sentence."""
+_MAX_LABEL = 60
+"""How many letters of a name a sentence shows. Chosen: half a line. Doubled, a name fills a line; only texts change."""
 
 
 def operator_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return the operator that each activity is, or that encloses it or its launch most closely; -1 for none.
+    """Return for each activity itself if it is an operator, else the innermost operator around it or its launch.
 
-    A collective on a host thread is an operator. Where no operator encloses an activity, it is the innermost annotation
-    or step.
+    A collective on a host thread counts as an operator. Without any operator, it is the innermost annotation or step,
+    and -1 without those.
 
     Args:
         graph: the job.
@@ -78,7 +78,7 @@ def names_of(graph: DependencyGraph, activities: npt.ArrayLike) -> ExtensionArra
 
 
 def label_of(graph: DependencyGraph, activity: int) -> str:
-    """Return an activity's name for use in a sentence: of device work without its signature, and not too long."""
+    """Return an activity's name for use in a sentence: shortened, and for device work without its signature."""
     name = graph.names[graph.activities.name[activity]]
     name = short_name(name) if graph.activities.on_device[activity] else name
-    return name if len(name) <= _LONG else name[: _LONG - 1] + "…"
+    return name if len(name) <= _MAX_LABEL else name[: _MAX_LABEL - 1] + "…"

@@ -19,12 +19,13 @@ __all__ = ["call_stack", "tree_columns"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _NEVER = np.iinfo(np.int64).max
+"""ns: start of the first kernel where there is none, so that any start is earlier."""
 
 
 def call_stack(graph: DependencyGraph, activity: int) -> pd.DataFrame:
-    """Return what an activity was called by: all that lies above it, the outermost first, and itself.
+    """Return the call stack of an activity: everything that encloses it, the outermost first, and the activity itself.
 
-    Above device work lies its launch, above backward work on a thread of the autograd engine what called the engine.
+    A kernel or copy is inside its launch; backward work on an autograd engine thread is inside what called the engine.
 
     Args:
         graph: the job.
@@ -58,10 +59,10 @@ def call_stack(graph: DependencyGraph, activity: int) -> pd.DataFrame:
 
 
 def tree_columns(graph: DependencyGraph) -> dict[str, Array]:
-    """Return for every activity its place in the tree and what device work lies under it; times are ns.
+    """Return for every activity its place in the tree and the device work inside it; times are ns.
 
-    Keys: ``parent``, ``depth``, ``height``, ``kernels``, ``kernel_ns``, ``first_kernel`` and ``last_kernel`` (moments
-    on the common clock; of activities without device work of no meaning).
+    Keys: ``parent``, ``depth``, ``height``, ``kernels``, ``kernel_ns``, ``first_kernel`` and ``last_kernel`` (start of
+    the first and end of the last on the common clock; without meaning for activities without device work).
     """
     acts, time = graph.activities, graph.time
     parent = graph.tree.parent

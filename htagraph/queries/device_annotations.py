@@ -1,4 +1,4 @@
-"""User annotations on device streams: events that span the kernels launched in a region and are no work themselves."""
+"""User annotations on device streams: events that span the kernels launched in a region and are not work themselves."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ __all__ = ["device_annotations", "narrowest"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _MAX_PAIRS = 1 << 22
-"""How many pairs of intervals are compared at once.
-
-Chosen for memory: each pair takes some 25 bytes, so a batch about 100 MB. Doubled, memory doubles; results stay."""
+"""How many pairs of intervals are compared at once. Chosen for memory: a pair takes some 25 bytes, so a batch about 100
+MB. Doubled, memory doubles; results do not change."""
 
 
 def device_annotations(graph: DependencyGraph, rank: int) -> pd.DataFrame:
-    """Return the user annotations on a rank's streams, as far as they overlap the time of its device work.
+    """Return the user annotations on a rank's streams that overlap the time from its first to its last device work.
 
-    Annotations of steps that were not loaded lie before or after that time and are left out.
+    Annotations of steps that were not loaded are before or after that time and are left out.
 
     Returns:
         ``name`` (str), ``lane`` (int64: the number of their stream's lane, -1 where nothing ran on it), ``start`` and
@@ -54,10 +53,10 @@ def narrowest(start: Array, end: Array, over_start: Array, over_end: Array) -> n
     Intervals are half-open. An empty interval counts as the ns at which it starts; empty others overlap nothing.
 
     Args:
-        start: of each interval.
-        end: of each interval.
-        over_start: of the others.
-        over_end: of the others.
+        start: the start of each interval.
+        end: the end of each interval.
+        over_start: the starts of the others.
+        over_end: the ends of the others.
 
     Example:
         >>> import numpy as np
@@ -67,9 +66,8 @@ def narrowest(start: Array, end: Array, over_start: Array, over_end: Array) -> n
     shortest = np.full(len(start), -1, np.int64)
     end = np.maximum(end, start + 1)
     over = np.flatnonzero(over_end > over_start)
-    over = over[
-        np.argsort((over_start - over_end)[over], kind="stable")
-    ]  # the shortest last: it overwrites longer ones
+    longest_first = np.argsort((over_start - over_end)[over], kind="stable")  # a shorter one overwrites longer ones
+    over = over[longest_first]
     order = np.argsort(start, kind="stable")
     reach = np.maximum.accumulate(end[order])  # intervals before the first that reaches far enough end too early
     first = np.searchsorted(reach, over_start[over], side="right")

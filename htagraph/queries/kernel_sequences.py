@@ -1,4 +1,4 @@
-"""The device work beneath activities as sequences of kernel names, and which of these sequences are the same."""
+"""The device work inside activities as sequences of kernel names, and which of these sequences are equal."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Occurrences of operators with the sequence of device work beneath each."""
+    """Occurrences of operators with the sequence of device work inside each."""
 
     graph: DependencyGraph
     root: Array
     """The activity of each occurrence, ascending."""
     pattern: Array
-    """The number of its pattern: of one rank, one name, one sequence of names."""
+    """Per occurrence: the number of its pattern, which is equal for equal rank, operator name and kernel names."""
     work: Array
-    """The device work of all occurrences, one occurrence after the other, each in the order of starts."""
+    """The kernels and copies of all occurrences, by occurrence and then by start."""
     occurrence: Array
-    """Which occurrence each piece of work belongs to."""
+    """Per kernel or copy: its occurrence, an index into `root`."""
     above: Array
-    """The activity above each one, as it was given; -1 for none."""
+    """Per activity: its parent in the tree that was given, -1 for none."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pattern, as documented at `htagraph.kernel_patterns`, numbered as in `pattern`."""
@@ -61,7 +61,7 @@ class Sequences:
         return pd.DataFrame(table, columns=list(_COLUMNS)).astype(_COLUMNS)
 
     def members(self) -> Array:
-        """Return the pattern of each activity that is, lies in, or was launched in an occurrence; -1 of others."""
+        """Return for each activity the pattern of the occurrence that it is or is inside of; -1 for the others."""
         number = np.full(len(self.graph.activities), -1, np.int64)
         number[self.root] = self.pattern
         is_root = number >= 0
@@ -88,13 +88,13 @@ def containing(graph: DependencyGraph, text: str) -> Array:
 
 
 def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_length: int) -> Sequences:
-    """Return the sequences of device work beneath activities, those that have at least `min_length` pieces of it.
+    """Return the sequences of device work inside activities, for those with at least `min_length` kernels and copies.
 
     Args:
         graph: the job.
-        root: activities, ascending, none of which lies in another.
-        above: the activity above each one, -1 for none.
-        min_length: of work.
+        root: activities, ascending, none of which is inside another.
+        above: the parent of every activity, -1 for none.
+        min_length: the smallest number of kernels and copies.
 
     Raises:
         TypeError: the length is no whole number.
@@ -113,11 +113,11 @@ def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_lengt
 
 
 def work_below(graph: DependencyGraph, above: Array, roots: Array) -> tuple[Array, Array]:
-    """Return (device work below some activities, the innermost of them above each); work below none is left out.
+    """Return (device work inside some activities, the innermost of them around each kernel or copy).
 
     Args:
         graph: the job.
-        above: the activity above each one, -1 for none.
+        above: the parent of every activity, -1 for none.
         roots: numbers of activities.
     """
     acts = graph.activities
@@ -129,13 +129,13 @@ def work_below(graph: DependencyGraph, above: Array, roots: Array) -> tuple[Arra
 
 
 def numbered(graph: DependencyGraph, root: Array, work: Array, occurrence: Array) -> Array:
-    """Return a number for each occurrence: the same for the same rank, name and sequence of names.
+    """Return a number for each occurrence: equal for equal rank, operator name and sequence of kernel names.
 
     Args:
         graph: the job.
         root: the activity of each occurrence.
-        work: of all occurrences, one occurrence after the other.
-        occurrence: which occurrence each piece of work belongs to, ascending.
+        work: the kernels and copies of all occurrences, one occurrence after the other.
+        occurrence: the occurrence of each kernel or copy, ascending.
     """
     acts, known = graph.activities, dict[tuple[int, int, bytes], int]()
     names, ends = acts.name[work], np.searchsorted(occurrence, np.arange(len(root) + 1)).tolist()

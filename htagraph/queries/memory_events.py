@@ -17,7 +17,9 @@ __all__ = ["memory_events"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _DEVICES: Final = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps", 15: "hpu", 19: "mtia", 20: "privateuse1"}
+"""Names by the numbers of PyTorch's c10::DeviceType, which the events record."""
 _ABSENT = -1
+"""Bytes of an argument that an event lacks; no recorded total is negative."""
 _COLUMNS = {
     "rank": "int64", "device": "str", "time_us": "float64", "delta_bytes": "int64", "allocated_bytes": "int64",
     "reserved_bytes": "int64", "address": "uint64", "activity": "int64", "name": "str",
@@ -38,7 +40,7 @@ def _of_rank(graph: DependencyGraph, rank: int, trace: Trace) -> pd.DataFrame:
     order = np.lexsort((table.index, table.start, number, kind))
     kind, number, start = kind[order], number[order], table.start[order]
     first = np.concatenate(([True], (np.diff(kind) != 0) | (np.diff(number) != 0)))
-    delta, told = table.arg("alloc_bytes")[order], table.arg("total_allocated")[order]
+    delta, recorded_total = table.arg("alloc_bytes")[order], table.arg("total_allocated")[order]
     activity = _running(graph, rank, trace, order)
     labels = [_device(*each) for each in zip(kind[first].tolist(), number[first].tolist(), strict=True)]
     moment = _on_common_clock(graph, rank, start)
@@ -48,7 +50,7 @@ def _of_rank(graph: DependencyGraph, rank: int, trace: Trace) -> pd.DataFrame:
             "device": pd.array(labels, dtype="str").take(np.cumsum(first) - 1),
             "time_us": (moment - graph.origin_ns) / 1000,
             "delta_bytes": delta,
-            "allocated_bytes": np.where(told == _ABSENT, _summed(delta, first), told),
+            "allocated_bytes": np.where(recorded_total == _ABSENT, _summed(delta, first), recorded_total),
             "reserved_bytes": np.maximum(table.arg("total_reserved")[order], 0),
             "address": table.arg("addr")[order],
             "activity": activity,
@@ -63,7 +65,7 @@ def _device(kind: int, number: int) -> str:
 
 
 def _summed(delta: Array, first: Array) -> Array:
-    """Return the running sum of each device: what profilers of 2021 and before leave to the reader."""
+    """Return the running sum of bytes on each device, which profilers before 2022 do not record."""
     total = np.cumsum(delta)
     begins = np.flatnonzero(first)
     before = np.concatenate(([0], total))[begins]
@@ -73,16 +75,16 @@ def _summed(delta: Array, first: Array) -> Array:
 def _running(graph: DependencyGraph, rank: int, trace: Trace, order: Array) -> npt.NDArray[np.int64]:
     """Return the innermost operator, annotation, step or Python frame on the thread of each event."""
     acts, table = graph.activities, trace.instants
-    mine = acts.of_rank(rank)
+    of_rank = acts.of_rank(rank)
     threads = {(lane.pid, lane.tid): i for i, lane in enumerate(graph.lanes) if lane.rank == rank and lane.device < 0}
     lane, start = table.lane[order], table.start[order]
-    found = np.full(len(order), -1, np.int64)
+    running = np.full(len(order), -1, np.int64)
     for in_file in np.unique(lane).tolist():
         on_lane = threads.get(trace.lanes[in_file], -1)
-        among = mine.start + np.flatnonzero((acts.lane[mine] == on_lane) & np.isin(acts.kind[mine], FRAMES))
+        among = of_rank.start + np.flatnonzero((acts.lane[of_rank] == on_lane) & np.isin(acts.kind[of_rank], FRAMES))
         rows = lane == in_file
-        found[rows] = innermost_around(acts, among, start[rows], start[rows])
-    return found
+        running[rows] = innermost_around(acts, among, start[rows], start[rows])
+    return running
 
 
 def _on_common_clock(graph: DependencyGraph, rank: int, time: Array) -> Array:

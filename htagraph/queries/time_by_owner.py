@@ -1,4 +1,4 @@
-"""Time by what it was spent for: own and enclosed time of operators, modules, annotations."""
+"""Host and device time by operator, module or annotation: self time and time including what each encloses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["OWNED", "OwnerOf", "kind_words", "time_by_owner"]
 
 Array: TypeAlias = npt.NDArray[Any]
 OwnerOf: TypeAlias = Callable[[DependencyGraph, npt.ArrayLike], npt.NDArray[np.int64]]
-"""Says which activity owns each of some activities, -1 for none: `operator_of`, `module_of`."""
+"""Returns the owner of each of some activities, -1 for none: `operator_of`, `module_of`."""
 
 OWNED = {
     "count": "int64", "host_us": "float64", "host_self_us": "float64", "device_count": "int64",
@@ -28,13 +28,13 @@ OWNED = {
 
 
 def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, group: Array) -> pd.DataFrame:
-    """Return the time of all groups of owners: each moment of work has one owner, or none.
+    """Return the host and device time of owners, summed by group. Each moment of work has one owner, or none.
 
     Args:
         graph: the job.
-        owner_of: which activity owns each activity; of an owner's parent it gives the owner around that owner.
+        owner_of: returns the owner of each activity; for an owner's parent, the next owner around that owner.
         members: which activities are owners even if they own no time (bool for every activity).
-        group: the group of each activity as an owner (int for every activity).
+        group: the group that each activity belongs to as an owner (int for every activity).
 
     Returns:
         One row per rank and group, and one per rank for what has no owner: ``rank`` (int64), ``owner`` (int64: an
@@ -43,25 +43,25 @@ def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, gro
     """
     acts = graph.activities
     ranks = np.array(graph.ranks, np.int64)
-    nobody = len(acts) + np.searchsorted(ranks, acts.rank)  # a place for each rank behind those of the activities
+    nobody = len(acts) + np.searchsorted(ranks, acts.rank)  # a row per rank, after those of the activities
     size = len(acts) + len(ranks)
     self_ns = np.where(acts.on_device, 0, self_time(graph))
     device, host = np.flatnonzero(acts.on_device), np.flatnonzero(self_ns > 0)
     of_device, of_host = (_places(owner_of(graph, rows), nobody[rows]) for rows in (device, host))
     own = np.bincount(of_device, acts.duration[device], size).astype(np.int64)
     self_of = np.bincount(of_host, self_ns[host], size).astype(np.int64)
-    works = np.bincount(of_device, minlength=size)
+    counts = np.bincount(of_device, minlength=size)
     owners, above = _owners(graph, owner_of, np.union1d(np.flatnonzero(members), _below(len(acts), of_device, of_host)))
     outermost, total = _outermost(owners, above, group), _with_inner(above, own)[owners]
     table = pd.DataFrame({
         "rank": acts.rank[owners].astype(np.int64), "group": group[owners], "owner": owners, "count": 1,
         "host_us": np.where(outermost, acts.duration[owners], 0), "host_self_us": self_of[owners],
-        "device_count": works[owners], "device_us": own[owners], "device_total_us": np.where(outermost, total, 0),
+        "device_count": counts[owners], "device_us": own[owners], "device_total_us": np.where(outermost, total, 0),
     })  # fmt: skip
     rest = slice(len(acts), size)
     nobodys = pd.DataFrame({
         "rank": ranks, "group": -1, "owner": -1, "count": 0, "host_us": 0, "host_self_us": self_of[rest],
-        "device_count": works[rest], "device_us": own[rest], "device_total_us": own[rest],
+        "device_count": counts[rest], "device_us": own[rest], "device_total_us": own[rest],
     })  # fmt: skip
     nobodys = nobodys[(nobodys["host_self_us"] > 0) | (nobodys["device_count"] > 0)]
     return _grouped(pd.concat((table, nobodys), ignore_index=True))
@@ -83,7 +83,7 @@ def _below(count: int, *places: Array) -> Array:
 
 
 def _owners(graph: DependencyGraph, owner_of: OwnerOf, some: Array) -> tuple[Array, Array]:
-    """Return (these owners and all around them, the next owner around every activity that is one, else -1)."""
+    """Return (these owners and all owners around them, the next owner around each owner, else -1)."""
     parent = graph.tree.parent
     above = np.full(len(parent), -1, np.int64)
     known = np.zeros(len(parent), np.bool_)
@@ -96,7 +96,7 @@ def _owners(graph: DependencyGraph, owner_of: OwnerOf, some: Array) -> tuple[Arr
 
 
 def _with_inner(above: Array, own: Array) -> Array:
-    """Return each one's time with that of all owners in it."""
+    """Return the time of each owner, including that of all owners inside it."""
     total = own[: len(above)].copy()
     for level in deepest_first(above):
         np.add.at(total, above[level], total[level])
@@ -104,7 +104,7 @@ def _with_inner(above: Array, own: Array) -> Array:
 
 
 def _outermost(owners: Array, above: Array, group: Array) -> Array:
-    """Return which owners lie in none of their own group."""
+    """Return which owners are inside no other owner of their group."""
     outermost = np.ones(len(owners), np.bool_)
     asking, up = np.arange(len(owners)), above[owners]
     while (up >= 0).any():  # each round one level up

@@ -42,7 +42,7 @@ def activation_bytes(job: Job) -> int:
 
 
 def exchange(rank: Rank, role: str, kind: str, size: int, *, wait: bool = True) -> int:
-    """Run a collective as ProcessGroupNCCL does: after the work queued on the compute stream.
+    """Run a collective as ProcessGroupNCCL does: after all that is enqueued on the compute stream.
 
     With `wait`, the compute stream waits for it. Factors on the host costs are chosen; they shift host time only.
 

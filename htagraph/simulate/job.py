@@ -59,11 +59,13 @@ class Job(BaseModel):
     launch_us: float = Field(4.5, ge=0, description="own cost of a launch, µs")
     call_us: float = Field(1.0, ge=0, description="own cost of an event record, stream wait and the like, µs")
     sync_us: float = Field(2.5, ge=0, description="own cost of a blocking call with nothing pending, µs")
-    launch_latency_us: float = Field(5.5, ge=0, description="start of a launch to the earliest start of its work, µs")
-    kernel_gap_us: float = Field(0.9, ge=0, description="end of a work to the start of the next on its stream, µs")
-    event_latency_us: float = Field(0.8, ge=0, description="end of an awaited work to the start of the waiting one, µs")
+    launch_latency_us: float = Field(5.5, ge=0, description="start of a launch to the earliest start of its kernel, µs")
+    kernel_gap_us: float = Field(0.9, ge=0, description="end of a kernel to the start of the next on its stream, µs")
+    event_latency_us: float = Field(
+        0.8, ge=0, description="end of an awaited kernel to the start of the waiting one, µs"
+    )
     sync_return_us: float = Field(
-        4.0, ge=0, description="end of the awaited work to the return of the blocking call, µs"
+        4.0, ge=0, description="end of the awaited kernel to the return of the blocking call, µs"
     )
     thread_wake_us: float = Field(12.0, ge=0, description="hand-over between main and backward thread, µs")
     loader_us: float = Field(150.0, ge=0, description="wait for the data loader per step, µs")
@@ -93,7 +95,7 @@ class Job(BaseModel):
         0.0, ge=0, description="by how much longer a kernel takes that runs beside collectives, 0.3 for 30 %"
     )
     end_spread_us: float = Field(1.5, ge=0, description="spread of the members' ends of one collective, µs")
-    queue_depth: int = Field(1024, ge=1, description="works outstanding on a stream when a launch blocks")
+    queue_depth: int = Field(1024, ge=1, description="queue length of a stream at which a launch blocks")
     jitter: float = Field(0.03, ge=0, le=0.25, description="relative standard deviation of every duration")
     start_skew_us: float = Field(30.0, ge=0, description="largest difference of the ranks' first moments, µs")
     seed: int = Field(0, ge=0, description="seed of every draw")

@@ -27,10 +27,10 @@ class Stream:
     """A device queue of one rank."""
 
     owner: "RankState"
-    ring: list["int | Work"]  # end of the work `queue_depth` launches ago
-    tail: int = 0  # end of the last timed work
-    until: int = 0  # events already timed that the next work awaits
-    blockers: list["Work"] = field(default_factory=list)  # untimed works that the next work awaits
+    ring: list["int | Work"]  # end of the kernel or copy `queue_depth` launches ago
+    tail: int = 0  # end of the last kernel or copy with a known time
+    until: int = 0  # the next kernel or copy waits until this time: the latest of the events that it waits for
+    blockers: list["Work"] = field(default_factory=list)  # what the next one waits for, where that has no time yet
     pending: deque["Work"] = field(default_factory=deque)
     count: int = 0
 
@@ -58,7 +58,7 @@ class Run:
     """One (rank, step) being executed."""
 
     executed: Executed
-    open: int = 0  # number of works without a time yet
+    open: int = 0  # how many kernels and copies have no time yet
     left: bool = False  # the host has finished it
 
 

@@ -18,12 +18,12 @@ from htagraph.simulate.state import Executed
 from htagraph.simulate.template import NONE, Instruction
 
 MOMENTS: Final[dict[str, tuple[str, str]]] = {
-    "launch": ("start", "start"),  # a call, the work it enqueued
-    "stream": ("end", "start"),  # a work, the next one on its stream
-    "event_wait": ("end", "start"),  # last work before the record, first work after the wait
-    "host_sync": ("end", "end"),  # a work, the blocking call that waited for it
+    "launch": ("start", "start"),  # a call, the kernel or copy that it enqueued
+    "stream": ("end", "start"),  # a kernel or copy, the next one on its stream
+    "event_wait": ("end", "start"),  # the last one before the record, the first one after the wait
+    "host_sync": ("end", "end"),  # a kernel or copy, the blocking call that waited for it
     "memcpy_sync": ("end", "end"),  # a pageable copy, its own call
-    "queue_full": ("end", "end"),  # the work `queue_depth` places earlier, the launch that blocked
+    "queue_full": ("end", "end"),  # the kernel or copy `queue_depth` places earlier, the launch that blocked
     "thread": ("end", "start"),  # last event of one thread, first event of the thread it handed over to
     "autograd": ("end", "start"),  # a forward op, its backward op
     "collective": ("start", "end"),  # a member, another member that waits for its arrival
@@ -112,10 +112,12 @@ class _Walk:
     """A rank's program, followed a second time without times."""
 
     depth: int
-    last: dict[int, Ref] = field(default_factory=dict)  # last work per stream
+    last: dict[int, Ref] = field(default_factory=dict)  # the last kernel or copy on each stream
     slots: dict[int, Ref | None] = field(default_factory=dict)
     awaited: dict[int, list[Ref]] = field(default_factory=dict)  # per stream
-    queue: dict[int, deque[tuple[Ref, int]]] = field(default_factory=dict)  # works and their ends
+    queue: dict[int, deque[tuple[Ref, int]]] = field(
+        default_factory=dict
+    )  # kernels and copies in the queue, with their ends
     handed: Ref | None = None  # the event before a hand-over
     closed: Ref | None = None
     links: list[tuple[Ref, Ref, str]] = field(default_factory=list)

@@ -255,7 +255,7 @@ def _network(text: str) -> Change:
         if key == "latency":
             options["latency_us"] = duration_ns(value) / 1000
         else:
-            options["bandwidth_gbps"] = bandwidth(value)
+            options["bandwidth_gb_s"] = bandwidth(value)
     return Change("network", options)
 
 

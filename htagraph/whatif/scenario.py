@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import State
+from htagraph.queries.weights import ChangeError, State
 from htagraph.whatif import changes as change
 from htagraph.whatif.outcome import Outcome
 
@@ -65,9 +66,24 @@ class Scenario:
         """Let transfers between ranks take `factor` times as long; see `htagraph.whatif.changes.scale_network`."""
         return self.apply(change.scale_network, factor=factor, **criteria)
 
-    def network(self, *, latency_us: float | None = None, bandwidth_gbps: float | None = None) -> Scenario:
-        """Give the network another latency (µs) or bus bandwidth (10^9 bytes/s); see `whatif.changes.network`."""
-        return self.apply(change.network, latency_us=latency_us, bandwidth_gbps=bandwidth_gbps)
+    def network(
+        self,
+        *,
+        latency_us: float | None = None,
+        bandwidth_gb_s: float | None = None,
+        bandwidth_gbps: float | None = None,
+    ) -> Scenario:
+        """Give the network another latency (µs) or bus bandwidth (GB/s); see `whatif.changes.network`.
+
+        ``bandwidth_gbps`` is the former name of `bandwidth_gb_s`, with the same unit, and deprecated.
+        """
+        if bandwidth_gbps is not None:
+            if bandwidth_gb_s is not None:
+                msg = "network: bandwidth_gbps= is the former name of bandwidth_gb_s=; give the latter alone"
+                raise ChangeError(msg)
+            warnings.warn("network(bandwidth_gbps=) is now bandwidth_gb_s=", DeprecationWarning, stacklevel=2)
+            bandwidth_gb_s = bandwidth_gbps
+        return self.apply(change.network, latency_us=latency_us, bandwidth_gb_s=bandwidth_gb_s)
 
     def no_launch_overhead(self, **criteria: Any) -> Scenario:  # noqa: ANN401 - those of graph.select
         """Let launch calls and launch latency take no time; see `htagraph.whatif.changes.no_launch_overhead`."""

@@ -85,7 +85,7 @@ def test_steps_by_position(job: dict[int, list[Json]]) -> None:
         ({"regex": 3}, "regex 3 is no regular expression"),
         ({"time": 3}, "time 3: give"),
         ({"time": (1, 2, 3)}, "time .*: give"),
-        ({"time": (2, 1)}, "the start lies behind the end"),
+        ({"time": (2, 1)}, "the start is after the end"),
         ({"step_index": 2}, "step_index 2: this graph has 1 steps"),
         ({"activity": [0, 99]}, "activity 99: this graph has activities 0 to 2"),
         ({"depth": "deep"}, "whole numbers"),

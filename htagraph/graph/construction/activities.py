@@ -1,4 +1,4 @@
-"""Traces → activities: which events are activities, on which lane, in which step, caused by what."""
+"""Traces → activities: which events are activities, their lane, step, parent and launch."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ __all__ = ["RankPart", "join", "prepare"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _SNAP_NS = 2
-"""ns: a child may end so much after its parent. Rounding of Kineto's clock conversion, 1 ns for each end. Doubled,
-neighbours that overlap by 3 or 4 ns nest."""
+"""ns: a child may end this long after its parent. Kineto's clock conversion rounds each end by 1 ns. Doubled,
+neighbours that overlap by 3 or 4 ns are nested."""
 _REAL_ID_SHARE = 0.9
-"""Share of device work whose External id equals its correlation id, from which on External ids are taken for copies
-of correlation ids (as some Kineto versions write) that name no operator. Chosen: the share is near 0 or near 1. It
-cannot be doubled; at 1 a single odd event would turn copies into ids."""
+"""If the External id equals the correlation id for at least this share of device work, External ids are copies of
+correlation ids (as some Kineto versions write them) and name no operator. Chosen: the share is near 0 or near 1. It
+cannot be doubled; at 1, a single odd event would turn copies into ids."""
 _LAST_DEVICE = 10_000
-"""The largest pid that is taken for a device ordinal where no argument names the device. Chosen: no host has more
-devices, and pids of real processes are mostly larger. Doubled, nothing changes but for small pids."""
+"""The largest pid that is read as a device ordinal if no argument names the device. Chosen: no host has more devices,
+and pids of real processes are mostly larger. Doubled, only pids up to 20,000 change."""
 _STREAM_DIGITS = 12
-"""Digits of a tid that are read as a stream where no argument names it: as many as 64 bits hold for sure. Chosen;
-doubled, tids of 20 digits and more would overflow."""
+"""How many digits of a tid are read as a stream id if no argument names the stream. Chosen: they fit into 64 bits.
+Doubled, tids of 20 digits and more overflow."""
 _OVERFLOW_NS = 100_000_000
-"""ns: work that runs so long into the work after the next one on its stream has an impossible duration; overflows of
-some ROCm versions are seconds. Chosen. Doubled, overflows of 0.1 to 0.2 s stay."""
+"""ns: work that overlaps the next but one on its stream by this long has an impossible duration. Chosen: the overflows
+of some ROCm versions are seconds. Doubled, overflows of 0.1 to 0.2 s stay."""
 
 
 @dataclass(frozen=True, eq=False)
 class RankPart:
-    """One rank's part, in numbers of its own."""
+    """The part of one rank; names, lanes and activities are numbered within the rank."""
 
     activities: Activities
     names: tuple[str, ...]
@@ -64,7 +64,7 @@ class RankPart:
 
 
 def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) -> RankPart:
-    """Return one rank's activities, all or those of some steps, and the order of moments on its threads."""
+    """Return one rank's activities, all or those of some steps, and the order of starts and ends on its threads."""
     log = IssueLog(str(trace.path))
     kind, is_activity = _kinds(trace, naming)
     table, kind = trace.events.take(is_activity), kind[is_activity]
@@ -77,7 +77,9 @@ def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) ->
     device = _on_device(kind)
     runtime = np.isin(table.category, _codes(trace, RUNTIME_CATEGORIES))
     launched = cause[device & (cause >= 0)]
-    kind[launched[runtime[launched]]] = ActivityKind.LAUNCH  # it did launch, whatever its name says
+    kind[launched[runtime[launched]]] = (
+        ActivityKind.LAUNCH
+    )  # device work names it as its launch, whatever its name says
     lane, lanes = _lanes(trace, table, device)
     table = _clip_overflow(table, lane, device & (kind != ActivityKind.DEVICE_OTHER), log)
     parent, boundaries, at_work = _nest(table, kind, lane, device)
@@ -104,7 +106,7 @@ def _on_device(kind: Array) -> npt.NDArray[np.bool_]:
 
 
 def _renumbered(rows: Array, keep: Array) -> Array:
-    """Return row numbers as they are after dropping all rows but `keep`; -1 for rows that are gone."""
+    """Return the row numbers of `rows[keep]` after all rows but `keep` are dropped; -1 for dropped rows."""
     position = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
     rows = rows[keep]
     return np.where(rows >= 0, position[rows], -1).astype(np.int32)
@@ -148,7 +150,7 @@ def _lanes(trace: Trace, table: Table, device: Array) -> tuple[npt.NDArray[np.in
 
 
 def _stream(trace: Trace, in_file: int, ordinal: int, stream: int) -> Lane:
-    """Return the lane of device work; where the arguments do not say, pid is the device and tid the stream."""
+    """Return the lane of device work; if no argument names them, the pid is the device and the tid the stream."""
     pid, tid = trace.lanes[in_file]
     device = ordinal if ordinal >= 0 else pid if isinstance(pid, int) and 0 <= pid <= _LAST_DEVICE else 0
     stream = stream if stream >= 0 else _stream_of(tid)
@@ -161,10 +163,11 @@ def _stream_of(tid: int | str) -> int:
 
 
 def _clip_overflow(table: Table, lane: Array, work: Array, log: IssueLog) -> Table:
-    """Cut durations that cannot be: 0.1 s and more over the start of the next but one on the stream.
+    """Return the table with impossible durations cut at the start of the next activity on the stream.
 
-    Some ROCm versions write durations that overflow by seconds; a stream runs at most a neighbour beside its work.
-    What only frames work (MTIA's job_exe around packets) is not asked: it does last beyond what it frames.
+    Some ROCm versions write durations that overflow by seconds. A duration is impossible if it ends 0.1 s or more after
+    the start of the next but one: a stream overlaps its work with at most one neighbour. Events that only enclose work
+    (MTIA's job_exe around packets) are not checked, because they do outlast what they enclose.
     """
     rows = np.flatnonzero(work)
     order = rows[np.lexsort((table.start[rows], lane[rows]))]
@@ -186,7 +189,7 @@ def _clip_overflow(table: Table, lane: Array, work: Array, log: IssueLog) -> Tab
 
 
 def _causes(trace: Trace, table: Table, device: Array, log: IssueLog) -> npt.NDArray[np.int32]:
-    """Return for each device activity its launch by correlation, else its operator by a real External id."""
+    """Return for each device activity its launch, by correlation id, or else its operator, by a real External id."""
     cause = np.full(len(table), -1, np.int32)
     correlation, external = table.arg("correlation"), table.arg("external_id")
     runtime = np.isin(table.category, _codes(trace, RUNTIME_CATEGORIES))
@@ -209,18 +212,18 @@ def _causes(trace: Trace, table: Table, device: Array, log: IssueLog) -> npt.NDA
 
 
 def _find(keys: Array, values: Array, wanted: Array) -> tuple[Array, int]:
-    """Return (the value of each wanted key or -1, how many keys were repeated); of repeated keys the first value."""
+    """Return (the value of each wanted key or -1, how many keys are repeats); a repeated key has its first value."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int32), 0
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    found = np.where(keys[at] == wanted, values[order][at], -1)
-    return found, int((keys[1:] == keys[:-1]).sum())
+    value = np.where(keys[at] == wanted, values[order][at], -1)
+    return value, int((keys[1:] == keys[:-1]).sum())
 
 
 def _nest(table: Table, kind: Array, lane: Array, device: Array) -> tuple[Array, Array, Array]:
-    """Return (parent of each activity, host boundaries as vertices, activity at work behind each)."""
+    """Return (parent of each activity, host boundaries as vertices, activity that runs right after each boundary)."""
     rows = np.flatnonzero(~device)
     end = table.end
     order = rows[nesting_order(lane[rows], table.start[rows], end[rows])].astype(np.int32)
@@ -235,7 +238,7 @@ def _nest(table: Table, kind: Array, lane: Array, device: Array) -> tuple[Array,
 
 
 def _steps(trace: Trace, table: Table, kind: Array, cause: Array) -> npt.NDArray[np.int32]:
-    """Return the step of each activity: host work by time, device work by its cause."""
+    """Return the step of each activity: by time for host activities, by its launch for device work."""
     step = np.full(len(table), -1, np.int32)
     marks = np.flatnonzero(kind == ActivityKind.STEP)
     if not len(marks):
@@ -252,10 +255,10 @@ def _steps(trace: Trace, table: Table, kind: Array, cause: Array) -> npt.NDArray
 
 
 def _steps_as_nested(step: Array, kind: Array, parent: Array, cause: Array) -> npt.NDArray[np.int32]:
-    """Return the steps where nesting has a say: what is around a step is not in it, and nothing leaves its operator.
+    """Return the steps, corrected by nesting so that they agree with `graph.tree`.
 
-    By time, a Python frame of the profiler that begins with a step lies in it, and what runs behind a step's end but
-    inside a frame that began in it does not. `graph.tree` asks nesting, and both must agree.
+    What encloses a step is not in it, even if it starts at the same time, as a Python frame of the profiler does. What
+    is inside an operator is in the operator's step, even if it starts after the step has ended.
     """
     step = step.copy()
     up = parent[kind == ActivityKind.STEP]
@@ -276,7 +279,10 @@ def _steps_as_nested(step: Array, kind: Array, parent: Array, cause: Array) -> n
 
 
 def _with_boundaries(acts: Activities) -> Activities:
-    """Return the activities and, for each step, the moment when its annotation and all work launched in it are over."""
+    """Return the activities followed by one BOUNDARY per step: when its annotation and all its work have ended.
+
+    It takes no time and lies on the thread of the step's annotation.
+    """
     marks = np.flatnonzero(acts.kind == ActivityKind.STEP)
     if not len(marks):
         return acts
@@ -344,11 +350,11 @@ def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
 def _concatenate(parts: list[Activities]) -> Activities:
     args = {}
     for column in dict.fromkeys(name for part in parts for name in part.args):
-        found = [part.args[column] for part in parts if column in part.args]
+        of_parts = [part.args[column] for part in parts if column in part.args]
         args[column] = SparseColumn(
-            np.concatenate([each.rows for each in found]),
-            np.concatenate([each.values for each in found]),
-            found[0].missing,
+            np.concatenate([sparse.rows for sparse in of_parts]),
+            np.concatenate([sparse.values for sparse in of_parts]),
+            of_parts[0].missing,
         )
     dense = [name for name in Activities.__dataclass_fields__ if name != "args"]
     joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in dense}

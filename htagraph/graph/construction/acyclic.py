@@ -1,4 +1,4 @@
-"""Edges that may run in circles → edges that do not: impossible dependencies are dropped and counted."""
+"""Edges that may form cycles → edges that do not: impossible dependencies are dropped and counted."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from htagraph.graph.evidence.job import Job
 __all__ = ["acyclic"]
 
 _CHAINS = (EdgeKind.HOST_ORDER, EdgeKind.BODY, EdgeKind.STREAM)
-"""The order in which each lane did its work: never in a circle, and never in doubt."""
+"""The kinds that order each thread and stream by itself: they never form a cycle and are never dropped."""
 _MAX_ROUNDS = 64
-"""Edges on a path within one moment that the cheap proof follows; longer ones are left to the general search, so that
-only time depends on it. Chosen; doubled, no result changes."""
+"""The longest path within one moment, in edges, that the fast check follows; longer ones are left to the general
+search. Chosen for time. Doubled, no result changes."""
 
 
 def acyclic(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
-    """Return the edges without those that close a circle, and what was dropped.
+    """Return the edges without cycles, and what was dropped as issues.
 
-    Circles come from edges against time, which clock errors excuse, and from dependencies of empty activities at one
-    moment. Of the edges on circles the least confident go first: inferred before observed, against time before in time.
+    Cycles come from edges that run back in time by less than the clock error, and from dependencies between activities
+    of length 0 at one moment. Of the edges on cycles, the least confident are dropped first; among those, edges that
+    run back in time.
     """
     if _runs_forward(job, edges):
         return edges, ()
@@ -43,10 +44,10 @@ def acyclic(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
 
 
 def _runs_forward(job: Job, edges: Edges) -> bool:
-    """Return whether the times alone prove that there is no circle; cheap, and true of most traces.
+    """Return whether the times alone prove that there is no cycle; this is fast, and True for most traces.
 
-    Where no edge runs back in time, a circle can only lie within one moment: the edges inside moments are peeled from
-    their sources until none is left.
+    If no edge runs back in time, a cycle can only be within one moment. The edges within moments whose source has no
+    incoming one are removed, round by round, until none is left.
     """
     lasts = job.moment(edges.target) - job.moment(edges.source)
     if len(lasts) and lasts.min() < 0:
@@ -64,7 +65,7 @@ def _runs_forward(job: Job, edges: Edges) -> bool:
 
 
 def _on_circles(count: int, edges: Edges) -> np.ndarray:
-    """Return which edges lie on a circle or between two: neither end can be ordered from the front or from the back."""
+    """Return which edges are on a cycle or between two cycles: no topological order, from either end, reaches them."""
     from htagraph.core import traverse  # numba takes a moment to load
 
     stuck = np.ones(count, np.bool_)
@@ -79,7 +80,7 @@ def _on_circles(count: int, edges: Edges) -> np.ndarray:
 
 def _issues(job: Job, dropped: list[Edges]) -> tuple[Issue, ...]:
     rank = job.activities.rank
-    found = Counter(
+    by_rank_and_kind = Counter(
         (int(max(rank[target // 2], rank[source // 2])), int(kind))  # a JOIN has no rank
         for edges in dropped
         for source, target, kind in zip(edges.source, edges.target, edges.kind, strict=True)
@@ -89,5 +90,5 @@ def _issues(job: Job, dropped: list[Edges]) -> tuple[Issue, ...]:
             str(job.traces[owner].path) if owner in job.traces else "", "cycle_broken",
             f"{EdgeKind(kind).label} dependencies that lead in a circle; left out", count, owner,
         )
-        for (owner, kind), count in sorted(found.items())
+        for (owner, kind), count in sorted(by_rank_and_kind.items())
     )  # fmt: skip

@@ -36,7 +36,7 @@ def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> Depende
 
 
 def _together(job: Job) -> Job:
-    """Return the job with its ranks' collectives matched and their clocks compared."""
+    """Return the job with the collectives of its ranks matched and the clocks of its ranks compared."""
     matching = match(job.activities, job.names, job.traces, job.naming)
     clocks = estimate_clocks(list(job.traces), matching)
     activities, matches = with_joins(job.activities, matching, clocks)

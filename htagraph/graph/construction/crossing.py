@@ -27,7 +27,7 @@ def nest_crossing(lane: Array, start: Array, end: Array, is_work: Array, snap: i
         new_lane = i == count or (i > 0 and lane[i] != lane[i - 1])
         while height:
             top = stack[height - 1]
-            # an interval that ends where an empty one lies still contains it
+            # an interval still contains an empty one at its end
             over = bound[top] < start[i] or (bound[top] == start[i] and end[i] > start[i]) if not new_lane else True
             if not over:
                 break
@@ -45,7 +45,7 @@ def nest_crossing(lane: Array, start: Array, end: Array, is_work: Array, snap: i
             at -= 1
         stack[at] = i
         height += 1
-        for below in range(at):  # of those that contain it the one that began last: nested, that is the one on top
+        for below in range(at):  # the parent is the last to start of those that contain it
             parent[i] = max(parent[i], stack[below])
         boundaries[filled] = 2 * i
         at_work[filled] = _top_work(stack, height, is_work)

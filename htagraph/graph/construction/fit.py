@@ -1,4 +1,4 @@
-"""Nominal edges → edges that the recorded times obey: tight lags are loosened, impossible edges dropped and counted."""
+"""Edges of the rules → edges that agree with the recorded times: lags are reduced, impossible edges dropped."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from htagraph.graph.evidence.job import Job
 __all__ = ["fit"]
 
 _ONE_CLOCK_NS = 2_000
-"""ns: a target recorded so much before its source refutes an edge between times of one clock. Files of whole µs are
-that exact. Doubled, wrong edges that are off by 2 to 4 µs stay, with a negative lag."""
+"""ns: an edge between times of one clock is dropped if its target is recorded this long before its source. Chosen:
+files of whole µs are that exact. Doubled, wrong edges that are off by 2 to 4 µs stay, with a negative lag."""
 _TWO_CLOCKS_NS = 20_000
-"""ns: the same between a host and its device, whose clocks disagree by this much in healthy traces (real traces: up
-to 12 µs). Doubled, wrong waits that are off by up to 40 µs stay."""
+"""ns: the same between a host and its device. Chosen: their clocks disagree by up to 12 µs in real traces. Doubled,
+wrong waits that are off by up to 40 µs stay."""
 _TWO_CLOCKS = (EdgeKind.STEP, *BLOCKING)
 _LAUNCH_NS = 10_000_000
-"""ns: the same for launches, which ids prove: only absurd times refute one. Chosen. Doubled, nothing changes in
-healthy traces."""
+"""ns: the same for launches, which are proven by ids, so that only absurd times refute one. Chosen. Doubled, nothing
+changes in healthy traces."""
 
 
 def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
-    """Return the edges with lag = min(nominal, observed), and what was refused.
+    """Return the edges with lag = min(lag, recorded time from source to target), and what was refused as issues.
 
-    With such lags every target lies at or after its source plus the lag, so a replay reproduces the recorded times. An
-    edge whose target lies before its source by more than a tolerance is a wrong inference or a wrong record. Work that
-    seems to start before its own launch shows how far the clocks of host and device disagree: kept, and reported.
+    No target then comes before its source plus the lag, so a replay reproduces the recorded times. An edge whose target
+    comes before its source by more than a tolerance is a wrong inference or a wrong record, and is dropped. Work that
+    seems to start before its own launch shows how far the clocks of host and device disagree; it is kept and reported.
     """
     observed = job.moment(edges.target) - job.moment(edges.source)
     tolerance = np.full(len(EdgeKind), _ONE_CLOCK_NS)
@@ -48,13 +48,13 @@ def _refused(job: Job, edges: Edges, possible: np.ndarray) -> tuple[Issue, ...]:
     bad = np.flatnonzero(~possible)
     rank = job.activities.rank
     of_edge = np.maximum(rank[edges.target[bad] // 2], rank[edges.source[bad] // 2])  # a JOIN has no rank
-    found = Counter(zip(of_edge.tolist(), edges.kind[bad].tolist(), strict=True))
+    by_rank_and_kind = Counter(zip(of_edge.tolist(), edges.kind[bad].tolist(), strict=True))
     return tuple(
         Issue(
             str(job.traces[owner].path) if owner in job.traces else "", "edge_refused",
             f"{EdgeKind(kind).label} dependencies that the recorded times contradict; left out", count, owner,
         )
-        for (owner, kind), count in sorted(found.items())
+        for (owner, kind), count in sorted(by_rank_and_kind.items())
     )  # fmt: skip
 
 

@@ -17,7 +17,8 @@ from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["from_frames"]
 
-_MOST_NS = 2.0**63
+_INT64_LIMIT_NS = 2.0**63
+"""ns: times must stay below this to fit into 64-bit integers (292 years). Doubled, sums would overflow."""
 
 
 def from_frames(activities: pd.DataFrame, dependencies: pd.DataFrame) -> DependencyGraph:
@@ -43,7 +44,7 @@ def from_frames(activities: pd.DataFrame, dependencies: pd.DataFrame) -> Depende
 def _activities(frame: pd.DataFrame, names: dict[str, int]) -> tuple[Activities, tuple[Lane, ...]]:
     count = len(frame)
     none = np.full(count, -1, np.int32)
-    ranked = count - int(_joins(frame).sum())  # JOINs lie between ranks: they have neither rank nor lane
+    ranked = count - int(_joins(frame).sum())  # JOINs are between ranks: they have neither rank nor lane
     rank, lane = none.copy(), none.copy()
     rank[:ranked] = _int32(frame, "rank", 0)[:ranked]
     rows = frame.iloc[:ranked]
@@ -81,7 +82,7 @@ def _codes(frame: pd.DataFrame, what: str, words: Mapping[str, int], default: in
 
 
 def _texts(column: pd.Series[Any] | pd.Index[Any]) -> tuple[np.ndarray, list[str]]:
-    """Return (which text each row has, the texts in order of appearance)."""
+    """Return (the number of each row's text, the texts in order of appearance)."""
     number, values = pd.factorize(column, use_na_sentinel=False)
     texts: dict[str, int] = {}
     of_value = [texts.setdefault(str(value), len(texts)) for value in values]
@@ -128,7 +129,7 @@ def _refuse_overflow(acts: Activities, edges: Edges) -> None:
     """Refuse numbers whose sum along a path could be too large for an integer of 64 bits."""
     reach = sum(float(np.abs(part.astype(np.float64)).sum()) for part in (acts.duration, edges.lag))
     reach += float(np.abs(acts.start.astype(np.float64)).max(initial=0.0))
-    if reach >= _MOST_NS:
+    if reach >= _INT64_LIMIT_NS:
         msg = f"durations, lags and starts sum to {reach:.3g} ns: more than 64 bits hold (292 years)"
         raise GraphError(msg)
 

@@ -1,4 +1,4 @@
-"""What a launch takes until its work starts, told apart from what the work waited for."""
+"""Launch latency: the time from a launch to the start of its work, without the time that the work waited."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from htagraph.graph.evidence.job import Job
 __all__ = ["latency"]
 
 _UNKNOWN_NS = 10_000
-"""ns: the most that a launch takes until its work starts, where no launch of a rank ever found its stream free.
-Chosen: 4 to 8 µs are usual on CUDA devices. Doubled, such a launch may hold its work up by 20 µs in a what-if."""
+"""ns: the largest launch latency of a rank none of whose launches ever met a free stream. Chosen: 4 to 8 µs are usual
+on CUDA devices. Doubled, such a launch may delay its work by 20 µs in a what-if."""
 _MAX_TIMES_USUAL = 4
-"""Times the usual latency of the rank that the latency of one kind of call may be; above, these calls wait for
-something that no edge describes, and the usual latency is taken. Chosen: graph launches and cooperative launches take
-up to three times as long. Doubled, hidden waits of up to eight latencies count as latency."""
+"""The latency of calls of one name is at most this many times the usual latency of the rank; above, the calls wait for
+something that no edge describes, and the usual latency is used. Chosen: graph launches and cooperative launches take up
+to three times as long. Doubled, hidden waits of up to eight latencies count as latency."""
 
 
 def latency(job: Job, edges: Edges) -> Edges:
-    """Return the edges, LAUNCH with at most the usual latency of that rank's calls of that name.
+    """Return the edges, with the lag of each LAUNCH edge limited to the usual latency of the rank's calls of that name.
 
-    Usual is the median over works that found nothing to wait for: all they depend on was over when the call began. (The
-    minimum would be a bound, but it predicts too early a start for work that had to queue.)
+    The usual latency is the median over kernels and copies that waited for nothing else: everything that they depend on
+    had ended when the call began. (The minimum would be a bound, but it predicts too early a start for queued work.)
     """
     rows = np.flatnonzero(edges.kind == EdgeKind.LAUNCH)
     if not len(rows):
@@ -45,7 +45,7 @@ def latency(job: Job, edges: Edges) -> Edges:
 
 
 def _held_until(job: Job, edges: Edges) -> npt.NDArray[np.int64]:
-    """Return for each activity when all was over that its start depends on, its launch apart."""
+    """Return for each activity when everything that its start depends on had happened, not counting its launch."""
     into = (edges.target % 2 == 0) & (edges.kind != EdgeKind.LAUNCH) & job.activities.on_device[edges.target // 2]
     held = np.full(len(job.activities), np.iinfo(np.int64).min)
     np.maximum.at(held, edges.target[into] // 2, job.moment(edges.source[into]))
@@ -56,7 +56,7 @@ def _medians(
     group: npt.NDArray[np.int64], value: npt.NDArray[np.int64], use: npt.NDArray[np.bool_],
     otherwise: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:  # fmt: skip
-    """Return for each row the median of the values in use of its group, of groups without any what is given."""
+    """Return for each row the median of its group's values in use; `otherwise` for a group without any."""
     groups, member = np.unique(group, return_inverse=True)
     member = member.ravel()
     rows = np.flatnonzero(use)

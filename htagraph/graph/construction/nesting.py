@@ -1,4 +1,4 @@
-"""The order of moments on each host thread, and what encloses what."""
+"""The order of starts and ends on each host thread, and which activity encloses which."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _END, _START, _EMPTY_END, _LATE_END = range(4)
 
 
 def nesting_order(lane: Array, start: Array, end: Array) -> Array:
-    """Return the order by (lane, start, -end): the one that `nest` wants.
+    """Return the order by (lane, start, -end), which `nest` needs.
 
-    Intervals with equal lane, start and end keep the order in which they came, that of the file: the first of them is
-    the outer one. Files are nearly in this order, which a stable sort by one number per interval takes advantage of.
+    Intervals with equal lane, start and end keep the order of the file: the first of them is the outer one. Files are
+    nearly in this order already, which makes a stable sort by one number per interval fast.
     """
     if not len(start) or not _fits(lane, start, end):
         return np.lexsort((-end, start, lane))
@@ -45,20 +45,20 @@ def _fits(lane: Array, start: Array, end: Array) -> bool:
 def nest(lane: Array, start: Array, end: Array, is_work: Array, snap: int) -> tuple[Array, Array, Array]:
     """Return (parent, boundaries, at_work) of intervals sorted by (lane, start, -end).
 
-    Intervals of one lane that overlap only in part are allowed: the parent is, of the intervals open at the start that
-    contain the whole, the last to start; ends up to `snap` beyond the one that ends first count as contained.
+    Intervals of one lane may overlap only in part: the parent of an interval is the last to start of those that contain
+    it. An end up to `snap` later than the end of the open interval that ends first counts as contained.
 
     Args:
         lane: lane of each interval.
         start: its start.
         end: its end.
-        is_work: whether it is work, or only names a region.
-        snap: tolerated excess of a child's end over its parent's, ns.
+        is_work: whether it does work (operators, calls) or only names a region (annotations).
+        snap: by how much a child may end after its parent, ns.
 
     Returns:
         parent: position of the enclosing interval, -1 for none.
-        boundaries: 2i for the start and 2i + 1 for the end of interval i, in the order of time on each lane.
-        at_work: for each boundary, of the work open behind it the one that ends first, -1 for none.
+        boundaries: 2i for the start and 2i + 1 for the end of interval i, by lane and time.
+        at_work: for each boundary, the innermost interval with `is_work` that is open right after it, -1 for none.
     """
     nested = _nest_laminar(lane, start, end, is_work)
     if nested is None:
@@ -69,10 +69,10 @@ def nest(lane: Array, start: Array, end: Array, is_work: Array, snap: int) -> tu
 
 
 def _nest_laminar(lane: Array, start: Array, end: Array, is_work: Array) -> tuple[Array, Array, Array] | None:
-    """Return the result of `nest` for intervals none of which overlap in part, else None.
+    """Return the result of `nest` if no two intervals overlap only in part, else None.
 
-    All moments of a lane are put in order; opening counts +1 and closing -1, so an interval's parent is the last one
-    before it that opened one level up. They overlap in part nowhere exactly if each closes at its own level.
+    All starts and ends of a lane are sorted; a start counts +1 and an end -1, so an interval's parent is the last one
+    before it that opened one level up. No two overlap only in part exactly if each ends at the level it opened at.
     """
     count = len(start)
     if not count:
@@ -82,7 +82,7 @@ def _nest_laminar(lane: Array, start: Array, end: Array, is_work: Array) -> tupl
     origin = start.min()
     opens, closes = _sort_keys(lane.astype(np.int64), start - origin, end - origin)
     backwards = np.arange(count - 1, -1, -1)
-    closing = backwards[np.argsort(closes[::-1], kind="stable")]  # of equal ends the last to open closes first
+    closing = backwards[np.argsort(closes[::-1], kind="stable")]  # on equal ends the last to open closes first
     boundaries = np.empty(2 * count, np.int32)
     at_open = np.arange(count) + np.searchsorted(closes[closing], opens)
     boundaries[at_open] = 2 * np.arange(count)
@@ -99,10 +99,10 @@ def _nest_laminar(lane: Array, start: Array, end: Array, is_work: Array) -> tupl
 
 
 def _sort_keys(lane: Array, start: Array, end: Array) -> tuple[Array, Array]:
-    """Return one number per opening and per closing that sorts them by lane, time, and what comes first at one time.
+    """Return sort keys of starts and of ends: by lane, time, and the order within one moment.
 
-    Closings come before openings; but an empty interval is over before its container closes, and where a longer one
-    opens at the same moment that is the container.
+    Within a moment ends come before starts. Exceptions: an empty interval ends before the interval around it does, and
+    if a longer interval starts at the same moment, the empty one is inside that.
     """
     place = (lane << _TIME_BITS) + start
     empty = start == end
@@ -115,7 +115,7 @@ def _sort_keys(lane: Array, start: Array, end: Array) -> tuple[Array, Array]:
 
 
 def _last_one_level_up(level: Array) -> Array:
-    """Return for each interval the last one before it whose level is one less, -1 at the first level."""
+    """Return for each interval the last one before it that is one level up, -1 at the first level."""
     count = len(level)
     rows = np.arange(count)
     small = level.astype(np.int16) if level.max() < 2**15 else level  # numpy sorts 16 bits in linear time
@@ -126,10 +126,10 @@ def _last_one_level_up(level: Array) -> Array:
 
 
 def _nearest_work(innermost: Array, parent: Array, is_work: Array) -> Array:
-    """Return for each place the innermost interval around it that is work, -1 for none."""
-    found = innermost.astype(np.int32)
+    """Return for each boundary the innermost interval around it that is work, -1 for none."""
+    work = innermost.astype(np.int32)
     while True:
-        above = (found >= 0) & ~is_work[found]
+        above = (work >= 0) & ~is_work[work]
         if not above.any():
-            return found
-        found[above] = parent[found[above]]
+            return work
+        work[above] = parent[work[above]]

@@ -1,4 +1,4 @@
-"""What is left of an edge's lag once all edges are known: calls that waited shrink, short pauses go to their cause."""
+"""The final lags of the edges: waiting time is taken out of calls, and short pauses are added to their cause."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from htagraph.graph.evidence.job import Job
 __all__ = ["settle"]
 
 _UNKNOWN_OWN_NS = 3_000
-"""ns: what a blocking call takes by itself where every call of its name waited. Chosen: cudaStreamSynchronize with
-nothing pending takes 2 to 4 µs. Doubled, a what-if without the wait leaves 3 µs more in such a call; recorded times
-stay."""
+"""ns: what a blocking call takes without waiting, if every call of its name waited. Chosen: cudaStreamSynchronize with
+nothing pending takes 2 to 4 µs. Doubled, a what-if without the wait leaves 3 µs more in such a call; recorded times do
+not change."""
 _MAX_PAUSE_NS = 30_000
-"""ns: the longest time before device work that counts as latency of the edge that held it up. Chosen: launch and
-stream latencies are a few µs, a busy driver's tens. A longer pause stays a gap. Doubled, more gaps become lags, and
+"""ns: the longest pause before device work that is added to the lag of its binding edge; a longer one stays a gap.
+Chosen: launch and stream latencies are a few µs, tens of µs with a busy driver. Doubled, more gaps become lags, and
 less time is reported as unexplained."""
 _MAX_RETURN_NS = 200_000
-"""ns: the longest time from the end of the awaited work to the return of the blocked call; 130 µs were seen in real
-traces. A call that returned later was busy with something else. Doubled, such calls shrink with what they awaited."""
+"""ns: the longest time from the end of the awaited work to the return of the blocked call that is added to the lag.
+Chosen: 130 µs occur in real traces; a call that returned later was busy with something else. Doubled, such calls shrink
+in a what-if with the work that they waited for."""
 _STARTS = (*LAUNCHES, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -35,16 +36,16 @@ Change: TypeAlias = tuple[Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class _Waits:
-    """The edges of a job, when their ends were recorded, and which of them are about waiting."""
+    """The edges of a job, the recorded times of their ends, and which of them are waits."""
 
     job: Job
     edges: Edges
     source_time: npt.NDArray[np.int64]
     target_time: npt.NDArray[np.int64]
     may_wait: npt.NDArray[np.bool_]
-    """Which edges lead to the end of a blocking call or of a member of a collective: it may have waited."""
+    """Which edges lead to the end of a blocking call, or of a member of a collective, that may have waited."""
     bodies: npt.NDArray[np.int64]
-    """The BODY edges that end where an activity did wait: its last own stretch."""
+    """The last BODY edge of each activity that did wait."""
     waited: npt.NDArray[np.bool_]
     """Which of the `may_wait` edges end where an activity did wait."""
     in_meeting: npt.NDArray[np.bool_]
@@ -52,14 +53,15 @@ class _Waits:
 
 
 def settle(job: Job, edges: Edges) -> Edges:
-    """Return the edges with the lags that a what-if can trust.
+    """Return the edges with lags that stay valid in a what-if, where something else may be waited for.
 
-    A call that waited takes as long as its class does when nothing is pending; the rest of its duration is the wait,
-    which follows from its other edge. What is then left before a moment is put on the edge that held it up: the latency
-    of this launch, the pause of this stream, the return of this call. Only that edge: under other circumstances another
-    one holds it up, with a latency of its own. What is too long for that stays a gap, and is reported as unexplained.
+    A call that waited gets the usual duration of its class without waiting; the rest of its duration is the wait, which
+    the edge from the awaited work accounts for. The time then left before a vertex is added to its binding edge: the
+    latency of this launch, the pause of this stream, the return of this call. The other edges into the vertex keep
+    their lags, since in a what-if one of them may be binding. Time that is too long for that stays a gap, and is
+    reported as unexplained.
 
-    Each stage returns the lags that it changes, given those that the stages before it left.
+    Each stage returns the lags that it changes, given the lags after the stages before it.
     """
     waits = _waits(job, edges)
     lag = edges.lag
@@ -86,20 +88,20 @@ def _waits(job: Job, edges: Edges) -> _Waits:
 
 
 def _last_stretches(edges: Edges) -> npt.NDArray[np.bool_]:
-    """Return which BODY edges end with their activity."""
+    """Return which BODY edges lead to the end of their activity."""
     return (edges.kind == EdgeKind.BODY) & (edges.target == 2 * edges.activity + 1)
 
 
 def _without_waits(waits: _Waits, lag: Array) -> Change:
-    """Cut the last own stretch of each activity that waited to its own cost; a member of a collective has none."""
+    """Cut the last BODY edge of each activity that waited to its duration without waiting (0 in a collective)."""
     bodies, activity = waits.bodies, waits.edges.activity[waits.bodies]
     own = np.minimum(lag[bodies], _own_cost(waits, lag))
     return bodies, np.where(waits.in_meeting[activity], 0, own)
 
 
 def _handed_over(waits: _Waits, lag: Array) -> Change:
-    """Set the own stretch of a thread to 0 where it stood still until another thread was done."""
-    del lag  # whatever it was
+    """Set the BODY edges to 0 during which a thread was blocked until another thread was done."""
+    del lag  # the new lag does not depend on it
     edges = waits.edges
     joined = edges.target[edges.kind == EdgeKind.THREAD]
     rows = np.flatnonzero((edges.kind == EdgeKind.BODY) & np.isin(edges.target, joined))
@@ -107,7 +109,7 @@ def _handed_over(waits: _Waits, lag: Array) -> Change:
 
 
 def _with_pauses(waits: _Waits, lag: Array) -> Change:
-    """Add what is left before the start of device work, or the end of a wait, to the edge that held it up."""
+    """Add the time left before the start of device work, or before the end of a wait, to the binding edge."""
     edges, acts = waits.edges, waits.job.activities
     held = np.isin(edges.kind, _STARTS) & acts.on_device[edges.target // 2] & (edges.target % 2 == 0)
     held |= waits.waited
@@ -121,9 +123,9 @@ def _with_pauses(waits: _Waits, lag: Array) -> Change:
 
 
 def _given_back(waits: _Waits, lag: Array) -> Change:
-    """Give calls their time back that returned long after all they are thought to have waited for: it was their own.
+    """Restore the duration of calls that returned long after all that they may have waited for: they did not wait.
 
-    Where an id proves what was waited for, the rest stays a gap.
+    If an id proves what a call waited for, the rest stays a gap.
     """
     edges, bodies = waits.edges, waits.bodies
     count = 2 * len(waits.job.activities)
@@ -137,7 +139,7 @@ def _given_back(waits: _Waits, lag: Array) -> Change:
 
 
 def _never_waited(waits: _Waits, lag: Array) -> Change:
-    """Give calls that found nothing pending the usual return of their kind, in case a what-if makes them wait."""
+    """Set the lag into calls that had nothing to wait for to the usual return time, in case they wait in a what-if."""
     rows = np.flatnonzero(waits.may_wait & ~waits.waited)
     observed = waits.target_time[rows] - waits.source_time[rows]
     return rows, np.minimum(observed, _usual_returns(waits, lag)[waits.edges.kind[rows]])
@@ -146,18 +148,22 @@ def _never_waited(waits: _Waits, lag: Array) -> Change:
 _STAGES: tuple[Callable[[_Waits, Array], Change], ...] = (
     _without_waits, _handed_over, _with_pauses, _given_back, _never_waited,
 )  # fmt: skip
-"""In this order: pauses are what is left once waits are cut, and returns are usual only once pauses are on them."""
+"""The order matters: pauses are what is left after waits are cut, and usual returns are measured after pauses are
+added."""
 
 
 def _latest(target: Array, moment: Array, count: int) -> npt.NDArray[np.int64]:
-    """Return for each of `count` vertices the latest of its moments, the least number where it has none."""
+    """Return for each of `count` vertices the latest of the moments given for it, the smallest integer without any."""
     out = np.full(count, np.iinfo(np.int64).min)
     np.maximum.at(out, target, moment)
     return out
 
 
 def _own_cost(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
-    """Return for each of `bodies` the median duration, ns, of the rank's calls of that name that did not wait."""
+    """Return for each of `bodies` the median lag, ns, of the last BODY edges of the rank's calls that did not wait.
+
+    The median is over calls of the same name.
+    """
     acts, activity = waits.job.activities, waits.edges.activity
     key = acts.rank.astype(np.int64) << 32 | acts.name
     wanted = key[activity[waits.bodies]]
@@ -176,7 +182,7 @@ def _own_cost(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
 
 
 def _usual_returns(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
-    """Return by EdgeKind how long calls that waited take to return, ns."""
+    """Return for each EdgeKind the median time that calls which waited take to return, ns."""
     usual = np.zeros(len(EdgeKind), np.int64)
     for kind in BLOCKING:
         of_kind = lag[waits.waited & (waits.edges.kind == kind)]
@@ -185,12 +191,14 @@ def _usual_returns(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
 
 
 def _limits(job: Job, edges: Edges) -> npt.NDArray[np.int64]:
-    """Return how much of a pause each edge may take upon itself, ns."""
+    """Return the longest pause that may be added to each edge, ns."""
     limit = np.zeros(len(EdgeKind), np.int64)
     limit[list(_STARTS)] = _MAX_PAUSE_NS
     limit[list(BLOCKING)] = _MAX_RETURN_NS
-    limit[list(TRANSFERS)] = np.iinfo(np.int64).max  # how long a transfer takes is what was to be known
+    limit[list(TRANSFERS)] = np.iinfo(np.int64).max  # the lag is the transfer time, however long
     of_edge = limit[edges.kind]
     launched = np.isin(edges.kind, LAUNCHES)
-    of_edge[launched] += job.activities.duration[edges.source[launched] // 2]  # loading a kernel's module, for example
+    of_edge[launched] += job.activities.duration[
+        edges.source[launched] // 2
+    ]  # a long call delays its work, e.g. by loading a module
     return of_edge

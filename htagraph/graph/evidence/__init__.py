@@ -1,1 +1,1 @@
-"""What the recording says about calls, waits, records and members of collectives: what edge rules share."""
+"""Evidence shared by edge rules: runtime calls and their order, waits and records of events, members of collectives."""

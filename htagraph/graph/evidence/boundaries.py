@@ -1,4 +1,4 @@
-"""Which stream waits for which work, where the trace has not even the calls: at the boundaries of collectives."""
+"""Which stream waits for which work, for traces without event calls: waits are assumed around collectives."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ __all__ = ["boundary_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _LIKELY, _POSSIBLE = 70, 50
-"""Percent: confidence of a wait inferred without any call, where it explains more waits of its site than it leaves
-unexplained, and where not. Chosen: below those of `stream_waits`, which has calls to go by. Shown, and used by
-`acyclic` to drop the least sure edge of a circle."""
+"""Percent: confidence of a wait inferred without any call, if it explains more waits of its site than it leaves
+unexplained, and if not. Chosen: below those of `stream_waits`, where the calls are recorded. It is shown, and `acyclic`
+drops the least confident edge of a cycle. They cannot be doubled."""
 
 
 def boundary_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[StreamWaits]:
-    """Yield the waits of a rank whose trace has no calls that record or await events.
+    """Yield the stream waits of a rank whose trace has no calls that record events or wait for them.
 
-    Collectives await what compute had enqueued by their launch. Compute awaits a collective at once where that was
-    seen to hold at its call site; else just the work awaits it that started right behind it for no other reason.
+    A collective waits for what the compute stream had enqueued by its launch. The compute stream waits for a collective
+    right after its launch if the times of its call site show that; otherwise only the kernels wait for it that started
+    right after its end without another reason.
     """
     shared = SharedByRank.of(calls, rank)
     launches = np.flatnonzero((calls.rank == rank) & calls.communicates & (calls.launched != shared.main))
@@ -46,7 +47,7 @@ def boundary_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[St
 def _tested(
     shared: SharedByRank, position: Array, lane: Array, source: Array, plausible: Plausible, counts: Counter[str]
 ) -> Iterator[StreamWaits]:
-    """Yield the waits of a call site if they are feasible, and, where they are not plausible, explain something."""
+    """Yield the waits of a call site if the times allow them and, unless they are plausible, they explain something."""
     target = shared.calls.enqueued.first_from(lane, position)
     keep = target >= 0
     position, lane, source, target = position[keep], lane[keep], source[keep], target[keep]
@@ -65,7 +66,7 @@ def _tested(
 
 
 def _right_behind(shared: SharedByRank, launches: Array, counts: Counter[str]) -> StreamWaits:
-    """Return the waits of compute that started for no other reason right behind a collective enqueued before it."""
+    """Return the waits of compute kernels that start right after an earlier collective ends, for no other reason."""
     calls, acts = shared.calls, shared.calls.job.activities
     collective = np.flatnonzero((acts.kind == ActivityKind.COMMUNICATION) & (acts.cause >= 0))
     collective = collective[np.isin(calls.position[acts.cause[collective]], launches)]
@@ -77,8 +78,8 @@ def _right_behind(shared: SharedByRank, launches: Array, counts: Counter[str]) -
     at = np.searchsorted(acts.end[collective], site.over, side="right") - 1
     source = collective[np.maximum(at, 0)] if len(collective) else np.zeros(len(at), np.int64)
     end, record = acts.end[source], calls.position[np.maximum(acts.cause[source], 0)] + 1
-    found = (at >= 0) & (record <= position) & (end > site.free + TOLERANCE_NS) & (site.over - end <= WINDOW_NS)
-    counts["inferred without calls"] += int(found.sum())
+    waits = (at >= 0) & (record <= position) & (end > site.free + TOLERANCE_NS) & (site.over - end <= WINDOW_NS)
+    counts["inferred without calls"] += int(waits.sum())
     return StreamWaits.inferred(
-        lane[found], position[found], acts.lane[source[found]].astype(np.int64), record[found], _POSSIBLE
+        lane[waits], position[waits], acts.lane[source[waits]].astype(np.int64), record[waits], _POSSIBLE
     )

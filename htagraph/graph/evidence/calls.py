@@ -1,6 +1,6 @@
-"""The calls that enqueue work, record events and wait, in their order, and the work that each of them enqueued.
+"""The runtime calls that launch, record events and wait, in order, and the device work that each of them enqueued.
 
-What the waiting rules (EVENT_WAIT, HOST_SYNC, QUEUE_FULL) stand on: "the last work enqueued on a stream before a call".
+The rules for waits (EVENT_WAIT, HOST_SYNC, QUEUE_FULL) ask it for "the last work enqueued on a stream before a call".
 """
 
 from __future__ import annotations
@@ -28,53 +28,55 @@ _NO_STREAM = 4_294_967_295
 
 @dataclass(frozen=True, eq=False)
 class Enqueued:
-    """Device work by lane and, within, in the order in which it was enqueued."""
+    """Device work by lane, and within a lane in the order in which it was enqueued."""
 
     work: npt.NDArray[np.int64]
     """Rows of activities."""
     lane: npt.NDArray[np.int64]
     latest: npt.NDArray[np.int64]
-    """The work of the lane so far that ends last: of graph branches no other is sure to be over."""
+    """For each entry: the work of the lane up to it that ends last. Branches of a CUDA graph run in parallel, so that
+    need not be the entry itself."""
     key: npt.NDArray[np.int64]
-    """Ascending: lane and position of the call."""
+    """For each entry: `stride` times its lane, plus one more than the position of its call; ascending."""
     stride: int
+    """More than any position."""
 
     def _at(self, lane: Array, position: Array) -> Array:
         return np.searchsorted(self.key, lane * self.stride + position + 1)
 
     def last_before(self, lane: Array, position: Array) -> Array:
-        """Return for each (lane, call) the last work enqueued there by an earlier call, -1 for none."""
+        """For each (lane, call), return the work enqueued there by earlier calls that ends last, or -1."""
         if not len(self.work):
             return np.full(len(lane), -1, np.int64)
         at = self._at(lane, position) - 1
-        found = (at >= 0) & (self.lane[np.maximum(at, 0)] == lane) & (lane >= 0)
-        return np.where(found, self.latest[np.maximum(at, 0)], -1)
+        exists = (at >= 0) & (self.lane[np.maximum(at, 0)] == lane) & (lane >= 0)
+        return np.where(exists, self.latest[np.maximum(at, 0)], -1)
 
     def first_from(self, lane: Array, position: Array) -> Array:
-        """Return for each (lane, call) the first work enqueued there by this call or a later one, -1 for none."""
+        """For each (lane, call), return the first work enqueued there by this call or a later one, or -1."""
         if not len(self.work):
             return np.full(len(lane), -1, np.int64)
         at = np.minimum(self._at(lane, position), len(self.work) - 1)
-        found = (self.lane[at] == lane) & (self.key[at] >= lane * self.stride + position + 1) & (lane >= 0)
-        return np.where(found, self.work[at], -1)
+        exists = (self.lane[at] == lane) & (self.key[at] >= lane * self.stride + position + 1) & (lane >= 0)
+        return np.where(exists, self.work[at], -1)
 
 
 @dataclass(frozen=True, eq=False)
 class Calls:
-    """The calls of all ranks, each rank's in the order in which they were made; a position is an index into `row`."""
+    """The calls of all ranks, by rank and then in the order in which they were made; a position is an index here."""
 
     job: Job
     row: npt.NDArray[np.int64]
     """Activity of each call."""
     launched: npt.NDArray[np.int64]
-    """The lane on which a call's work ran, -1 for none."""
+    """The lane on which the work that each call launched ran; -1 if it launched none."""
 
     @staticmethod
     def of(job: Job) -> Calls:
         """Return the calls of a job."""
         acts = job.activities
         row = np.flatnonzero(np.isin(acts.kind, _KINDS))
-        # of equal times, in files of whole µs, the correlation tells: it counts calls
+        # times may be equal in files of whole µs; correlation ids count calls, so they give the order
         row = row[np.lexsort((acts.arg("correlation")[row], acts.start[row], acts.rank[row]))]
         lane_of = np.full(len(acts), -1, np.int64)
         work = _work(job)[::-1]
@@ -88,19 +90,19 @@ class Calls:
 
     @cached_property
     def position(self) -> npt.NDArray[np.int64]:
-        """The position of each activity that is a call, else -1."""
+        """For each activity: its position if it is a call, else -1."""
         out = np.full(len(self.job.activities), -1, np.int64)
         out[self.row] = np.arange(len(self.row))
         return out
 
     @cached_property
     def thread(self) -> npt.NDArray[np.int64]:
-        """The thread's lane of each call."""
+        """For each call: the lane of its thread."""
         return self.job.activities.lane[self.row].astype(np.int64)
 
     @cached_property
     def rank(self) -> npt.NDArray[np.int64]:
-        """The rank of each call."""
+        """For each call: its rank."""
         return self.job.activities.rank[self.row].astype(np.int64)
 
     @cached_property
@@ -109,12 +111,12 @@ class Calls:
 
     @property
     def owner(self) -> npt.NDArray[np.int64]:
-        """The innermost operator or annotation around each call, -1 for none."""
+        """For each call: the innermost operator or annotation around it, or -1."""
         return self._nesting[0]
 
     @cached_property
     def in_operator(self) -> npt.NDArray[np.bool_]:
-        """Whether each call belongs to an operator or to an annotation inside one, and not just to a phase."""
+        """For each call: whether it is inside an operator, directly or in an annotation inside the operator."""
         acts, owner = self.job.activities, self.owner
         outer = np.where(owner >= 0, acts.parent[np.maximum(owner, 0)], -1)
         is_op = (owner >= 0) & (acts.kind[np.maximum(owner, 0)] == ActivityKind.OP)
@@ -122,7 +124,7 @@ class Calls:
 
     @cached_property
     def launches_next(self) -> npt.NDArray[np.bool_]:
-        """Whether the operator around each call has yet to launch: then the call is for that launch's sake."""
+        """For each call: whether the operator around it still launches something, which the call then prepares."""
         acts = self.job.activities
         launch = self.row[np.maximum(self.after, 0)]
         inside = acts.start[launch] <= acts.end[np.maximum(self.owner, 0)]
@@ -130,9 +132,9 @@ class Calls:
 
     @cached_property
     def site(self) -> npt.NDArray[np.uint64]:
-        """A number for the place where each call is made: thread, nesting, whether its operator launches before, after.
+        """For each call: a hash of its place (thread, nesting, whether its operator launches before it and after it).
 
-        In one operator, a wait before the launch (the launch waits) and one after it (others wait) differ.
+        Within one operator, a wait before the launch (the launch waits) differs from one after it (others wait).
         """
         launched = self.within(self.before, np.arange(len(self.row))) & self.in_operator
         return mixed(self._nesting[1], self.thread, launched * 2 + self.launches_next)
@@ -145,7 +147,7 @@ class Calls:
 
     @cached_property
     def closes(self) -> npt.NDArray[np.bool_]:
-        """Whether each call is its operator's last one of its site: libraries make several, of which users see one."""
+        """For each call: whether it is the last one of its site in its operator; libraries may make several."""
         key = mixed(self.owner, self.site)[::-1]
         out = ~self.in_operator
         out[len(key) - 1 - np.unique(key, return_index=True)[1]] = True
@@ -153,7 +155,7 @@ class Calls:
 
     @cached_property
     def previous(self) -> npt.NDArray[np.int64]:
-        """The position of the call on each call's thread just before it, -1 for none."""
+        """For each call: the position of the previous call on its thread, or -1."""
         order = np.argsort(self.thread, kind="stable")
         out = np.full(len(order), -1, np.int64)
         same = self.thread[order[1:]] == self.thread[order[:-1]]
@@ -161,7 +163,7 @@ class Calls:
         return out
 
     def within(self, inner: Array, outer: Array) -> npt.NDArray[np.bool_]:
-        """Return which calls `inner` began inside the operator around the call `outer` after them; -1 is in none."""
+        """Return which calls `inner` were made inside the operator around the later call `outer`; False for -1."""
         acts = self.job.activities
         owner = self.owner[outer]
         known = (inner >= 0) & (outer >= 0) & (owner >= 0)
@@ -169,7 +171,7 @@ class Calls:
 
     @cached_property
     def communicates(self) -> npt.NDArray[np.bool_]:
-        """Which calls launched a collective."""
+        """For each call: whether it launched a collective."""
         acts = self.job.activities
         work = np.flatnonzero((acts.kind == ActivityKind.COMMUNICATION) & (acts.cause >= 0))
         at = self.position[acts.cause[work]]
@@ -179,8 +181,11 @@ class Calls:
 
     @cached_property
     def internal(self) -> npt.NDArray[np.bool_]:
-        """Which calls a communication library makes between its launch and its end event: for its own streams' sake."""
-        last = np.full(len(self.row) + 1, -1, np.int64)  # of the records behind each launch in an operator around it
+        """For each call: whether a communication library made it for its own streams.
+
+        Those are the calls between the launch of a collective and the record of its end event.
+        """
+        last = np.full(len(self.row) + 1, -1, np.int64)  # for each launch, the last record after it in its operator
         records = self.of_kind(ActivityKind.RECORD)
         records = records[self.in_operator[records] & self.within(self.before[records], records)]
         np.maximum.at(last, self.before[records], records)
@@ -188,18 +193,18 @@ class Calls:
         return inside & self.communicates[self.before] & (np.arange(len(self.row)) < last[self.before])
 
     def elsewhere(self, position: Array, lane: Array) -> Array:
-        """Return the lane of the latest launch on the thread before each call that went elsewhere than to `lane`."""
+        """For each call, return the lane of the thread's latest launch before it on a lane other than `lane`."""
         return self.lane_at(self.sender(position, lane))
 
     def sender(self, position: Array, lane: Array) -> Array:
-        """Return the latest launch on the thread before each call that went elsewhere than to `lane`, -1 for none."""
+        """For each call, return the thread's latest launch before it on a lane other than `lane`, or -1."""
         latest = self.before[position]
         there = self.lane_at(latest) == lane
         return np.where(there & (latest >= 0), self._before_run[np.maximum(latest, 0)], latest)
 
     @cached_property
     def _before_run(self) -> Array:
-        """For each launch the latest one on its thread that went to another stream, -1 for none."""
+        """For each launch: the thread's latest launch before it on another stream, or -1."""
         launches = np.flatnonzero(self.launched >= 0)
         launches = launches[np.argsort(self.thread[launches], kind="stable")]
         thread, lane = self.thread[launches], self.launched[launches]
@@ -212,21 +217,21 @@ class Calls:
 
     @cached_property
     def before(self) -> npt.NDArray[np.int64]:
-        """The position of the latest launch on each call's thread before it, -1 for none."""
+        """For each call: the position of the thread's latest launch before it, or -1."""
         return self._nearest(np.argsort(self.thread, kind="stable"))
 
     @cached_property
     def after(self) -> npt.NDArray[np.int64]:
-        """The position of the next launch on each call's thread after it, -1 for none."""
+        """For each call: the position of the thread's next launch after it, or -1."""
         return self._nearest(np.argsort(self.thread, kind="stable")[::-1])
 
     def _nearest(self, order: Array) -> Array:
         at = np.arange(len(order))
         launches = np.where(self.launched[order] >= 0, at, -1)
-        found = np.concatenate([[-1], np.maximum.accumulate(launches)[:-1]]) if len(order) else launches
-        same = (found >= 0) & (self.thread[order[np.maximum(found, 0)]] == self.thread[order])
+        previous = np.concatenate([[-1], np.maximum.accumulate(launches)[:-1]]) if len(order) else launches
+        same = (previous >= 0) & (self.thread[order[np.maximum(previous, 0)]] == self.thread[order])
         out = np.full(len(order), -1, np.int64)
-        out[order] = np.where(same, order[np.maximum(found, 0)], -1)
+        out[order] = np.where(same, order[np.maximum(previous, 0)], -1)
         return out
 
     def lane_at(self, position: Array) -> Array:
@@ -261,12 +266,12 @@ class Calls:
         busy = np.flatnonzero(np.bincount(acts.lane[work], minlength=len(self.job.lanes)))
         busy = busy[np.argsort(-computes[busy], kind="stable")]
         rank = np.array([self.job.lanes[lane].rank for lane in busy], np.int64)
-        return {int(each): busy[rank == each] for each in np.unique(rank)}
+        return {int(number): busy[rank == number] for number in np.unique(rank)}
 
     def by_correlation(self, rank: int, correlation: Array) -> Array:
-        """Return where calls with these correlations lie in the order of a rank: their position or where it would be.
+        """Return the position of a rank's calls with these correlation ids, or where a missing call would be.
 
-        Correlations count calls, so that even a call that is not in the file has a place.
+        Correlation ids count calls, so that even a call that is not in the file has a place in the order.
         """
         of_rank = np.flatnonzero(self.rank == rank)
         known = self.job.activities.arg("correlation")[self.row[of_rank]]
@@ -282,7 +287,7 @@ def _work(job: Job) -> Array:
 
 
 def _filled(position: Array, lane: Array) -> Array:
-    """Return positions where work without a launch in the file takes the place of the work before it on its lane."""
+    """Return the positions, where work without a launch in the file gets that of the work before it on its lane."""
     at = np.arange(len(position))
     last = np.maximum.accumulate(np.where(position >= 0, at, -1)) if len(at) else at
     same = (last >= 0) & (lane[np.maximum(last, 0)] == lane)
@@ -290,7 +295,7 @@ def _filled(position: Array, lane: Array) -> Array:
 
 
 def spread(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return the numbers of all ranges low[i]:high[i], one range after the other, and the i of each.
+    """Return (i of each number, numbers) of all ranges low[i]:high[i], one range after the other.
 
     Example:
         >>> owner, number = spread(np.array([5, 8]), np.array([7, 9]))
@@ -304,13 +309,13 @@ def spread(low: Array, high: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class AwaitRows:
-    """The cuda_sync rows of a job: what waited for what, by ids."""
+    """The cuda_sync rows of a job, which name by ids what waited for what."""
 
     rank: npt.NDArray[np.int64]
     correlation: npt.NDArray[np.int64]
-    """Of the waiting call."""
+    """The correlation id of the waiting call."""
     position: npt.NDArray[np.int64]
-    """Of the waiting call, or where it would be if it is not in the file."""
+    """The position of the waiting call, or where it would be if it is not in the file."""
     lane: npt.NDArray[np.int64]
     """The stream that waits or is waited for; -1 for none or all."""
     record_lane: npt.NDArray[np.int64]
@@ -318,7 +323,7 @@ class AwaitRows:
     record: npt.NDArray[np.int64]
     """Position of the call that recorded the event; -1 if unknown."""
     awaits_event: npt.NDArray[np.bool_]
-    """Whether an event was waited for, and no stream or device."""
+    """Whether the call waited for an event, not for a stream or a device."""
 
 
 def await_rows(calls: Calls) -> AwaitRows:
@@ -336,8 +341,8 @@ def _await_rows(calls: Calls, rank: int, trace: Trace) -> tuple[Array, ...]:
 
     def lanes(column: str) -> Array:
         pairs = zip(device.tolist(), table.arg(column).tolist(), strict=True)
-        found = (-1 if stream in (-1, _NO_STREAM) else streams.get((max(on, 0), stream), -1) for on, stream in pairs)
-        return np.fromiter(found, np.int64, len(table))
+        numbers = (-1 if stream in (-1, _NO_STREAM) else streams.get((max(on, 0), stream), -1) for on, stream in pairs)
+        return np.fromiter(numbers, np.int64, len(table))
 
     correlation, record = table.arg("correlation"), table.arg("wait_on_record")
     record_at = np.where(record > 0, calls.by_correlation(rank, np.maximum(record, 0)), -1)

@@ -1,4 +1,4 @@
-"""Job: what the edge rules work on."""
+"""Job: the input of the edge rules."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ Array: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What the edge rules work on: the activities of all ranks, and the order of moments on their lanes."""
+    """The input of the edge rules: the activities of all ranks, and the order of starts and ends on each thread."""
 
     activities: Activities
     names: tuple[str, ...]
     lanes: tuple[Lane, ...]
     traces: Mapping[int, Trace]
     boundaries: npt.NDArray[np.int32]
-    """The vertices of host activities by (lane, time)."""
+    """The vertices of host activities, sorted by (lane, time)."""
     at_work: npt.NDArray[np.int32]
-    """For each of `boundaries` the innermost activity behind it that is work, no annotation; -1 for none."""
+    """For each of `boundaries`: the innermost operator or call that runs right after it (annotations do not count), or
+    -1."""
     issues: tuple[Issue, ...]
     naming: Naming = DEFAULT_NAMING
     clocks: tuple[Clock, ...] = ()
     matches: Matches | None = None
     refused: dict[str, tuple[Issue, ...]] = field(default_factory=dict)
-    """What rules left out and say so, by rule: filled while they run."""
+    """By rule: what it left out, as issues. The rules fill it while they run."""
 
     @cached_property
     def calls(self) -> Calls:
@@ -53,7 +54,7 @@ class Job:
 
     @cached_property
     def time(self) -> npt.NDArray[np.int64]:
-        """The moment of each vertex on the common clock, ns."""
+        """The time of each vertex on the common clock, ns."""
         return common_time(self.activities, self.clocks)
 
     def moment(self, vertex: Array) -> npt.NDArray[np.int64]:
@@ -61,7 +62,7 @@ class Job:
         return self.time[vertex] if self.clocks else self.activities.moment(vertex)
 
     def slices(self) -> tuple[Array, Array, Array]:
-        """Return the stretches between neighbouring moments of a thread: (source, target, activity at work or -1)."""
+        """Return the stretches between successive moments of each thread: (source, target, running activity or -1)."""
         source, target = self.boundaries[:-1], self.boundaries[1:]
         lane = self.activities.lane
         same = lane[source // 2] == lane[target // 2]

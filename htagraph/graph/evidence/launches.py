@@ -1,4 +1,4 @@
-"""Which launches replay a CUDA graph: shared by the rules for launches."""
+"""Which launches replay a CUDA graph, as the rules for launches need to know."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["graph_launches"]
 
 
 def graph_launches(job: Job) -> npt.NDArray[np.bool_]:
-    """Return which activities are calls that launch a whole graph of works."""
+    """Return which activities are calls that launch a CUDA graph (many kernels and copies with one correlation id)."""
     acts = job.activities
     launches = acts.kind == ActivityKind.LAUNCH
     names = [name for name in np.unique(acts.name[launches]) if is_graph_launch(job.names[name])]

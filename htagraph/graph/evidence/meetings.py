@@ -1,4 +1,4 @@
-"""What the rules for collectives and for sends and receives share: arrivals, JOINs, and ends behind them."""
+"""The edges of collectives, sends and receives: from arrivals to JOINs, and from JOINs to ends."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ __all__ = ["meetings"]
 
 _PAIR_OPERATION = "send_recv"
 _CONFIDENCE = {"comms_id": 100, "pg+seq": 100, "pg+order": 95, "lane+order": 90}
-"""Percent, by the key that matched the members: ids prove a match; order in a named group, and order on a stream, are
-tested by time. Chosen. Shown, and used by `acyclic`."""
+"""Percent, by the key that matched the members: ids prove a match, while matches by order in a named group or on a
+stream are only tested by time. Chosen. It is shown, and `acyclic` drops the least confident edge of a cycle. They
+cannot be doubled."""
 
 
 def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
-    """Return for each collective the edges from arrivals to its JOINs, and from there to the ends, as one kind.
+    """Return the edges of all collectives: from arrivals to JOINs, from JOIN to JOIN, and from JOINs to ends.
 
-    The JOINs of one collective follow each other. An end comes its transfer after the JOIN it waits for; where it is
-    not told apart from waiting for the member's own arrival (broadcast), also that long after its own start.
+    The lag from a JOIN to an end is the member's transfer time: from the JOIN, or from its own start if that is later,
+    to its end. A member whose arrival no JOIN waits for (a receiver of a broadcast) has an edge with the same lag from
+    its own start to its end.
 
     Args:
         job: the job with its matches.
-        kind: of the edges.
-        pairs: whether to return sends and receives, else all others.
+        kind: the kind of the edges.
+        pairs: whether to return sends and receives; if not, all other collectives.
     """
     none = np.empty(0, np.int32)
     if job.matches is None or not job.matches.count:
@@ -38,7 +40,7 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     ends = job.moment(2 * member + 1)
     awaited = np.maximum(job.moment(2 * join), job.moment(2 * member))
     lag = np.maximum(0, ends - awaited)
-    own = matches.feeds[waits] < 0  # nobody waits for this arrival, but its own end does
+    own = matches.feeds[waits] < 0  # no JOIN waits for this arrival, but the member's own end does
     arrives = 2 * matches.activity[feeds].astype(np.int64)
     chained = _chained(matches.join[waits], matches.collective[waits])
     joins = np.unique(join)
@@ -52,15 +54,15 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     )
     edges = []
     for source, target, cost, owner, confidence in parts:
-        made = Edges.of(source, target, cost, kind, Provenance.INFERRED, activity=owner, confidence=confidence)
-        made.provenance[confidence == 100] = Provenance.OBSERVED  # ids say so
-        edges.append(made)
+        part = Edges.of(source, target, cost, kind, Provenance.INFERRED, activity=owner, confidence=confidence)
+        part.provenance[confidence == 100] = Provenance.OBSERVED  # matched by ids
+        edges.append(part)
     edges.append(Edges.of(2 * joins, 2 * joins + 1, 0, EdgeKind.BODY, Provenance.INFERRED, activity=joins))
     return Edges.concatenate(edges)
 
 
 def _chained(join: np.ndarray, collective: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the JOINs that have a successor in their collective, and the successors; they are numbered in order."""
+    """Return (JOINs that have a next JOIN in their collective, that next JOIN); JOINs are numbered in order of time."""
     joins, first = np.unique(join.astype(np.int64), return_index=True)
     owner = collective[first]
     same = owner[1:] == owner[:-1]

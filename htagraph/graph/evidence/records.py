@@ -1,8 +1,8 @@
-"""Which work a wait awaits, where the trace does not say: hypotheses per call site, tested by what happened.
+"""What a wait waits for, where the trace does not name it: hypotheses per call site, tested against recorded times.
 
-A hypothesis names, for each wait of a site, a moment in the order of calls (an *anchor*: a record, a launch, the wait
-itself) and a stream; the work awaited is the last one enqueued on the stream before the anchor. It is refuted where
-that work ended after the wait was over, and supported where a wait that nothing else explains was over right after it.
+A hypothesis names, for each wait of a site, a position in the order of calls (an *anchor*: a record, a launch, the wait
+itself) and a stream; the wait is for the last work enqueued on the stream before the anchor. A wait that ended before
+that work refutes the hypothesis. A wait that ended right after that work, and that nothing else explains, supports it.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ __all__ = [
 
 Array: TypeAlias = npt.NDArray[Any]
 TOLERANCE_NS = 2_000
-"""ns: errors of recorded times on one device and its host, and of files of whole µs. Doubled, waits of less than 4 µs
-are not visible as such."""
+"""ns: the error of recorded times on one device and its host, and of files of whole µs. Chosen: 2 ticks of such a file.
+Doubled, waits of less than 4 µs are not noticed."""
 _MIN_FEASIBLE = 0.99
-"""Share of a site's waits that a hypothesis must not contradict. Chosen: a few records are damaged, and a wrong
-hypothesis contradicts far more than 1 %. It cannot be doubled; at 1 one damaged record refutes the truth."""
+"""Share of a site's waits that must agree with a hypothesis. Chosen: a few records are damaged, and a wrong hypothesis
+contradicts far more than 1 %. It cannot be doubled; at 1, one damaged record refutes the true one."""
 _SAMPLE = 400
-"""Waits of a site that hypotheses are tested on, evenly spread. Chosen for time; 1 % of 400 is 4. Doubled, testing
-takes twice as long."""
+"""Hypotheses are tested on at most this many waits of a site, evenly spread. Chosen for time; 1 % of 400 is 4. Doubled,
+testing takes twice as long."""
 _MAX_RECORDS_BACK = 12
-"""How many records back the awaited one may be. Chosen: libraries record few events between a record and its wait.
-Doubled, testing takes twice as long, and rare sites get a wait more."""
+"""How many records before a wait the awaited one may be. Chosen: libraries record few events between a record and its
+wait. Doubled, testing takes twice as long, and a few more rare waits are resolved."""
 TWO_CLOCKS_NS = 20_000
-"""ns: a host's and its device's clock disagree by this much in healthy traces (as in `construction.fit`). Doubled,
-waits are linked to work that ended up to 40 µs after them."""
+"""ns: the clocks of a host and its device disagree by up to this much in healthy traces; as in `construction.fit`.
+Doubled, waits are linked to work that seems to end up to 40 µs after them."""
 _USUAL_RETURN_NS = 20_000
-"""ns: a blocked call returns this soon after what it awaited, where nothing else is known of its rank. 4 to 15 µs are
-usual. Doubled, more syncs count as explained by chance."""
+"""ns: a blocked call returns this soon after the work that it waited for, if its rank has too few returns to measure.
+Chosen: 4 to 15 µs are usual. Doubled, more syncs count as explained by chance."""
 _MAX_RETURN_NS = 200_000
-"""ns: the slowest return of a blocked call that counts; 130 µs were seen in real traces. Doubled, calls that were
-busy with something else stretch the window."""
+"""ns: slower returns of blocked calls are not measured. Chosen: 130 µs occur in real traces. Doubled, calls that were
+busy with something else widen the window."""
 _MIN_RETURNS = 5
-"""Returns of a rank from which on its own clocks and window are estimated. Chosen: the 5th percentile of fewer says
-nothing. Doubled, short traces fall back to the usual return."""
+"""Returns that a rank needs for an estimate of its clocks and window. Chosen: the 5th percentile of fewer means
+nothing. Doubled, short traces use the usual return."""
 CLEARER = 1.1
-"""Times more waits that a later hypothesis must explain to replace an earlier, more natural one. Chosen against
-chance among `_SAMPLE` waits. Doubled, natural but wrong hypotheses win."""
+"""A later hypothesis must explain this many times more waits than an earlier, more natural one to replace it. Chosen
+against chance among `_SAMPLE` waits. Doubled, natural but wrong hypotheses win."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +71,15 @@ class Site:
     """The waits of one call site."""
 
     position: npt.NDArray[np.int64]
-    """Of the waiting calls."""
+    """The positions of the waiting calls."""
     over: npt.NDArray[np.int64]
-    """When each wait was over, ns: what it awaits ended before. The largest number where that is not known."""
+    """When each wait ended, ns; the work that it waited for ended before."""
     free: npt.NDArray[np.int64]
-    """When, but for the wait, it would have been over, ns."""
+    """When each wait would have ended if it had waited for nothing, ns."""
     window: int
-    """At most so long after the end of what it awaited a wait is over, ns."""
+    """A wait ends at most this long after the work that it waited for, ns."""
     tolerance: int = TOLERANCE_NS
-    """At most so long before it, by the errors of clocks, ns."""
+    """By the errors of clocks, a wait may seem to end this long before that work, ns."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,26 +89,26 @@ class Answer:
     lane: npt.NDArray[np.int64]
     anchor: npt.NDArray[np.int64]
     source: npt.NDArray[np.int64]
-    """The awaited work of each wait, -1 for none."""
+    """The work that each wait waited for, -1 for none."""
     explained: int
-    """How many waits of the sample were over right after the awaited work, and would have been over earlier."""
+    """How many waits of the sample ended right after that work, and would have ended earlier without it."""
     unexplained: int
-    """How many waits of the sample took visibly long, and the hypothesis does not say why."""
+    """How many waits of the sample took visibly long without being explained."""
 
 
 class Plausible(IntEnum):
-    """How much a hypothesis needs evidence."""
+    """Whether a hypothesis is plausible in itself, so that it needs less evidence."""
 
-    NO = 0  # it is accepted if it explains waits that no other does
-    YES = 1  # it is accepted if it is not refuted and no other explains more
+    NO = 0  # accepted only if it explains at least two waits, and a fifth of those that were visibly long
+    YES = 1  # accepted if it is not refuted and no other hypothesis explains more
 
 
 Hypothesis: TypeAlias = tuple[Array, Array, Plausible]
-"""(lane, anchor of each wait, how plausible)."""
+"""(stream's lane for each wait, anchor of each wait, how plausible)."""
 
 
 def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer | None:
-    """Return the hypothesis that is never refuted and explains most, the first of equals; None if all are refuted."""
+    """Return the hypothesis that explains most waits and is not refuted (the first on ties), or None."""
     count = len(site.position)
     sample = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64))
     chosen: Hypothesis | None = None
@@ -131,7 +131,7 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
 
 
 def _tested(calls: Calls, site: Site, sample: Array, source: Array) -> tuple[bool, int]:
-    """Return (whether the sources ended before the waits were over, how many waits they explain)."""
+    """Return (whether the sources ended before the waits did, how many waits they explain)."""
     known = source >= 0
     end = calls.job.activities.end[np.maximum(source, 0)]
     over, free = site.over[sample], site.free[sample]
@@ -141,28 +141,35 @@ def _tested(calls: Calls, site: Site, sample: Array, source: Array) -> tuple[boo
 
 
 def records_back(calls: Calls, position: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield for k = 1, 2… the k-th latest record on the thread before each call, and the stream launched on before it.
+    """Yield for k = 1, 2… the k-th latest record on the thread before each call, and the lane of the launch before it.
 
-    Both are -1 where there is none.
+    Both are -1 if there is none.
     """
     records = calls.records
     stride = len(calls.row) + 1
     at = np.searchsorted(calls.thread[records] * stride + records, calls.thread[position] * stride + position)
     for back in range(1, _MAX_RECORDS_BACK + 1):
         index = at - back
-        found = (index >= 0) & (len(records) > 0)
-        record = np.where(found, records[np.maximum(index, 0)] if len(records) else -1, -1)
-        found &= calls.thread[np.maximum(record, 0)] == calls.thread[position]
-        record = np.where(found, record, -1)
-        if not found.any():
+        exists = (index >= 0) & (len(records) > 0)
+        record = np.where(exists, records[np.maximum(index, 0)] if len(records) else -1, -1)
+        exists &= calls.thread[np.maximum(record, 0)] == calls.thread[position]
+        record = np.where(exists, record, -1)
+        if not exists.any():
             return
-        yield record, calls.lane_at(np.where(found, calls.before[np.maximum(record, 0)], -1))
+        yield record, calls.lane_at(np.where(exists, calls.before[np.maximum(record, 0)], -1))
 
 
 def in_order(epoch: Array, position: Array, others: Array, other_epoch: Array) -> tuple[Array, bool]:
-    """Return for the m-th wait of each epoch the m-th of some other calls, and whether they are equally many in each.
+    """Return (for the m-th wait of each epoch, the m-th of some other calls in it; whether that fits all epochs).
 
-    -1 where there is none, or where it comes only after the wait. Positions of both ascend.
+    The other call is -1 if there is none or if it comes after the wait. It fits if no other call is -1 and nearly all
+    epochs with waits have as many other calls as waits.
+
+    Args:
+        epoch: the epoch (step) of each wait.
+        position: the position of each wait, ascending.
+        others: the positions of the other calls, ascending.
+        other_epoch: the epoch of each of them.
     """
     number = np.unique(np.concatenate([epoch, other_epoch]), return_inverse=True)[1].ravel()
     key, other_key = number[: len(epoch)], number[len(epoch) :]
@@ -182,14 +189,17 @@ def in_order(epoch: Array, position: Array, others: Array, other_epoch: Array) -
 
 @dataclass(frozen=True)
 class Returns:
-    """How soon blocking calls of a rank return, by its clocks, which may disagree: host and device have one each."""
+    """How soon blocking calls of a rank return after the work that they wait for, as recorded.
+
+    Host and device have a clock each, and the two may disagree: a call may seem to return before the work ended.
+    """
 
     tolerance: int = TOLERANCE_NS
-    """At most so long before the end of what they await, ns."""
+    """A call may seem to return this long before the work ended, ns."""
     window: int = _USUAL_RETURN_NS
-    """At most so long after it, ns."""
+    """A call returns at most this long after the work ended, ns."""
     soonest: int = -TOLERANCE_NS
-    """So long after it, as a rule, at the soonest, ns; far over 0 where the device's clock is late."""
+    """The soonest usual return after the end of the work, ns; far above 0 if the device's clock is late."""
 
 
 def returns(calls: Calls, rank: int) -> Returns:
@@ -206,7 +216,7 @@ def returns(calls: Calls, rank: int) -> Returns:
     source = calls.enqueued.last_before(calls.lane_at(calls.before[streams]), streams)
     call = np.concatenate([calls.row[streams[source >= 0]], acts.cause[copies]])
     source = np.concatenate([source[source >= 0], copies])
-    # a sync right behind a blocking copy has nothing to wait for, and returns that much later than what it awaits ended
+    # a sync right after a blocking copy finds nothing pending, and its return is no measure: leave it out
     waited = acts.end[source] > acts.start[call]
     late = (acts.end[call] - acts.end[source])[waited]
     late = late[np.abs(late) <= _MAX_RETURN_NS]
@@ -231,8 +241,8 @@ def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Is
 
     Args:
         job: the job.
-        counts: how many waits, by rank.
-        what: which waits, and why.
+        counts: by rank, how many waits have no edge.
+        what: which waits these are, and why.
     """
     return tuple(
         Issue(str(job.traces[rank].path), "waits_unresolved", f"{what}; left out", count, rank)

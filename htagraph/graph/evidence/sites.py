@@ -1,4 +1,4 @@
-"""Call sites: which calls of a thread are made at the same place of the program."""
+"""Call sites: which calls of a thread come from the same place in the program."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["grouped", "mixed", "owners"]
 Array: TypeAlias = npt.NDArray[Any]
 _PLACES = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.HOST_COMMUNICATION)
 _MAX_DEPTH = 64
-"""Enclosing activities that make up a call site. Chosen: deeper stacks are Python frames, which do not count.
-Doubled, nothing changes but in deeper stacks of operators."""
+"""How many enclosing activities are looked at to identify a call site. Chosen: deeper stacks are Python frames, which
+do not count. Doubled, only deeper stacks of operators change."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, odd: the multiplier of Fibonacci hashing (Knuth, volume 3, 6.4)."""
 
@@ -44,10 +44,10 @@ def grouped(key: Array) -> Iterator[Array]:
 
 
 def owners(acts: Activities, row: Array) -> tuple[Array, Array]:
-    """Return for each call (the innermost operator or annotation around it or -1, a number of its whole nesting).
+    """Return (innermost operator or annotation around each call or -1, a hash of the names of all that enclose it).
 
-    Python frames do not count: modules and line numbers would tell instances of one place apart. Nor do steps, nor
-    calls, which in files of whole µs seem to enclose each other.
+    Python frames do not count, because their names differ between instances of one place (modules, line numbers). Steps
+    do not count either, nor do calls, which seem to enclose each other in files of whole µs.
     """
     place = np.isin(acts.kind, _PLACES)
     at = acts.parent[row].astype(np.int64)

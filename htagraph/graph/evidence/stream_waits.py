@@ -1,4 +1,4 @@
-"""Which stream waits for which work, where the trace has the calls but not their streams and events."""
+"""Which stream waits for which work, for traces that have the event calls but not their streams and events."""
 
 from __future__ import annotations
 
@@ -19,27 +19,30 @@ __all__ = ["WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"
 
 Array: TypeAlias = npt.NDArray[Any]
 WINDOW_NS = 10_000
-"""ns: waiting work starts this soon after the awaited work ended. A few µs on any device (simulated: 0.8, real
+"""ns: waiting work starts this soon after the awaited work ended. Chosen: a few µs on any device (simulated: 0.8, real
 traces: 1 to 6). Doubled, work that starts by chance within 20 µs supports a wait."""
 _LATENCY_NS = 15_000
-"""ns: a launch whose work starts within this had nothing else to wait for. Chosen: twice the usual latency of a
-launch. Doubled, short waits right after a launch go unnoticed."""
+"""ns: work that starts this soon after its launch waited for nothing else. Chosen: twice the usual launch latency.
+Doubled, short waits right after a launch go unnoticed."""
 _MAX_PLACES = 64
-"""Places of the program, the most frequent first, that are tried as the end of the awaited work. Chosen for time.
+"""How many places of the program, the most frequent first, are tried as the end of the awaited work. Chosen for time.
 Doubled, rare places are tried too."""
 _MIN_PLAUSIBLE = 0.5
-"""Share of a site's waits for which an event was recorded since the stream's latest work, from which on waiting for
-the stream as it is counts as plausible. Chosen: most. It cannot be doubled beyond 1: then one exception refutes
-it."""
+"""Waiting for everything enqueued so far is plausible if, for this share of a site's waits, an event was recorded after
+the latest work of the stream. Chosen: most. Doubled (1.0), one exception makes it implausible."""
 _SURE, _LIKELY, _POSSIBLE = 95, 80, 60
-"""Percent: confidence of an inferred wait that explains much more than it leaves unexplained, that explains
-something, and that is only not refuted. Chosen; measured on simulated jobs, over 98 % of all are true. Shown, and
-used by `acyclic`."""
+"""Percent: confidence of an inferred wait if its hypothesis explains much more than it leaves unexplained, if it
+explains something, and if it is merely not refuted. Chosen; on simulated jobs, over 98 % of all are true. It is shown,
+and `acyclic` drops the least confident edge of a cycle. They cannot be doubled."""
 
 
 @dataclass(frozen=True, eq=False)
 class StreamWaits:
-    """Waits of streams: what is enqueued on `lane` from `position` on waits for `source` as it was before `record`."""
+    """Waits of streams: what is enqueued on `lane` at or after `position` waits for an event of `record_lane`.
+
+    The event is recorded by the call at position `record`, so the wait is for all that was enqueued on `record_lane`
+    before it.
+    """
 
     lane: npt.NDArray[np.int64]
     position: npt.NDArray[np.int64]
@@ -69,24 +72,24 @@ class StreamWaits:
 
 @dataclass(frozen=True, eq=False)
 class SharedByRank:
-    """What all sites of a rank share."""
+    """What is known of a rank, for all its call sites."""
 
     calls: Calls
     main: int
-    """The stream that computes."""
+    """The stream with the most computation."""
     streams: npt.NDArray[np.int64]
     quiet: npt.NDArray[np.int64]
     """Streams on which only collectives run."""
     places: list[tuple[Array, Array]]
     """Places of the program where work on side streams ends: (anchor, stream) of each instance."""
     awaited: npt.NDArray[np.int64]
-    """For each activity when the work is over that it is known to await, ns; grows."""
+    """For each activity: when the work that it is known to wait for ended, ns. `learn` updates it."""
     records: npt.NDArray[np.int64]
     """The positions of calls that record events."""
 
     @staticmethod
     def of(calls: Calls, rank: int) -> SharedByRank:
-        """Return what the sites of a rank share before anything is known of its waits."""
+        """Return what is known of a rank before any of its waits is resolved."""
         streams = calls.lanes[rank]
         other = np.unique(calls.launched[(calls.rank == rank) & ~calls.communicates])
         awaited = np.full(len(calls.job.activities), np.iinfo(np.int64).min)
@@ -95,7 +98,7 @@ class SharedByRank:
         return SharedByRank(calls, int(streams[0]), streams, quiet, _places(calls, rank), awaited, records)
 
     def learn(self, waits: StreamWaits) -> None:
-        """Note what works await, so that no other wait has to explain their start."""
+        """Note what kernels and copies wait for, so that no other wait has to explain when they start."""
         target = self.calls.enqueued.first_from(waits.lane, waits.position)
         source = self.calls.enqueued.last_before(waits.record_lane, waits.record)
         known = (source >= 0) & (target >= 0)
@@ -105,7 +108,7 @@ class SharedByRank:
 def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[StreamWaits]:
     """Yield the waits of a rank whose trace has no cuda_sync rows, and count those resolved and refused.
 
-    The surest sites come first: what they explain is no evidence for others.
+    The most certain call sites come first, because a start that they explain is no evidence for other sites.
     """
     waits = calls.of_kind(ActivityKind.WAIT)
     waits = waits[calls.rank[waits] == rank]
@@ -120,23 +123,24 @@ def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[Stre
         _candidates(shared, waits, mixed(calls.site[waits], behind)),
         key=lambda site: (behind[site[0][0]] == 0, not calls.launches_next[waits[site[0][0]]]),
     ):
-        found = _resolved(shared, waits[rows], candidates, at_once=bool(behind[rows[0]]))
-        if found is None:
+        resolved = _resolved(shared, waits[rows], candidates, at_once=bool(behind[rows[0]]))
+        if resolved is None:
             refused.append(waits[rows])
             continue
         counts["inferred"] += len(rows)
-        shared.learn(found)
-        yield found
+        shared.learn(resolved)
+        yield resolved
     if not refused:
         return
-    # in files of whole µs some calls seem to lie in other operators than they do: ask sites by their neighbours only
+    # in files of whole µs some calls seem to be in another operator: group them by their neighbouring calls instead
     left = np.concatenate(refused)
     for rows, candidates in _candidates(shared, waits, _neighbours(calls, waits)):
         again = np.isin(waits[rows], left)
-        found = _resolved(shared, waits[rows], candidates, at_once=False) if again.any() and not again.all() else None
-        if found is not None:
+        some = again.any() and not again.all()
+        resolved = _resolved(shared, waits[rows], candidates, at_once=False) if some else None
+        if resolved is not None:
             counts["inferred"] += int(again.sum())
-            yield found.take(np.isin(found.position, left))
+            yield resolved.take(np.isin(resolved.position, left))
             left = left[~np.isin(left, waits[rows])]
     behind = (calls.after[left] >= 0) | (calls.enqueued.first_from(np.full(len(left), shared.main), left) >= 0)
     counts["refused"] += int(behind.sum())
@@ -144,20 +148,20 @@ def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[Stre
 
 
 def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *, at_once: bool) -> StreamWaits | None:
-    """Return what the waits of a site await, where at most one of the candidate streams waits; None if unknown.
+    """Return which stream the waits of a site make wait, and for what; None if unknown.
 
     Args:
         shared: what is known of the rank.
-        position: the waits.
-        candidates: streams that may be the ones that wait, the most natural first.
-        at_once: whether the waits come right behind a collective, each of them.
+        position: the positions of the waits.
+        candidates: the streams that may be made to wait, the most natural first.
+        at_once: whether each wait comes right after the launch of a collective.
     """
     latest = shared.calls.lane_at(shared.calls.before[position])
     chosen: tuple[Answer, Array, Array] | None = None
     current = _current(shared.calls, position, latest) if at_once else None
     if current is not None:
         chosen = _asked(shared, position, current, iter([(latest, position, Plausible.YES)]))
-    # of equals, compute waits, whatever is launched next
+    # on ties the compute stream waits, whatever is launched next
     for lane in reversed(candidates) if at_once and chosen is None else ():
         if (latest != lane).all():
             chosen = _better(chosen, _asked(shared, position, lane, iter([(latest, position, Plausible.YES)])))
@@ -168,9 +172,10 @@ def _resolved(shared: SharedByRank, position: Array, candidates: list[Array], *,
 
 
 def _current(calls: Calls, position: Array, collective: Array) -> Array | None:
-    """Return the current stream at waits right behind collectives, which is the one that waits, if it is known.
+    """Return the current stream at waits right after collectives, which is the stream that waits; None if unknown.
 
-    It is where the operator or annotation around the wait had launched, before the collective, what this one sends.
+    It is the stream of the last launch before the collective in the operator or annotation around the wait: that launch
+    computed what the collective sends.
     """
     sender = calls.sender(position, collective)
     known = calls.within(sender, position) & ~_just_recorded(calls, position)
@@ -178,7 +183,7 @@ def _current(calls: Calls, position: Array, collective: Array) -> Array | None:
 
 
 def _just_recorded(calls: Calls, position: Array) -> Array:
-    """Return which waits come right behind a record beside them: one stream is told to wait for another as it is."""
+    """Return which waits come right after a record in the same operator: one stream waits for all of another so far."""
     previous = calls.previous[position]
     return np.isin(previous, calls.records) & (calls.owner[previous] == calls.owner[position])
 
@@ -194,7 +199,7 @@ def _better(
 def _asked(
     shared: SharedByRank, position: Array, lane: Array, guesses: Iterator[Hypothesis]
 ) -> tuple[Answer, Array, Array] | None:
-    """Return the best guess if `lane` waits, with the lanes and positions of waits behind which work was enqueued."""
+    """Return the best hypothesis if `lane` is made to wait, with lanes and positions of the waits that work follows."""
     target = shared.calls.enqueued.first_from(lane, position)
     keep = target >= 0
     if not keep.any():
@@ -213,16 +218,16 @@ def _accepted(answer: Answer, lane: Array, position: Array) -> StreamWaits:
 def _candidates(shared: SharedByRank, waits: Array, place: Array) -> Iterator[tuple[Array, list[Array]]]:
     """Yield the waits of each site, as indices, with the streams that they may make wait.
 
-    A site is a place and the stream of the next launch on the thread: that stream waits, as a rule. But what follows
-    may be long after, for a collective that brings a wait of its own, while another thread launches at once.
+    A site is a place and the stream of the next launch on the thread, which usually is the stream that waits. But that
+    launch may come much later, for a collective with a wait of its own, while another thread launches sooner.
     """
     calls = shared.calls
     nearest = calls.lane_at(calls.after[waits])
-    for each in np.unique(place[nearest < 0]):
-        same = place == each
-        seen = nearest[same & (nearest >= 0)]
-        if len(seen):
-            nearest[same & (nearest < 0)] = np.bincount(seen).argmax()
+    for unknown in np.unique(place[nearest < 0]):
+        same = place == unknown
+        known = nearest[same & (nearest >= 0)]
+        if len(known):
+            nearest[same & (nearest < 0)] = np.bincount(known).argmax()
     nearest = np.where(nearest >= 0, nearest, shared.main)
     second = np.where(calls.launches_next[waits], nearest, shared.main)
     for rows in grouped(mixed(place, nearest, second)):
@@ -231,10 +236,10 @@ def _candidates(shared: SharedByRank, waits: Array, place: Array) -> Iterator[tu
 
 
 def _behind_collective(calls: Calls, waits: Array) -> Array:
-    """Return the site of the collective that each wait comes right behind, if every collective of that site has one.
+    """Return the site of the collective that each wait comes right after, or 0 unless each of that site has a wait.
 
-    Of the records behind its launch, just the last tells its end. Waits at once would hide, at one site, those for a
-    collective of long before (prefetched).
+    Of the records after a collective's launch only the last one marks its end. Such waits must be kept apart: at the
+    same site, they would hide waits for a collective launched long before (prefetched).
     """
     previous = calls.previous[waits]
     launch = np.where(calls.launched[previous] >= 0, previous, calls.before[previous])
@@ -248,7 +253,7 @@ def _behind_collective(calls: Calls, waits: Array) -> Array:
 
 
 def _neighbours(calls: Calls, waits: Array) -> Array:
-    """Return a number for what surrounds each wait on its thread: the calls before and after, and where they launch."""
+    """Return a hash of the calls before and after each wait on its thread, and of the streams that they launch on."""
     acts = calls.job.activities
     order = np.lexsort((np.arange(len(calls.row)), calls.thread))
     what = mixed(acts.name[calls.row], calls.launched + 1)[order]
@@ -259,7 +264,7 @@ def _neighbours(calls: Calls, waits: Array) -> Array:
 
 
 def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -> Site:
-    """Return waits, each with the first work enqueued behind it, as a site."""
+    """Return waits as a site, given the first work (`target`) enqueued after each on the stream (`lane`) that waits."""
     calls, acts = shared.calls, shared.calls.job.activities
     before = calls.enqueued.last_before(lane, position)
     free = np.where(before >= 0, acts.end[np.maximum(before, 0)], np.iinfo(np.int64).min)
@@ -274,9 +279,9 @@ def _restricted(hypotheses: Iterator[Hypothesis], keep: Array) -> Iterator[Hypot
 
 
 def _places(calls: Calls, rank: int) -> list[tuple[Array, Array]]:
-    """Return the places where work on side streams ends in a record, or else just its launches: (anchors, lanes).
+    """Return the places where work on side streams ends, as (anchors, lanes): its records, or, without any, launches.
 
-    The anchor of a record is the record, of a launch the moment behind it.
+    The anchor of a record is the record itself, the anchor of a launch is the position after it.
     """
     main = calls.lanes[rank][0]
     records = np.sort(calls.records[calls.rank[calls.records] == rank])
@@ -293,9 +298,9 @@ def _places(calls: Calls, rank: int) -> list[tuple[Array, Array]]:
 
 
 def _as_it_is(shared: SharedByRank, lane: Array, position: Array) -> Hypothesis:
-    """Return that waits are for streams as they are, where an event was recorded since their latest work.
+    """Return the hypothesis that each wait is for all that was enqueued on a stream so far.
 
-    That is plausible where it could be so of most waits of a site.
+    It needs an event recorded after the stream's latest work; it is plausible if most waits of the site have one.
     """
     calls, records = shared.calls, shared.records
     source = calls.enqueued.last_before(lane, position)
@@ -308,7 +313,7 @@ def _as_it_is(shared: SharedByRank, lane: Array, position: Array) -> Hypothesis:
 
 
 def _last_of(launch: Array, owner: Array) -> Array:
-    """Return which records are the last ones behind a launch in an operator: a collective's operator makes several."""
+    """Return which records are the last one after a launch in an operator; a collective's operator makes several."""
     key = mixed(launch, owner)[::-1]
     out = np.zeros(len(key), bool)
     out[len(key) - 1 - np.unique(key, return_index=True)[1]] = True
@@ -316,10 +321,10 @@ def _last_of(launch: Array, owner: Array) -> Array:
 
 
 def _hypotheses(shared: SharedByRank, position: Array, lane: Array) -> Iterator[Hypothesis]:
-    """Yield what the waits of a site may await, the most natural first."""
+    """Yield what the waits of a site may wait for, the most natural hypothesis first."""
     calls, to = shared.calls, lane[0]
     other = calls.elsewhere(position, lane)
-    if to != shared.main:  # collectives wait for what computes
+    if to != shared.main:  # a side stream, such as that of collectives, waits for the compute stream
         yield _as_it_is(shared, np.where(np.isin(other, shared.quiet), shared.main, other), position)
     if _just_recorded(calls, position).all():
         yield other, position, Plausible.YES
@@ -335,10 +340,10 @@ def _hypotheses(shared: SharedByRank, position: Array, lane: Array) -> Iterator[
             loose.append((np.where(match >= 0, lanes[0], -1), match, Plausible.NO))
     yield _as_it_is(shared, other, position)
     streams = shared.streams[shared.streams != to]
-    for each in streams:
-        yield np.full(len(position), each), position, Plausible.NO
+    for stream in streams:
+        yield np.full(len(position), stream), position, Plausible.NO
     for record, own in records_back(calls, position):
         yield np.where(own != to, own, -1), record, Plausible.NO
-        for each in streams:
-            yield np.where(record >= 0, each, -1), record, Plausible.NO
+        for stream in streams:
+            yield np.where(record >= 0, stream, -1), record, Plausible.NO
     yield from loose

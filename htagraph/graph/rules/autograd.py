@@ -1,4 +1,4 @@
-"""AUTOGRAD: the backward of an operator cannot start before its forward has ended."""
+"""AUTOGRAD: end of a forward operator → start of its backward operator. Lag 0; known by flow or sequence number."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ __all__ = ["autograd"]
 def autograd(job: Job) -> Edges:
     """Return an edge from the end of each forward operator to the start of its backward operator.
 
-    Known from the ``fwdbwd`` flows of the trace, else from the sequence number: the forward operator is the last to
-    start with a number, the backward one the first that names a forward thread (inside the engine's frame for it).
+    The pairs come from the ``fwdbwd`` flows of the rank's trace. Where a rank has none, they come from sequence
+    numbers: of the operators with one number, the forward one is the last to start on its own thread; the backward one
+    is the first to start with a forward thread id (inside the engine's frame, which has the same number).
     """
     acts = job.activities
-    numbered = _Numbered(acts.arg("sequence_number"), acts.arg("fwd_thread_id"))
+    args = _AutogradArgs(acts.arg("sequence_number"), acts.arg("fwd_thread_id"))
     threads = {(lane.rank, lane.pid, lane.tid): i for i, lane in enumerate(job.lanes) if lane.device < 0}
     pairs = []
     for rank, trace in job.traces.items():
@@ -29,27 +30,29 @@ def autograd(job: Job) -> Edges:
         rows = of_rank.start + np.flatnonzero(acts.kind[of_rank] == ActivityKind.OP)
         lanes = np.array([threads.get((rank, *lane), -1) for lane in trace.lanes], np.int32)
         by_flow = _by_flow(acts, rows, trace.flows, lanes)
-        pairs.append(by_flow if len(by_flow[0]) else _by_sequence_number(acts, rows, numbered))
+        pairs.append(by_flow if len(by_flow[0]) else _by_sequence_number(acts, rows, args))
     forward = np.concatenate([np.zeros(0, np.int64), *(pair[0] for pair in pairs)])
     backward = np.concatenate([np.zeros(0, np.int64), *(pair[1] for pair in pairs)])
     return Edges.of(2 * forward + 1, 2 * backward, 0, EdgeKind.AUTOGRAD, Provenance.OBSERVED)
 
 
-class _Numbered(NamedTuple):
-    """What the profiler numbered, for every activity; -1 where it did not."""
+class _AutogradArgs(NamedTuple):
+    """Arguments that autograd gives its operators, for every activity; -1 where absent."""
 
     sequence: np.ndarray
     forward_thread: np.ndarray
 
 
 def _by_flow(acts: Activities, rows: np.ndarray, flows: Flows, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (forward, backward) operators at the ends of arrows; of several that start there, the outermost.
+    """Return the (forward, backward) operators at the two ends of each flow.
+
+    A flow end names a thread and a time; the operator is the one that starts there, the outermost if several do.
 
     Args:
-        acts: those of all ranks.
+        acts: the activities of all ranks.
         rows: the operators of the rank.
-        flows: the arrows in its file.
-        lanes: the graph's lane for each lane of its file, -1 where it has none.
+        flows: the flows in the rank's file.
+        lanes: the graph's lane for each lane of the file, -1 where the graph has none.
     """
     none = np.zeros(0, np.int64)
     if not len(flows.id) or not len(rows):
@@ -73,12 +76,13 @@ def _key(lane: np.ndarray, time: np.ndarray, corner: tuple[int, int]) -> np.ndar
     return (lane.astype(np.int64) - corner[0] << 47) + (time - corner[1])
 
 
-def _by_sequence_number(acts: Activities, rows: np.ndarray, numbered: _Numbered) -> tuple[np.ndarray, np.ndarray]:
-    number, thread = numbered.sequence[rows], numbered.forward_thread[rows]
+def _by_sequence_number(acts: Activities, rows: np.ndarray, args: _AutogradArgs) -> tuple[np.ndarray, np.ndarray]:
+    """Return (forward, backward) operators that share a sequence number."""
+    number, thread = args.sequence[rows], args.forward_thread[rows]
     is_forward, is_backward = (number >= 0) & (thread == 0), (number >= 0) & (thread > 0)
     above = acts.parent[rows[is_backward]]
-    same = (above >= 0) & (numbered.sequence[above] == number[is_backward])
-    is_backward &= ~np.isin(rows, above[same])  # the engine's frame around the operator
+    same = (above >= 0) & (args.sequence[above] == number[is_backward])
+    is_backward &= ~np.isin(rows, above[same])  # the frame of the autograd engine around the operator
     forward = _one_per_number(rows[is_forward], number[is_forward], -acts.start[rows[is_forward]])
     backward = _one_per_number(rows[is_backward], number[is_backward], acts.start[rows[is_backward]])
     _, first, second = np.intersect1d(forward[1], backward[1], return_indices=True)

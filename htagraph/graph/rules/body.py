@@ -1,4 +1,8 @@
-"""BODY: an activity takes its time. On threads, each slice of an operator's self time; on streams, the whole work."""
+"""BODY: the time that an activity itself takes. Lag: that duration, as recorded.
+
+A kernel or copy has one BODY edge, from its start to its end. A host activity has one for each stretch of its self
+time, between the activities that it encloses.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ __all__ = ["body"]
 
 
 def body(job: Job) -> Edges:
-    """Return an edge for every stretch of an activity's own work; the lags of one activity sum to its self time."""
+    """Return an edge for every stretch of self time; the lags of one activity sum to its self time."""
     acts = job.activities
     source, target, owner = job.slices()
     busy = owner >= 0

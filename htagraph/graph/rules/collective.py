@@ -1,4 +1,7 @@
-"""COLLECTIVE: no member of a collective ends before those it waits for have arrived, and the data has come."""
+"""COLLECTIVE: start of each member of a collective → the collective's JOIN → end of each member that waits for it.
+
+The lag into the JOIN is 0, the lag out of it is the transfer time. Members are matched across ranks by ids or order.
+"""
 
 from __future__ import annotations
 
@@ -11,5 +14,5 @@ __all__ = ["collective"]
 
 
 def collective(job: Job) -> Edges:
-    """Return the edges of all collectives between ranks but sends and receives."""
+    """Return the edges of all matched collectives except sends and receives."""
     return meetings(job, EdgeKind.COLLECTIVE, pairs=False)

@@ -1,4 +1,4 @@
-"""GRAPH: the works of a CUDA graph cannot start before the call that launched it."""
+"""GRAPH: start of a CUDA graph launch → start of each kernel or copy of the graph. Lag: graph launch latency or 0."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["cuda_graph"]
 
 
 def cuda_graph(job: Job) -> Edges:
-    """Return an edge from the start of each graph launch to the start of each of its works.
+    """Return an edge from the start of each graph launch to the start of each kernel or copy with its correlation id.
 
-    For the first work on each stream the nominal lag is the least latency of that rank's launches of as many works: how
-    long a launch takes grows with its graph. The works behind it follow by STREAM, so theirs is 0: the graph's own
-    dependencies are not in a trace.
+    For the first kernel or copy on each stream, the lag is the smallest latency of the rank's graph launches with the
+    same number of kernels and copies, because the latency grows with the size of the graph. Those after it have lag 0:
+    the STREAM edges order them. Traces do not record the dependencies inside a CUDA graph.
     """
     acts = job.activities
     work = np.flatnonzero(acts.on_device & (acts.cause >= 0))
@@ -31,9 +31,17 @@ def cuda_graph(job: Job) -> Edges:
     return Edges.of(2 * call, 2 * order, lag, EdgeKind.GRAPH, Provenance.OBSERVED)
 
 
-def _least_latency(job: Job, root: np.ndarray, call: np.ndarray, works: np.ndarray) -> np.ndarray:
+def _least_latency(job: Job, root: np.ndarray, call: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Return for each `root` the smallest latency, ns, of the rank's graph launches of the same size.
+
+    Args:
+        job: the job.
+        root: the first kernel or copy of a graph launch on a stream.
+        call: the launch of each root.
+        size: for every activity, how many kernels and copies it launched as a graph.
+    """
     acts = job.activities
-    _, member = np.unique(acts.rank[call].astype(np.int64) << 32 | works[call], return_inverse=True)
+    _, member = np.unique(acts.rank[call].astype(np.int64) << 32 | size[call], return_inverse=True)
     least = np.full(len(root), np.iinfo(np.int64).max)
     np.minimum.at(least, member.ravel(), acts.start[root] - acts.start[call])
     return np.maximum(0, least[member.ravel()])

@@ -1,4 +1,7 @@
-"""DATALOADER: the time a thread waits for its data loader comes from outside the trace."""
+"""DATALOADER: from one moment to the next on a thread while it is inside a data loader. Lag: the time between them.
+
+Known by the name of the loader's annotation or operator. The worker processes are not in the trace.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ __all__ = ["dataloader"]
 
 
 def dataloader(job: Job) -> Edges:
-    """Return an edge along each stretch of a data loader's own time, whether it is written as annotation or operator.
+    """Return an edge for each stretch of a data loader's self time, whether it is an annotation or an operator.
 
-    Its lag is what was waited: worker processes are in no trace, so nothing else explains it. Operators inside, as of
-    a loader without workers, have edges of their own.
+    The lag is the whole stretch: it is spent waiting for worker processes, which no trace records, so no other edge can
+    explain it. Operators inside, which a loader without workers runs, have BODY edges of their own.
     """
     acts = job.activities
     names = [number for number, name in enumerate(job.names) if is_data_loader(name)]

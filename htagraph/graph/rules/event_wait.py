@@ -1,4 +1,7 @@
-"""EVENT_WAIT: work behind a stream's wait for an event starts after the work that was enqueued before its record."""
+"""EVENT_WAIT: end of the last work enqueued before an event's record → start of the first work after a stream's wait.
+
+Lag 0 (`construction.settle` adds the device's pause). Known by ids where the trace has cuda_sync rows, else inferred.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +24,21 @@ __all__ = ["event_wait", "event_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _MAX_CHAIN = 8
-"""Waits handed on, from stream to stream, that are followed. Chosen: jobs have few streams. Doubled, nothing changes
-but in chains that are longer."""
+"""Streams that a chain of waits is followed through (A waits for B, which waits for C). Chosen: jobs have few streams.
+Doubled, only longer chains change."""
 _STREAM_KNOWN = 95
-"""Percent: confidence of a wait whose row names the stream of the record and not the record itself. Chosen. Shown,
-and used by `acyclic`."""
+"""Percent: confidence of a wait whose cuda_sync row names the stream of the record but not the record itself. Chosen:
+like the surest inferred waits. It is shown, and `acyclic` drops the least confident edge of a cycle. It cannot be
+doubled."""
 _UNRESOLVED = "waits of streams for events: the trace does not say which, and the recorded times refute every guess"
 
 
 def event_wait(job: Job) -> Edges:
     """Return an edge from the end of the work that a stream waited for to the start of the first work that waited.
 
-    By ids where the trace has cuda_sync rows, else inferred, call site by call site. Waits that nothing explains are
-    noted in the job; not those of a communication library's own streams, nor those behind which no work is recorded.
+    Ids give both where the trace has cuda_sync rows; else they are inferred, call site by call site. Waits that no
+    hypothesis explains are noted in the job, except those on a communication library's own streams and those that no
+    recorded work follows.
     """
     edges, counts = _resolved(job)
     refused = {rank: count["refused"] for rank, count in counts.items()}
@@ -69,7 +74,7 @@ def _by_ids(calls: Calls, counts: Counter[str]) -> tuple[StreamWaits, set[int]]:
     counts["observed"] += int(ok.sum())
     counts["nothing to wait for"] += int((~ok).sum())
     waits = waits[ok]
-    # rows of before 2023-09 name the stream of the record and not the record: as of the wait, at the latest
+    # rows from before 2023-09 name the stream of the record but not the record: take the wait as its latest moment
     named = rows.record[waits] >= 0
     record = np.where(named, rows.record[waits], rows.position[waits])
     return StreamWaits(
@@ -79,12 +84,15 @@ def _by_ids(calls: Calls, counts: Counter[str]) -> tuple[StreamWaits, set[int]]:
 
 
 def _edges(calls: Calls, waits: StreamWaits) -> Edges:
-    """Return the edges of waits; who awaits a record also awaits what the recording stream had been told to await."""
+    """Return the edges of waits; a stream that waits for a record also waits for what the recording stream waits for.
+
+    The second kind is needed where the recording stream had a wait pending and nothing enqueued after it.
+    """
     acts, enqueued = calls.job.activities, calls.enqueued
     target = enqueued.first_from(waits.lane, waits.position)
     source = enqueued.last_before(waits.record_lane, waits.record)
     wait = np.arange(len(target))
-    found = [(source, target, wait)]
+    candidates = [(source, target, wait)]
     order = np.lexsort((waits.position, waits.lane))
     key = waits.lane[order] * enqueued.stride + waits.position[order]
     via = wait
@@ -93,11 +101,11 @@ def _edges(calls: Calls, waits: StreamWaits) -> Edges:
         wait = wait[via_wait]
         if not len(wait):
             break
-        found.append((source[via], target[wait], wait))
-    handed = np.repeat(np.arange(len(found)) > 0, [len(each) for each, _, _ in found])
-    source, target, wait = (np.concatenate(column) for column in zip(*found, strict=True))
+        candidates.append((source[via], target[wait], wait))
+    indirect = np.repeat(np.arange(len(candidates)) > 0, [len(sources) for sources, _, _ in candidates])
+    source, target, wait = (np.concatenate(column) for column in zip(*candidates, strict=True))
     good = (source >= 0) & (target >= 0) & (acts.lane[source] != acts.lane[target])
-    good[handed] &= _never_refuted(calls, source[handed], target[handed], good[handed])
+    good[indirect] &= _never_refuted(calls, source[indirect], target[indirect], good[indirect])
     source, target, wait = source[good], target[good], wait[good]
     _, first = np.unique(source * len(acts) + target, return_index=True)
     source, target, wait = source[first], target[first], wait[first]
@@ -109,7 +117,7 @@ def _edges(calls: Calls, waits: StreamWaits) -> Edges:
 
 
 def _never_refuted(calls: Calls, source: Array, target: Array, known: Array) -> Array:
-    """Return which pairs are of two streams between which the source was over, when the target started, always."""
+    """Return which (source, target) pairs are of two streams for which every source ended before its target started."""
     acts = calls.job.activities
     late = known & (acts.end[source] > acts.start[target] + TOLERANCE_NS)
     streams = mixed(acts.lane[source], acts.lane[target])
@@ -117,7 +125,10 @@ def _never_refuted(calls: Calls, source: Array, target: Array, known: Array) -> 
 
 
 def _pending(calls: Calls, waits: StreamWaits, order: Array, key: Array, via: Array) -> tuple[Array, Array]:
-    """Return pairs (index into `via`, wait that its recording stream had before it and had enqueued nothing behind)."""
+    """Return pairs (index into `via`, wait that was pending on its recording stream when the event was recorded).
+
+    A wait is pending while nothing was enqueued on its stream after it.
+    """
     stride = calls.enqueued.stride
     lane, record = waits.record_lane[via], waits.record[via]
     source = calls.enqueued.last_before(lane, record)

@@ -1,4 +1,7 @@
-"""HOST_ORDER: a thread does one thing after another. Time between its activities is left to the gap."""
+"""HOST_ORDER: one moment of a thread → its next one, where no operator or call runs between them. Lag 0.
+
+A moment is the start or the end of an activity. Known by the recorded times of the thread.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ __all__ = ["host_order"]
 
 
 def host_order(job: Job) -> Edges:
-    """Return an edge between neighbouring moments of a thread where no activity is at work between them.
+    """Return an edge for each stretch of a thread's time in which no operator or call runs.
 
-    Nominal lag 0: what the thread did there, Python as a rule, is not recorded and becomes a gap. The edge belongs to
-    the innermost annotation around the stretch: the gap is the Python of that region.
+    The lag is 0: what the thread did meanwhile, usually Python, is not recorded, so its time becomes the gap at the
+    target. The edge's activity is the innermost annotation around the stretch, which the gap counts for.
     """
     parent = job.activities.parent
     source, target, owner = job.slices()

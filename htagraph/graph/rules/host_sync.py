@@ -1,4 +1,7 @@
-"""HOST_SYNC: a blocking call returns after the work of the stream, the device or before the event that it awaits."""
+"""HOST_SYNC: end of the last work that a blocking call waits for (of a stream, a device, before an event) → its end.
+
+Lag 0 (`construction.settle` adds the return time). Known by ids where the trace has cuda_sync rows, else inferred.
+"""
 
 from __future__ import annotations
 
@@ -33,24 +36,24 @@ __all__ = ["host_sync", "host_syncs"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _OWN_NS = 10_000
-"""ns: a blocking call that takes no longer may not have waited. Chosen: three times its own cost
-(`construction.settle`). Doubled, waits of 10 to 20 µs support no hypothesis."""
+"""ns: a blocking call that takes no longer may not have waited at all. Chosen: three times what such a call takes
+without waiting (`construction.settle`). Doubled, waits of 10 to 20 µs support no hypothesis."""
 _MAX_PLACES = 64
-"""Places and streams that are tried as what an event sync awaits. Chosen for time. Doubled, rare places are tried
-too."""
+"""Call sites and streams tried as the place of the record that an event sync waits for. Chosen for time. Doubled, rare
+sites are tried too."""
 _SURE, _LIKELY, _POSSIBLE = 95, 80, 60
-"""Percent: confidence of an inferred wait, as in `evidence.stream_waits`."""
-_Found: TypeAlias = tuple[Edges, Counter[str], dict[int, int]]
+"""Percent: confidence of an inferred wait, as in `evidence.stream_waits`. They cannot be doubled."""
+_Resolved: TypeAlias = tuple[Edges, Counter[str], dict[int, int]]
 _UNRESOLVED = (
     "calls that wait for a stream or an event: the trace does not say which, and the recorded times refute all"
 )
 
 
 def host_sync(job: Job) -> Edges:
-    """Return an edge from the end of each work that a blocking call waited for to the end of that call.
+    """Return an edge from the end of the last work that each blocking call waits for to the end of that call.
 
-    By ids where the trace has cuda_sync rows, else inferred, call site by call site. Calls whose awaited work was over
-    before they began get their edge too: were the work longer, they would wait.
+    Ids give it where the trace has cuda_sync rows; else it is inferred, call site by call site. A call gets its edge
+    even if the work had ended before it began: if the work took longer, the call would wait.
     """
     edges, _, refused = _resolved(job)
     job.refused["host_sync"] = unresolved_waits(job, refused, _UNRESOLVED)
@@ -62,8 +65,8 @@ def host_syncs(job: Job) -> tuple[Edges, Counter[str]]:
     return _resolved(job)[:2]
 
 
-def _resolved(job: Job) -> _Found:
-    """Return the edges, what became of the calls, and how many are unresolved, by rank."""
+def _resolved(job: Job) -> _Resolved:
+    """Return (edges, number of calls by outcome, number of unresolved calls by rank)."""
     calls = job.calls
     counts: Counter[str] = Counter()
     syncs = calls.of_kind(ActivityKind.SYNC)
@@ -83,7 +86,7 @@ def _resolved(job: Job) -> _Found:
 
 
 def _had_work(calls: Calls, call: Array) -> Array:
-    """Return before which calls their rank had enqueued work: before others, there was nothing to wait for."""
+    """Return which calls have work enqueued before them on their rank; the others have nothing to wait for."""
     out = np.zeros(len(call), np.bool_)
     for rank, lanes in calls.lanes.items():
         for lane in lanes:
@@ -94,7 +97,16 @@ def _had_work(calls: Calls, call: Array) -> Array:
 def _linked(
     calls: Calls, source: Array, call: Array, provenance: Provenance, confidence: int, tolerance: int = TOLERANCE_NS
 ) -> Edges:
-    """Return edges from works to the calls at some positions, but none whose work ended only after the call."""
+    """Return the edges from kernels and copies to the calls at some positions, without those that ended after the call.
+
+    Args:
+        calls: the calls of the job.
+        source: the kernel or copy that each call waits for, -1 for none.
+        call: the position of each call.
+        provenance: how the edges are known.
+        confidence: of the edges, percent.
+        tolerance: how long after the call the source may seem to end, ns: the error of the clocks.
+    """
     acts, row = calls.job.activities, calls.row[call]
     good = source >= 0
     good &= acts.end[np.maximum(source, 0)] <= acts.end[row] + tolerance
@@ -102,31 +114,32 @@ def _linked(
 
 
 def _by_ids(calls: Calls, syncs: Array, counts: Counter[str]) -> tuple[list[Edges], Array]:
-    """Return the edges of calls of which a cuda_sync row or an argument tells, and which calls these are."""
+    """Return (edges of the calls whose stream or event a cuda_sync row or an argument names, which calls these are)."""
     rows, acts = await_rows(calls), calls.job.activities
     at = np.minimum(rows.position, max(0, len(calls.row) - 1))
-    own = np.isin(at, syncs)
+    is_sync_row = np.isin(at, syncs)
     if len(calls.row):
-        own &= acts.arg("correlation")[calls.row[at]] == rows.correlation
-    event = own & rows.awaits_event & (rows.record_lane >= 0)
-    stream = own & ~rows.awaits_event & (rows.lane >= 0)
+        is_sync_row &= acts.arg("correlation")[calls.row[at]] == rows.correlation
+    event = is_sync_row & rows.awaits_event & (rows.record_lane >= 0)
+    stream = is_sync_row & ~rows.awaits_event & (rows.lane >= 0)
     record = np.where(rows.record >= 0, rows.record, rows.position)
-    told = _told(calls, syncs)
-    told[np.isin(syncs, at[own & (rows.awaits_event | (rows.lane >= 0))])] = -1
+    has_row = np.isin(syncs, at[is_sync_row & (rows.awaits_event | (rows.lane >= 0))])
+    lane = np.where(has_row, -1, _stream_argument(calls, syncs))
+    has_argument = lane >= 0
     of_event = calls.enqueued.last_before(rows.record_lane[event], record[event])
     of_stream = calls.enqueued.last_before(rows.lane[stream], at[stream])
-    by_argument = calls.enqueued.last_before(told[told >= 0], syncs[told >= 0])
-    counts["observed"] += int(event.sum() + stream.sum() + (told >= 0).sum())
+    by_argument = calls.enqueued.last_before(lane[has_argument], syncs[has_argument])
+    counts["observed"] += int(event.sum() + stream.sum() + has_argument.sum())
     edges = [
         _linked(calls, source, call, Provenance.OBSERVED, 100, TWO_CLOCKS_NS)
-        for source, call in ((of_event, at[event]), (of_stream, at[stream]), (by_argument, syncs[told >= 0]))
+        for source, call in ((of_event, at[event]), (of_stream, at[stream]), (by_argument, syncs[has_argument]))
     ]
-    # a row that names no record names one of before the recording: there is nothing to wait for, and nothing to guess
-    return edges, (told >= 0) | np.isin(syncs, at[own & (rows.awaits_event | (rows.lane >= 0))])
+    # a row without a record means an event recorded before the trace began: the call waits for nothing in the trace
+    return edges, has_argument | has_row
 
 
-def _told(calls: Calls, syncs: Array) -> Array:
-    """Return the stream that a call's own arguments name, as those of MTIA do; -1 for none."""
+def _stream_argument(calls: Calls, syncs: Array) -> Array:
+    """Return the lane of the stream that each call's own arguments name (MTIA writes them), -1 for none."""
     job, row = calls.job, calls.row[syncs]
     streams = {(lane.rank, lane.device, lane.stream): i for i, lane in enumerate(job.lanes) if lane.stream >= 0}
     columns = (job.activities.rank[row], job.activities.arg("device")[row], job.activities.arg("stream")[row])
@@ -135,7 +148,7 @@ def _told(calls: Calls, syncs: Array) -> Array:
 
 
 def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:
-    """Return edges from the last work of every stream to the calls that wait for a device."""
+    """Return the edges from the last work on every stream of the rank to each call that waits for a device."""
     counts["device"] += len(syncs)
     pairs = [(syncs[calls.rank[syncs] == rank], lane) for rank, lanes in calls.lanes.items() for lane in lanes]
     call = np.concatenate([np.zeros(0, np.int64), *(of_rank for of_rank, _ in pairs)])
@@ -144,7 +157,7 @@ def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:
 
 
 def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array]) -> Iterator[Edges]:
-    """Yield the edges of calls that wait for a stream or an event, and no row says which; note those without."""
+    """Yield the edges of calls that wait for a stream or an event that no row names; the rest goes to `refused`."""
     acts = calls.job.activities
     clock = {rank: returns(calls, rank) for rank in calls.lanes} if len(syncs) else {}
     for rows in grouped(calls.site[syncs]):
@@ -170,14 +183,18 @@ def _confidence(answer: Answer) -> int:
 
 
 def _of_stream(calls: Calls, position: Array) -> Iterator[Hypothesis]:
-    """Yield the streams that the calls of a site may wait for: that of the latest launch of the thread first."""
+    """Yield the streams that the calls of a site may wait for, the stream of the thread's latest launch first."""
     yield calls.lane_at(calls.before[position]), position, Plausible.YES
     for lane in calls.lanes[int(calls.rank[position[0]])]:
         yield np.full(len(position), lane), position, Plausible.NO
 
 
 def _of_event(calls: Calls, position: Array) -> Iterator[Hypothesis]:
-    """Yield the events that the calls of a site may wait for: records by how far back they are, or in their order."""
+    """Yield the events that the calls of a site may wait for.
+
+    First the k-th latest record on the calling thread; then, for each call site of records, the n-th record of a step
+    for the step's n-th wait.
+    """
     rank = int(calls.rank[position[0]])
     lanes = calls.lanes[rank]
     for back, (record, own) in enumerate(records_back(calls, position)):

@@ -1,4 +1,4 @@
-"""LAUNCH: device work cannot start before the call that enqueued it has started, and the call needs its time."""
+"""LAUNCH: start of a launch call → start of the kernel or copy that it enqueued. Lag: launch latency; known by id."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ __all__ = ["launch"]
 
 
 def launch(job: Job) -> Edges:
-    """Return an edge from the start of each launch to the start of each piece of work with its correlation id.
+    """Return an edge from the start of each launch to the start of each kernel or copy with its correlation id.
 
-    The lag is what was observed; `construction.latency` takes off what the work waited for once all other edges
-    are known. The works of graph launches hang on GRAPH edges.
+    The lag is the recorded time between the two starts. Once all other edges are known, `construction.latency` reduces
+    it to the launch latency, without the time that the kernel or copy waited for something else. Kernels and copies of
+    a CUDA graph launch have a GRAPH edge instead (`rules.cuda_graph`).
     """
     acts = job.activities
     work = np.flatnonzero(acts.on_device & (acts.cause >= 0))

@@ -1,4 +1,7 @@
-"""MEMCPY_SYNC: a copy through pageable memory is over before its own runtime call returns."""
+"""MEMCPY_SYNC: end of a copy → end of the runtime call that started it and waits for it. Lag 0 plus the return time.
+
+Known by the correlation id; which copies block follows from their names (pageable memory, synchronous calls) and times.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +17,25 @@ from htagraph.graph.evidence.sites import mixed
 __all__ = ["memcpy_sync"]
 
 _MAX_RETURN_NS = 50_000
-"""ns: a call that returns later than this after its copy did something else. Chosen: 4 to 20 µs are usual. Doubled,
-in mixed classes calls that ended by chance after their copy are linked."""
+"""ns: a call that returns later than this after its copy was busy with something else. Chosen: 4 to 20 µs are usual.
+Doubled, where only some calls of a class wait, more calls that ended after their copy by chance are linked."""
 _MIN_FEASIBLE = 0.99
-"""Share of a class of copies whose call must return after them for the whole class to be taken as blocking. Chosen: a
-few records are damaged. It cannot be doubled; at 1 one record decides."""
+"""A whole class (call name, copy name) is taken as blocking if this share of its calls return after their copy.
+Chosen: a few records are damaged. It cannot be doubled; at 1, a single record decides."""
 _SOONER_NS = 10_000
-"""ns: by this much at most a copy's call returns sooner after its work than the syncs by which clocks are compared.
-Chosen. Doubled, copies that nobody awaited pass as awaited."""
+"""ns: a blocking copy's call may return this much sooner after the end of the copy than stream syncs do, by which host
+and device clocks are compared. Chosen. Doubled, copies that no call waited for pass as blocking."""
 _LONG_NS = 200_000
-"""ns: from the start of a call to the end of its copy; in so long a call clock errors decide nothing (they are at
-most 20 µs). Chosen. Doubled, fewer copies are exempt from the test of `_SOONER_NS`."""
+"""ns from the start of a call to the end of its copy: in a call this long, clock errors (at most 20 µs) cannot make a
+copy look awaited. Chosen. Doubled, fewer copies are exempt from the test of `_SOONER_NS`."""
 
 
 def memcpy_sync(job: Job) -> Edges:
-    """Return an edge from the end of each copy that its runtime call waited for to the end of that call.
+    """Return an edge from the end of each blocking copy to the end of its runtime call.
 
-    Calls wait for copies through pageable memory, and calls that are not asynchronous wait for any. Small copies to the
-    device are staged, and their call returns before: of a class (call, copy) that did so, only those are linked that
-    returned right after their copy.
+    Every call waits for a copy through pageable memory, and a synchronous call waits for any copy. Small copies to the
+    device are staged, and their call returns early: in a class (call name, copy name) where that happens, only the
+    calls that returned right after their copy are linked.
     """
     acts = job.activities
     copy = np.flatnonzero((acts.kind == ActivityKind.MEMORY) & (acts.cause >= 0))
@@ -47,7 +50,7 @@ def memcpy_sync(job: Job) -> Edges:
         clock, of_rank = returns(calls, rank), acts.rank[copy] == rank
         soonest[of_rank], tolerance[of_rank] = clock.soonest, clock.tolerance
     after = acts.end[call] - acts.end[copy]
-    # by a device's clock that is early, even copies that nobody awaited are over in time: not in long calls
+    # if the device's clock is early, even copies that no call waited for seem to end in time; not so in long calls
     long = acts.end[copy] - acts.start[call] > _LONG_NS
     feasible = (after >= -tolerance) & (long | (after >= soonest - _SOONER_NS))
     group = np.unique(mixed(acts.rank[copy], acts.name[copy], acts.name[call]), return_inverse=True)[1].ravel()

@@ -1,4 +1,7 @@
-"""P2P: a send and its receive end together, once both have started and the data has come."""
+"""P2P: start of a send and of its receive → their JOIN → end of both.
+
+The lag into the JOIN is 0, the lag out of it is the transfer time. Pairs are matched by ids, order or time.
+"""
 
 from __future__ import annotations
 
@@ -11,5 +14,5 @@ __all__ = ["p2p"]
 
 
 def p2p(job: Job) -> Edges:
-    """Return the edges of all sends and receives between ranks: a collective of two members each."""
+    """Return the edges of all matched sends and receives; each pair is a collective with two members."""
     return meetings(job, EdgeKind.P2P, pairs=True)

@@ -1,4 +1,7 @@
-"""QUEUE_FULL: a launch blocks while as many works are outstanding on its stream as its queue holds."""
+"""QUEUE_FULL: end of the kernel or copy that frees a place in a full stream queue → end of the launch that was blocked.
+
+Lag 0 (`construction.settle` adds the time of the return). Inferred: the queue length at which long launches return.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +17,33 @@ from htagraph.graph.evidence.sites import mixed
 __all__ = ["queue_full"]
 
 _LONG_RATIO = 4
-"""Times its own cost that a launch takes which visibly blocked. Chosen: launches vary by less. Doubled, short blocks
-are not seen."""
+"""A launch was visibly blocked if it took more than this many times its usual duration. Chosen: launches vary by less.
+Doubled, short blocks go unnoticed."""
 _LONG_NS = 10_000
-"""ns: and by how much longer it takes at least. Chosen, as above."""
+"""ns: and if it took at least this much longer than usual. Chosen: above the jitter of a host. Doubled, blocks of 10 to
+20 µs go unnoticed."""
 _MIN_DEPTH = 16
-"""Kernels and copies that a queue holds at least: blocked launches with fewer outstanding had another reason. Queues
-of CUDA and ROCm hold 1024 and more. Doubled, nothing changes on real devices."""
+"""Smallest queue length, in kernels and copies, that is believed: a launch that was slow with fewer outstanding had
+another reason. Chosen: queues of CUDA and ROCm hold 1024 and more. Doubled, nothing changes on real devices."""
 _MAX_RETURN_NS = 20_000
-"""ns: a blocked launch returns this soon after its place in the queue is free. Chosen: a few µs are usual. Doubled,
-chance agrees more often."""
+"""ns: a blocked launch returns this soon after a place in the queue is free. Chosen: a few µs are usual. Doubled, slow
+launches agree on a queue length by chance more often."""
 _MIN_BLOCKED = 3
-"""Blocked launches of a stream from which on they show its depth. Chosen: two may agree by chance. Doubled, streams
-that blocked 3 to 5 times get no edges."""
+"""Blocked launches of a stream that are needed to tell its queue length. Chosen: two may agree by chance. Doubled,
+streams that blocked 3 to 5 times get no edges."""
 _MIN_AGREEING = 0.8
-"""Share of a stream's blocked launches that must agree on the depth. Chosen. It cannot be doubled; at 1 one launch
-that was slow for another reason hides the queue."""
+"""Share of a stream's blocked launches that must agree on the queue length. Chosen. It cannot be doubled; at 1, one
+launch that was slow for another reason hides a full queue."""
 _CONFIDENCE = 90
-"""Percent: confidence of the edges. Chosen. Shown, and used by `acyclic`."""
+"""Percent: confidence of the edges. Chosen: several launches agree, but no id proves it. It is shown, and `acyclic`
+drops the least confident edge of a cycle. It cannot be doubled."""
 
 
 def queue_full(job: Job) -> Edges:
-    """Return an edge to the end of each launch that blocked from the end of the work whose place in the queue it took.
+    """Return an edge from the end of the kernel or copy that freed a place in the queue to the end of a blocked launch.
 
-    How deep the queue of a stream is shows where launches took long: they returned when all but that many of the works
-    before them were over. Streams whose long launches do not agree on that get no edges.
+    The launches that took long show how much the queue of their stream holds: each returned when all but that many of
+    the kernels and copies enqueued before it had ended. Streams whose long launches do not agree get no edges.
     """
     acts, calls = job.activities, job.calls
     enqueued = calls.enqueued
@@ -64,7 +69,10 @@ def queue_full(job: Job) -> Edges:
 
 
 def _own_cost(calls: Calls) -> np.ndarray:
-    """Return for each launch what others of its name take that do not block, ns; the largest number for the rest."""
+    """Return the usual duration of each launch, ns: the lower quartile of its rank's calls of that name.
+
+    Activities that are no launches get a number so large that nothing exceeds it.
+    """
     acts = calls.job.activities
     rows = np.flatnonzero(acts.kind == ActivityKind.LAUNCH)
     out = np.full(len(acts), np.iinfo(np.int64).max // (2 * _LONG_RATIO))
@@ -72,22 +80,22 @@ def _own_cost(calls: Calls) -> np.ndarray:
         group = np.unique(mixed(acts.rank[rows], acts.name[rows]), return_inverse=True)[1].ravel()
         order = np.lexsort((acts.duration[rows], group))
         count = np.bincount(group)
-        quartile = np.cumsum(count) - count + count // 4  # of many, most may have blocked
+        quartile = np.cumsum(count) - count + count // 4  # not the median: most launches may have blocked
         out[rows] = acts.duration[rows][order][quartile][group]
     return out
 
 
 def _depth(end: np.ndarray, began: np.ndarray, returned: np.ndarray, at: np.ndarray, long: np.ndarray) -> int:
-    """Return how many works a stream's queue holds, 0 if it was never full for sure.
+    """Return how many kernels and copies a stream's queue holds, or 0 if the launches do not show it.
 
     Args:
-        end: when all works of the stream up to each were over, ns.
-        began: start of launches, ns.
-        returned: their end, ns.
-        at: place of their work on the stream.
-        long: which of them took visibly long.
+        end: for each kernel or copy of the stream, the latest end up to and including it, ns.
+        began: start of each launch, ns.
+        returned: end of each launch, ns.
+        at: position on the stream of what each launch enqueued.
+        long: which launches were visibly blocked.
     """
-    over = np.searchsorted(end, returned, side="right") - 1  # the last work over when the launch returned
+    over = np.searchsorted(end, returned, side="right") - 1  # the last one that had ended when the launch returned
     depth = at - over
     waited = long & (over >= 0) & (depth >= _MIN_DEPTH) & (end[np.maximum(over, 0)] > began)
     if waited.sum() < _MIN_BLOCKED:

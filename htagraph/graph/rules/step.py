@@ -1,4 +1,4 @@
-"""STEP: a step is over when its annotation and all the work launched in it are over."""
+"""STEP: end of a step's annotation, and of its last work on each stream → the step's BOUNDARY. Lag 0, by definition."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ __all__ = ["step"]
 
 
 def step(job: Job) -> Edges:
-    """Return edges to each BOUNDARY from the end of its step's annotation and of the last work on each stream.
+    """Return the edges into each BOUNDARY: a step ends when its annotation and all work launched in it have ended.
 
-    The boundary is a moment that no file recorded: it makes a step's end, device work included, a vertex.
+    The BOUNDARY is added by the graph, not recorded in a file, so that the end of a step, device work included, is a
+    vertex.
     """
     acts = job.activities
     ends = np.flatnonzero(acts.kind == ActivityKind.BOUNDARY)
     boundary_of = {(int(acts.rank[end]), int(acts.step[end])): int(end) for end in ends}
     marks = np.flatnonzero(acts.kind == ActivityKind.STEP)
-    last = _last_works(job)
+    last = _last_on_streams(job)
     source = np.concatenate((marks, last))
     target = np.array([boundary_of[int(acts.rank[row]), int(acts.step[row])] for row in source], np.int64)
     arrivals = Edges.of(2 * source + 1, 2 * target, 0, EdgeKind.STEP, Provenance.ORDER)
@@ -28,8 +29,8 @@ def step(job: Job) -> Edges:
     return Edges.concatenate([arrivals, body])
 
 
-def _last_works(job: Job) -> np.ndarray:
-    """Return the last work to end on each stream in each step."""
+def _last_on_streams(job: Job) -> np.ndarray:
+    """Return the kernel or copy that ends last on each stream in each step."""
     acts = job.activities
     rows = np.flatnonzero(acts.on_device & (acts.step >= 0))
     order = rows[np.lexsort((acts.end[rows], acts.step[rows], acts.lane[rows]))]

@@ -1,4 +1,4 @@
-"""STREAM: work on one stream runs in the order in which it was enqueued."""
+"""STREAM: end of a kernel or copy → start of the next one on its stream. Lag: the device's pause between two."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from htagraph.graph.evidence.job import Job
 __all__ = ["stream"]
 
 _AHEAD_NS = 30_000
-"""ns: work launched this long before the work before it ended was in the queue by then. Chosen: several launch
-latencies. Doubled, fewer pauses count, and streams of short work have none."""
+"""ns: a kernel launched this long before its predecessor on the stream ended was certainly queued by then. Chosen:
+several launch latencies. Doubled, fewer pauses are measured, and streams of short kernels have none."""
 _MAX_PAUSE_NS = 20_000
-"""ns: a longer pause between queued work had another reason. Chosen: pauses of devices are 0.5 to 3 µs. Doubled,
-hardly anything: the median decides."""
+"""ns: a longer pause between queued kernels has another reason and is not measured. Chosen: devices pause 0.5 to 3 µs.
+Doubled, hardly anything changes, because the median decides."""
 _MIN_PAUSES = 8
-"""Pauses of a stream from which on their median is its own. Chosen. Doubled, small streams take that of the
-others."""
+"""Pauses that a stream needs for a median of its own. Chosen. Doubled, streams with few kernels use the median of the
+other streams."""
 _USUAL_PAUSE_NS = 1_000
-"""ns: the pause where no stream shows its own. Devices of this decade need about this long. Doubled, work behind
-other work starts 1 µs later in a what-if."""
+"""ns: the pause where no stream has enough pauses for a median. Chosen: CUDA devices need about this long. Doubled, a
+kernel queued behind another starts 1 µs later in a what-if."""
 
 
 def stream(job: Job) -> Edges:
-    """Return an edge to the start of each piece of work from the end of the work before it on its stream.
+    """Return an edge from the end of each kernel, copy or memset to the start of the next one on its stream.
 
-    Where work overlaps (programmatic dependent launch, branches of a CUDA graph) the later one waits for the start of
-    the earlier, and for the end of the last work that was over by then. The nominal lag is the median of the stream's
-    short pauses before work that was already waiting in its queue: what the device needs from one to the next.
+    Where two overlap (programmatic dependent launch, branches of a CUDA graph), the later one waits for the start of
+    the earlier one, and for the latest end on the stream before its own start. The lag is the median of the stream's
+    short pauses before kernels that were already queued: the time the device needs from one to the next.
     """
     acts = job.activities
     usual = _usual_pauses(job)
@@ -37,7 +37,7 @@ def stream(job: Job) -> Edges:
     for lane in acts.by_stream():
         start, end = acts.start[lane], acts.end[lane]
         overlaps = end[:-1] > start[1:]
-        outlived = np.maximum.accumulate(end)[:-1] > end[:-1]  # by work before it
+        outlived = np.maximum.accumulate(end)[:-1] > end[:-1]  # something before it on the stream ends later
         source, target = _last_over(lane, start, end, overlaps | outlived)
         sources += [2 * lane[:-1] + ~overlaps, source]
         targets += [2 * lane[1:], target]
@@ -48,15 +48,16 @@ def stream(job: Job) -> Edges:
 
 
 def _usual_pauses(job: Job) -> dict[int, int]:
-    """Return the usual pause of each stream, of one that never ran back to back that of the others."""
+    """Return the usual pause, ns, by stream; a stream with too few pauses gets the median of the other streams."""
     acts = job.activities
-    seen = {int(acts.lane[lane[0]]): _pauses(job, lane) for lane in acts.by_stream()}
-    known = {lane: int(np.median(pauses)) for lane, pauses in seen.items() if len(pauses) >= _MIN_PAUSES}
+    by_stream = {int(acts.lane[lane[0]]): _pauses(job, lane) for lane in acts.by_stream()}
+    known = {lane: int(np.median(pauses)) for lane, pauses in by_stream.items() if len(pauses) >= _MIN_PAUSES}
     others = int(np.median(list(known.values()))) if known else _USUAL_PAUSE_NS
-    return {lane: known.get(lane, others) for lane in seen}
+    return {lane: known.get(lane, others) for lane in by_stream}
 
 
 def _pauses(job: Job, lane: np.ndarray) -> np.ndarray:
+    """Return the short pauses, ns, before kernels and copies of a stream that were already queued."""
     acts = job.activities
     pause = acts.start[lane[1:]] - acts.end[lane[:-1]]
     call = acts.cause[lane[1:]]
@@ -67,12 +68,19 @@ def _pauses(job: Job, lane: np.ndarray) -> np.ndarray:
 def _last_over(
     lane: np.ndarray, start: np.ndarray, end: np.ndarray, unsure: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return edges to work whose neighbour is not known to end last, from the latest end on the stream before it."""
+    """Return (source, target) vertices from the latest end on the stream before each start whose predecessor is unsure.
+
+    Args:
+        lane: the activities of one stream, by start.
+        start: their starts.
+        end: their ends.
+        unsure: for each activity but the last, whether it need not be the last to end before its successor starts.
+    """
     late = np.flatnonzero(unsure) + 1
     by_end = np.lexsort((-start, end))
     ends = end[by_end]
     at = np.searchsorted(ends, start[late], side="right") - 1
-    # empty work at that very moment may be over "before" the late one begins: only what started earlier precedes
+    # an activity of length 0 at that very moment also ends by then: only what started earlier precedes
     only_empty = start[by_end[at]] == start[late]
     at = np.where(only_empty, np.searchsorted(ends, start[late]) - 1, at)
     known = at >= 0

@@ -1,4 +1,8 @@
-"""THREAD: a thread that hands work to another one and waits for it: autograd's threads, and gloo's."""
+"""THREAD: a thread hands work to another thread of its rank and waits for it (autograd engine, gloo). Lag 0; inferred.
+
+Edges lead from the moment of the hand-over on the calling thread to the start of the first activity on the worker
+thread, and from the end of the worker's last activity to the moment when the caller goes on.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +18,40 @@ from htagraph.graph.evidence.job import Job
 __all__ = ["thread"]
 
 _MAX_BUSY_GAP_NS = 100_000
-"""ns: a thread that recorded nothing for longer waited for something; as in `graph.gaps`. Chosen: Python between two
-operators takes 5 to 50 µs. Doubled, fewer wake-ups get a guessed edge."""
+"""ns: a thread that recorded nothing for longer was waiting for something; as in `graph.gaps`. Chosen: Python between
+two operators takes 5 to 50 µs. Doubled, fewer wake-ups get a guessed edge."""
 _GUESS = 30
-"""Percent: confidence of the edge to a thread of which nobody knows who woke it. Chosen: below all that is inferred
-from evidence. Shown, and used by `acyclic`."""
+"""Percent: confidence of the edge to a thread when it is unknown who woke it. Chosen: below every edge that is inferred
+from evidence. It is shown, and `acyclic` drops the least confident edge of a cycle. Doubled, `graph.gaps` takes such
+edges for evidence of who hands a worker its work."""
+_COLLECTIVE_CONFIDENCE = 80
+"""Percent: confidence of the edges around gloo's collectives, matched by order and by idle time of the caller. Chosen:
+below the edges around backward, of which the recording shows more. Used like `_GUESS`. It cannot be doubled."""
+_BACKWARD_DOUBT = 5
+"""Percentage points that the confidence of edges around backward is below the share of the worker's activities that
+run while the caller is blocked: the times fit, but no id proves it. Chosen. Doubled, these edges have 80 to 90 % in
+place of 85 to 95 %, with no other effect."""
 _MIN_INSIDE = 0.9
-"""Share of a worker's activities that must run while one and the same thread does nothing: nearly all, as that thread
-may run backward operators of the host itself. Chosen. It cannot be doubled; at 1 one such operator hides the link."""
+"""Share of a worker's activities that must run while its caller records nothing: nearly all, because the caller may run
+backward operators of the host itself. Chosen. It cannot be doubled; at 1, one such operator hides the caller."""
 
 
 def thread(job: Job) -> Edges:
-    """Return the edges by which threads of one rank wait for each other, all inferred.
+    """Return the edges by which threads of one rank wait for each other, all inferred from time.
 
-    A thread of the autograd engine works while its caller stands between two moments: its first activity there waits
-    for the first of these moments, the second waits for its last activity. A collective on a thread of gloo waits for
-    the operator that enqueued it, in order; the thread that enqueued it waits for its end, if it is idle then and was
-    idle for most of the time before. What woke any other thread is not known: it is taken to follow the last moment of
-    the rank's busiest thread or device, so that it moves with the job in a what-if instead of staying where it was.
+    Autograd engine: a worker thread runs while its caller records nothing. Its first activity in such a stretch waits
+    for the caller's last moment before the stretch; the caller's next moment waits for the end of its last activity.
+
+    Gloo: the n-th collective on gloo's threads waits for the start of the n-th operator that enqueues one. The thread
+    that enqueued it waits for its end if it was idle then, and had been for at least half of that idle stretch.
+
+    Any other thread: what woke it is unknown. Its first activity, and the first after each long pause, waits for the
+    latest moment on the rank's busiest thread or device, so that it moves with the job in a what-if.
     """
     parts = [_edges([], [], 100)]
     for rank in job.traces:
         threads = _threads(job, rank)
-        callers = [each for each in threads if not each.is_worker]
+        callers = [candidate for candidate in threads if not candidate.is_worker]
         linked = []
         for worker in threads:
             if worker.is_worker and callers:
@@ -46,19 +61,23 @@ def thread(job: Job) -> Edges:
         known = np.unique(np.concatenate([part.target for part in parts]))
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
-        parts += [_awakened(each, *clock, known) for each in threads if each is not main and each not in linked]
+        others = [other for other in threads if other is not main and other not in linked]
+        parts += [_awakened(other, *clock, known) for other in others]
     return Edges.concatenate(parts)
 
 
 @dataclass(frozen=True, eq=False)
 class _Thread:
-    """A host thread: its moments in order, and the activities that lie in no other."""
+    """A host thread: its moments in order, and its top-level activities."""
 
     vertices: np.ndarray
+    """Starts and ends of its activities, in order."""
     times: np.ndarray
+    """When they were recorded, ns."""
     idle: np.ndarray
-    """Whether no activity is at work behind each moment."""
+    """Whether no operator or call runs right after each moment."""
     tops: np.ndarray
+    """The activities that no other one on the thread encloses."""
     starts: np.ndarray
     ends: np.ndarray
     is_worker: bool
@@ -74,9 +93,10 @@ def _edges(
 
 
 def _threads(job: Job, rank: int) -> list[_Thread]:
-    """Return the rank's threads, the busiest first, of equally busy ones the one that begins first.
+    """Return the rank's threads, the one with the most activities first; on ties, the one that starts first.
 
-    Workers are those that mostly run backward operators, by time; beside a thread with steps, all that run any.
+    A worker spends most of its time in backward operators. Where another thread has the steps, a thread that runs any
+    backward operator is a worker.
     """
     acts = job.activities
     owner = job.boundaries // 2
@@ -89,7 +109,7 @@ def _threads(job: Job, rank: int) -> list[_Thread]:
         vertices = job.boundaries[part].astype(np.int64)
         opened = vertices[vertices % 2 == 0] // 2
         tops = opened[acts.parent[opened] < 0]
-        backward = (forward_thread[tops] > 0) | np.isin(acts.name[tops], _named(job, tops))
+        backward = (forward_thread[tops] > 0) | np.isin(acts.name[tops], _backward_names(job, tops))
         begins, ends = job.moment(2 * tops), job.moment(2 * tops + 1)
         takes = (ends - begins).astype(np.float64)  # damaged durations may sum to more than an integer holds
         beside = bool(len(with_steps)) and acts.lane[opened[0]] not in with_steps
@@ -99,18 +119,22 @@ def _threads(job: Job, rank: int) -> list[_Thread]:
     return sorted(threads, key=lambda thread: (-len(thread.vertices), int(thread.times[0])))
 
 
-def _named(job: Job, activities: np.ndarray) -> list[int]:
+def _backward_names(job: Job, activities: np.ndarray) -> list[int]:
+    """Return which names of some activities are those of backward operators."""
     names = np.unique(job.activities.name[activities])
     return [int(name) for name in names if is_backward(job.names[name])]
 
 
 def _around_backward(job: Job, worker: _Thread, callers: list[_Thread]) -> Edges:
-    """Return edges between a worker and the thread that stands still while it works, whose time a hand-over takes."""
+    """Return the edges between a worker and the thread that is blocked while it runs.
+
+    The time of the two hand-overs counts for the caller's innermost activity.
+    """
     inside = [_stretch_around(caller, worker.starts, worker.ends) for caller in callers]
-    certain = [each for each in zip(inside, callers, strict=True) if (each[0] >= 0).mean() >= _MIN_INSIDE]
-    if not certain:
+    fits = [(stretch, caller) for stretch, caller in zip(inside, callers, strict=True) if _fits(stretch)]
+    if not fits:
         return _edges([], [], 100)
-    stretch, caller = certain[0]  # the busiest: a thread that hardly does anything stands still beside all work
+    stretch, caller = fits[0]  # the busiest: a thread that hardly does anything is idle beside any worker
     share = float((stretch >= 0).mean())
     tops, stretch = worker.tops[stretch >= 0], stretch[stretch >= 0]
     first = np.concatenate(([True], stretch[1:] != stretch[:-1]))
@@ -121,17 +145,23 @@ def _around_backward(job: Job, worker: _Thread, callers: list[_Thread]) -> Edges
     at = caller.vertices
     region = np.where(at % 2, job.activities.parent[at // 2], at // 2)
     owner = [region[stretch[first]], region[stretch[last][joined]]]
-    return _edges(source, target, round(100 * share) - 5, owner)
+    return _edges(source, target, round(100 * share) - _BACKWARD_DOUBT, owner)
+
+
+def _fits(stretch: np.ndarray) -> bool:
+    """Return whether nearly all of a worker's activities run between two moments of a thread."""
+    return bool((stretch >= 0).mean() >= _MIN_INSIDE)
 
 
 def _stretch_around(caller: _Thread, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return after which of the caller's moments each interval lies, before the next; -1 where there is one inside."""
+    """For each interval, return the index of the caller's last moment before it, or -1 if a moment is inside it."""
     at = np.searchsorted(caller.times, start, side="right") - 1
     behind = np.append(caller.times, np.iinfo(np.int64).max)[at + 1]
     return np.where((at >= 0) & (end <= behind), at, -1)
 
 
 def _around_collectives(job: Job, rank: int, caller: _Thread) -> Edges:
+    """Return the edges between the operators of a thread that enqueue collectives and gloo's threads that run them."""
     acts = job.activities
     of_rank = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
     work = of_rank[acts.kind[of_rank] == ActivityKind.HOST_COMMUNICATION]
@@ -146,11 +176,12 @@ def _around_collectives(job: Job, rank: int, caller: _Thread) -> Edges:
     awaited = (at >= 0) & (at + 1 < len(caller.times))
     work, end, at = work[awaited], end[awaited], at[awaited]
     waited = caller.idle[at] & (2 * end >= caller.times[at] + caller.times[at + 1])
-    return _edges([*source, 2 * work[waited] + 1], [*target, caller.vertices[at[waited] + 1]], 80)
+    source, target = [*source, 2 * work[waited] + 1], [*target, caller.vertices[at[waited] + 1]]
+    return _edges(source, target, _COLLECTIVE_CONFIDENCE)
 
 
 def _pulse(job: Job, rank: int, main: _Thread | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertices of the rank's busiest thread and of its device work, and their times, in order of time."""
+    """Return the vertices of the rank's busiest thread and of its device work, and their times, by time."""
     of_rank = job.activities.of_rank(rank)
     work = of_rank.start + np.flatnonzero(job.activities.on_device[of_rank])
     vertices = np.concatenate([main.vertices if main else work[:0], 2 * work, 2 * work + 1])
@@ -160,7 +191,14 @@ def _pulse(job: Job, rank: int, main: _Thread | None) -> tuple[np.ndarray, np.nd
 
 
 def _awakened(thread: _Thread, vertices: np.ndarray, times: np.ndarray, known: np.ndarray) -> Edges:
-    """Return edges to what a thread began first, or after a pause, and nothing is known to have held it up."""
+    """Return guessed edges to a thread's first activity, and the first after each long pause, where no edge is known.
+
+    Args:
+        thread: the thread.
+        vertices: moments that may have woken it, by time.
+        times: when they were recorded, ns.
+        known: vertices into which THREAD edges lead already.
+    """
     awoken = np.ones(len(thread.tops), np.bool_)
     awoken[1:] = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1] > _MAX_BUSY_GAP_NS
     target = 2 * thread.tops[awoken]
@@ -170,4 +208,5 @@ def _awakened(thread: _Thread, vertices: np.ndarray, times: np.ndarray, known: n
 
 
 def _enqueues(job: Job, name: int) -> bool:
+    """Return whether an operator of this name enqueues a collective."""
     return is_collective_call(job.names[name])

@@ -15,8 +15,8 @@ _GZIP = b"\x1f\x8b"  # the first bytes of gzip (RFC 1952)
 _GZIP_WINDOW = 31  # zlib's code for "expect a gzip header"
 _PICKLE = b"\x80"  # the first byte of a pickle of protocol 2 and later
 _HEAD_BYTES = 4096
-"""Bytes read to tell kinds of files apart. Chosen: one page; the kinds differ in their first bytes, so more bytes would
-only help files that begin with more white space than this."""
+"""Bytes read to identify the kind of a file. Chosen: one page; the kinds differ in their first bytes, so more
+bytes would only help files that begin with more white space than this."""
 
 
 def content(path: str | Path) -> bytes:

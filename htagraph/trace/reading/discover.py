@@ -46,7 +46,7 @@ class RankedFile:
     source: str
     """``"header"``, ``"name"``, ``"given"`` or ``"only file"``."""
     run: str
-    """World size and job of the file's run, as text, to tell runs apart; empty if the header has neither."""
+    """World size and job of the file's run, as text, to distinguish runs; empty if the header has neither."""
     made: bool = False
     """True if htagraph exported the file, see `MADE_KEY`."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["network"]
 
 
-def network(state: State, *, latency_us: float | None = None, bandwidth_gbps: float | None = None) -> State:
+def network(state: State, *, latency_us: float | None = None, bandwidth_gb_s: float | None = None) -> State:
     """Return the state in which transfers take ``latency + bytes on the link / bandwidth``.
 
     A number that is not given is fitted to the transfers of each (process group, operation), or to all transfers where
@@ -26,16 +26,16 @@ def network(state: State, *, latency_us: float | None = None, bandwidth_gbps: fl
     Args:
         state: the weights so far.
         latency_us: latency of a collective, µs; None keeps the measured one.
-        bandwidth_gbps: bandwidth of a rank, 10^9 bytes/s (not bits); None keeps the measured one.
+        bandwidth_gb_s: bandwidth of a rank, GB/s (10^9 bytes per second); None keeps the measured one.
 
     Raises:
         SelectionError: neither is given, a number is out of range, or no message sizes are known.
     """
-    if latency_us is None and bandwidth_gbps is None:
-        msg = "network: give latency_us=, bandwidth_gbps= or both"
+    if latency_us is None and bandwidth_gb_s is None:
+        msg = "network: give latency_us=, bandwidth_gb_s= or both"
         raise ChangeError(msg)
     latency = None if latency_us is None else checked(latency_us, "latency_us") * 1000
-    per_byte = None if bandwidth_gbps is None else 1 / checked(bandwidth_gbps, "bandwidth_gbps", least=1e-6)
+    per_byte = None if bandwidth_gb_s is None else 1 / checked(bandwidth_gb_s, "bandwidth_gb_s", least=1e-6)
     job_transfers = transfers(state)
     spread = end_spread(state, job_transfers.edges)
     lag = state.lag[job_transfers.edges] - spread
@@ -79,8 +79,8 @@ def _measured(job_transfers: Transfers, lag: np.ndarray) -> np.ndarray:
     lines = fitted(job_transfers, lag)
     if any(line is None for line in lines):
         msg = (
-            "network: all messages have about the same size, so latency and bandwidth cannot be told apart; "
-            "give both latency_us= and bandwidth_gbps=, or use scale_network(factor=)"
+            "network: all messages have about the same size, so latency and bandwidth cannot be separated; "
+            "give both latency_us= and bandwidth_gb_s=, or use scale_network(factor=)"
         )
         raise SelectionError(msg)
     return np.array(lines, np.float64)[job_transfers.label]

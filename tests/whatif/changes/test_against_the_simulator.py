@@ -63,7 +63,7 @@ def test_the_mean_step_is_the_simulators(regime: str) -> None:
 def test_another_network(latency: float | None, bandwidth: float | None) -> None:
     job = small("tensor").model_copy(update={"tp": 2, "ranks": 4, "network_gb_s": 12.0, "jitter": 0.0})
     truth = SetNetwork(latency_us=latency, gb_s=bandwidth)
-    assert error(job, lambda s: s.network(latency_us=latency, bandwidth_gbps=bandwidth), truth) <= 0.005
+    assert error(job, lambda s: s.network(latency_us=latency, bandwidth_gb_s=bandwidth), truth) <= 0.005
 
 
 def test_more_ranks_are_an_extrapolation_near_the_truth() -> None:

@@ -39,7 +39,7 @@ def test_latency_and_bandwidth_are_fitted() -> None:
 
 def test_what_is_not_given_is_as_measured() -> None:
     graph = _job((150, 300, 150))
-    wide = hg.what_if(graph).network(bandwidth_gbps=100).state  # 0.01 ns per byte
+    wide = hg.what_if(graph).network(bandwidth_gb_s=100).state  # 0.01 ns per byte
     assert sorted(set(_transfers(graph, wide.lag))) == [110, 140]
     quick = hg.what_if(graph).network(latency_us=0.02).state
     assert sorted(set(_transfers(graph, quick.lag))) == [70, 220]
@@ -47,7 +47,7 @@ def test_what_is_not_given_is_as_measured() -> None:
 
 def test_how_much_a_transfer_differs_from_others_of_its_size_stays() -> None:
     graph = _job((100, 400, 200))
-    lag = hg.what_if(graph).network(latency_us=0, bandwidth_gbps=10).state.lag
+    lag = hg.what_if(graph).network(latency_us=0, bandwidth_gb_s=10).state.lag
     first, *_, third = _transfers(graph, lag)  # one after the other, each on both ranks
     assert third == pytest.approx(2 * first, rel=0.02)
 
@@ -55,20 +55,20 @@ def test_how_much_a_transfer_differs_from_others_of_its_size_stays() -> None:
 def test_one_size_needs_both_numbers() -> None:
     graph = _job((150, 151, 149), (1000, 1000, 1000))
     with pytest.raises(SelectionError, match="give both"):
-        hg.what_if(graph).network(bandwidth_gbps=100)
-    lag = hg.what_if(graph).network(latency_us=1, bandwidth_gbps=1).state.lag
+        hg.what_if(graph).network(bandwidth_gb_s=100)
+    lag = hg.what_if(graph).network(latency_us=1, bandwidth_gb_s=1).state.lag
     assert _transfers(graph, lag) == pytest.approx([2000] * 6, rel=0.02)
 
 
 def test_no_sizes_is_an_error_with_advice() -> None:
     with pytest.raises(SelectionError, match="scale_network"):
-        hg.what_if(_job((1, 2, 3), (-1, -1, -1))).network(latency_us=1, bandwidth_gbps=1)
+        hg.what_if(_job((1, 2, 3), (-1, -1, -1))).network(latency_us=1, bandwidth_gb_s=1)
     with pytest.raises(SelectionError, match="scale_network"):
         hg.what_if(load([launch(0, 1, 1), kernel(COMMUNICATE, 3, 5, 1)])).network(latency_us=1)
 
 
 def test_transfers_of_unknown_size_are_noted() -> None:
-    outcome = hg.what_if(_job((150, 300, 150), (1000, 4000, -1))).network(latency_us=0, bandwidth_gbps=10).run()
+    outcome = hg.what_if(_job((150, 300, 150), (1000, 4000, -1))).network(latency_us=0, bandwidth_gb_s=10).run()
     assert "2 transfers of unknown size" in outcome.notes[0]
 
 
@@ -76,8 +76,22 @@ def test_transfers_of_unknown_size_are_noted() -> None:
     ("latency", "bandwidth"), [(None, None), (-1.0, None), (None, 0.0), (float("inf"), None), (None, float("nan"))]
 )
 def test_a_network_that_makes_no_sense_is_refused(latency: float | None, bandwidth: float | None) -> None:
-    with pytest.raises(ValueError, match=r"latency_us|bandwidth_gbps"):
-        hg.what_if(_job((150, 300, 150))).network(latency_us=latency, bandwidth_gbps=bandwidth)
+    with pytest.raises(ValueError, match=r"latency_us|bandwidth_gb_s"):
+        hg.what_if(_job((150, 300, 150))).network(latency_us=latency, bandwidth_gb_s=bandwidth)
+
+
+def test_the_former_name_of_the_bandwidth_warns_and_means_the_same() -> None:
+    graph = _job((150, 300, 150))
+    with pytest.warns(DeprecationWarning, match="bandwidth_gb_s"):
+        former = hg.what_if(graph).network(bandwidth_gbps=100)
+    now = hg.what_if(graph).network(bandwidth_gb_s=100)
+    assert former.changes == now.changes
+    assert former.state.lag.tolist() == now.state.lag.tolist()
+
+
+def test_the_bandwidth_under_both_names_is_refused() -> None:
+    with pytest.raises(ValueError, match="former name"):
+        hg.what_if(_job((150, 300, 150))).network(bandwidth_gb_s=100, bandwidth_gbps=100)
 
 
 def test_a_ring_carries_its_share() -> None:

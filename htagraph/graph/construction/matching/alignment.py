@@ -1,8 +1,8 @@
-"""Sequences of collectives side by side: which belong together, and which place of one is which of the other.
+"""Alignment of the ranks' sequences of collectives: which belong together, and which element corresponds to which.
 
-Nothing but order and time is used, so it works without arguments and under unknown clock offsets. Members of one
-collective end together however far apart they arrived: under the right shift the differences of the ends are nearly
-constant, and no member starts after another has ended.
+Only order and time are used, so it needs no arguments and no known clock offsets. Members of one collective end
+together however far apart they arrived: under the right shift the differences of the ends are nearly constant, and no
+member starts after another has ended.
 """
 
 from __future__ import annotations
@@ -62,6 +62,11 @@ Doubled, more groups of doubtful fits are united."""
 _MAX_PAIRS: Final = 3000
 """Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
 takes twice as long."""
+_MAX_CERTAIN: Final = 16
+"""Tracks of a pool that surely belong together up to which all pairs are compared; above, each is compared with the
+longest and with its neighbour. Chosen for time. Doubled, pools of 17 to 32 tracks take longer."""
+_NEIGHBOUR_ENDS: Final = 64
+"""How many of the last ends of a track `_neighbours` compares. Chosen for time. Doubled, it takes twice as long."""
 _NEIGHBOURS: Final = 6
 """Sequences that each one is compared with in large pools, those that run most parallel. Chosen for time. Doubled, it
 takes twice as long."""
@@ -85,11 +90,11 @@ class Track:
     certain: bool
     """Whether all tracks of the pool do belong together."""
     pairwise: bool = False
-    """Whether it is sends and receives: no more than two tracks belong together."""
+    """Whether the track holds sends or receives, so that no more than two tracks belong together."""
     floor: float = _FLOOR_NS
-    """Differences of ends below this say nothing, ns."""
+    """Differences of ends below this are noise, ns."""
     way: int = 0
-    """1 for sends, -1 for receives: each of one goes with one of the other."""
+    """1 for sends, -1 for receives, 0 for anything else; each send pairs with one receive."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -121,7 +126,7 @@ class Cluster:
 
 
 def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
-    """Return how the tracks lie side by side best, or nothing where no shift is possible.
+    """Return the best alignment of two tracks, or None if no shift is possible.
 
     Args:
         a: one track.
@@ -129,18 +134,18 @@ def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
         hint: the clock of b less that of a, ns, where it is known.
     """
     if len(b) > len(a):
-        found = fit_pair(b, a, None if hint is None else -hint)
-        return found and Fit(a.number, b.number, -found.shift, -found.offset, found.spread, found.count)
+        turned = fit_pair(b, a, None if hint is None else -hint)
+        return turned and Fit(a.number, b.number, -turned.shift, -turned.offset, turned.spread, turned.count)
     apart = len(a) - len(b)
     near = np.arange(-_NEAR_SHIFTS, _NEAR_SHIFTS + 1)
     tried = np.unique(np.concatenate((near, near + apart)))
     if hint is not None:
         tried = np.unique(np.concatenate((tried, _shifts_by_time(a, b, hint))))
     whole = tried[(tried >= 0) & (tried <= apart)]  # of few collectives, those that are compared must not be fewer
-    found = (_best(a, b, whole, hint) if len(b) < _MIN_PROOF else None) or _best(a, b, tried, hint)
-    if found is None and (len(a) + len(b)) * min(len(b), _BLOCK) <= _MAX_CELLS:
-        found = _best(a, b, np.arange(1 - len(b), len(a)), hint)
-    return found
+    fit = (_best(a, b, whole, hint) if len(b) < _MIN_PROOF else None) or _best(a, b, tried, hint)
+    if fit is None and (len(a) + len(b)) * min(len(b), _BLOCK) <= _MAX_CELLS:
+        fit = _best(a, b, np.arange(1 - len(b), len(a)), hint)
+    return fit
 
 
 def _shifts_by_time(a: Track, b: Track, hint: float) -> Array:
@@ -189,28 +194,28 @@ def _medians(values: Array, count: Array) -> npt.NDArray[np.float64]:
 
 
 def _quantiles(values: Array, count: Array, share: float) -> npt.NDArray[np.float64]:
-    """Return of each row the value that a share of its `count` known ones do not exceed; the others are nan."""
+    """Return for each row the quantile `share` of its `count` known values; the other values are nan."""
     ordered = np.sort(values, axis=1)
     at = np.maximum(0, np.ceil(share * count).astype(np.int64) - 1)
     return np.where(count > 0, ordered[np.arange(len(values)), at], np.inf)
 
 
 def cluster(tracks: Sequence[Track]) -> list[Cluster]:
-    """Return which tracks belong together, and how they lie side by side; tracks without fellows are left out."""
+    """Return which tracks belong together, and how they are aligned; tracks that match no other are left out."""
     state = _State({track.number: track for track in tracks})
     for certain in (True, False):
         options = [(a, b) for a, b in pairs(tracks) if a.certain == certain]
-        fits = [found for a, b in options if (found := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
+        fits = [fit for a, b in options if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
         state.learn(fits)
         weak = [fit for fit in fits if fit.count < _MIN_PROOF]
         for doubtful in (False, True):
-            for found in sorted((fit for fit in fits if fit.count >= _MIN_PROOF), key=_weakness):
-                state.join(found, doubtful=doubtful)
+            for strong in sorted((fit for fit in fits if fit.count >= _MIN_PROOF), key=_weakness):
+                state.join(strong, doubtful=doubtful)
         again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
-        fits = [found for a, b in again if (found := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
-        for found in sorted(fits, key=lambda fit: (-fit.count, fit.spread)):
-            state.join(found, doubtful=True)
-    return [each for each in state.clusters.values() if len(each.shift) > 1]
+        fits = [fit for a, b in again if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
+        for fit in sorted(fits, key=lambda fit: (-fit.count, fit.spread)):
+            state.join(fit, doubtful=True)
+    return [united for united in state.clusters.values() if len(united.shift) > 1]
 
 
 def _weakness(fit: Fit) -> float:
@@ -219,35 +224,35 @@ def _weakness(fit: Fit) -> float:
 
 
 def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
-    """Return the pairs of tracks of one pool and different ranks worth a look."""
+    """Return the pairs of tracks of one pool and different ranks that are to be compared."""
     pools: dict[int, list[Track]] = {}
     for track in tracks:
         pools.setdefault(track.pool, []).append(track)
-    found = []
+    candidates = []
     for pool in pools.values():
         pool.sort(key=lambda track: (-len(track), track.rank))
-        if pool[0].certain and len(pool) > 16:
-            found += [(pool[0], other) for other in pool[1:]] + list(pairwise(pool[1:]))
+        if pool[0].certain and len(pool) > _MAX_CERTAIN:
+            candidates += [(pool[0], other) for other in pool[1:]] + list(pairwise(pool[1:]))
         elif len(pool) * (len(pool) - 1) // 2 > _MAX_PAIRS:
-            found += _neighbours(pool)
+            candidates += _neighbours(pool)
         else:
-            found += [(a, b) for i, a in enumerate(pool) for b in pool[i + 1 :]]
-    return [(a, b) for a, b in found if a.rank != b.rank and (a.way == 0 or a.way != b.way)]
+            candidates += [(a, b) for i, a in enumerate(pool) for b in pool[i + 1 :]]
+    return [(a, b) for a, b in candidates if a.rank != b.rank and (a.way == 0 or a.way != b.way)]
 
 
 def _neighbours(pool: list[Track]) -> list[tuple[Track, Track]]:
     """Return for each of many tracks those whose last ends run most parallel to its own."""
-    count = min(64, *(len(track) for track in pool))
+    count = min(_NEIGHBOUR_ENDS, *(len(track) for track in pool))
     ends = np.array([track.end[-count:] for track in pool])
     rank, way = (np.array([getattr(track, what) for track in pool]) for what in ("rank", "way"))
-    found: set[tuple[int, int]] = set()
+    near: set[tuple[int, int]] = set()
     for i in range(len(pool)):
         difference = ends - ends[i]
         difference -= np.median(difference, axis=1)[:, None]
         spread = np.median(np.abs(difference), axis=1)
         spread[(rank == rank[i]) | ((way == way[i]) & (way != 0))] = np.inf
-        found |= {(min(i, int(j)), max(i, int(j))) for j in np.argsort(spread)[:_NEIGHBOURS]}
-    return [(pool[i], pool[j]) for i, j in sorted(found)]
+        near |= {(min(i, int(j)), max(i, int(j))) for j in np.argsort(spread)[:_NEIGHBOURS]}
+    return [(pool[i], pool[j]) for i, j in sorted(near)]
 
 
 class _State:
@@ -373,13 +378,13 @@ def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairw
     They do not follow the differences of arrivals. Where these say little, and where each side may have waited for
     somebody else, the ends also lie about as close as those of members usually do, or far closer than the arrivals.
     """
-    found, doubt, spread, reach = slope(ends, arrivals, when)
-    if found >= _MAX_SLOPE:
+    steepness, doubt, spread, reach = slope(ends, arrivals, when)
+    if steepness >= _MAX_SLOPE:
         return 0
     close = spread <= 3 * usual + 2 * _FLOOR_NS
     if pairwise:
         return _CLEAR * close
-    clear = found + 2 * doubt < _MAX_SLOPE and (close or spread < _COMPRESSED * reach)
+    clear = steepness + 2 * doubt < _MAX_SLOPE and (close or spread < _COMPRESSED * reach)
     return _CLEAR if clear and len(ends) >= _MIN_PROOF else int(clear or spread <= 2 * usual + _FLOOR_NS / 2)
 
 

@@ -1,7 +1,7 @@
-"""Which activities of different ranks are one collective: by ids, else by order within groups that are known or found.
+"""Which activities of different ranks are one collective: by ids, else by order within known or inferred groups.
 
-Whatever is found is put to the test of time before anything is linked: once the clocks are corrected, no member of a
-barrier ends before all have started. Ranks and groups that fail are left out, and the issues say so.
+Every match is tested against time before it is linked: after clock correction, no member of a barrier-like collective
+ends before all have started. Ranks and groups that fail are left out and reported as issues.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Matching:
     group: tuple[str, ...]
     """Per collective: a label of its group."""
     key: tuple[str, ...]
-    """Per collective: how its members were found."""
+    """Per collective: how its members were matched."""
     size: npt.NDArray[np.int64]
     """Per collective: the members its group has, 0 where unknown."""
     team: npt.NDArray[np.int64]
@@ -125,7 +125,7 @@ def _none_of(acts: Activities) -> Activities:
 def _by_id(members: Members) -> tuple[list[Team], npt.NDArray[np.bool_]]:
     """Return (the groups whose members have ids of their collectives, which members have none).
 
-    An id that a rank has twice (a collective of several kernels) is told apart by order.
+    If a rank has an id twice (a collective of several kernels), the occurrences are matched by order.
     """
     by_comms = members.comms_id != 0
     has = (members.group >= 0) & (by_comms | (members.seq >= 0)) & ~members.partnerless
@@ -162,7 +162,7 @@ def _grid(members: Members, rows: Array, column: Array) -> npt.NDArray[np.int64]
 
 
 def _by_order(members: Members, rows: Array) -> list[Team]:
-    """Return the groups of members without ids: as arguments say, or as found; places by order."""
+    """Return the groups of members without ids, known from arguments or inferred from time; members match by order."""
     if not len(rows) or members.rank[rows[0]] == members.rank[rows[-1]]:
         return []
     tracks = _tracks(members, rows, members.sequence[rows])
@@ -279,7 +279,7 @@ def _unswapped(members: Members, grid: Array) -> Array:
 
 
 def _absent(members: Members, teams: list[Team]) -> list[tuple[str, str, int, int]]:
-    """Say of which groups some ranks are not among the files."""
+    """Return a complaint for each group some of whose ranks are not among the files."""
     complaints = []
     for team in teams:
         if team.size > len(team.rows):
@@ -290,7 +290,7 @@ def _absent(members: Members, teams: list[Team]) -> list[tuple[str, str, int, in
 
 
 def _alone(members: Members, teams: list[Team], doubtful: Array) -> list[tuple[str, str, int, int]]:
-    """Say how much communication was linked to nothing, and whether that is for lack of fellows or of certainty."""
+    """Return complaints that count the communication without a match: ambiguous ones, and those with no counterpart."""
     left = np.ones(len(members), np.bool_)
     for team in teams:
         left[team.rows[team.rows >= 0]] = False
@@ -302,7 +302,7 @@ def _alone(members: Members, teams: list[Team], doubtful: Array) -> list[tuple[s
 
 
 def _apart(members: Members, teams: list[Team], ranks: list[int]) -> list[tuple[str, str, int, int]]:
-    """Say between which ranks nothing that all leave together was linked: their clocks were not compared."""
+    """Return a complaint if some ranks share no barrier-like collective, so that their clocks were not compared."""
     islands = [{rank} for rank in ranks]
     for team in teams:
         met = {int(members.rank[line.max()]) for line in team.rows if members.barrier[line[line >= 0]].any()}

@@ -18,17 +18,17 @@ __all__ = ["Members", "members_of"]
 Array: TypeAlias = npt.NDArray[Any]
 
 _BARRIERS: Final = frozenset({"all_reduce", "all_gather", "reduce_scatter", "barrier", "send_recv"})
-"""Collectives no member of which can end before all have arrived."""
+"""Collectives in which no member can end before all members have arrived."""
 
 _UNEVEN: Final = ("all_to_all", "gather", "scatter")
-"""Collectives whose sizes differ between the ranks by nature."""
+"""Collectives whose sizes normally differ between ranks."""
 _MIN_SHARED_SIZES = 0.5
-"""Share of an operation's members whose size every rank of the group has, from which on sizes tell its collectives
-apart. Chosen: with uneven splits it is near 0, else near 1. At 1 a single odd collective would leave only the
-order."""
+"""Sizes distinguish the collectives of an operation if at least this share of its members has a size that every rank of
+the group has. Chosen: with uneven splits the share is near 0, else near 1. Doubled (1.0), a single odd collective
+leaves only the order."""
 _MAX_DEPTH = 64
-"""Operators around a launch that are asked for arguments. Chosen: real stacks of operators are below 20 deep.
-Doubled, nothing changes but in stacks deeper than that."""
+"""How many operators around a launch are searched for arguments. Chosen: real stacks of operators are below 20 deep.
+Doubled, only deeper stacks change."""
 _BATCH_NAME = -2
 """Stands for the process group's name of a batch with one peer, unlike any name (0 and up) and unlike none (-1)."""
 _ELEMENT_BYTES = {
@@ -56,13 +56,13 @@ class Members:
     sequence: npt.NDArray[np.int64]
     """The sequence in which the activity has its place: of its rank and group, or of its rank and stream."""
     group: npt.NDArray[np.int64]
-    """Index into `groups`; -1 where no argument says."""
+    """Index into `groups`; -1 if no argument names the group."""
     seq: npt.NDArray[np.int64]
     comms_id: npt.NDArray[np.uint64]
     bytes: npt.NDArray[np.int64]
     on_host: npt.NDArray[np.bool_]
     way: npt.NDArray[np.int64]
-    """1 for a send, -1 for a receive, 0 for anything else and where nothing says."""
+    """1 for a send, -1 for a receive, 0 for anything else and where it is unknown."""
     ops: tuple[str, ...]
     groups: tuple[str, ...]
     """A label of each group."""
@@ -74,12 +74,12 @@ class Members:
 
     @property
     def barrier(self) -> npt.NDArray[np.bool_]:
-        """Which rows are of operations that nobody leaves before all have arrived."""
+        """Which rows are of operations in which no member can end before all have arrived."""
         return np.array([op in _BARRIERS for op in self.ops], np.bool_)[self.op]
 
     @property
     def partnerless(self) -> npt.NDArray[np.bool_]:
-        """Which rows are sends and receives on a device of which nothing says with whom."""
+        """Which rows are sends and receives on a device whose partner is not named."""
         pair = np.array([op == "send_recv" for op in self.ops], np.bool_)[self.op] & ~self.on_host
         size = np.append(self.group_size, 0)  # the last is that of no group
         return np.asarray(pair & (size[self.group] != 2))
@@ -298,9 +298,9 @@ def _peers_before(acts: Activities, transfers: Array, launches: Array) -> tuple[
 
 
 def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) -> npt.NDArray[np.bool_]:
-    """Return whose sizes can tell collectives apart: where the ranks of a group name the same sizes for an operation.
+    """Return the rows whose sizes distinguish collectives: every rank of the group has the same ones for the operation.
 
-    Splits may be uneven (all_gather_v), and then nothing but the order is left. What is uneven by nature never counts.
+    Splits may be uneven (all_gather_v), and then only the order is left. Rows marked `uneven` never count.
     """
     kind = _numbered(group, op)
     size, rank = _numbered(kind, elements), _numbered(rank)

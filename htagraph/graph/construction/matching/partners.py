@@ -1,4 +1,4 @@
-"""Which sends go with which receives: they end together, once both have started and the data has come.
+"""Which sends pair with which receives: a send and its receive end together, after both have started.
 
 Where no argument names the partner, time has to show it beyond doubt. Stages of a pipeline all have as many sends and
 receives, as regular as each other: under some clock offset nearly any two of them seem to end together. So clocks are
@@ -47,7 +47,8 @@ class _State:
     """By rank: equal for ranks whose clocks are known against each other."""
     offset: dict[int, float]
     """By rank: what its clock shows more than that of its island, ns."""
-    found: list[Cluster] = field(default_factory=list)
+    pairs: list[Cluster] = field(default_factory=list)
+    """The sequences that were united."""
 
     def between(self, a: int, b: int) -> float:
         """Return the clock of rank b less that of rank a, ns; 0 where nothing is known."""
@@ -55,7 +56,7 @@ class _State:
 
     def take(self, fit: Fit) -> None:
         """Note two sequences as partners."""
-        self.found.append(Cluster({fit.first: 0, fit.second: fit.shift}, fit.spread))
+        self.pairs.append(Cluster({fit.first: 0, fit.second: fit.shift}, fit.spread))
         del self.free[fit.first], self.free[fit.second]
 
     def tie(self, a: int, b: int, offset: float) -> None:
@@ -69,7 +70,7 @@ class _State:
 
 
 def partners(tracks: Sequence[Track], island: Mapping[int, int]) -> list[Cluster]:
-    """Return which sequences of sends go with which sequences of receives, and how they lie side by side.
+    """Return which sequences of sends pair with which sequences of receives, and how they are aligned.
 
     Args:
         tracks: sequences of sends or of receives (or of what may be either), corrected for what is known of clocks.
@@ -88,7 +89,7 @@ def partners(tracks: Sequence[Track], island: Mapping[int, int]) -> list[Cluster
         options = _open(state, options)
         more = _take_earned(state, options, unhinted)
         options = _open(state, options)
-    return state.found
+    return state.pairs
 
 
 def _open(state: _State, options: Sequence[tuple[Track, Track]]) -> list[tuple[Track, Track]]:
@@ -135,14 +136,14 @@ def _take_earned(
 
 
 def _agreeing(way: Mapping[tuple[int, int], list[Fit]]) -> list[tuple[float, tuple[Fit, ...]]]:
-    """Return (cost, there and back) of what two ranks may send each other, where both tell the same clock offset."""
-    found: list[tuple[float, tuple[Fit, ...]]] = []
+    """Return (cost, fits there and back) of what two ranks may send each other, if both imply the same clock offset."""
+    agreeing: list[tuple[float, tuple[Fit, ...]]] = []
     for (a, b), fits in way.items():
         for there, back in product(fits, way.get((b, a), []) if a < b else []):
             spread, apart = there.spread + back.spread, abs(there.offset + back.offset)
             if apart <= _RESOLUTION_NS + 2 * spread and there.count + back.count >= _MIN_FOR_OFFSET:
-                found.append((spread + apart, (there, back)))
-    return found
+                agreeing.append((spread + apart, (there, back)))
+    return agreeing
 
 
 def _turned(fit: Fit) -> Fit:
@@ -153,7 +154,7 @@ def _clear(options: Sequence[tuple[float, tuple[Fit, ...]]]) -> list[tuple[Fit, 
     """Return the options that are much better than any other for one of their sequences, the best first."""
     ordered = sorted(options, key=lambda option: option[0])
     taken: set[int] = set()
-    found = []
+    clear = []
     for cost, fits in ordered:
         own = {number for fit in fits for number in (fit.first, fit.second)}
         if own & taken:
@@ -166,9 +167,9 @@ def _clear(options: Sequence[tuple[float, tuple[Fit, ...]]]) -> list[tuple[Fit, 
             and not theirs & taken
         ]
         if all(other + _RESOLUTION_NS >= _MIN_TIMES_WORSE * (cost + _RESOLUTION_NS) for other in rivals):
-            found.append(fits)
-        taken |= own  # in doubt: none of them
-    return found
+            clear.append(fits)
+        taken |= own  # if it is not clear, none of them is linked
+    return clear
 
 
 def _spread(a: Track, b: Track, fit: Fit | None, clock: float) -> float:
@@ -180,5 +181,5 @@ def _spread(a: Track, b: Track, fit: Fit | None, clock: float) -> float:
         return -math.inf  # side by side with another step
     at, place = slice(low, high), slice(low - fit.shift, high - fit.shift)
     apart, late = b.end[place] - a.end[at] - clock, b.start[place] - a.start[at] - clock
-    found, _, spread, _ = slope(apart, late, a.end[at])
-    return spread if spread <= _MAX_SPREAD_NS and (found < _MAX_SLOPE or spread <= _RESOLUTION_NS) else -math.inf
+    steepness, _, spread, _ = slope(apart, late, a.end[at])
+    return spread if spread <= _MAX_SPREAD_NS and (steepness < _MAX_SLOPE or spread <= _RESOLUTION_NS) else -math.inf
