@@ -69,7 +69,7 @@ class View:
 def heaviest_path(view: View, weight: Array) -> Array | None:
     """Return the nodes of the path of most weight, None where edges form a cycle or there is none.
 
-    Of equals it is networkx's choice: the edge that was added first, the end that comes first in its topological order.
+    On ties it is networkx's choice: the edge that was added first, the end that comes first in its topological order.
     In plain Python: to load numba would take longer.
 
     Args:

@@ -45,8 +45,8 @@ class Drawn:
 
     def named(self, activities: Array, names: Sequence[str]) -> Array:
         """Return which activities have one of some names."""
-        found = [self.codes[name] for name in names if name in self.codes]
-        return np.isin(self.graph.activities.name[activities], found)
+        numbers = [self.codes[name] for name in names if name in self.codes]
+        return np.isin(self.graph.activities.name[activities], numbers)
 
 
 def host_edges(drawn: Drawn) -> list[Columns]:
@@ -123,12 +123,12 @@ def _nearest(drawn: Drawn, vertices: Array, wanted: Array, *, before: bool) -> A
     stride = np.int64(int(acts.end.max()) - origin + 2)
     keys = acts.lane[vertices >> 1] * stride + acts.moment(vertices) - origin
     left = np.flatnonzero(out < 0)
-    mine = acts.lane[wanted[left] >> 1] * stride + acts.moment(wanted[left]) - origin
-    at = np.searchsorted(keys, mine) - 1 if before else np.searchsorted(keys, mine, side="right")
+    wanted_keys = acts.lane[wanted[left] >> 1] * stride + acts.moment(wanted[left]) - origin
+    at = np.searchsorted(keys, wanted_keys) - 1 if before else np.searchsorted(keys, wanted_keys, side="right")
     inside = (at >= 0) & (at < len(vertices))
-    found = vertices[np.clip(at, 0, len(vertices) - 1)]
-    inside &= acts.lane[found >> 1] == acts.lane[wanted[left] >> 1]
-    out[left] = np.where(inside, drawn.node_of[found], -1)
+    nearest = vertices[np.clip(at, 0, len(vertices) - 1)]
+    inside &= acts.lane[nearest >> 1] == acts.lane[wanted[left] >> 1]
+    out[left] = np.where(inside, drawn.node_of[nearest], -1)
     return out
 
 
@@ -172,7 +172,7 @@ def device_edges(drawn: Drawn, *, zero_launches: bool) -> Columns:
 
 
 def _latest(target: Array, moment: Array, launch: Array) -> Array:
-    """Return which edges come last of those that lead to one target; of equals no launch."""
+    """Return which edges come last of those that lead to one target; on ties, one that is no launch."""
     order = np.lexsort((launch, -moment, target))
     first = np.ones(len(order), np.bool_)
     first[1:] = np.diff(target[order]) != 0

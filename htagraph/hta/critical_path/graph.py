@@ -149,14 +149,14 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
     def edge_to_event_map(self) -> dict[tuple[int, int], int]:
         """For each edge that is an event's time, or the pause behind it, the event."""
         edges = self.parts.edges
-        mine = np.flatnonzero(edges.owner != NOBODY)
-        pairs = zip(edges.source[mine].tolist(), edges.target[mine].tolist(), strict=True)
-        return dict(zip(pairs, edges.owner[mine].tolist(), strict=True))
+        owned = np.flatnonzero(edges.owner != NOBODY)
+        pairs = zip(edges.source[owned].tolist(), edges.target[owned].tolist(), strict=True)
+        return dict(zip(pairs, edges.owner[owned].tolist(), strict=True))
 
     def get_nodes_for_event(self, ev_id: int) -> tuple[CPNode | None, CPNode | None]:
         """Return the nodes at which an event starts and ends; None where it has none."""
-        found = self.event_to_start_node_map.get(ev_id), self.event_to_end_node_map.get(ev_id)
-        start, end = (None if node is None else self.node_list[node] for node in found)
+        nodes = self.event_to_start_node_map.get(ev_id), self.event_to_end_node_map.get(ev_id)
+        start, end = (None if node is None else self.node_list[node] for node in nodes)
         return start, end
 
     def get_events_for_edge(self, edge: CPEdge) -> tuple[int, int]:

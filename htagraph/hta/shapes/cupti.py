@@ -49,8 +49,8 @@ def cupti_counter_data_with_operators(job: HtaJob, ranks: Sequence[int] | None =
     if COUNTER_RANGE not in job.symbols.sym_index:
         warnings.warn(f"{job.described(chosen)}: has no {COUNTER_RANGE} events", stacklevel=3)
         return []
-    found = [_of_rank(job, rank) for rank in chosen]
-    return [table for table in found if table is not None]
+    tables = [_of_rank(job, rank) for rank in chosen]
+    return [table for table in tables if table is not None]
 
 
 def _of_rank(job: HtaJob, rank: int) -> pd.DataFrame | None:

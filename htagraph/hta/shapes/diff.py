@@ -94,15 +94,15 @@ def ops_summary(ops: pd.DataFrame, symbols: TraceSymbolTable) -> pd.DataFrame:
     """
     words = symbols.get_sym_table()
     category, name = ops["cat"].to_numpy(np.int64), ops["name"].to_numpy(np.int64)
-    found, row = np.unique(category * len(words) + name, return_inverse=True)
-    categories, numbers = np.divmod(found, max(len(words), 1))
+    pairs, row = np.unique(category * len(words) + name, return_inverse=True)
+    categories, numbers = np.divmod(pairs, max(len(words), 1))
     names = [words[i] for i in numbers]
     return pd.DataFrame({
         "cat": pd.array([words[i] for i in categories], dtype="str"),
         "name": pd.array(names, dtype="str"),
         "short_name": pd.array([shorten(name) for name in names], dtype="str"),
-        "counts": np.bincount(row, minlength=len(found)),
-        "total_duration": whole(np.bincount(row, ops["dur"].to_numpy(np.float64), len(found))),
+        "counts": np.bincount(row, minlength=len(pairs)),
+        "total_duration": whole(np.bincount(row, ops["dur"].to_numpy(np.float64), len(pairs))),
         "cat_id": categories,
         "name_id": numbers,
     })  # fmt: skip

@@ -175,15 +175,17 @@ def _file_arguments(job: HtaJob, trace: Trace, rows: Array, *, from_file: bool) 
             for column, (_, default) in _FROM_FILE.items()
         }
     events, acts = trace.events, job.graph.activities
-    mine = np.arange(len(acts))[acts.of_rank(trace.rank)]
-    found = arguments(job.graph, [key for key, _ in _FROM_FILE.values()], mine[acts.event[mine] >= 0])
+    rank_rows = np.arange(len(acts))[acts.of_rank(trace.rank)]
+    values_in_file = arguments(
+        job.graph, [key for key, _ in _FROM_FILE.values()], rank_rows[acts.event[rank_rows] >= 0]
+    )
     order = np.argsort(events.index, kind="stable")
-    place = order[np.searchsorted(events.index[order], acts.event[found.index])]
+    place = order[np.searchsorted(events.index[order], acts.event[values_in_file.index])]
     out: dict[str, Array] = {}
     for column, (key, default) in _FROM_FILE.items():
         values: Array = np.full(len(events), default, dtype=object)
-        has = found[key].notna().to_numpy()
-        values[place[has]] = found[key].to_numpy()[has]
+        has = values_in_file[key].notna().to_numpy()
+        values[place[has]] = values_in_file[key].to_numpy()[has]
         out[column] = (values if isinstance(default, str) else _smallest(values.astype(np.int64)))[rows]
     return out
 
@@ -196,13 +198,13 @@ def partners(trace: Trace, device: Array) -> Array:
     events = trace.events
     correlation = events.arg("correlation")
     partner = np.minimum(correlation, 0)
-    for mine, theirs in ((~device, device), (device, ~device)):
-        mine = mine & (correlation != -1)
-        theirs = theirs & (correlation != -1)
-        keys, last = _last_of(correlation[theirs], events.index[theirs])
+    for side, other in ((~device, device), (device, ~device)):
+        side = side & (correlation != -1)
+        other = other & (correlation != -1)
+        keys, last = _last_of(correlation[other], events.index[other])
         if len(keys):
-            at = np.minimum(np.searchsorted(keys, correlation[mine]), len(keys) - 1)
-            partner[mine] = np.where(keys[at] == correlation[mine], last[at], partner[mine])
+            at = np.minimum(np.searchsorted(keys, correlation[side]), len(keys) - 1)
+            partner[side] = np.where(keys[at] == correlation[side], last[at], partner[side])
     return partner
 
 

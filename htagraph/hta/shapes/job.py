@@ -142,7 +142,7 @@ def open_job(
         msg = "trace_files is empty: name at least one file, or a folder in trace_dir"
         raise TraceError(msg)
     files = _files(trace_files, trace_dir)
-    read = [_raised(found) for _, found in in_parallel(files, _trace)]
+    read = [_raised(trace) for _, trace in in_parallel(files, _trace)]
     if len(read) == 1 and files[0].source == "only file" and _says_no_rank(read[0]):
         warnings.warn(f"{read[0].path}: says no rank; read as rank 0", stacklevel=4)
     named = {name for trace in read for name in step_names(trace)}
@@ -186,10 +186,10 @@ def _trace(file: RankedFile, progress: object = None) -> Trace | HtagraphError:
         return error
 
 
-def _raised(found: Trace | HtagraphError) -> Trace:
-    if isinstance(found, HtagraphError):
-        raise found
-    return found
+def _raised(trace_or_error: Trace | HtagraphError) -> Trace:
+    if isinstance(trace_or_error, HtagraphError):
+        raise trace_or_error
+    return trace_or_error
 
 
 def _only(trace: Trace, keep: npt.NDArray[np.bool_]) -> Trace:

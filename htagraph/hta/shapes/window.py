@@ -69,6 +69,6 @@ def _mtia_window(trace: Trace, marks: Mask) -> Mask:
     last = events.end[steps].max(initial=np.iinfo(np.int64).min)
     host &= (events.start >= first) & (events.end <= last)
     correlation = events.arg("correlation")
-    mine = correlation[host & (correlation >= 0)]
+    host_correlations = correlation[host & (correlation >= 0)]
     device = trace.in_categories(*DEVICE_CATEGORIES)
-    return host | (device & np.isin(correlation, mine))
+    return host | (device & np.isin(correlation, host_correlations))

@@ -77,10 +77,12 @@ class Written:
             (self.arrows_left_out, "ends of recorded arrows have no partner and are left out"),
             (self.left_out, "recorded events have no usable time and are left out"),
         ]
-        said = "".join(f"; {count:,} {what}" for count, what in notes if count)
+        left_out = "".join(f"; {count:,} {what}" for count, what in notes if count)
         if self.predicted:
-            said = "; the activities are at their predicted times, so without what the files say besides" + said
-        return f"{self.path}: {', '.join(parts) or 'nothing'} added{said}. Open it in https://ui.perfetto.dev"
+            left_out = (
+                "; the activities are at their predicted times, so the files' other events are not there" + left_out
+            )
+        return f"{self.path}: {', '.join(parts) or 'nothing'} added{left_out}. Open it in https://ui.perfetto.dev"
 
 
 @dataclass
@@ -156,8 +158,8 @@ class _Job:
         """Return the process of each rank and device, of any device of a rank also under device -1."""
         lanes = sorted((lane for lane in self.graph.lanes if lane.device >= 0), key=lambda lane: -lane.device)
         pids = [self.pid_of[lane.rank, "" if lane.rank in self.drawn else lane.pid] for lane in lanes]
-        found = {(lane.rank, lane.device): pid for lane, pid in zip(lanes, pids, strict=True)}
-        return {(lane.rank, -1): pid for lane, pid in zip(lanes, pids, strict=True)} | found
+        of_device = {(lane.rank, lane.device): pid for lane, pid in zip(lanes, pids, strict=True)}
+        return {(lane.rank, -1): pid for lane, pid in zip(lanes, pids, strict=True)} | of_device
 
     def _activities(self, ranks: list[int], critical: Array) -> Iterator[RawEvent]:
         """Yield the activities of ranks as the graph has them."""
@@ -232,7 +234,7 @@ def counters_to_perfetto(
         memory_bandwidth: the result of `htagraph.memory_bandwidth`, or rows of it; by default all of it.
 
     Returns:
-        What was written: one counter per stream, of works queued, and one per kind of copy, in GB/s.
+        What was written: one counter per stream, its queue length, and one per kind of copy, its bandwidth in GB/s.
 
     Raises:
         TraceError: a file was changed since it was loaded, or the target cannot be written.
@@ -266,7 +268,7 @@ def _bandwidths(table: pd.DataFrame, job: _Job) -> Iterator[RawEvent]:
 
 
 def _as_recorded(graph: DependencyGraph, original: Original) -> bool:
-    """Return whether the activities of a rank lie where its file has them: not so where they are predicted."""
+    """Return whether the activities of a rank lie where its file has them; False where their times are predicted."""
     rows = np.arange(len(graph.activities))[graph.activities.of_rank(original.rank)]
     event = graph.activities.event[rows]
     rows, event = rows[np.isin(event, original.index)], event[np.isin(event, original.index)]
@@ -305,9 +307,9 @@ def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
 def _path_tracks(path: CriticalPath, job: _Job) -> dict[int, int]:
     """Return the number of the track of each lane on the path: by rank, threads before streams."""
     lanes = path.graph.lanes
-    found = np.unique(path.graph.activities.lane[path.segments.place]).tolist()
+    on_path = np.unique(path.graph.activities.lane[path.segments.place]).tolist()
     order = sorted(
-        found, key=lambda lane: (lanes[lane].rank, lanes[lane].stream, lane) if lane >= 0 else (-1, -1, lane)
+        on_path, key=lambda lane: (lanes[lane].rank, lanes[lane].stream, lane) if lane >= 0 else (-1, -1, lane)
     )
     return {lane: _FIRST_TID + number for number, lane in enumerate(order)}
 

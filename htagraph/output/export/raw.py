@@ -82,14 +82,14 @@ def edit_trace(
         >>> edit_trace("data/demo/rank-0.json.gz", target, extra=[mark])
         ()
     """
-    source, log, found = Path(source), IssueLog(str(source)), dict[str, Any]()
-    blocks = _edited(raw_blocks(source, found, log), edit) if edit else _copied(source, found, log)
+    source, log, root_keys = Path(source), IssueLog(str(source)), dict[str, Any]()
+    blocks = _edited(raw_blocks(source, root_keys, log), edit) if edit else _copied(source, root_keys, log)
     with TraceWriter(target, sources=[source]) as writer:
         for block in blocks:
-            writer.begin(found | (header or {}))
+            writer.begin(root_keys | (header or {}))
             writer.add_texts(block)
         writer.add(extra)
-        writer.end(found | (header or {}))
+        writer.end(root_keys | (header or {}))
     return log.issues()
 
 
