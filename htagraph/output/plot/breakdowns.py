@@ -139,13 +139,13 @@ def _pies(table: pd.DataFrame, title: str) -> Figure:
     from plotly.subplots import make_subplots
 
     by_rank = list(table.groupby("rank"))
-    rank_rows = max(1, -(-len(by_rank) // _PIES_A_ROW))
-    specs = [[{"type": "domain"}] * _PIES_A_ROW] * rank_rows
-    figure = make_subplots(rank_rows=rank_rows, cols=_PIES_A_ROW, specs=specs)
-    for place, (rank, rank_rows) in enumerate(by_rank):  # by place: ranks need not be 0, 1, 2, …
+    rows = max(1, -(-len(by_rank) // _PIES_A_ROW))
+    specs = [[{"type": "domain"}] * _PIES_A_ROW] * rows
+    figure = make_subplots(rows=rows, cols=_PIES_A_ROW, specs=specs)
+    for place, (rank, kernels) in enumerate(by_rank):  # by place: ranks need not be 0, 1, 2, …
         row, column = divmod(place, _PIES_A_ROW)
         pie = Pie(
-            labels=rank_rows["name"].map(_short), values=rank_rows["sum (us)"], title=f"Rank {rank!s}", automargin=False
+            labels=kernels["name"].map(_short), values=kernels["sum (us)"], title=f"Rank {rank!s}", automargin=False
         )
         figure.add_trace(pie, row + 1, column + 1)
     return figure.update_layout(title_text=title, showlegend=True, height=_HEIGHT * (1 + len(by_rank) / 2))

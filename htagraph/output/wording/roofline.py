@@ -17,8 +17,8 @@ TITLES = {"roofline": "Operators by time, with what they compute and move"}
 HEADINGS = {"tflop_s": "TFLOP/s", "intensity": "intensity FLOP/B"}
 """Headings of columns whose names do not say enough."""
 _MIN_PERCENT = 50.0
-"""Percent of the device's time; below half, the table leaves out most of it, and a sentence says so. Chosen. Doubled, the
-sentence is always there."""
+"""Percent of the device's time; below half, the table leaves out most of it, and a sentence says so. Chosen. Doubled,
+the sentence is always there."""
 
 
 def sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
