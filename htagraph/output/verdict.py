@@ -102,7 +102,7 @@ def _gains(gains: pd.DataFrame) -> list[str]:
         f"{_WHAT[what]}{_short(str(name))}, up to {_ms(us)} ms ({percent:.0f} %)"
         for what, name, us, percent in worth[["what", "name", "gain_us", "gain_percent"]].itertuples(index=False)
     ]
-    return [f"Largest possible gains, each alone taking no time: {'; '.join(parts)} (htagraph opportunities)."]
+    return [f"Largest possible gains, if only this took no time: {'; '.join(parts)} (htagraph opportunities)."]
 
 
 def _ms(us: float) -> str:

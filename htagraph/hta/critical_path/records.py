@@ -1,4 +1,4 @@
-"""Which launch stands before each recorded CUDA event, and which behind each wait for one, as HTA's frames."""
+"""The launch before each recorded CUDA event, and the launch after each wait for one, as HTA's frames."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def wait_frame(graph: CPGraph) -> pd.DataFrame | None:
 
 
 def _launches(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the launches of device work: where and when, and on which stream of which device it ran."""
+    """Return the launches of device work: thread and time of the call, stream and device of the work."""
     launched = frame["index_correlation"].gt(0) & frame["wait_on_stream"].lt(0) & frame["stream"].ge(0)
     work = frame.loc[launched, ["stream", "pid", "index_correlation", "correlation"]]
     work.columns = pd.Index(["stream", "gpu", "launch", "correlation"])

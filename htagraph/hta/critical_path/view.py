@@ -84,7 +84,7 @@ def _is_drawn(graph: DependencyGraph, data_load_events: Sequence[str]) -> Array:
 
 
 def _sync_rows(job: HtaJob, rank: int, begun: Array) -> tuple[Array, Array, Array]:
-    """Return (position, start, end) of the rows of cuda_sync that HTA has nodes for, though never an edge."""
+    """Return (position, start, end) of the cuda_sync events for which HTA has nodes, though never an edge."""
     trace, events = job.traces[rank], job.traces[rank].events
     code = trace.categories.index(_SYNC_CATEGORY) if _SYNC_CATEGORY in trace.categories else -1
     rows = np.flatnonzero(events.category == code)

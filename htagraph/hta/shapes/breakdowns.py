@@ -95,7 +95,7 @@ def idle_time_breakdown(
 
 
 def _pauses(job: HtaJob, consecutive_kernel_delay: float) -> tuple[Array, Array, Array, Array]:
-    """Return (rank, stream, category, pause before it in µs) of every device work, in the order of the file."""
+    """Return (rank, stream, category, pause before it in µs) of all device work, in the order of the file."""
     acts = job.graph.activities
     device = np.flatnonzero(acts.on_device)
     category, pause = np.full(len(acts), 2), np.full(len(acts), np.nan)
@@ -225,7 +225,7 @@ def _aggregated(
 
 
 def _together(job: HtaJob, parts: Sequence[Part], order: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of all parts, sorted by some of their columns."""
+    """Return one table of all parts, sorted by some of its columns."""
     words = [word for _, own, _ in parts for word in own]
     keys = [{**key, "name": word} for key, own, _ in parts for word in own]
     rows = np.array(sorted(range(len(keys)), key=lambda i: [keys[i][column] for column in order]), np.int64)
@@ -284,7 +284,7 @@ def _with_names(job: HtaJob, frame: pd.DataFrame, *, shorten_names: bool) -> pd.
 
 
 def comm_comp_overlap(job: HtaJob) -> pd.DataFrame:
-    """Return what percentage of each rank's communication on the device runs beside computation; NaN without any."""
+    """Return the percentage of each rank's communication that computation overlaps; NaN without communication."""
     table, communication = overlap(job.graph), "communication_us"
     communicates = table[communication].to_numpy() > 0
     share = 100 * (table["hidden_us"].to_numpy() / np.where(communicates, table[communication].to_numpy(), np.nan))
@@ -300,5 +300,5 @@ def _with_device(job: HtaJob) -> list[int]:
 
 
 def _say(job: HtaJob, what: str, ranks: Sequence[int] | None = None) -> None:
-    """Warn of what the traces lack, by their files."""
+    """Warn of what is missing in the traces, and name their files."""
     warnings.warn(f"{job.described(ranks)}: {what}", stacklevel=4)

@@ -48,7 +48,7 @@ def _peaks(table: pd.DataFrame, chosen: tuple[bool, bool]) -> list[str]:
     for column, unit, given_here in zip(("peak_tflop_s", "peak_gb_s"), ("TFLOP/s", "GB/s"), chosen, strict=True):
         peaks = sorted(table[column].dropna().unique())
         option = "--peak-tflops" if unit == "TFLOP/s" else "--peak-gbs"
-        source = f"given with {option}" if given_here else "the maker's data sheet, dense, at boost clock"
+        source = f"given with {option}" if given_here else "the vendor's data sheet, dense, at boost clock"
         if peaks:
             parts.append(f"{' or '.join(f'{peak:,.4g}' for peak in peaks)} {unit} ({source})")
     return [f"The roof: at most {' and '.join(parts)}."] if parts else []
