@@ -224,7 +224,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return breakdown(self) if self.critical_path_nodes else None
 
     def summary(self) -> pd.Series:
-        """Return the percentage of the path's weight by what bounds it, after a printed heading; empty if there are no nodes."""
+        """Return the percentage of the path's weight by what bounds it, and print a heading; empty without nodes."""
         table = self.get_critical_path_breakdown()
         if table is None and not self.node_list:
             return pd.Series(dtype="float64", index=pd.Index([], dtype="str", name="bound_by"), name="duration")
@@ -286,7 +286,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return name_of(self, ev_id)
 
     def _validate_graph(self) -> bool:
-        """Return whether the graph has a path; negative weights become 0, but with the strict flag those below -1 refuse it."""
+        """Return whether the graph has a path; negative weights become 0, or with the strict flag rule it out."""
         if not self.is_filled:
             return len(self.parts.edges.source) > 0
         for u, v, data in self.edges(data=True):

@@ -32,7 +32,7 @@ _UNKNOWN_COPY = "Memcpy Unknown"
 _NO_LAUNCH = "no launch with its device work is in the trace"
 _NO_COPY = "no copy or set of memory is in the trace"
 _STREAMS = 1 << 40
-"""More than the highest number of a stream."""
+"""Factor that joins device and stream into one number: larger than any stream's number."""
 _FIGURES = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
 
 
@@ -57,7 +57,7 @@ def queue_length_time_series(job: HtaJob, ranks: Sequence[int] | None = None) ->
 
 
 def _complete(job: HtaJob, ranks: Sequence[int] | None, series: Series, why: str) -> Series:
-    """Return what was series, and warn of the ranks that are not there."""
+    """Return the series, and warn of the ranks that have none."""
     absent = [rank for rank in job.ranks(ranks) if rank not in series]
     if absent or not series:
         warnings.warn(f"{job.described(absent)}: {why}", stacklevel=4)
@@ -94,7 +94,7 @@ def queue_length_summary(job: HtaJob, ranks: Sequence[int] | None = None) -> pd.
 
 
 def queue_length_summary_from_time_series(queue_length_dict: Mapping[int, pd.DataFrame]) -> pd.DataFrame | None:
-    """Return statistics of what `queue_length_time_series` gave: indexed by rank and stream; None of nothing."""
+    """Return statistics of the result of `queue_length_time_series`, by rank and stream; None if it is empty."""
     if not queue_length_dict:
         warnings.warn("no queue lengths to sum up: no launch with its device work is in the trace", stacklevel=3)
     return _described(queue_length_dict, "stream", "queue_length")
@@ -159,7 +159,7 @@ def _bandwidths(job: HtaJob, ranks: Sequence[int] | None) -> Series:
 
 
 def memory_bw_summary(job: HtaJob, ranks: Sequence[int] | None = None) -> pd.DataFrame | None:
-    """Return statistics of each kind of copy's bandwidth while it was above 0, by rank and name; None of nothing."""
+    """Return statistics of the bandwidth of each kind of copy while above 0, by rank and name; None without copies."""
     series = _complete(job, ranks, _bandwidths(job, ranks), _NO_COPY)
     copying = {rank: each[(each["memory_bw_gbps"] > 0).to_numpy()] for rank, each in series.items()}
     return _described(copying, "name", "memory_bw_gbps")
@@ -239,7 +239,7 @@ def _file_times(since_us: pd.Series[Any], first_ns: int) -> list[Any]:
 
 
 def _lanes(job: HtaJob, rank: int, event: Array) -> tuple[Array, Array]:
-    """Return (pid, tid) in the file of events at some positions."""
+    """Return (pid, tid) of the events at some positions in the file."""
     trace = job.of_rank(rank)
     order = np.argsort(trace.events.index, kind="stable")
     at = trace.events.lane[order[np.searchsorted(trace.events.index[order], event)]]

@@ -1,4 +1,4 @@
-"""Which maker's devices a job ran on, in HTA's words."""
+"""The vendor of a job's devices, in HTA's words."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def events_of(
 
 
 def brief_frame(trace: HtaTrace, rank: int) -> pd.DataFrame:
-    """Return what of a rank's frame is summed up: ``cat``, ``name``, ``dur`` (µs), ``stream``, ``iteration``."""
+    """Return the columns of a rank's frame to sum up: ``cat``, ``name``, ``dur`` (µs), ``stream``, ``iteration``."""
     read, index = trace.job.of_rank(rank), trace.symbol_table.get_sym_id_map()
     events = read.events
     names, categories = (np.array([index[word] for word in words], np.int64) for words in (read.names, read.categories))
@@ -109,7 +109,7 @@ def ops_summary(ops: pd.DataFrame, symbols: TraceSymbolTable) -> pd.DataFrame:
 
 
 def compared(summaries: Sequence[pd.DataFrame], labels: Sequence[str], by: str) -> pd.DataFrame:
-    """Return two summaries side by side, indexed by ``name`` or ``short_name``; what one lacks is 0 there.
+    """Return two summaries side by side, indexed by ``name`` or ``short_name``; names that one lacks have 0 there.
 
     Args:
         summaries: of `ops_summary`, control and test.

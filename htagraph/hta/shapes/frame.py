@@ -30,7 +30,7 @@ _FROM_FILE = {
 
 
 def whole(us: Array) -> Array:
-    """Return times in µs as integers where all are whole, as HTA has them in traces of whole µs."""
+    """Return times in µs: integers if all are whole, as HTA has them in traces of whole µs."""
     rounded = np.rint(us)
     return rounded.astype(np.int64) if np.array_equal(us, rounded) else us
 
@@ -72,7 +72,7 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | No
 
 
 def rows_of(job: HtaJob, trace: Trace, only: Array | None = None) -> Array:
-    """Return which events the rows of `frame_of` are: positions in the rank's table of events."""
+    """Return the event of each row of `frame_of`, as its position in the rank's table of events."""
     order = np.argsort(~device_side(trace), kind="stable") if job.windowed else np.arange(len(trace.events))
     return order if only is None else order[only[order]]
 

@@ -30,7 +30,7 @@ _LAUNCH = {"launch_us": "cpu_duration", "work_us": "gpu_duration", "delay_us": "
 def cuda_kernel_launch_stats(
     job: HtaJob, ranks: Sequence[int] | None = None, *, include_memory_events: bool = True
 ) -> dict[int, pd.DataFrame]:
-    """Return each launch beside its work, in the order of the file.
+    """Return each launch with the kernel or copy that it started, in the order of the file.
 
     Args:
         job: what HTA keeps of a job.
@@ -63,7 +63,7 @@ def cuda_kernel_launch_stats(
 def aten_op_kernels_and_delay(
     job: HtaJob, ranks: Sequence[int] | None = None, sort_by: Sequence[str] | None = None
 ) -> dict[int, pd.DataFrame]:
-    """Return the kernels that ATen operators launch, with the mean delays of each call's first.
+    """Return the kernels that ATen operators launch, with the mean delays of the first kernel of each call.
 
     Args:
         job: what HTA keeps of a job.
@@ -95,7 +95,7 @@ def launch_figures(table: pd.DataFrame, rank: int, runtime_cutoff: float, launch
 
 
 def aten_op_figure(table: pd.DataFrame, rank: int) -> Figure:
-    """Return one rank's ATen operators as a table to look at."""
+    """Return one rank's ATen operators as a figure of a table."""
     from htagraph.output.plot.launches import operator_kernels_figure
 
     native = table.rename(columns={theirs: ours for ours, theirs in _ATEN.items()})

@@ -82,7 +82,7 @@ def _nothing(why: str) -> pd.DataFrame:
 
 
 def _roots(graph: DependencyGraph, rank: int, above: Array, text: str) -> Array:
-    """Return the host activities of a rank with a text in their name that lie at the least depth of any such."""
+    """Return the host activities of a rank with a text in their name that have the least depth of all of them."""
     acts = graph.activities
     fits = names_that(lambda name: text in name, graph.names)
     out = acts.on_device | np.isin(acts.kind, ADDED)
@@ -92,7 +92,7 @@ def _roots(graph: DependencyGraph, rank: int, above: Array, text: str) -> Array:
 
 
 def _hta_parents(graph: DependencyGraph, rank: int) -> Array:
-    """Return what each activity lies in as HTA links it: a backward thread beneath the main thread's annotations.
+    """Return the parent of each activity as HTA links it: a backward thread lies in the main thread's annotations.
 
     It does so where a rank has exactly one thread with steps and one other with names of autograd.
     """

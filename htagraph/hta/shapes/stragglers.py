@@ -1,4 +1,4 @@
-"""HTA's potential stragglers: ranks that start a telling collective late."""
+"""HTA's potential stragglers: ranks that start the collective in which ranks differ most later than others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def potential_stragglers(
     num_candidates: int = 2,
     implementation: Callable[..., pd.Series[Any]] | None = None,
 ) -> list[int]:
-    """Return the ranks that start the communication kernel in which ranks differ most later than others most often.
+    """Return the ranks that are most often the last to start the communication kernel in which ranks differ most.
 
     Args:
         job: what HTA keeps of a job.

@@ -51,27 +51,27 @@ class PidOf(dict[tuple[int, "int | str"], int]):
 
 @dataclass
 class Original:
-    """What must be known of a rank's file before its events can be written."""
+    """What a first pass over a rank's file collects, so that its events can be written."""
 
     rank: int
     path: Path
     clock: Clock
     base_ns: int
-    """Of the file: what its times are relative to."""
+    """The moment that the file's times are relative to."""
     unpadded: bool
     lanes: tuple[Lane, ...]
     index: Array
-    """Of each slice its place in the file, ascending."""
+    """The position of each slice in the file, ascending."""
     lane: Array
     start: Array
     """Of each slice, ns on the common clock."""
     duration: Array
     level: Array
-    """Which track of its lane each slice goes to, see `nesting_tracks`."""
+    """The track of its lane that each slice is drawn on, see `nesting_tracks`."""
     flows: list[tuple[str, str, int, int]]
     """Arrows to draw: category, name, slice at the tail, slice at the head."""
     ends_left_out: int = 0
-    """Ends of arrows in the file that belong to none of them."""
+    """How many ends of arrows in the file have no partner and are left out."""
     header: dict[str, Any] = field(default_factory=dict)
     """The root keys of the file."""
     first_ns: int | None = None
@@ -80,9 +80,9 @@ class Original:
     left_out: int = 0
     """Events that were not written: without a time, or of a clock that was hours off."""
     names: dict[Lane, str] = field(default_factory=dict)
-    """Of threads."""
+    """The names of threads."""
     processes: dict[int | str, dict[str, str]] = field(default_factory=dict)
-    """Of each pid what the file says of it."""
+    """The names and labels that the file gives each pid."""
 
     @property
     def moved(self) -> int:
@@ -146,7 +146,7 @@ class Original:
         return event
 
     def _rewritten(self, event: RawEvent, lane: Lane, base_ns: int, pid_of: PidOf) -> RawEvent | None:
-        """Return an event that is no slice; None where it is written in another way, or not at all."""
+        """Return an event that is no slice; None if it is written elsewhere, or not at all."""
         phase = event.get("ph")
         if phase == "M":
             self._learn(event, lane)
@@ -214,7 +214,7 @@ class Original:
 
 
 def survey(graph: DependencyGraph, rank: int) -> Original:
-    """Return what must be known of a rank's file before its events can be written.
+    """Return what a first pass over a rank's file collects, so that its events can be written.
 
     Raises:
         TraceError: the file is gone or was changed since the graph was made.
@@ -252,7 +252,7 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
 
 
 def _least(graph: DependencyGraph, rank: int) -> int:
-    """Return the moment on the rank's clock before which an event's time is an error of the profiler."""
+    """Return the moment on the rank's clock, ns, before which an event's time is an error of the profiler."""
     of_rank = graph.activities.of_rank(rank)
     start = graph.activities.start[of_rank]
     return int(start.min()) - _HOUR_NS if len(start) else -(2**62)

@@ -1,4 +1,4 @@
-"""A trace file in which the events of frequent kernel patterns say so, for the search of Perfetto."""
+"""Trace files in which the events of frequent kernel patterns are marked, to be found with Perfetto's search."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class _Edit:
         return events
 
     def missing_names(self) -> Iterable[RawEvent]:
-        """Return an event with the names, where the file had none of the profiler to put them on."""
+        """Return an event that carries the names, for files that have no event of the profiler to carry them."""
         if self._names is None or self._named:
             return []
         where = {"ph": "i", "pid": "Spans", "tid": _PROFILER, "ts": 0, "s": "g"}
@@ -215,7 +215,7 @@ def _event_struct() -> type[msgspec.Struct]:
 
 
 class _RawEvent:
-    """An event as a dict behind the attributes of the struct."""
+    """An event as a dict, with the attributes that the decoder's struct has."""
 
     def __init__(self, event: RawEvent) -> None:
         object.__setattr__(self, "event", event)

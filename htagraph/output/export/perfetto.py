@@ -61,13 +61,13 @@ class Written:
     moved: int
     """Recorded slices that overlap others of their track in part: they are on tracks of their own, times unchanged."""
     arrows_left_out: int
-    """Ends of recorded arrows that meet nothing at one side, or point back in time."""
+    """Ends of recorded arrows that have no partner, or whose arrow would point back in time."""
     left_out: int
     """Recorded events without a time, or of a clock that was hours off."""
     issues: tuple[Issue, ...] = ()
     """What was repaired or lost on reading the files again."""
     predicted: bool = False
-    """Whether the graph's times are not the recorded ones: its activities were written instead of the files' events."""
+    """Whether the graph's times are predicted: then its activities were written instead of the files' events."""
 
     def __str__(self) -> str:
         added = ((self.slices, "slices"), (self.arrows, "arrows"), (self.counters, "counter values"))
@@ -113,11 +113,11 @@ class _Job:
 
     @property
     def drawn(self) -> list[int]:
-        """The ranks whose activities are written, for there is no file that shows them."""
+        """The ranks whose activities are written, because no file shows them as they are in the graph."""
         return sorted(set(self.graph.ranks) - {original.rank for original in self.originals})
 
     def write(self, target: Path, added: Iterable[RawEvent], critical: Array) -> Written:
-        """Write everything; `critical` is for how many ns each activity is on the path."""
+        """Write everything; `critical` is how long each activity is on the path, ns."""
         count: Counter[str] = Counter()
         with TraceWriter(target, sources=[trace.path for trace in self.graph.traces.values()]) as writer:
             writer.begin(self._header())
@@ -136,7 +136,7 @@ class _Job:
         )  # fmt: skip
 
     def _by_event(self, rank: int, critical: Array) -> dict[int, int]:
-        """Return for how many ns the events of a rank are on the path, by place in its file."""
+        """Return how long each event of a rank is on the path, ns, by position in its file."""
         acts = self.graph.activities
         rows = np.arange(len(acts))[acts.of_rank(rank)]
         rows = rows[(critical[rows] > 0) & (acts.event[rows] >= 0)]
@@ -278,7 +278,7 @@ def _as_recorded(graph: DependencyGraph, original: Original) -> bool:
 
 
 def _critical(path: CriticalPath) -> Array:
-    """Return for how many ns each activity is on the path."""
+    """Return how long each activity is on the path, ns."""
     return np.bincount(path.segments.activity, path.segments.length, len(path.graph.activities)).astype(np.int64)
 
 
@@ -323,7 +323,7 @@ def _segment(row: dict[str, Any], tid: int, start: Any, length: Any) -> RawEvent
 
 
 def _stretches(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
-    """Yield the path on one track: stretches of a rank and category, what is too short to be seen joined in."""
+    """Yield the path on one track, as stretches of one rank and category; short ones join the one before."""
     parts, several = path.segments, len(path.graph.ranks) > 1
     rank = path.graph.activities.rank[parts.place]
     category = parts.category.copy()
