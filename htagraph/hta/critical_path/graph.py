@@ -346,7 +346,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
 
     @property
     def is_filled(self) -> bool:
-        """Whether networkx's tables were used: from then on they, and not the columns, are the graph."""
+        """Whether networkx's tables were used: after that they, and not the columns, are the graph."""
         return self._filled
 
     @property
