@@ -82,7 +82,9 @@ def _over(graph: DependencyGraph) -> np.ndarray:
     marks = {rank: device_annotations(graph, rank) for rank in graph.ranks}
     for rows in acts.by_stream():
         lane = acts.lane[rows[0]]
-        mine = marks[graph.lanes[lane].rank].query("lane == @lane")
-        found = narrowest(acts.start[rows], acts.end[rows], mine["start"].to_numpy(), mine["end"].to_numpy())
-        over[rows] = np.append(mine["name"].to_numpy(object), "")[found]
+        lane_marks = marks[graph.lanes[lane].rank].query("lane == @lane")
+        shortest = narrowest(
+            acts.start[rows], acts.end[rows], lane_marks["start"].to_numpy(), lane_marks["end"].to_numpy()
+        )
+        over[rows] = np.append(lane_marks["name"].to_numpy(object), "")[shortest]
     return over

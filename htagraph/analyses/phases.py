@@ -65,8 +65,8 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     end = acts.end[region].copy()
     np.maximum.at(end, group, acts.end[work])
     busy = group_lengths(np.maximum(acts.start[work], acts.start[region][group]), acts.end[work], group, count)
-    found = {name: inference_phase(graph.names[name]) for name in np.unique(acts.name[region]).tolist()}
-    of_name = [found[name] for name in acts.name[region].tolist()]
+    phase_of_name = {name: inference_phase(graph.names[name]) for name in np.unique(acts.name[region]).tolist()}
+    of_name = [phase_of_name[name] for name in acts.name[region].tolist()]
     table = pd.DataFrame({
         "rank": acts.rank[region], "phase": [phase for phase, _ in of_name],
         "example": [graph.names[name] for name in acts.name[region].tolist()],
@@ -81,13 +81,14 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
 def _grouped(table: pd.DataFrame) -> pd.DataFrame:
     keys = ["rank", "phase"]
     summed = ("host_us", "wall_us", "busy_us", "kernels", "launches")
-    table = table.assign(said=table["tokens"].clip(lower=0), silent=table["tokens"] < 0).groupby(
+    table = table.assign(known_tokens=table["tokens"].clip(lower=0), unknown=table["tokens"] < 0).groupby(
         keys, as_index=False, sort=False
     ).agg(
-        example=("example", "first"), count=("example", "size"), said=("said", "sum"), silent=("silent", "all"),
-        mean_wall_us=("wall_us", "mean"), max_wall_us=("wall_us", "max"), **{name: (name, "sum") for name in summed},
+        example=("example", "first"), count=("example", "size"), known_tokens=("known_tokens", "sum"),
+        unknown=("unknown", "all"), mean_wall_us=("wall_us", "mean"), max_wall_us=("wall_us", "max"),
+        **{name: (name, "sum") for name in summed},
     )  # fmt: skip
-    table["tokens"] = np.where(table["silent"].astype(bool), -1, table["said"])
+    table["tokens"] = np.where(table["unknown"].astype(bool), -1, table["known_tokens"])
     table["idle_us"] = (table["wall_us"] - table["busy_us"]).clip(lower=0)
     wall = table["wall_us"].where(table["wall_us"] > 0)
     table["idle_percent"] = 100 * table["idle_us"] / wall

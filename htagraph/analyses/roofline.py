@@ -123,9 +123,11 @@ def _by_shapes(graph: DependencyGraph) -> tuple[pd.DataFrame, int]:
     chosen = np.flatnonzero(fits[acts.name] & (acts.kind == ActivityKind.OP))
     if not len(chosen):
         return pd.DataFrame(columns=["activity", *_GROUP, "flop", "bytes"]), 0
-    found = arguments(graph, [_DIMS, _OLD_DIMS, _TYPES, _VALUES], chosen)
+    argument_values = arguments(graph, [_DIMS, _OLD_DIMS, _TYPES, _VALUES], chosen)
     rows, left_out = [], 0
-    given = zip(chosen.tolist(), acts.name[chosen].tolist(), *(found[name] for name in found), strict=True)
+    given = zip(
+        chosen.tolist(), acts.name[chosen].tolist(), *(argument_values[name] for name in argument_values), strict=True
+    )
     for activity, name, dims, old, types, values in given:
         cost = cost_of(formulas[name], dims or old or (), values)
         if cost is not None:
@@ -235,8 +237,8 @@ def _known(values: list[float]) -> Array:
 def _device(graph: DependencyGraph, rank: int) -> str:
     """Return the name of the device that a rank used, of those listed if its own is not; empty if unknown or unused."""
     trace, acts = graph.traces.get(rank), graph.activities
-    mine = acts.of_rank(rank)
-    used = {graph.lanes[lane].device for lane in np.unique(acts.lane[mine][acts.on_device[mine]]).tolist()}
+    of_rank = acts.of_rank(rank)
+    used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]]).tolist()}
     if trace is None or not used:
         return ""
     named = [(each.id, each.name) for each in trace.header.device_properties if each.name]

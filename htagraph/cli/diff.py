@@ -188,7 +188,7 @@ def _brief(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def _short(renamed: pd.DataFrame) -> pd.DataFrame:
-    """Return both names as short as they can be told apart."""
+    """Return both names as short as they can be and still differ."""
     from htagraph.core.naming import short_name
 
     pairs = [(short_name(old), short_name(new)) for old, new in zip(renamed["before"], renamed["after"], strict=True)]

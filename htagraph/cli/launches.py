@@ -75,7 +75,8 @@ def by_call(stats: pd.DataFrame) -> pd.DataFrame:
     Returns:
         ``rank`` (int64), ``name`` (str), ``calls``, ``works`` (int64), ``total_us``, ``mean_us``, ``max_us`` (float64:
         the calls' durations), ``excessive`` (int64: calls longer than the cutoff), ``median_delay_us`` (float64: from
-        the call's end to the work), ``short_percent`` (float64: calls that took longer than their works).
+        the call's end to the start of its first kernel or copy), ``short_percent`` (float64: calls that took longer
+        than the kernels and copies they launched).
     """
     each = stats.groupby(["rank", "launch"], as_index=False).agg(
         name=("launch_name", "first"), works=("work", "size"), took=("launch_us", "first"), short=("short", "first"),

@@ -391,10 +391,12 @@ class TraceAnalysis:
         Raises:
             ValueError: none of the steps was recorded.
         """
-        found = stragglers.potential_stragglers(self.job, profiler_steps, num_candidates, straggler_identification_impl)
-        if visualize and found:
+        late_starts = stragglers.potential_stragglers(
+            self.job, profiler_steps, num_candidates, straggler_identification_impl
+        )
+        if visualize and late_starts:
             show(stragglers.late_starts_figure(self.job, profiler_steps))
-        return found
+        return late_starts
 
     def get_cupti_counter_data_with_operators(self, ranks: Ranks = None) -> list[pd.DataFrame]:
         """Return the hardware counters of each kernel with the operators that launched it.
@@ -424,7 +426,7 @@ class TraceAnalysis:
             data_load_events: parts of the names of what loads data.
 
         Returns:
-            (the graph with its critical path, whether that was found); None if there is no such annotation.
+            (the graph with its critical path, whether there is one); None if there is no such annotation.
         """
         from htagraph.hta.critical_path import (
             analysis as critical_path,  # brings networkx, which nothing else here needs

@@ -21,7 +21,7 @@ _MIN_SHARE = 0.05
 _MAX_SENTENCES = 3
 """Causes that are named; chosen: more do not fit on a screen. Doubled, six are."""
 _MIN_EXPLAINED_SHARE = 0.7
-"""Share of the change that durations explain; chosen: below that, where the rest lies is said too. Doubled, always."""
+"""Share of the change that durations explain; below it, a sentence says where the rest is. Chosen; doubled, always."""
 _MAX_LETTERS = 100
 """Letters of a call path in a sentence; chosen: about one line. Doubled, two lines."""
 

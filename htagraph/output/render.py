@@ -27,7 +27,7 @@ __all__ = ["FORMATS", "render_report", "render_summary", "render_validation"]
 
 FORMATS = ("table", "json", "csv", "md")
 
-_HEADINGS = {"start_utc": "start (UTC)", "tflop_s": "TFLOP/s", "gb": "GB"}
+_HEADINGS = {"start_utc": "start (UTC)", "tflop_s": "TFLOP/s", "copied_gb": "copied GB"}
 """Headings of columns that tables of several commands have."""
 _DIGITS = {"speedup": 3, "low": 3, "high": 3}
 """Digits behind the point, where one says too little."""

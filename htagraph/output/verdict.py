@@ -36,7 +36,7 @@ _MIN_SHARE = 0.05
 _MIN_PERCENT = 2.0
 """Percent of the path or of the makespan; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
 _MAX_COVERED_SHARE = 0.8
-"""Share of the recorded time below which the shares are said to leave out the rest; chosen. Doubled, always."""
+"""Share of the recorded time; below it, a sentence says that the shares leave out the rest. Chosen. Doubled, always."""
 _MIN_LAUNCHES = 100
 """Launch calls; chosen: the share of fewer is chance. Doubled, jobs of 100 to 200 calls get no sentence on launches."""
 
@@ -102,7 +102,7 @@ def _gains(gains: pd.DataFrame) -> list[str]:
         f"{_WHAT[what]}{_short(str(name))}, up to {_ms(us)} ms ({percent:.0f} %)"
         for what, name, us, percent in worth[["what", "name", "gain_us", "gain_percent"]].itertuples(index=False)
     ]
-    return [f"Largest possible gains, each alone taking no time: {'; '.join(parts)} (htagraph opportunities)."]
+    return [f"Largest possible gains, if only this took no time: {'; '.join(parts)} (htagraph opportunities)."]
 
 
 def _ms(us: float) -> str:

@@ -74,10 +74,10 @@ def critical_path_analysis(
     loads = list(data_load_events or ())
     view = view_of(job, rank, window, loads, zero_launches=flag(ZERO_LAUNCHES))
     graph = CPGraph.of(view, Place(rank, window, job.first_ns, job), data_load_events)
-    found = graph.critical_path()
-    if not found:
+    has_path = graph.critical_path()
+    if not has_path:
         warnings.warn(f"rank {rank}: nothing with a dependency lies in {annotation!r}", stacklevel=stacklevel)
-    return graph, found
+    return graph, has_path
 
 
 def _range(instance_id: Instances) -> tuple[int, int]:

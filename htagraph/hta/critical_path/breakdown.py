@@ -1,4 +1,4 @@
-"""What the edges of a critical path are bound by, and the frame of the events that they belong to."""
+"""What bounds each edge of a critical path, and the frame of the events that the edges belong to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BY_TYPE = {
 
 
 def breakdown(graph: CPGraph) -> pd.DataFrame:
-    """Return what each edge of a path is; documented at `CPGraph.get_critical_path_breakdown`."""
+    """Return one row per edge of a path; the columns are documented at `CPGraph.get_critical_path_breakdown`."""
     edges = graph.critical_path_edges
     events = [graph.get_event_attribution_for_edge(edge) for edge in edges]
     known = all(event is not None for event in events)

@@ -28,18 +28,18 @@ class Columns:
     target: Array
     kind: Array
     weight: Array
-    """ns."""
+    """Time of each edge, ns."""
     owner: Array
-    """Position in the file of the event whose time it is."""
+    """Position in the file of the event that takes this time."""
 
     @staticmethod
     def of(source: Array, target: Array, kind: Array | int, weight: Array | int, owner: Array | int) -> Columns:
-        """Return edges; a number stands for a column of it."""
+        """Return edges; a single number applies to all of them."""
         many = len(source)
         return Columns(source, target, *(np.broadcast_to(np.asarray(each), many) for each in (kind, weight, owner)))
 
     def take(self, rows: Array) -> Columns:
-        """Return some of the edges."""
+        """Return the edges in some rows."""
         return Columns(*(getattr(self, name)[rows] for name in Columns.__dataclass_fields__))
 
     @staticmethod
@@ -56,21 +56,21 @@ class View:
     event: Array
     """Position in the file of each node's event."""
     vertex: Array
-    """Of the graph; -1 for rows of cuda_sync, which are no activities."""
+    """The vertex of the dependency graph; -1 for cuda_sync events, which are no activities."""
     time: Array
     """ns on the rank's own clock."""
     is_start: Array
     is_blocking: Array
     kind: Array
-    """ActivityKind; that of device work for rows of cuda_sync."""
+    """ActivityKind of each node's event; that of device work for cuda_sync events."""
     edges: Columns
 
 
 def heaviest_path(view: View, weight: Array) -> Array | None:
-    """Return the nodes of the path of most weight, None where edges form a cycle or there is none.
+    """Return the nodes of the path with the largest sum of weights; None if there are no edges or they form a cycle.
 
-    Of equals it is networkx's choice: the edge that was added first, the end that comes first in its topological order.
-    In plain Python: to load numba would take longer.
+    Ties are broken as in networkx: the edge that was added first, the end that comes first in its topological order.
+    It is plain Python because loading numba would take longer.
 
     Args:
         view: nodes and edges.

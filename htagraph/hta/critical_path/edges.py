@@ -36,17 +36,17 @@ class Drawn:
     host: Array
     """Activities of the host that have nodes."""
     device: Array
-    """Those of the device."""
+    """Activities of the device that have nodes."""
     nodes: View
     node_of: Array
     """The node of each vertex of the graph, -1 for none."""
     codes: Mapping[str, int]
-    """The number in `graph.names` of names that mean something here."""
+    """The number in `graph.names` of each name that is treated specially."""
 
     def named(self, activities: Array, names: Sequence[str]) -> Array:
         """Return which activities have one of some names."""
-        found = [self.codes[name] for name in names if name in self.codes]
-        return np.isin(self.graph.activities.name[activities], found)
+        numbers = [self.codes[name] for name in names if name in self.codes]
+        return np.isin(self.graph.activities.name[activities], numbers)
 
 
 def host_edges(drawn: Drawn) -> list[Columns]:
@@ -83,7 +83,7 @@ def _along_threads(drawn: Drawn) -> Array:
 
 
 def _owner(drawn: Drawn, source: Array, target: Array) -> Array:
-    """Return whose time the stretches between neighbouring nodes are: from an end to a start that of what is around."""
+    """Return the event that the time between neighbouring nodes belongs to; from an end to a start, the one around."""
     nodes, acts = drawn.nodes, drawn.graph.activities
     parent = acts.parent[nodes.vertex[source] >> 1]
     around = np.where(parent >= 0, acts.event[parent], -1)
@@ -93,7 +93,7 @@ def _owner(drawn: Drawn, source: Array, target: Array) -> Array:
 
 
 def _waited(graph: DependencyGraph) -> Array:
-    """Return which activities are calls that returned only when device work was over."""
+    """Return which activities are calls that waited for device work to finish before they returned."""
     edges = graph.edges
     out = np.zeros(len(graph.activities), np.bool_)
     out[edges.target[np.isin(edges.kind, (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC))] >> 1] = True
@@ -101,7 +101,7 @@ def _waited(graph: DependencyGraph) -> Array:
 
 
 def _between_threads(drawn: Drawn, vertices: Array) -> Columns:
-    """Return the edges between threads, from and to the nearest nodes where their ends are none."""
+    """Return the edges between threads; where an end has no node, the edge uses the nearest one."""
     edges, acts = drawn.graph.edges, drawn.graph.activities
     rows = np.flatnonzero(np.isin(edges.kind, _ORDERS))
     source, target = edges.source[rows], edges.target[rows]
@@ -114,7 +114,7 @@ def _between_threads(drawn: Drawn, vertices: Array) -> Columns:
 
 
 def _nearest(drawn: Drawn, vertices: Array, wanted: Array, *, before: bool) -> Array:
-    """Return the node of each vertex, else the last before it on its thread, or the first behind it; -1 for none."""
+    """Return the node of each vertex; else the last before it on its thread, or the first after it; -1 for none."""
     acts = drawn.graph.activities
     out = drawn.node_of[wanted].copy()
     if not len(vertices):
@@ -123,17 +123,17 @@ def _nearest(drawn: Drawn, vertices: Array, wanted: Array, *, before: bool) -> A
     stride = np.int64(int(acts.end.max()) - origin + 2)
     keys = acts.lane[vertices >> 1] * stride + acts.moment(vertices) - origin
     left = np.flatnonzero(out < 0)
-    mine = acts.lane[wanted[left] >> 1] * stride + acts.moment(wanted[left]) - origin
-    at = np.searchsorted(keys, mine) - 1 if before else np.searchsorted(keys, mine, side="right")
+    wanted_keys = acts.lane[wanted[left] >> 1] * stride + acts.moment(wanted[left]) - origin
+    at = np.searchsorted(keys, wanted_keys) - 1 if before else np.searchsorted(keys, wanted_keys, side="right")
     inside = (at >= 0) & (at < len(vertices))
-    found = vertices[np.clip(at, 0, len(vertices) - 1)]
-    inside &= acts.lane[found >> 1] == acts.lane[wanted[left] >> 1]
-    out[left] = np.where(inside, drawn.node_of[found], -1)
+    nearest = vertices[np.clip(at, 0, len(vertices) - 1)]
+    inside &= acts.lane[nearest >> 1] == acts.lane[wanted[left] >> 1]
+    out[left] = np.where(inside, drawn.node_of[nearest], -1)
     return out
 
 
 def device_edges(drawn: Drawn, *, zero_launches: bool) -> Columns:
-    """Return the edges of device work: the work, why it started when it did, and who waited for it.
+    """Return the edges of device work: its own duration, what it waited for before it started, and what waited for it.
 
     Work started when the last of three came: its launch, the end of the work before it on its stream, and the end of
     what its stream waited for. The first two are edges that last until the work started; where that took too long to
@@ -172,7 +172,7 @@ def device_edges(drawn: Drawn, *, zero_launches: bool) -> Columns:
 
 
 def _latest(target: Array, moment: Array, launch: Array) -> Array:
-    """Return which edges come last of those that lead to one target; of equals no launch."""
+    """Return which edge into each target comes last; on ties, one that is no launch."""
     order = np.lexsort((launch, -moment, target))
     first = np.ones(len(order), np.bool_)
     first[1:] = np.diff(target[order]) != 0
@@ -182,7 +182,7 @@ def _latest(target: Array, moment: Array, launch: Array) -> Array:
 
 
 def _in_order(parts: Sequence[Columns]) -> Columns:
-    """Return the edges by the moment of what they lead to, or of the work they are."""
+    """Return the edges sorted by the time of what they lead to; an edge that is device work by that work's time."""
     joined = Columns.concatenate(parts)
     part = np.repeat(np.arange(len(parts)), [len(each.source) for each in parts])
     which = np.where(part == 0, joined.source, joined.target)

@@ -30,7 +30,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 class _Table(MutableMapping[Any, Any]):
-    """A table of a networkx graph, filled when it is first looked at."""
+    """A table of a networkx graph that is filled on first use."""
 
     def __init__(self, fill: Callable[[], None]) -> None:
         self._fill: Callable[[], None] | None = fill
@@ -63,13 +63,13 @@ class _Table(MutableMapping[Any, Any]):
 
 @dataclass(frozen=True)
 class Place:
-    """Where a graph comes from."""
+    """The rank, window and job that a graph was made from."""
 
     rank: int
     window: tuple[int, int]
     """ns on the rank's clock."""
     first_ns: int
-    """0 of the nodes' times."""
+    """The moment from which the nodes' times count."""
     job: HtaJob | None
 
 
@@ -129,7 +129,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
 
     @cached_property
     def node_list(self) -> list[CPNode]:
-        """The nodes; a node's number is its place."""
+        """The nodes; a node's number is its position."""
         view = self.parts
         columns = (view.event, self._us(view.time - self.first_ns), view.is_start, view.is_blocking)
         rows = enumerate(zip(*(column.tolist() for column in columns), strict=True))
@@ -147,16 +147,16 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
 
     @cached_property
     def edge_to_event_map(self) -> dict[tuple[int, int], int]:
-        """For each edge that is an event's time, or the pause behind it, the event."""
+        """The event of each edge that is an event's time or the pause after it."""
         edges = self.parts.edges
-        mine = np.flatnonzero(edges.owner != NOBODY)
-        pairs = zip(edges.source[mine].tolist(), edges.target[mine].tolist(), strict=True)
-        return dict(zip(pairs, edges.owner[mine].tolist(), strict=True))
+        owned = np.flatnonzero(edges.owner != NOBODY)
+        pairs = zip(edges.source[owned].tolist(), edges.target[owned].tolist(), strict=True)
+        return dict(zip(pairs, edges.owner[owned].tolist(), strict=True))
 
     def get_nodes_for_event(self, ev_id: int) -> tuple[CPNode | None, CPNode | None]:
         """Return the nodes at which an event starts and ends; None where it has none."""
-        found = self.event_to_start_node_map.get(ev_id), self.event_to_end_node_map.get(ev_id)
-        start, end = (None if node is None else self.node_list[node] for node in found)
+        nodes = self.event_to_start_node_map.get(ev_id), self.event_to_end_node_map.get(ev_id)
+        start, end = (None if node is None else self.node_list[node] for node in nodes)
         return start, end
 
     def get_events_for_edge(self, edge: CPEdge) -> tuple[int, int]:
@@ -164,17 +164,17 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return int(self.node_list[edge.begin].ev_idx), int(self.node_list[edge.end].ev_idx)
 
     def get_event_attribution_for_edge(self, edge: CPEdge) -> int | None:
-        """Return the event whose time an edge is, None if it is nobody's."""
+        """Return the event that an edge's time belongs to; None if it belongs to no event."""
         return self.edge_to_event_map.get((edge.begin, edge.end))
 
     def get_edges_attributed_to_event(self, ev_idx: int) -> list[CPEdge]:
-        """Return the edges that are an event's time."""
+        """Return the edges whose time belongs to an event."""
         return [self.edges[pair]["object"] for pair, event in self.edge_to_event_map.items() if event == ev_idx]
 
     # the path
 
     def critical_path(self) -> bool:
-        """Find the path of most weight; True unless the graph is none that has one.
+        """Find the path with the largest sum of weights and return True; False if the graph has none.
 
         Sets `critical_path_nodes`, `critical_path_events_set` and `critical_path_edges_set`.
         """
@@ -214,7 +214,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return self._edge_objects(order[np.searchsorted(keys[order], wanted)])
 
     def get_critical_path_breakdown(self) -> pd.DataFrame | None:
-        """Return what each edge of the path is, None where there is no path.
+        """Return the type, event and bound of each edge of the path; None if there is no path.
 
         Returns:
             One row per edge in the path's order: ``event_idx`` (the event whose time it is, NaN for none), ``duration``
@@ -224,7 +224,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return breakdown(self) if self.critical_path_nodes else None
 
     def summary(self) -> pd.Series:
-        """Return the percentages of the path's weight by what it is bound by, and say so; of an empty window none."""
+        """Return the percentage of the path's weight by what bounds it, and print a heading; empty without nodes."""
         table = self.get_critical_path_breakdown()
         if table is None and not self.node_list:
             return pd.Series(dtype="float64", index=pd.Index([], dtype="str", name="bound_by"), name="duration")
@@ -242,7 +242,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
             print(f"Critical {node}, ev_id = {node.ev_idx} ev_name = {name}")  # noqa: T201 - as its name says
 
     def waited_for(self) -> Any:  # noqa: ANN401 - CriticalPath
-        """Return the `htagraph.CriticalPath` of the window: what each moment waited for, summing to the window.
+        """Return the `htagraph.CriticalPath` of the window, whose segments sum to the window.
 
         Raises:
             ValueError: the graph was restored without its job.
@@ -286,7 +286,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return name_of(self, ev_id)
 
     def _validate_graph(self) -> bool:
-        """Return whether the path can be found; weights below 0 become 0, but for the strict flag."""
+        """Return whether the graph has a path; negative weights become 0, or with the strict flag rule it out."""
         if not self.is_filled:
             return len(self.parts.edges.source) > 0
         for u, v, data in self.edges(data=True):
@@ -298,7 +298,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return len(self.nodes) > 0 and nx.is_directed_acyclic_graph(self)
 
     def _attribute_edge(self, e: CPEdge, src_parent: int | None) -> None:
-        """Say whose time an edge is; of a stretch from one event's end to another's start the operator around it."""
+        """Set the event of an edge; from one event's end to another's start, it is the operator around both."""
         if e.type not in (CPEdgeType.OPERATOR_KERNEL, CPEdgeType.KERNEL_KERNEL_DELAY):
             return
         source, target = self.node_list[e.begin], self.node_list[e.end]
@@ -321,7 +321,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         return edge
 
     def _add_gpu_cpu_sync_edge(self, gpu_node: CPNode, runtime_eid: int) -> None:
-        """Let a call return after a node, if the call has nodes."""
+        """Add an edge from a node to the end of a call, if the call has nodes."""
         _, end = self.get_nodes_for_event(runtime_eid)
         if end is not None:
             self._add_edge_helper(gpu_node, end, CPEdgeType.SYNC_DEPENDENCY)
@@ -329,7 +329,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
     def _add_kernel_launch_delay_edge(
         self, runtime_index: int, kernel_start_node: CPNode, zero_weight: bool = False  # noqa: FBT001, FBT002 - HTA's
     ) -> bool:  # fmt: skip
-        """Let work start after its launch did, if the launch has nodes."""
+        """Add an edge from a launch to the start of its kernel, if the launch has nodes."""
         start, _ = self.get_nodes_for_event(runtime_index)
         if start is None:
             return False
@@ -346,7 +346,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
 
     @property
     def is_filled(self) -> bool:
-        """Whether somebody looked at networkx's tables: then they, and not the columns, are the graph."""
+        """Whether networkx's tables were used: after that they, and not the columns, are the graph."""
         return self._filled
 
     @property
@@ -363,7 +363,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
 
     @property
     def job(self) -> HtaJob:
-        """The job that the graph is of.
+        """The job that the graph was made from.
 
         Raises:
             ValueError: the graph was restored without it.

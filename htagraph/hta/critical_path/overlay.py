@@ -78,7 +78,7 @@ def overlay_critical_path_analysis(
 
 
 def is_zero_weight_launch_edge(edge: CPEdge) -> bool:
-    """Return whether an edge only says that a launch came before its work."""
+    """Return whether an edge only says that a launch came before its kernel."""
     return edge.type == CPEdgeType.KERNEL_LAUNCH_DELAY and edge.weight == 0
 
 
@@ -107,15 +107,15 @@ class _Overlay:
         self.names: dict[tuple[Any, Any], str] = {}
         first = (recorded.first_ns or 0) - recorded.base_ns
         self.shift = first // 1000 * 1000 if first > _EXACT_NS else 0
-        """By how many ns the times written are earlier than those in the file."""
+        """How much earlier the written times are than those in the file, ns."""
 
     @property
     def header(self) -> dict[str, Any]:
-        """The root keys that are not as in the file."""
+        """The root keys that differ from the file's."""
         return {"baseTimeNanoseconds": self.recorded.base_ns + self.shift} if self.shift else {}
 
     def edit(self, event: RawEvent) -> RawEvent | None:
-        """Return the next event as it is to be written, None for none."""
+        """Return the next event as it will be written; None to leave it out."""
         position, row = self.position, self.row
         self.position += 1
         is_slice = row < len(self.kept) and self.recorded.index[row] == position
@@ -140,7 +140,7 @@ class _Overlay:
         return event
 
     def _moved(self, event: RawEvent) -> RawEvent | None:
-        """Return an event that is no slice at its time; None where that lies before all others."""
+        """Return an event that is no slice, at its time; None if that is before all other events."""
         if not self.shift or not isinstance(event.get("ts"), int | float | Decimal) or event.get("ph") == "M":
             return event
         event["ts"] = Decimal(str(event["ts"])) - self.shift // 1000

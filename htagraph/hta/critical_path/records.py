@@ -1,4 +1,4 @@
-"""Which launch stands before each recorded CUDA event, and which behind each wait for one, as HTA's frames."""
+"""The launch before each recorded CUDA event, and the launch after each wait for one, as HTA's frames."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def record_frame(graph: CPGraph) -> pd.DataFrame | None:
     calls = calls.merge(waits, on="correlation").astype({"stream": "int64", "correlation": "int64"})
     launches = _launches(frame).rename(columns={"launch": "index_previous_launch"})
     launches["correlation_launch_event"] = launches["correlation"]
-    found = _beside(
+    calls_and_launches = _beside(
         calls, launches, ["gpu", "stream"], ["index_previous_launch", "correlation_launch_event"], "backward"
     )
-    return found.fillna({"index_previous_launch": -1})
+    return calls_and_launches.fillna({"index_previous_launch": -1})
 
 
 def wait_frame(graph: CPGraph) -> pd.DataFrame | None:
@@ -55,12 +55,12 @@ def wait_frame(graph: CPGraph) -> pd.DataFrame | None:
     calls = frame.loc[frame["name"].eq(index["cudaStreamWaitEvent"]) & frame["index_correlation"].gt(0), shown]
     calls = calls.assign(stream=frame["stream"].reindex(calls["index_correlation"]).to_numpy())
     launches = _launches(frame).rename(columns={"launch": "index_next_launch"})
-    found = _beside(calls, launches, ["pid", "tid", "stream"], ["index_next_launch"], "forward")
-    return found.fillna({"index_next_launch": -1}).set_index("index")
+    calls_and_launches = _beside(calls, launches, ["pid", "tid", "stream"], ["index_next_launch"], "forward")
+    return calls_and_launches.fillna({"index_next_launch": -1}).set_index("index")
 
 
 def _launches(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the launches of device work: where and when, and on which stream of which device it ran."""
+    """Return the launches of device work: thread and time of the call, stream and device of the work."""
     launched = frame["index_correlation"].gt(0) & frame["wait_on_stream"].lt(0) & frame["stream"].ge(0)
     work = frame.loc[launched, ["stream", "pid", "index_correlation", "correlation"]]
     work.columns = pd.Index(["stream", "gpu", "launch", "correlation"])

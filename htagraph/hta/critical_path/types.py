@@ -1,4 +1,4 @@
-"""What a critical-path graph of HTA's shape is made of: nodes, edges, and their words."""
+"""The nodes and edges of HTA's critical-path graph, and the names of their types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def flag(name: str) -> bool:
 
 
 class CPEdgeType(Enum):
-    """What an edge is, with HTA's words."""
+    """The types of edges, with HTA's names."""
 
     OPERATOR_KERNEL = "critical_path_operator"
     DEPENDENCY = "critical_path_dependency"
@@ -30,11 +30,11 @@ class CPEdgeType(Enum):
 
 
 TYPES = tuple(CPEdgeType)
-"""By the code in `View.edges`."""
+"""The types by their code in `View.edges`."""
 
 
 class BoundType(Enum):
-    """What the time of an edge is bound by, with HTA's words."""
+    """What bounds the time of an edge, with HTA's names."""
 
     GPU_KERNEL_KERNEL_OVERHEAD = "gpu_kernel_kernel_overhead"
     GPU_KERNEL_LAUNCH_OVERHEAD = "gpu_kernel_launch_overhead"
@@ -57,7 +57,7 @@ class CPNode:
 
 @dataclass(frozen=True)
 class CPEdge:
-    """A stretch of an event's time, or why one moment came after another."""
+    """A part of an event's time, or the reason why one moment came after another."""
 
     begin: int
     end: int

@@ -68,15 +68,15 @@ def view_of(
 def _begun(graph: DependencyGraph, rank: int, window: tuple[int, int]) -> Array:
     """Return the activities that the host began in the window, without those too short to be seen."""
     acts = graph.activities
-    mine = acts.of_rank(rank)
-    start, some = acts.start[mine], (acts.duration[mine] > 0) & (acts.event[mine] >= 0)
-    return mine.start + np.flatnonzero(~acts.on_device[mine] & some & (start >= window[0]) & (start <= window[1]))
+    of_rank = acts.of_rank(rank)
+    start, some = acts.start[of_rank], (acts.duration[of_rank] > 0) & (acts.event[of_rank] >= 0)
+    return of_rank.start + np.flatnonzero(~acts.on_device[of_rank] & some & (start >= window[0]) & (start <= window[1]))
 
 
 def _is_drawn(graph: DependencyGraph, data_load_events: Sequence[str]) -> Array:
     acts = graph.activities
-    found = np.flatnonzero(np.bincount(acts.category, minlength=1)).tolist()
-    out = np.isin(acts.category, [code for code in found if graph.names[code] in _HOST_CATEGORIES])
+    categories = np.flatnonzero(np.bincount(acts.category, minlength=1)).tolist()
+    out = np.isin(acts.category, [code for code in categories if graph.names[code] in _HOST_CATEGORIES])
     if data_load_events:
         loads = [code for code, name in enumerate(graph.names) if any(each in name for each in data_load_events)]
         out |= np.isin(acts.name, loads)
@@ -84,7 +84,7 @@ def _is_drawn(graph: DependencyGraph, data_load_events: Sequence[str]) -> Array:
 
 
 def _sync_rows(job: HtaJob, rank: int, begun: Array) -> tuple[Array, Array, Array]:
-    """Return (position, start, end) of the rows of cuda_sync that HTA has nodes for, though never an edge."""
+    """Return (position, start, end) of the cuda_sync events for which HTA has nodes, though never an edge."""
     trace, events = job.traces[rank], job.traces[rank].events
     code = trace.categories.index(_SYNC_CATEGORY) if _SYNC_CATEGORY in trace.categories else -1
     rows = np.flatnonzero(events.category == code)

@@ -73,10 +73,10 @@ def idle_time_breakdown(
     chosen = job.ranks(ranks)
     picked, where = [], []
     for rank in chosen:
-        mine = np.flatnonzero(rank_of == rank)
-        wanted = stream_of[mine][np.sort(np.unique(stream_of[mine], return_index=True)[1])].tolist()
+        rank_rows = np.flatnonzero(rank_of == rank)
+        wanted = stream_of[rank_rows][np.sort(np.unique(stream_of[rank_rows], return_index=True)[1])].tolist()
         for stream in streams or wanted:
-            rows = mine[stream_of[mine] == stream]
+            rows = rank_rows[stream_of[rank_rows] == stream]
             if len(rows):
                 picked.append(rows)
                 where.append((rank, stream))
@@ -95,7 +95,7 @@ def idle_time_breakdown(
 
 
 def _pauses(job: HtaJob, consecutive_kernel_delay: float) -> tuple[Array, Array, Array, Array]:
-    """Return (rank, stream, category, pause before it in µs) of every device work, in the order of the file."""
+    """Return (rank, stream, category, pause before it in µs) of all device work, in the order of the file."""
     acts = job.graph.activities
     device = np.flatnonzero(acts.on_device)
     category, pause = np.full(len(acts), 2), np.full(len(acts), np.nan)
@@ -144,8 +144,8 @@ def gpu_kernel_breakdown(
     names, parts = job.graph.names, []
     for rank in job.traces:
         for kind in types:
-            mine = acts.of_rank(rank)
-            rows = mine.start + np.flatnonzero(acts.kind[mine] == kind)
+            of_rank = acts.of_rank(rank)
+            rows = of_rank.start + np.flatnonzero(acts.kind[of_rank] == kind)
             words, figures = _aggregated(
                 names, acts.name[rows], acts.duration[rows] / 1000, duration_ratio, num_kernels
             )
@@ -225,7 +225,7 @@ def _aggregated(
 
 
 def _together(job: HtaJob, parts: Sequence[Part], order: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of all parts, sorted by some of their columns."""
+    """Return one table of all parts, sorted by some of its columns."""
     words = [word for _, own, _ in parts for word in own]
     keys = [{**key, "name": word} for key, own, _ in parts for word in own]
     rows = np.array(sorted(range(len(keys)), key=lambda i: [keys[i][column] for column in order]), np.int64)
@@ -256,15 +256,15 @@ def gpu_kernels_with_user_annotations(
         _say(job, "no user annotation on a device: no events of category gpu_user_annotation", [rank])
         return None
     acts = job.graph.activities
-    mine = acts.of_rank(rank)
-    work = np.isin(events.index, acts.event[mine][acts.on_device[mine]])
+    of_rank = acts.of_rank(rank)
+    work = np.isin(events.index, acts.event[of_rank][acts.on_device[of_rank]])
     numbers = np.array([*(job.symbols.sym_index[name] for name in trace.names), -1], np.int64)
     over = np.full(len(events), -1, np.int64)
     for lane in np.unique(events.lane[marks]):
         here = events.lane == lane
         rows, around = np.flatnonzero(work & here), np.flatnonzero(marks & here)
-        found = narrowest(events.start[rows], events.end[rows], events.start[around], events.end[around])
-        over[rows] = numbers[np.append(events.name[around], -1)[found]]
+        narrowest_around = narrowest(events.start[rows], events.end[rows], events.start[around], events.end[around])
+        over[rows] = numbers[np.append(events.name[around], -1)[narrowest_around]]
     # device work has no arguments that are left in the file
     frame = frame_of(job, rank, from_file=False, only=work).reset_index(drop=True)
     frame["end"] = frame["ts"] + frame["dur"]
@@ -284,10 +284,10 @@ def _with_names(job: HtaJob, frame: pd.DataFrame, *, shorten_names: bool) -> pd.
 
 
 def comm_comp_overlap(job: HtaJob) -> pd.DataFrame:
-    """Return what percentage of each rank's communication on the device runs beside computation; NaN without any."""
+    """Return the percentage of each rank's communication that computation overlaps; NaN without communication."""
     table, communication = overlap(job.graph), "communication_us"
-    found = table[communication].to_numpy() > 0
-    share = 100 * (table["hidden_us"].to_numpy() / np.where(found, table[communication].to_numpy(), np.nan))
+    communicates = table[communication].to_numpy() > 0
+    share = 100 * (table["hidden_us"].to_numpy() / np.where(communicates, table[communication].to_numpy(), np.nan))
     on_device = np.isin(table["rank"].to_numpy(), _with_device(job))
     return pd.DataFrame({
         "rank": table["rank"].to_numpy(), "comp_comm_overlap_pctg": np.where(on_device, share, np.nan).round(2)
@@ -300,5 +300,5 @@ def _with_device(job: HtaJob) -> list[int]:
 
 
 def _say(job: HtaJob, what: str, ranks: Sequence[int] | None = None) -> None:
-    """Warn of what the traces lack, by their files."""
+    """Warn of what is missing in the traces, and name their files."""
     warnings.warn(f"{job.described(ranks)}: {what}", stacklevel=4)

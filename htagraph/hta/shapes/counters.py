@@ -32,7 +32,7 @@ _UNKNOWN_COPY = "Memcpy Unknown"
 _NO_LAUNCH = "no launch with its device work is in the trace"
 _NO_COPY = "no copy or set of memory is in the trace"
 _STREAMS = 1 << 40
-"""More than the highest number of a stream."""
+"""Factor that joins device and stream into one number: larger than any stream's number."""
 _FIGURES = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
 
 
@@ -47,7 +47,7 @@ _ALL = TimeSeriesTypes.QUEUE_LENGTH | TimeSeriesTypes.MEMCPY_BANDWIDTH
 
 
 def queue_length_time_series(job: HtaJob, ranks: Sequence[int] | None = None) -> Series:
-    """Return how many works each stream has queued, at each change.
+    """Return the queue length of each stream (kernels and copies) at each change.
 
     Returns:
         By rank, ranks without launched work left out: indexed by the position of the event in the file, ``ts`` (µs
@@ -56,34 +56,34 @@ def queue_length_time_series(job: HtaJob, ranks: Sequence[int] | None = None) ->
     return _complete(job, ranks, _queue_lengths(job, ranks), _NO_LAUNCH)
 
 
-def _complete(job: HtaJob, ranks: Sequence[int] | None, found: Series, why: str) -> Series:
-    """Return what was found, and warn of the ranks that are not there."""
-    absent = [rank for rank in job.ranks(ranks) if rank not in found]
-    if absent or not found:
+def _complete(job: HtaJob, ranks: Sequence[int] | None, series: Series, why: str) -> Series:
+    """Return the series, and warn of the ranks that have none."""
+    absent = [rank for rank in job.ranks(ranks) if rank not in series]
+    if absent or not series:
         warnings.warn(f"{job.described(absent)}: {why}", stacklevel=4)
-    return found
+    return series
 
 
 def _queue_lengths(job: HtaJob, ranks: Sequence[int] | None) -> Series:
     changes, acts = queue_changes(job.graph), job.graph.activities
     out = {}
     for rank in job.ranks(ranks):
-        mine = changes[(changes["rank"] == rank).to_numpy()]
-        if not len(mine):
+        rank_changes = changes[(changes["rank"] == rank).to_numpy()]
+        if not len(rank_changes):
             continue
-        mine = mine.iloc[np.argsort(mine["stream"].to_numpy(), kind="stable")]
-        activity = mine["activity"].to_numpy()
+        rank_changes = rank_changes.iloc[np.argsort(rank_changes["stream"].to_numpy(), kind="stable")]
+        activity = rank_changes["activity"].to_numpy()
         event = acts.event[activity]
-        pid, tid = _device_lanes(job, rank, mine)
+        pid, tid = _device_lanes(job, rank, rank_changes)
         stream = job.of_rank(rank).events.arg("stream")
         # on the rank's own clock; work that was recorded before its launch is queued when it starts, not later
-        common = np.rint(mine["time_us"].to_numpy() * 1000).astype(np.int64) + job.graph.origin_ns
+        common = np.rint(rank_changes["time_us"].to_numpy() * 1000).astype(np.int64) + job.graph.origin_ns
         since_ns = common + acts.start[activity] - job.graph.time[2 * activity] - job.first_ns
         out[rank] = pd.DataFrame({
             "ts": whole(since_ns / 1000),
             "pid": pid, "tid": tid,
-            "stream": mine["stream"].to_numpy().astype(smallest_type(stream)),
-            "queue_length": mine["queue_length"].to_numpy(),
+            "stream": rank_changes["stream"].to_numpy().astype(smallest_type(stream)),
+            "queue_length": rank_changes["queue_length"].to_numpy(),
         }, index=pd.Index(event.astype(smallest_type(event)), name="index"))  # fmt: skip
     return out
 
@@ -94,16 +94,16 @@ def queue_length_summary(job: HtaJob, ranks: Sequence[int] | None = None) -> pd.
 
 
 def queue_length_summary_from_time_series(queue_length_dict: Mapping[int, pd.DataFrame]) -> pd.DataFrame | None:
-    """Return statistics of what `queue_length_time_series` gave: indexed by rank and stream; None of nothing."""
+    """Return statistics of the result of `queue_length_time_series`, by rank and stream; None if it is empty."""
     if not queue_length_dict:
-        warnings.warn("no queue lengths to sum up: no launch with its device work was found", stacklevel=3)
+        warnings.warn("no queue lengths to sum up: no launch with its device work is in the trace", stacklevel=3)
     return _described(queue_length_dict, "stream", "queue_length")
 
 
 def time_spent_blocked_on_full_queue(
     job: HtaJob, queue_length_dict: Mapping[int, pd.DataFrame], max_queue_length: int = 1024
 ) -> pd.DataFrame:
-    """Return how long each stream's queue held `max_queue_length` works or more.
+    """Return how long each stream's queue held `max_queue_length` kernels and copies or more.
 
     Returns:
         One row per rank and stream that ever did: ``rank``, ``stream``, ``duration_at_max_queue_length`` (float64, µs)
@@ -142,27 +142,27 @@ def _bandwidths(job: HtaJob, ranks: Sequence[int] | None) -> Series:
     changes, out = bandwidth_changes(job.graph), {}
     acts, shift = job.graph.activities, job.graph.origin_ns
     for rank in job.ranks(ranks):
-        mine = changes[(changes["rank"] == rank).to_numpy()]
-        if not len(mine):
+        rank_changes = changes[(changes["rank"] == rank).to_numpy()]
+        if not len(rank_changes):
             continue
-        activity = mine["activity"].to_numpy()
-        ends = mine["activity"].duplicated().to_numpy()
+        activity = rank_changes["activity"].to_numpy()
+        ends = rank_changes["activity"].duplicated().to_numpy()
         event = acts.event[activity]
-        place = np.searchsorted(np.sort(event[~ends]), event) + ends * (len(mine) // 2)
+        place = np.searchsorted(np.sort(event[~ends]), event) + ends * (len(rank_changes) // 2)
         moved = acts.start[activity] - job.graph.time[2 * activity] + shift - job.first_ns
         out[rank] = pd.DataFrame({
-            "ts": np.rint(mine["time_us"].to_numpy() * 1000 + moved) / 1000, "pid": _lanes(job, rank, event)[0],
-            "name": mine["copy"].where(mine["copy"] != "other", _UNKNOWN_COPY).array,
-            "memory_bw_gbps": mine["bandwidth_gb_s"].to_numpy(),
+            "ts": np.rint(rank_changes["time_us"].to_numpy() * 1000 + moved) / 1000, "pid": _lanes(job, rank, event)[0],
+            "name": rank_changes["copy"].where(rank_changes["copy"] != "other", _UNKNOWN_COPY).array,
+            "memory_bw_gbps": rank_changes["bandwidth_gb_s"].to_numpy(),
         }, index=place)  # fmt: skip
     return out
 
 
 def memory_bw_summary(job: HtaJob, ranks: Sequence[int] | None = None) -> pd.DataFrame | None:
-    """Return statistics of each kind of copy's bandwidth while it was above 0, by rank and name; None of nothing."""
+    """Return statistics of the bandwidth of each kind of copy while above 0, by rank and name; None without copies."""
     series = _complete(job, ranks, _bandwidths(job, ranks), _NO_COPY)
-    found = {rank: each[(each["memory_bw_gbps"] > 0).to_numpy()] for rank, each in series.items()}
-    return _described(found, "name", "memory_bw_gbps")
+    copying = {rank: each[(each["memory_bw_gbps"] > 0).to_numpy()] for rank, each in series.items()}
+    return _described(copying, "name", "memory_bw_gbps")
 
 
 def counter_events(job: HtaJob, rank: int, time_series: TimeSeriesTypes | None = None) -> list[dict[str, Any]]:
@@ -221,13 +221,13 @@ def write_trace_with_counters(
     return written
 
 
-def _described(found: Mapping[int, pd.DataFrame], by: str, value: str) -> pd.DataFrame | None:
-    if not found:
+def _described(series: Mapping[int, pd.DataFrame], by: str, value: str) -> pd.DataFrame | None:
+    if not series:
         return None
     parts = []
-    for rank, each in found.items():
-        keys, group = np.unique(each[by].to_numpy(), return_inverse=True)
-        figures = described(each[value].to_numpy(), group, len(keys))
+    for rank, table in series.items():
+        keys, group = np.unique(table[by].to_numpy(), return_inverse=True)
+        figures = described(table[value].to_numpy(), group, len(keys))
         parts.append((np.full(len(keys), rank), keys, np.column_stack(list(figures.values()))))
     ranks, names, rows = (np.concatenate(column) for column in zip(*parts, strict=True))
     index = pd.MultiIndex.from_arrays([ranks, names], names=["rank", by])
@@ -239,7 +239,7 @@ def _file_times(since_us: pd.Series[Any], first_ns: int) -> list[Any]:
 
 
 def _lanes(job: HtaJob, rank: int, event: Array) -> tuple[Array, Array]:
-    """Return (pid, tid) in the file of events at some positions."""
+    """Return (pid, tid) of the events at some positions in the file."""
     trace = job.of_rank(rank)
     order = np.argsort(trace.events.index, kind="stable")
     at = trace.events.lane[order[np.searchsorted(trace.events.index[order], event)]]
@@ -253,9 +253,9 @@ def _device_lanes(job: HtaJob, rank: int, changes: pd.DataFrame) -> tuple[Array,
     place = changes["device"].to_numpy() * _STREAMS + changes["stream"].to_numpy()
     stream = np.unique(place, return_inverse=True)[1]
     activity = changes["activity"].to_numpy()
-    works = np.flatnonzero(acts.on_device[activity])
-    first = np.unique(stream[works], return_index=True)[1]  # each stream has a work
-    pids, tids = _lanes(job, rank, acts.event[activity[works[first]]])
+    device_rows = np.flatnonzero(acts.on_device[activity])
+    first = np.unique(stream[device_rows], return_index=True)[1]  # each stream has device work
+    pids, tids = _lanes(job, rank, acts.event[activity[device_rows[first]]])
     return pids[stream], tids[stream]
 
 

@@ -22,14 +22,14 @@ CUDA_SASS_INSTRUCTION_COUNTER_FLOPS: dict[str, int] = {
     for width in "fhd"
     for op in ("fma", "mul", "add")
 }
-"""How many floating-point operations one count of each counter is."""
+"""Floating-point operations per count of each counter."""
 
 _BEHIND_COUNTERS = ["index_correlation", "iteration", "end"]
 _NOWHERE: dict[str, float] = {
     "depth": -1, "height": -1, "parent": -1, "num_kernels": 0, "kernel_dur_sum": 0.0, "kernel_span": 0.0,
     "first_kernel_start": -1.0, "last_kernel_end": -1.0,
 }  # fmt: skip
-"""What HTA's tree of calls says of an event that lies on none of its threads, as ranges do."""
+"""Values of HTA's call-graph columns for an event that is on none of its threads, such as a counter range."""
 
 
 def cupti_counter_data_with_operators(job: HtaJob, ranks: Sequence[int] | None = None) -> list[pd.DataFrame]:
@@ -49,8 +49,8 @@ def cupti_counter_data_with_operators(job: HtaJob, ranks: Sequence[int] | None =
     if COUNTER_RANGE not in job.symbols.sym_index:
         warnings.warn(f"{job.described(chosen)}: has no {COUNTER_RANGE} events", stacklevel=3)
         return []
-    found = [_of_rank(job, rank) for rank in chosen]
-    return [table for table in found if table is not None]
+    tables = [_of_rank(job, rank) for rank in chosen]
+    return [table for table in tables if table is not None]
 
 
 def _of_rank(job: HtaJob, rank: int) -> pd.DataFrame | None:

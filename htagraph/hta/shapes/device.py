@@ -1,4 +1,4 @@
-"""Which maker's devices a job ran on, in HTA's words."""
+"""The vendor of a job's devices, in HTA's words."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def device_type(job: HtaJob) -> str:
     if any(is_mtia(trace) for trace in job.traces.values()):
         return "MTIA"
     names = {name for trace in job.traces.values() for name in trace.names}
-    found = (kind for prefix, kind in _BY_LAUNCH.items() if any(name.startswith(prefix) for name in names))
-    return next(found, "UNKNOWN GPU")
+    types = (kind for prefix, kind in _BY_LAUNCH.items() if any(name.startswith(prefix) for name in names))
+    return next(types, "UNKNOWN GPU")

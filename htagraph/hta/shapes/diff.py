@@ -74,7 +74,7 @@ def events_of(
 
 
 def brief_frame(trace: HtaTrace, rank: int) -> pd.DataFrame:
-    """Return what of a rank's frame is summed up: ``cat``, ``name``, ``dur`` (µs), ``stream``, ``iteration``."""
+    """Return the columns of a rank's frame to sum up: ``cat``, ``name``, ``dur`` (µs), ``stream``, ``iteration``."""
     read, index = trace.job.of_rank(rank), trace.symbol_table.get_sym_id_map()
     events = read.events
     names, categories = (np.array([index[word] for word in words], np.int64) for words in (read.names, read.categories))
@@ -94,22 +94,22 @@ def ops_summary(ops: pd.DataFrame, symbols: TraceSymbolTable) -> pd.DataFrame:
     """
     words = symbols.get_sym_table()
     category, name = ops["cat"].to_numpy(np.int64), ops["name"].to_numpy(np.int64)
-    found, row = np.unique(category * len(words) + name, return_inverse=True)
-    categories, numbers = np.divmod(found, max(len(words), 1))
+    pairs, row = np.unique(category * len(words) + name, return_inverse=True)
+    categories, numbers = np.divmod(pairs, max(len(words), 1))
     names = [words[i] for i in numbers]
     return pd.DataFrame({
         "cat": pd.array([words[i] for i in categories], dtype="str"),
         "name": pd.array(names, dtype="str"),
         "short_name": pd.array([shorten(name) for name in names], dtype="str"),
-        "counts": np.bincount(row, minlength=len(found)),
-        "total_duration": whole(np.bincount(row, ops["dur"].to_numpy(np.float64), len(found))),
+        "counts": np.bincount(row, minlength=len(pairs)),
+        "total_duration": whole(np.bincount(row, ops["dur"].to_numpy(np.float64), len(pairs))),
         "cat_id": categories,
         "name_id": numbers,
     })  # fmt: skip
 
 
 def compared(summaries: Sequence[pd.DataFrame], labels: Sequence[str], by: str) -> pd.DataFrame:
-    """Return two summaries side by side, indexed by ``name`` or ``short_name``; what one lacks is 0 there.
+    """Return two summaries side by side, indexed by ``name`` or ``short_name``; names that one lacks have 0 there.
 
     Args:
         summaries: of `ops_summary`, control and test.

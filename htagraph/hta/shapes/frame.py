@@ -30,7 +30,7 @@ _FROM_FILE = {
 
 
 def whole(us: Array) -> Array:
-    """Return times in µs as integers where all are whole, as HTA has them in traces of whole µs."""
+    """Return times in µs: integers if all are whole, as HTA has them in traces of whole µs."""
     rounded = np.rint(us)
     return rounded.astype(np.int64) if np.array_equal(us, rounded) else us
 
@@ -72,7 +72,7 @@ def frame_of(job: HtaJob, rank: int, *, from_file: bool = True, only: Array | No
 
 
 def rows_of(job: HtaJob, trace: Trace, only: Array | None = None) -> Array:
-    """Return which events the rows of `frame_of` are: positions in the rank's table of events."""
+    """Return the event of each row of `frame_of`, as its position in the rank's table of events."""
     order = np.argsort(~device_side(trace), kind="stable") if job.windowed else np.arange(len(trace.events))
     return order if only is None else order[only[order]]
 
@@ -175,15 +175,17 @@ def _file_arguments(job: HtaJob, trace: Trace, rows: Array, *, from_file: bool) 
             for column, (_, default) in _FROM_FILE.items()
         }
     events, acts = trace.events, job.graph.activities
-    mine = np.arange(len(acts))[acts.of_rank(trace.rank)]
-    found = arguments(job.graph, [key for key, _ in _FROM_FILE.values()], mine[acts.event[mine] >= 0])
+    rank_rows = np.arange(len(acts))[acts.of_rank(trace.rank)]
+    values_in_file = arguments(
+        job.graph, [key for key, _ in _FROM_FILE.values()], rank_rows[acts.event[rank_rows] >= 0]
+    )
     order = np.argsort(events.index, kind="stable")
-    place = order[np.searchsorted(events.index[order], acts.event[found.index])]
+    place = order[np.searchsorted(events.index[order], acts.event[values_in_file.index])]
     out: dict[str, Array] = {}
     for column, (key, default) in _FROM_FILE.items():
         values: Array = np.full(len(events), default, dtype=object)
-        has = found[key].notna().to_numpy()
-        values[place[has]] = found[key].to_numpy()[has]
+        has = values_in_file[key].notna().to_numpy()
+        values[place[has]] = values_in_file[key].to_numpy()[has]
         out[column] = (values if isinstance(default, str) else _smallest(values.astype(np.int64)))[rows]
     return out
 
@@ -196,13 +198,13 @@ def partners(trace: Trace, device: Array) -> Array:
     events = trace.events
     correlation = events.arg("correlation")
     partner = np.minimum(correlation, 0)
-    for mine, theirs in ((~device, device), (device, ~device)):
-        mine = mine & (correlation != -1)
-        theirs = theirs & (correlation != -1)
-        keys, last = _last_of(correlation[theirs], events.index[theirs])
+    for side, other in ((~device, device), (device, ~device)):
+        side = side & (correlation != -1)
+        other = other & (correlation != -1)
+        keys, last = _last_of(correlation[other], events.index[other])
         if len(keys):
-            at = np.minimum(np.searchsorted(keys, correlation[mine]), len(keys) - 1)
-            partner[mine] = np.where(keys[at] == correlation[mine], last[at], partner[mine])
+            at = np.minimum(np.searchsorted(keys, correlation[side]), len(keys) - 1)
+            partner[side] = np.where(keys[at] == correlation[side], last[at], partner[side])
     return partner
 
 

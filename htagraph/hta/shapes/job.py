@@ -39,12 +39,13 @@ class HtaJob:
 
     graph: DependencyGraph
     traces: Mapping[int, Trace]
-    """The complete events of the window, by rank: of all categories, those too that are no activity."""
+    """The complete events of the window by rank, of all categories, including those that are no activity."""
     files: dict[int, str]
+    """The trace file of each rank."""
     windowed: bool
-    """Whether events were left out: HTA then lists the device's before the host's."""
+    """Whether events outside the window were left out; HTA then lists device events before host events."""
     aligned: bool = True
-    """Whether times count from the first event of any rank; else they are the files' own."""
+    """Whether times count from the first event of any rank; if not, they are as in the files."""
 
     @cached_property
     def first_ns(self) -> int:
@@ -53,11 +54,11 @@ class HtaJob:
         return min(starts, default=0)
 
     def base_ns(self, rank: int) -> int:
-        """Return what a file's own times count from: HTA never adds it."""
+        """Return the base time of a rank's file, ns since 1970, which its times count from; HTA never adds it."""
         return self.of_rank(rank).header.base_time_nanoseconds or 0
 
     def zero_ns(self, rank: int) -> int:
-        """Return what a rank's times in HTA's frame count from."""
+        """Return the moment from which a rank's times in HTA's frame count, ns."""
         return self.first_ns if self.aligned else self.base_ns(rank)
 
     @cached_property
@@ -73,7 +74,7 @@ class HtaJob:
 
     @cached_property
     def tree_parents(self) -> npt.NDArray[np.int64]:
-        """The activity above each one, -1 for none; HTA knows no steps around what other threads do."""
+        """The parent of each activity, -1 for none; as in HTA, a step encloses nothing on other threads."""
         from htagraph.graph.tree import called_by
 
         return called_by(self.graph.activities, self.graph.names)
@@ -83,7 +84,7 @@ class HtaJob:
         return {}
 
     def frame(self, rank: int) -> pd.DataFrame:
-        """Return a rank's events as HTA's frame; callers leave it as it is, or copy it."""
+        """Return a rank's events as HTA's frame; callers copy it before they change it."""
         if rank not in self._frames:
             from htagraph.hta.shapes.frame import frame_of
 
@@ -91,7 +92,7 @@ class HtaJob:
         return self._frames[rank]
 
     def ranks(self, chosen: Sequence[int] | None = None) -> list[int]:
-        """Return the ranks asked for; where none are, HTA's choice: rank 0, else the lowest there is.
+        """Return the chosen ranks; if none are given, HTA's default: rank 0, or the lowest rank if there is no rank 0.
 
         Raises:
             RankError: a rank was not read.
@@ -103,7 +104,7 @@ class HtaJob:
         return list(chosen)
 
     def described(self, chosen: Sequence[int] | None = None) -> str:
-        """Return some ranks, or all, with their files: what a warning is about."""
+        """Return words for warnings that name some ranks, or all, and a file."""
         ranks = sorted(self.traces if chosen is None else chosen)
         if not ranks:
             return "no rank"
@@ -142,7 +143,7 @@ def open_job(
         msg = "trace_files is empty: name at least one file, or a folder in trace_dir"
         raise TraceError(msg)
     files = _files(trace_files, trace_dir)
-    read = [_raised(found) for _, found in in_parallel(files, _trace)]
+    read = [_raised(trace) for _, trace in in_parallel(files, _trace)]
     if len(read) == 1 and files[0].source == "only file" and _says_no_rank(read[0]):
         warnings.warn(f"{read[0].path}: says no rank; read as rank 0", stacklevel=4)
     named = {name for trace in read for name in step_names(trace)}
@@ -186,10 +187,10 @@ def _trace(file: RankedFile, progress: object = None) -> Trace | HtagraphError:
         return error
 
 
-def _raised(found: Trace | HtagraphError) -> Trace:
-    if isinstance(found, HtagraphError):
-        raise found
-    return found
+def _raised(trace_or_error: Trace | HtagraphError) -> Trace:
+    if isinstance(trace_or_error, HtagraphError):
+        raise trace_or_error
+    return trace_or_error
 
 
 def _only(trace: Trace, keep: npt.NDArray[np.bool_]) -> Trace:

@@ -30,7 +30,7 @@ _LAUNCH = {"launch_us": "cpu_duration", "work_us": "gpu_duration", "delay_us": "
 def cuda_kernel_launch_stats(
     job: HtaJob, ranks: Sequence[int] | None = None, *, include_memory_events: bool = True
 ) -> dict[int, pd.DataFrame]:
-    """Return each launch beside its work, in the order of the file.
+    """Return each launch with the kernel or copy that it started, in the order of the file.
 
     Args:
         job: what HTA keeps of a job.
@@ -46,16 +46,16 @@ def cuda_kernel_launch_stats(
     call, work = call[kept], work[kept]
     correlation, out = acts.arg("correlation"), {}
     for rank in job.ranks(ranks):
-        mine = np.flatnonzero(acts.rank[work] == rank)
-        mine = mine[np.lexsort((acts.event[work[mine]], acts.event[call[mine]]))]
-        first, then = call[mine], work[mine]
+        rank_rows = np.flatnonzero(acts.rank[work] == rank)
+        rank_rows = rank_rows[np.lexsort((acts.event[work[rank_rows]], acts.event[call[rank_rows]]))]
+        first, then = call[rank_rows], work[rank_rows]
         times = {
             "cpu_duration": acts.duration[first] / 1000, "gpu_duration": acts.duration[then] / 1000,
             "launch_delay": np.maximum(0, acts.start[then] - acts.end[first]) / 1000,
         }  # fmt: skip
         smallest = smallest_type(job.of_rank(rank).events.arg("correlation"))
         out[rank] = pd.DataFrame({"correlation": correlation[then].astype(smallest), **in_whole(job, times)})
-        if not len(mine):
+        if not len(rank_rows):
             warnings.warn(f"{job.described([rank])}: no launch with its device work is in the trace", stacklevel=3)
     return out
 
@@ -63,7 +63,7 @@ def cuda_kernel_launch_stats(
 def aten_op_kernels_and_delay(
     job: HtaJob, ranks: Sequence[int] | None = None, sort_by: Sequence[str] | None = None
 ) -> dict[int, pd.DataFrame]:
-    """Return the kernels that ATen operators launch, with the mean delays of each call's first.
+    """Return the kernels that ATen operators launch, with the mean delays of the first kernel of each call.
 
     Args:
         job: what HTA keeps of a job.
@@ -77,11 +77,11 @@ def aten_op_kernels_and_delay(
     table = operator_kernels(job.graph, op="aten::*", memory=False)
     out = {}
     for rank in job.ranks(ranks):
-        mine = table.loc[table["rank"] == rank, list(_ATEN)].rename(columns=_ATEN)
-        mine = mine.sort_values(["aten_op_name", "kernel_sequence"], ignore_index=True)
-        mine = mine.sort_values(list(sort_by or ["occurrence_count"]), ascending=False)
-        out[rank] = mine.round({"avg_aten_op_launch_delay": 3, "avg_runtime_delay": 3})
-        if not len(mine):
+        rank_table = table.loc[table["rank"] == rank, list(_ATEN)].rename(columns=_ATEN)
+        rank_table = rank_table.sort_values(["aten_op_name", "kernel_sequence"], ignore_index=True)
+        rank_table = rank_table.sort_values(list(sort_by or ["occurrence_count"]), ascending=False)
+        out[rank] = rank_table.round({"avg_aten_op_launch_delay": 3, "avg_runtime_delay": 3})
+        if not len(rank_table):
             warnings.warn(f"{job.described([rank])}: no ATen operator launches a kernel", stacklevel=3)
     return out
 
@@ -95,7 +95,7 @@ def launch_figures(table: pd.DataFrame, rank: int, runtime_cutoff: float, launch
 
 
 def aten_op_figure(table: pd.DataFrame, rank: int) -> Figure:
-    """Return one rank's ATen operators as a table to look at."""
+    """Return one rank's ATen operators as a figure of a table."""
     from htagraph.output.plot.launches import operator_kernels_figure
 
     native = table.rename(columns={theirs: ours for ours, theirs in _ATEN.items()})

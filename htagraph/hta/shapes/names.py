@@ -30,8 +30,8 @@ def step_of(name: str) -> int:
         >>> step_of("ProfilerStep#7")
         7
     """
-    found = _STEP.match(name)
-    return int(found[1]) if found else -1
+    match = _STEP.match(name)
+    return int(match[1]) if match else -1
 
 
 def memory_type(name: str) -> str:

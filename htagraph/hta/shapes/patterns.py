@@ -66,12 +66,12 @@ def frequent_cuda_kernel_sequences(  # noqa: PLR0913 - HTA's arguments
         return _nothing(f"output_dir {output_dir!r} is no folder that can be written to")
     graph = job.graph
     above = _hta_parents(graph, rank)
-    found = sequences_below(graph, _roots(graph, rank, above, operator_name), above, min_pattern_len)
-    if not len(found.root):
+    sequences = sequences_below(graph, _roots(graph, rank, above, operator_name), above, min_pattern_len)
+    if not len(sequences.root):
         return _nothing(f"no operator with {operator_name!r} in its name has {min_pattern_len} kernels on rank {rank}")
-    table = found.to_frame().sort_values(["count", "pattern"], ascending=[False, True])
+    table = sequences.to_frame().sort_values(["count", "pattern"], ascending=[False, True])
     target = Path(output_dir) / f"overlaid_{Path(job.files[rank]).name}"
-    overlay_patterns(found, table.index.to_numpy()[: max(0, top_k)], rank, target, compress=compress_other_kernels)
+    overlay_patterns(sequences, table.index.to_numpy()[: max(0, top_k)], rank, target, compress=compress_other_kernels)
     return table.rename(columns=_COLUMNS)[list(_COLUMNS.values())].reset_index(drop=True)
 
 
@@ -82,7 +82,7 @@ def _nothing(why: str) -> pd.DataFrame:
 
 
 def _roots(graph: DependencyGraph, rank: int, above: Array, text: str) -> Array:
-    """Return the host activities of a rank with a text in their name that lie at the least depth of any such."""
+    """Return the host activities of a rank with a text in their name that have the least depth of all of them."""
     acts = graph.activities
     fits = names_that(lambda name: text in name, graph.names)
     out = acts.on_device | np.isin(acts.kind, ADDED)
@@ -92,7 +92,7 @@ def _roots(graph: DependencyGraph, rank: int, above: Array, text: str) -> Array:
 
 
 def _hta_parents(graph: DependencyGraph, rank: int) -> Array:
-    """Return what each activity lies in as HTA links it: a backward thread beneath the main thread's annotations.
+    """Return the parent of each activity as HTA links it: a backward thread lies in the main thread's annotations.
 
     It does so where a rank has exactly one thread with steps and one other with names of autograd.
     """

@@ -28,7 +28,7 @@ _SYNC_NAMES = ("Event Sync", "Context Sync", "Stream Sync", "Stream Wait Event")
 
 
 def parents_in_job(job: HtaJob, rank: int, frame: pd.DataFrame) -> tuple[Array, Array]:
-    """Return what the graph's tree has above each row of a rank's frame, and which rows are device work.
+    """Return the parent of each row of a rank's frame in the graph's tree, and which rows are device work.
 
     Records of a synchronization, which are no activities, lie in the call that synchronized.
 
@@ -58,7 +58,7 @@ def parents_in_job(job: HtaJob, rank: int, frame: pd.DataFrame) -> tuple[Array, 
 
 
 def parents_in_frame(frame: pd.DataFrame, sync_names: Array | None = None) -> tuple[Array, Array]:
-    """Return what `parents_in_job` does for a frame without a job, by its times and correlations alone.
+    """Return what `parents_in_job` returns, for a frame without a job: from times and correlations alone.
 
     Host events lie in what encloses them on their thread, device work in its launch.
 

@@ -1,4 +1,4 @@
-"""HTA's potential stragglers: ranks that start a telling collective late."""
+"""HTA's potential stragglers: ranks that start the collective in which ranks differ most later than others."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["late_starts_figure", "potential_stragglers", "profiler_steps"]
 
 def profiler_steps(job: HtaJob) -> list[int]:
     """Return the numbers of the profiler steps of any rank, ascending."""
-    found = set()
+    steps = set()
     for trace in job.traces.values():
-        found |= {step_of(trace.names[name]) for name in np.unique(trace.events.name).tolist()}
-    return sorted(found - {-1})
+        steps |= {step_of(trace.names[name]) for name in np.unique(trace.events.name).tolist()}
+    return sorted(steps - {-1})
 
 
 def potential_stragglers(
@@ -33,7 +33,7 @@ def potential_stragglers(
     num_candidates: int = 2,
     implementation: Callable[..., pd.Series[Any]] | None = None,
 ) -> list[int]:
-    """Return the ranks that start the communication kernel in which ranks differ most later than others most often.
+    """Return the ranks that are most often the last to start the communication kernel in which ranks differ most.
 
     Args:
         job: what HTA keeps of a job.
@@ -51,7 +51,7 @@ def potential_stragglers(
         msg = f"profiler_steps={list(steps or [])}: the job has steps {', '.join(map(str, known)) or 'none'}"
         if steps is not None:
             raise ValueError(msg)
-        warnings.warn(f"{job.described()}: {msg}, so no stragglers can be told", stacklevel=3)
+        warnings.warn(f"{job.described()}: {msg}, so no straggler can be named", stacklevel=3)
         return []
     count = max(1, num_candidates)
     late = implementation(*_frames(job, chosen), count, False) if implementation else _late(job, chosen, count)  # noqa: FBT003

@@ -1,4 +1,4 @@
-"""Which events HTA keeps: what the host began before the last step, and the device's part of that."""
+"""Which events HTA keeps: those that the host began before the last step, and the device work they launched."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def is_analysed(trace: Trace) -> Mask:
 
 
 def is_mtia(trace: Trace) -> bool:
-    """Return whether the trace says that it is of an MTIA device."""
+    """Return whether the trace was recorded on an MTIA device."""
     distributed = trace.header.distributed_info
     return "mtia:hccl" in str(getattr(distributed, "backend", "") or "")
 
 
 def device_side(trace: Trace) -> Mask:
-    """Return which events HTA takes for the device's: on a stream and correlated, and those that await the device."""
+    """Return which events HTA counts as the device's: those on a stream with a correlation, and device waits."""
     events = trace.events
     syncs = [code for code, name in enumerate(trace.names) if name in _DEVICE_SYNCS]
     return ((events.arg("stream") >= 0) & (events.arg("correlation") >= 0)) | np.isin(events.name, syncs)
@@ -69,6 +69,6 @@ def _mtia_window(trace: Trace, marks: Mask) -> Mask:
     last = events.end[steps].max(initial=np.iinfo(np.int64).min)
     host &= (events.start >= first) & (events.end <= last)
     correlation = events.arg("correlation")
-    mine = correlation[host & (correlation >= 0)]
+    host_correlations = correlation[host & (correlation >= 0)]
     device = trace.in_categories(*DEVICE_CATEGORIES)
-    return host | (device & np.isin(correlation, mine))
+    return host | (device & np.isin(correlation, host_correlations))

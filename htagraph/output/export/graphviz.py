@@ -53,9 +53,9 @@ class _Node:
     length_ns: int
     critical: bool
     keep: bool = False
-    """Whether it is never folded."""
+    """Whether the node is never folded into a chain."""
     count: int = 1
-    """How many activities it stands for."""
+    """How many activities the node stands for."""
 
 
 @dataclass
@@ -218,7 +218,7 @@ def _name(graph: DependencyGraph, activity: int) -> str:
 
 
 def _fold(picture: _Picture) -> None:
-    """Fold chains: nodes between one predecessor and one successor on their lane, all critical or none."""
+    """Fold chains: nodes with one predecessor and one successor, both on their lane, all critical or all not."""
     ahead, behind = _neighbours(picture.edges)
     links: dict[int, int] = {}  # node → the next one of its chain
     for (first, second), (_, critical, _) in picture.edges.items():
@@ -307,7 +307,7 @@ def _few(words: list[str]) -> list[str]:
 
 
 def _us(nanoseconds: int) -> str:
-    """Return a time as the reader wants it: µs, from a ms on in ms."""
+    """Return a time as text: in µs, or in ms from one ms."""
     return f"{nanoseconds / 1000:,.1f} µs" if nanoseconds < 1_000_000 else f"{nanoseconds / 1_000_000:,.2f} ms"
 
 

@@ -51,27 +51,27 @@ class PidOf(dict[tuple[int, "int | str"], int]):
 
 @dataclass
 class Original:
-    """What must be known of a rank's file before its events can be written."""
+    """What a first pass over a rank's file collects, so that its events can be written."""
 
     rank: int
     path: Path
     clock: Clock
     base_ns: int
-    """Of the file: what its times are relative to."""
+    """The moment that the file's times are relative to."""
     unpadded: bool
     lanes: tuple[Lane, ...]
     index: Array
-    """Of each slice its place in the file, ascending."""
+    """The position of each slice in the file, ascending."""
     lane: Array
     start: Array
     """Of each slice, ns on the common clock."""
     duration: Array
     level: Array
-    """Which track of its lane each slice goes to, see `nesting_tracks`."""
+    """The track of its lane that each slice is drawn on, see `nesting_tracks`."""
     flows: list[tuple[str, str, int, int]]
     """Arrows to draw: category, name, slice at the tail, slice at the head."""
     ends_left_out: int = 0
-    """Ends of arrows in the file that belong to none of them."""
+    """How many ends of arrows in the file have no partner and are left out."""
     header: dict[str, Any] = field(default_factory=dict)
     """The root keys of the file."""
     first_ns: int | None = None
@@ -80,9 +80,9 @@ class Original:
     left_out: int = 0
     """Events that were not written: without a time, or of a clock that was hours off."""
     names: dict[Lane, str] = field(default_factory=dict)
-    """Of threads."""
+    """The names of threads."""
     processes: dict[int | str, dict[str, str]] = field(default_factory=dict)
-    """Of each pid what the file says of it."""
+    """The names and labels that the file gives each pid."""
 
     @property
     def moved(self) -> int:
@@ -146,7 +146,7 @@ class Original:
         return event
 
     def _rewritten(self, event: RawEvent, lane: Lane, base_ns: int, pid_of: PidOf) -> RawEvent | None:
-        """Return an event that is no slice; None where it is written in another way, or not at all."""
+        """Return an event that is no slice; None if it is written elsewhere, or not at all."""
         phase = event.get("ph")
         if phase == "M":
             self._learn(event, lane)
@@ -167,11 +167,11 @@ class Original:
     def _learn(self, event: RawEvent, lane: Lane) -> None:
         args = event.get("args")
         if isinstance(args, dict):
-            name, said = event.get("name"), next(iter(args.values()), "")
+            name, text = event.get("name"), next(iter(args.values()), "")
             if name == "thread_name":
-                self.names[lane] = str(said).strip()
+                self.names[lane] = str(text).strip()
             elif name in ("process_name", "process_labels"):
-                self.processes.setdefault(lane[0], {})[name] = str(said)
+                self.processes.setdefault(lane[0], {})[name] = str(text)
 
     def _common(self, raw: object) -> int | None:
         """Return a time in the file as ns on the common clock; None where it is no time."""
@@ -199,8 +199,8 @@ class Original:
         """Yield the names of processes, threads and added tracks."""
         used = np.unique(np.stack((self.lane, self.level)), axis=1).T.tolist() if len(self.lane) else []
         for pid in dict.fromkeys(self.lanes[number][0] for number, _ in used):
-            said = self.processes.get(pid, {})
-            name, what = said.get("process_name", ""), said.get("process_labels", "")
+            labels = self.processes.get(pid, {})
+            name, what = labels.get("process_name", ""), labels.get("process_labels", "")
             text = " ".join(
                 part for part in (f"rank {self.rank}", what, f"({name} {pid})" if name else f"({pid})") if part
             )
@@ -214,7 +214,7 @@ class Original:
 
 
 def survey(graph: DependencyGraph, rank: int) -> Original:
-    """Return what must be known of a rank's file before its events can be written.
+    """Return what a first pass over a rank's file collects, so that its events can be written.
 
     Raises:
         TraceError: the file is gone or was changed since the graph was made.
@@ -238,23 +238,23 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
     others = ends.others(unpadded=unpadded) + base
     others = clock.common(others[others >= least])
     moments = [int(each.min()) for each in (start, others) if len(each)]
-    found = Original(
+    original = Original(
         rank=rank, path=path, clock=clock, base_ns=base, unpadded=unpadded, lanes=(), index=table.index[kept],
         lane=table.lane[kept], start=start, duration=duration, level=level, flows=[], header=header,
         first_ns=min(moments, default=None), issues=log.issues(rank),
     )  # fmt: skip
     when = clock.common(ends.moments(unpadded=unpadded) + base)
     where = np.array([columns.lanes[row[4:]] for row in ends.rows], np.int64)
-    met = Slices(found.lane, start, duration, level).met(where, when)
-    found.flows, found.ends_left_out = _paired(ends.rows, when, met, start)
-    found.lanes = tuple(columns.lanes.lanes)
-    return found
+    met = Slices(original.lane, start, duration, level).met(where, when)
+    original.flows, original.ends_left_out = _paired(ends.rows, when, met, start)
+    original.lanes = tuple(columns.lanes.lanes)
+    return original
 
 
 def _least(graph: DependencyGraph, rank: int) -> int:
-    """Return the moment on the rank's clock before which an event's time is an error of the profiler."""
-    mine = graph.activities.of_rank(rank)
-    start = graph.activities.start[mine]
+    """Return the moment on the rank's clock, ns, before which an event's time is an error of the profiler."""
+    of_rank = graph.activities.of_rank(rank)
+    start = graph.activities.start[of_rank]
     return int(start.min()) - _HOUR_NS if len(start) else -(2**62)
 
 
@@ -287,8 +287,8 @@ def _times(values: list[Any], *, exact: bool) -> tuple[Array, Array]:
     if exact or any(isinstance(value, str | msgspec.Raw) for value in values):
         texts = [bytes(value).decode() if isinstance(value, msgspec.Raw) else str(value) for value in values]
         return text_to_ns(texts, FractionStyle())
-    found = numbers_to_ns(values) if values else np.zeros(0, np.int64)
-    return found, found
+    times = numbers_to_ns(values) if values else np.zeros(0, np.int64)
+    return times, times
 
 
 def _joined(parts: list[tuple[Array, Array]], *, unpadded: bool) -> Array:

@@ -1,4 +1,4 @@
-"""A trace file in which the events of frequent kernel patterns say so, for the search of Perfetto."""
+"""Trace files in which the events of frequent kernel patterns are marked, to be found with Perfetto's search."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def export_patterns(
         ['overlaid_rank-0.json.gz']
     """
     root = graph.tree.outermost(containing(graph, operator))
-    found = sequences_below(graph, root, graph.tree.parent, min_length)
-    frequent = found.to_frame().sort_values(["count", "pattern"], ascending=[False, True], kind="stable")
+    sequences = sequences_below(graph, root, graph.tree.parent, min_length)
+    frequent = sequences.to_frame().sort_values(["count", "pattern"], ascending=[False, True], kind="stable")
     files = []
     shared = Counter(trace.path.name for trace in graph.traces.values())
     for rank in graph.ranks:
@@ -72,23 +72,23 @@ def export_patterns(
         if len(chosen):
             name = graph.traces[rank].path.name
             target = Path(folder) / (f"overlaid_rank-{rank}_{name}" if shared[name] > 1 else f"overlaid_{name}")
-            files.append(overlay_patterns(found, chosen.index.to_numpy(), rank, target, compress=compress))
+            files.append(overlay_patterns(sequences, chosen.index.to_numpy(), rank, target, compress=compress))
     return files
 
 
-def overlay_patterns(found: Sequences, patterns: Array, rank: int, target: Path, *, compress: bool) -> Path:
+def overlay_patterns(sequences: Sequences, patterns: Array, rank: int, target: Path, *, compress: bool) -> Path:
     """Write a copy of a rank's trace in which the events of some patterns have the argument ``Patterns``.
 
     It maps the pattern to its count. Patterns longer than 1,000 letters are whole on their operators only.
 
     Args:
-        found: the occurrences.
+        sequences: all sequences of kernels that occur, of `kernel_sequences`.
         patterns: numbers of the patterns to mark.
         rank: whose trace.
         target: the file to write.
         compress: as for `export_patterns`.
     """
-    acts, table = found.graph.activities, found.to_frame()
+    acts, table = sequences.graph.activities, sequences.to_frame()
     texts = {number: str(table["pattern"][number]) for number in patterns.tolist()}
     mark = {number: _mark(text, int(table["count"][number])) for number, text in texts.items()}
     short = {
@@ -98,15 +98,15 @@ def overlay_patterns(found: Sequences, patterns: Array, rank: int, target: Path,
         for number, text in texts.items()
         if len(text) > _MAX_LETTERS
     }
-    mine = np.arange(len(acts))[acts.of_rank(rank)]
-    member = found.members()[mine]
-    keep = np.isin(member, patterns) & (acts.event[mine] >= 0)
-    number = np.full(int(acts.event[mine].max(initial=-1)) + 1, -1, np.int64)
-    number[acts.event[mine][keep]] = member[keep]
-    names = _numbers_of_names(found.graph, mine) if compress else None
-    source = found.graph.traces[rank].unchanged_path()
+    rank_rows = np.arange(len(acts))[acts.of_rank(rank)]
+    member = sequences.members()[rank_rows]
+    keep = np.isin(member, patterns) & (acts.event[rank_rows] >= 0)
+    number = np.full(int(acts.event[rank_rows].max(initial=-1)) + 1, -1, np.int64)
+    number[acts.event[rank_rows][keep]] = member[keep]
+    names = _numbers_of_names(sequences.graph, rank_rows) if compress else None
+    source = sequences.graph.traces[rank].unchanged_path()
     log, header = IssueLog(str(source)), dict[str, Any]()
-    whole = frozenset(acts.event[found.root[acts.rank[found.root] == rank]].tolist())
+    whole = frozenset(acts.event[sequences.root[acts.rank[sequences.root] == rank]].tolist())
     edit = _Edit(mark, mark | short, number, whole, names)
     with TraceWriter(target, sources=[source]) as writer:
         for position, events in split(iter_bytes(source, log), _decoder(), header, log):
@@ -146,7 +146,7 @@ class _Edit:
         return events
 
     def missing_names(self) -> Iterable[RawEvent]:
-        """Return an event with the names, where the file had none of the profiler to put them on."""
+        """Return an event that carries the names, for files that have no event of the profiler to carry them."""
         if self._names is None or self._named:
             return []
         where = {"ph": "i", "pid": "Spans", "tid": _PROFILER, "ts": 0, "s": "g"}
@@ -180,15 +180,15 @@ def _with_patterns(args: Any, mark: bytes) -> msgspec.Raw:  # noqa: ANN401 - tex
 
 
 def _as_dict(event: Any) -> RawEvent:  # noqa: ANN401 - _RawEvent, the only class here that msgspec does not know
-    found: RawEvent = event.event
-    return found
+    raw: RawEvent = event.event
+    return raw
 
 
 _encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_as_dict).encode
 
 
-def _numbers_of_names(graph: DependencyGraph, mine: Array) -> dict[str, str]:
-    return {graph.names[number]: str(number) for number in np.unique(graph.activities.name[mine]).tolist()}
+def _numbers_of_names(graph: DependencyGraph, rows: Array) -> dict[str, str]:
+    return {graph.names[number]: str(number) for number in np.unique(graph.activities.name[rows]).tolist()}
 
 
 def _decoder() -> Callable[[bytes], list[Any]]:
@@ -215,7 +215,7 @@ def _event_struct() -> type[msgspec.Struct]:
 
 
 class _RawEvent:
-    """An event as a dict behind the attributes of the struct."""
+    """An event as a dict, with the attributes that the decoder's struct has."""
 
     def __init__(self, event: RawEvent) -> None:
         object.__setattr__(self, "event", event)

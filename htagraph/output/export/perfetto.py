@@ -61,13 +61,13 @@ class Written:
     moved: int
     """Recorded slices that overlap others of their track in part: they are on tracks of their own, times unchanged."""
     arrows_left_out: int
-    """Ends of recorded arrows that meet nothing at one side, or point back in time."""
+    """Ends of recorded arrows that have no partner, or whose arrow would point back in time."""
     left_out: int
     """Recorded events without a time, or of a clock that was hours off."""
     issues: tuple[Issue, ...] = ()
     """What was repaired or lost on reading the files again."""
     predicted: bool = False
-    """Whether the graph's times are not the recorded ones: its activities were written instead of the files' events."""
+    """Whether the graph's times are predicted: then its activities were written instead of the files' events."""
 
     def __str__(self) -> str:
         added = ((self.slices, "slices"), (self.arrows, "arrows"), (self.counters, "counter values"))
@@ -77,10 +77,12 @@ class Written:
             (self.arrows_left_out, "ends of recorded arrows have no partner and are left out"),
             (self.left_out, "recorded events have no usable time and are left out"),
         ]
-        said = "".join(f"; {count:,} {what}" for count, what in notes if count)
+        left_out = "".join(f"; {count:,} {what}" for count, what in notes if count)
         if self.predicted:
-            said = "; the activities are at their predicted times, so without what the files say besides" + said
-        return f"{self.path}: {', '.join(parts) or 'nothing'} added{said}. Open it in https://ui.perfetto.dev"
+            left_out = (
+                "; the activities are at their predicted times, so the files' other events are not there" + left_out
+            )
+        return f"{self.path}: {', '.join(parts) or 'nothing'} added{left_out}. Open it in https://ui.perfetto.dev"
 
 
 @dataclass
@@ -111,11 +113,11 @@ class _Job:
 
     @property
     def drawn(self) -> list[int]:
-        """The ranks whose activities are written, for there is no file that shows them."""
+        """The ranks whose activities are written, because no file shows them as they are in the graph."""
         return sorted(set(self.graph.ranks) - {original.rank for original in self.originals})
 
     def write(self, target: Path, added: Iterable[RawEvent], critical: Array) -> Written:
-        """Write everything; `critical` is for how many ns each activity is on the path."""
+        """Write everything; `critical` is how long each activity is on the path, ns."""
         count: Counter[str] = Counter()
         with TraceWriter(target, sources=[trace.path for trace in self.graph.traces.values()]) as writer:
             writer.begin(self._header())
@@ -134,7 +136,7 @@ class _Job:
         )  # fmt: skip
 
     def _by_event(self, rank: int, critical: Array) -> dict[int, int]:
-        """Return for how many ns the events of a rank are on the path, by place in its file."""
+        """Return how long each event of a rank is on the path, ns, by position in its file."""
         acts = self.graph.activities
         rows = np.arange(len(acts))[acts.of_rank(rank)]
         rows = rows[(critical[rows] > 0) & (acts.event[rows] >= 0)]
@@ -156,8 +158,8 @@ class _Job:
         """Return the process of each rank and device, of any device of a rank also under device -1."""
         lanes = sorted((lane for lane in self.graph.lanes if lane.device >= 0), key=lambda lane: -lane.device)
         pids = [self.pid_of[lane.rank, "" if lane.rank in self.drawn else lane.pid] for lane in lanes]
-        found = {(lane.rank, lane.device): pid for lane, pid in zip(lanes, pids, strict=True)}
-        return {(lane.rank, -1): pid for lane, pid in zip(lanes, pids, strict=True)} | found
+        of_device = {(lane.rank, lane.device): pid for lane, pid in zip(lanes, pids, strict=True)}
+        return {(lane.rank, -1): pid for lane, pid in zip(lanes, pids, strict=True)} | of_device
 
     def _activities(self, ranks: list[int], critical: Array) -> Iterator[RawEvent]:
         """Yield the activities of ranks as the graph has them."""
@@ -232,7 +234,7 @@ def counters_to_perfetto(
         memory_bandwidth: the result of `htagraph.memory_bandwidth`, or rows of it; by default all of it.
 
     Returns:
-        What was written: one counter per stream, of works queued, and one per kind of copy, in GB/s.
+        What was written: one counter per stream, its queue length, and one per kind of copy, its bandwidth in GB/s.
 
     Raises:
         TraceError: a file was changed since it was loaded, or the target cannot be written.
@@ -266,7 +268,7 @@ def _bandwidths(table: pd.DataFrame, job: _Job) -> Iterator[RawEvent]:
 
 
 def _as_recorded(graph: DependencyGraph, original: Original) -> bool:
-    """Return whether the activities of a rank lie where its file has them: not so where they are predicted."""
+    """Return whether the activities of a rank lie where its file has them; False where their times are predicted."""
     rows = np.arange(len(graph.activities))[graph.activities.of_rank(original.rank)]
     event = graph.activities.event[rows]
     rows, event = rows[np.isin(event, original.index)], event[np.isin(event, original.index)]
@@ -276,7 +278,7 @@ def _as_recorded(graph: DependencyGraph, original: Original) -> bool:
 
 
 def _critical(path: CriticalPath) -> Array:
-    """Return for how many ns each activity is on the path."""
+    """Return how long each activity is on the path, ns."""
     return np.bincount(path.segments.activity, path.segments.length, len(path.graph.activities)).astype(np.int64)
 
 
@@ -305,9 +307,9 @@ def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
 def _path_tracks(path: CriticalPath, job: _Job) -> dict[int, int]:
     """Return the number of the track of each lane on the path: by rank, threads before streams."""
     lanes = path.graph.lanes
-    found = np.unique(path.graph.activities.lane[path.segments.place]).tolist()
+    on_path = np.unique(path.graph.activities.lane[path.segments.place]).tolist()
     order = sorted(
-        found, key=lambda lane: (lanes[lane].rank, lanes[lane].stream, lane) if lane >= 0 else (-1, -1, lane)
+        on_path, key=lambda lane: (lanes[lane].rank, lanes[lane].stream, lane) if lane >= 0 else (-1, -1, lane)
     )
     return {lane: _FIRST_TID + number for number, lane in enumerate(order)}
 
@@ -321,7 +323,7 @@ def _segment(row: dict[str, Any], tid: int, start: Any, length: Any) -> RawEvent
 
 
 def _stretches(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
-    """Yield the path on one track: stretches of a rank and category, what is too short to be seen joined in."""
+    """Yield the path on one track, as stretches of one rank and category; short ones join the one before."""
     parts, several = path.segments, len(path.graph.ranks) > 1
     rank = path.graph.activities.rank[parts.place]
     category = parts.category.copy()

@@ -1,4 +1,4 @@
-"""Trace files → trace files: raw events as dicts, block by block, changed and added to on the way.
+"""Copies of trace files with events changed or added: raw events as dicts, block by block.
 
 What can be read is written: `reading` repairs and reports damage as it does for `htagraph.load`. Numbers with a
 fraction are exact decimals from file to file, so no timestamp moves by a nanosecond.
@@ -38,7 +38,7 @@ RawEvent: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
 
 FOR_VIEWING: Final = {MADE_KEY: {"made_for": "viewing"}}
-"""Root key of copies that show something: `htagraph.load` of a folder leaves them out, the recorded files are there."""
+"""Root key of copies made for viewing: `htagraph.load` of a folder skips them and reads the recorded files."""
 _BACKSLASH = rb"\\" + b'"'
 _LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)+)(?=")')
 _LINE = b",\n"
@@ -82,14 +82,14 @@ def edit_trace(
         >>> edit_trace("data/demo/rank-0.json.gz", target, extra=[mark])
         ()
     """
-    source, log, found = Path(source), IssueLog(str(source)), dict[str, Any]()
-    blocks = _edited(raw_blocks(source, found, log), edit) if edit else _copied(source, found, log)
+    source, log, root_keys = Path(source), IssueLog(str(source)), dict[str, Any]()
+    blocks = _edited(raw_blocks(source, root_keys, log), edit) if edit else _copied(source, root_keys, log)
     with TraceWriter(target, sources=[source]) as writer:
         for block in blocks:
-            writer.begin(found | (header or {}))
+            writer.begin(root_keys | (header or {}))
             writer.add_texts(block)
         writer.add(extra)
-        writer.end(found | (header or {}))
+        writer.end(root_keys | (header or {}))
     return log.issues()
 
 
@@ -178,11 +178,11 @@ class TraceWriter:
             self._write(b"{\n" + b"".join(key + _LINE for key in keys) + b'"traceEvents": [\n')
 
     def end(self, header: dict[str, Any]) -> None:
-        """Let root keys that are not in the header yet stand behind the events."""
+        """Write the root keys that are not in the header yet after the events."""
         self._rest = dict(header)
 
     def add(self, events: Iterable[RawEvent]) -> None:
-        """Write events; a text that ends in a backslash gets a blank, for Perfetto reads none of a file with one."""
+        """Write events; a text that ends in a backslash gets a blank, because Perfetto cannot read a file with one."""
         texts = map(self._encode, events)
         self.add_texts(_LAST_BACKSLASH.sub(rb"\1 ", text) if _BACKSLASH in text else text for text in texts)
 

@@ -85,15 +85,15 @@ class Slices:
         The slice that begins at the moment, the innermost of several; else the innermost around it, as Perfetto draws
         it: of slices that began together the one that began last.
         """
-        found = np.full(len(lane), -1, np.int64)
+        slices = np.full(len(lane), -1, np.int64)
         for each in np.unique(lane).tolist():
             first, last = np.searchsorted(self._lane, [each, each + 1]).tolist()
-            mine = np.flatnonzero(lane == each)
-            before = first + np.searchsorted(self._start[first:last], moment[mine], side="right") - 1
-            for row, at in zip(mine.tolist(), before.tolist(), strict=True):
+            lane_rows = np.flatnonzero(lane == each)
+            before = first + np.searchsorted(self._start[first:last], moment[lane_rows], side="right") - 1
+            for row, at in zip(lane_rows.tolist(), before.tolist(), strict=True):
                 held = self._holding(first, at, int(moment[row]))
-                found[row] = -1 if held < 0 else self._order[self._last_begun(held, last)]
-        return found
+                slices[row] = -1 if held < 0 else self._order[self._last_begun(held, last)]
+        return slices
 
     def _holding(self, first: int, at: int, moment: int) -> int:
         for each in range(at, max(first, at - _LOOK_BACK) - 1, -1):
@@ -102,10 +102,10 @@ class Slices:
         return -1
 
     def _last_begun(self, at: int, last: int) -> int:
-        found = at
+        last_begun = at
         for each in range(at + 1, last):
             if self._start[each] != self._start[at]:
                 break
             if self._level[each] == self._level[at]:
-                found = each
-        return found
+                last_begun = each
+        return last_begun

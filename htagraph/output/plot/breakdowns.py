@@ -48,15 +48,15 @@ def idle_time_breakdown(table: pd.DataFrame, *, percent: bool = True) -> Figure:
     column = "idle_time_ratio" if percent else "idle_time"
     ranks = sorted(table["rank"].unique().tolist())
     bars = []
-    for category, mine in table.groupby("idle_category"):
-        streams = [f"stream {stream}" for stream in mine["stream"]]
-        where = streams if len(ranks) == 1 else [[f"rank {rank}" for rank in mine["rank"]], streams]
+    for category, rows in table.groupby("idle_category"):
+        streams = [f"stream {stream}" for stream in rows["stream"]]
+        where = streams if len(ranks) == 1 else [[f"rank {rank}" for rank in rows["rank"]], streams]
         bars.append(
             Bar(
                 name=category,
                 x=where,
-                y=mine[column],
-                customdata=mine[["idle_time", "idle_time_ratio"]],
+                y=rows[column],
+                customdata=rows[["idle_time", "idle_time_ratio"]],
                 hovertemplate="%{x}: %{customdata[0]} µs, %{customdata[1]:.0%}",
             )
         )
@@ -93,9 +93,9 @@ def gpu_kernel_breakdown(types: pd.DataFrame, kernels: pd.DataFrame) -> list[Fig
     shown = types[types["percentage"] > 0]
     pie = Figure(Pie(labels=shown["kernel_type"], values=shown["percentage"]))
     figures = [pie.update_layout(title_text="Kernel Type Percentage Across All Ranks", height=500)]
-    for kind, mine in kernels.groupby("kernel_type"):
-        figures.append(_pies(mine, f'Kernel type "{kind}" - kernel distribution on each rank'))
-        figures.append(_means(mine, f'Kernel type "{kind}" - mean duration, from shortest to longest'))
+    for kind, rows in kernels.groupby("kernel_type"):
+        figures.append(_pies(rows, f'Kernel type "{kind}" - kernel distribution on each rank'))
+        figures.append(_means(rows, f'Kernel type "{kind}" - mean duration, from shortest to longest'))
     return figures
 
 
@@ -142,9 +142,11 @@ def _pies(table: pd.DataFrame, title: str) -> Figure:
     rows = max(1, -(-len(by_rank) // _PIES_A_ROW))
     specs = [[{"type": "domain"}] * _PIES_A_ROW] * rows
     figure = make_subplots(rows=rows, cols=_PIES_A_ROW, specs=specs)
-    for place, (rank, mine) in enumerate(by_rank):  # by place: ranks need not be 0, 1, 2, …
+    for place, (rank, kernels) in enumerate(by_rank):  # by place: ranks need not be 0, 1, 2, …
         row, column = divmod(place, _PIES_A_ROW)
-        pie = Pie(labels=mine["name"].map(_short), values=mine["sum (us)"], title=f"Rank {rank!s}", automargin=False)
+        pie = Pie(
+            labels=kernels["name"].map(_short), values=kernels["sum (us)"], title=f"Rank {rank!s}", automargin=False
+        )
         figure.add_trace(pie, row + 1, column + 1)
     return figure.update_layout(title_text=title, showlegend=True, height=_HEIGHT * (1 + len(by_rank) / 2))
 
@@ -155,10 +157,10 @@ def _means(table: pd.DataFrame, title: str) -> Figure:
 
     named = table[table["name"] != _OTHERS]
     bars: list[Any] = []
-    for name, mine in named.groupby("name", sort=False):
-        mean = mine["mean (us)"]
-        whiskers = {"array": mine["max (us)"] - mean, "arrayminus": mean - mine["min (us)"]}
-        bars.append(Bar(name=_short(str(name)), x=mine["rank"], y=mean, error_y=whiskers))
+    for name, rows in named.groupby("name", sort=False):
+        mean = rows["mean (us)"]
+        whiskers = {"array": rows["max (us)"] - mean, "arrayminus": mean - rows["min (us)"]}
+        bars.append(Bar(name=_short(str(name)), x=rows["rank"], y=mean, error_y=whiskers))
     return Figure(bars).update_layout(
         barmode="group", title_text=title, showlegend=True, xaxis={"title": "Rank", "type": "category"},
         yaxis={"title": "Mean Duration (us)"},

@@ -21,7 +21,9 @@ def queue_length(table: pd.DataFrame) -> Figure:
         f"rank {rank}, device {device}, stream {stream}": rows
         for (rank, device, stream), rows in table.groupby(["rank", "device", "stream"])
     }
-    return _steps(lines, "queue_length").update_layout(title_text="Queue Length", yaxis_title="works queued")
+    return _steps(lines, "queue_length").update_layout(
+        title_text="Queue Length", yaxis_title="queued kernels and copies"
+    )
 
 
 def memory_bandwidth(table: pd.DataFrame) -> Figure:

@@ -47,11 +47,11 @@ def memory_timeline(timeline: pd.DataFrame) -> Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for (rank, device), mine in timeline.groupby(["rank", "device"], sort=False):
+    for (rank, device), rows in timeline.groupby(["rank", "device"], sort=False):
         for column, dash in (("allocated_bytes", "solid"), ("reserved_bytes", "dot")):
             figure.add_trace(
                 go.Scatter(
-                    x=mine["time_us"] / _US_PER_MS, y=mine[column] / _GIB, mode="lines", text=mine["name"],
+                    x=rows["time_us"] / _US_PER_MS, y=rows[column] / _GIB, mode="lines", text=rows["name"],
                     name=f"rank {rank} {device} {column.removesuffix('_bytes')}", line={"shape": "hv", "dash": dash},
                 )
             )  # fmt: skip
@@ -67,10 +67,10 @@ def memory_in_use(snapshot: MemorySnapshot) -> Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for device, mine in snapshot.events.groupby("device"):
+    for device, rows in snapshot.events.groupby("device"):
         figure.add_trace(
             go.Scatter(
-                x=mine["time_us"] / _US_PER_MS, y=mine["allocated_bytes"] / _GIB, mode="lines",
+                x=rows["time_us"] / _US_PER_MS, y=rows["allocated_bytes"] / _GIB, mode="lines",
                 name=f"device {device}", line={"shape": "hv"},
             )
         )  # fmt: skip

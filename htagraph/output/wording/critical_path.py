@@ -87,9 +87,12 @@ def _saving(path: CriticalPath, whole: pd.DataFrame, inputs: Sequence[str]) -> l
         name, time = (what, time) if category == "communication" else _longest(path, category)
         options = ["--network", "0.5"] if name == what else ["--scale", f"{criteria_text({'name': glob_of(name)})}:0.5"]
         percent = 50 * time / (path.makespan_ns / 1000)
-        start = f"Halving {name} would save at most {time_text(time / 2)} ({percent:.0f} %); simulated, the whole job"
+        start = (
+            f"If {name} took half its time, at most {time_text(time / 2)} ({percent:.0f} %) would be saved; predicted "
+            "by replay, the whole job"
+        )
     elif category in _REMEDY:  # these take away more than their category: an upper limit of the saving is not known
-        start, options = f"Simulated without {what}, the whole job", list(_REMEDY[category])
+        start, options = f"Predicted by replay without {what}, the whole job", list(_REMEDY[category])
     else:
         return [f"Most of the path is {what}, which cannot be sped up directly; list what comes before: --segments."]
     line = command_line("what-if", inputs, *options)

@@ -50,10 +50,12 @@ def sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str]) 
     excessive = calls[calls["excessive_runtime"]]
     if len(excessive):
         slowest = excessive.iloc[int(excessive["launch_us"].argmax())]
+        longest = f"{time_text(slowest['launch_us'])} ({slowest['launch_name']} on rank {slowest['rank']})"
+        if len(excessive) > 1:
+            longest = f"{time_text(excessive['launch_us'].sum())} together; the longest took {longest}"
         lines.append(
-            f"{plural(len(excessive), 'call')} took excessively long, {time_text(excessive['launch_us'].sum())} "
-            f"together; the longest took {time_text(slowest['launch_us'])} ({slowest['launch_name']} on rank "
-            f"{slowest['rank']}). To see whether a queue was full: {command_line('counters', inputs)}"
+            f"{plural(len(excessive), 'call')} took excessively long: {longest}. "
+            f"To see whether a queue was full: {command_line('counters', inputs)}"
         )
     if graphs["span_us"].sum() > 0:
         share = 100 * graphs["gap_us"].sum() / graphs["span_us"].sum()

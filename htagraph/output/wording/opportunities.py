@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from htagraph.output.words import command_line, time_text
 
@@ -33,7 +33,7 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
     best = table.iloc[0]
     note = f" ({best['note']})" if best["note"] else ""
     lines = [
-        f"Largest possible gain: {best['what']} {best['name']}{note}, up to {time_text(best['gain_us'])} "
+        f"Largest possible gain: {_what(best)}{note}, up to {time_text(best['gain_us'])} "
         f"({best['gain_percent']:.0f} %), or {time_text(best['gain_at_50_us'])} if it took half its time. Gains "
         "overlap and do not add up."
     ]
@@ -41,3 +41,8 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
         line = command_line("what-if", inputs, "--scale", f"{best['target']}:0.5")
         lines.append(f"To try it together with other changes: {line}")
     return lines
+
+
+def _what(row: pd.Series[Any]) -> str:
+    """Return what a candidate is: the names of phases and ranks say it already."""
+    return str(row["name"]) if row["what"] in ("phase", "rank") else f"{row['what']} {row['name']}"

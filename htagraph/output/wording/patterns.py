@@ -18,8 +18,8 @@ TITLES = {"patterns": "Kernel sequences, the most frequent first"}
 _MAX_KERNELS = 12
 """Kernels of a pattern that are listed; chosen: about three lines. Doubled, about six."""
 _MAX_KERNEL_SHARE = 0.5
-"""Share of an operator's time below which its kernels are said to take less time than launching them; chosen. Doubled,
-it would be said of every pattern whose kernels take less time than the operator."""
+"""Share of an operator's time; below it a sentence says that its kernels take less time than launching them. Chosen.
+Doubled, it says so of every pattern whose kernels take less time than the operator."""
 
 
 def pattern_text(pattern: str) -> str:

@@ -17,7 +17,8 @@ TITLES = {"roofline": "Operators by time, with what they compute and move"}
 HEADINGS = {"tflop_s": "TFLOP/s", "intensity": "intensity FLOP/B"}
 """Headings of columns whose names do not say enough."""
 _MIN_PERCENT = 50.0
-"""Percent of the device's time; chosen: below half, the table leaves out most of it. Doubled, it is always said."""
+"""Percent of the device's time; below half, the table leaves out most of it, and a sentence says so. Chosen. Doubled,
+the sentence is always there."""
 
 
 def sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bool]) -> list[str]:
@@ -47,7 +48,7 @@ def _peaks(table: pd.DataFrame, chosen: tuple[bool, bool]) -> list[str]:
     for column, unit, given_here in zip(("peak_tflop_s", "peak_gb_s"), ("TFLOP/s", "GB/s"), chosen, strict=True):
         peaks = sorted(table[column].dropna().unique())
         option = "--peak-tflops" if unit == "TFLOP/s" else "--peak-gbs"
-        source = f"given with {option}" if given_here else "the maker's data sheet, dense, at boost clock"
+        source = f"given with {option}" if given_here else "the vendor's data sheet, dense, at boost clock"
         if peaks:
             parts.append(f"{' or '.join(f'{peak:,.4g}' for peak in peaks)} {unit} ({source})")
     return [f"The roof: at most {' and '.join(parts)}."] if parts else []

@@ -230,7 +230,7 @@ def test_different_numbers_of_ranks_are_said() -> None:
 
 def test_the_job_without_steps_is_named() -> None:
     plain, stepped = load([op("a", 0, 9)]), load([step(1, 0, 10), op("a", 0, 9), step(2, 10, 10), op("a", 10, 9)])
-    said = "The job before has no steps, so whole jobs are compared; the job after has 2 steps"
+    said = "The job before has no steps, so whole jobs are compared; the job after has 2 steps."
     assert said in " ".join(hg.diff(plain, stepped).sentences())
     assert "The job after has no steps" in " ".join(hg.diff(stepped, plain).sentences())
     for one, other in ((plain, plain), (stepped, stepped)):

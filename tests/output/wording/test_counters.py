@@ -6,7 +6,9 @@ import pandas as pd
 
 from htagraph.output.wording.counters import sentences
 
-COPIES = pd.DataFrame({"copy": ["HtoD"], "rank": [1], "copied_gb": [2.0], "busy_us": [1e6], "mean_over_time_gb_s": [2.0]})
+COPIES = pd.DataFrame(
+    {"copy": ["HtoD"], "rank": [1], "copied_gb": [2.0], "busy_us": [1e6], "mean_over_time_gb_s": [2.0]}
+)
 
 
 def queues(full_us: float, mean: float) -> pd.DataFrame:

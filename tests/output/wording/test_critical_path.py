@@ -17,7 +17,7 @@ def test_the_demos_path_has_four_sentences() -> None:
     what, where, saving, command = lines(graph_of(DATA / "demo"))
     assert what.startswith("The critical path is 26.2 ms long: computation 67 %")
     assert where == "100 % of the path is on rank 2; it waits for no other rank."
-    assert saving.startswith("Halving ampere")
+    assert saving.startswith("If ampere")
     assert ": htagraph what-if x --scale" in command
 
 

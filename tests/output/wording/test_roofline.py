@@ -24,7 +24,7 @@ def table(roof_percent: float) -> pd.DataFrame:
 
 def test_time_below_the_roof_is_that_beyond_what_it_reaches() -> None:
     lines = sentences(table(25.0), [], (True, False))
-    assert lines[1].startswith("The roof: at most 1 TFLOP/s (given with --peak-tflops) and 2 GB/s (the maker's")
+    assert lines[1].startswith("The roof: at most 1 TFLOP/s (given with --peak-tflops) and 2 GB/s (the vendor's")
     assert lines[2].endswith("it reaches 25 % of what memory allows; at the roof it would take 75.0 µs less.")
 
 
