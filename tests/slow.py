@@ -191,7 +191,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_shares_sum_to_a_hundred",
         }
     ),
-    "tests/cli/test_commands.py": frozenset(
+    "tests/laws/test_commands.py": frozenset(
         {
             "test_a_command_that_is_suggested_can_be_run",
             "test_a_step_has_a_path_of_its_own",
@@ -261,7 +261,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_format_is_written",
         }
     ),
-    "tests/cli/test_outputs.py": frozenset(
+    "tests/laws/test_command_outputs.py": frozenset(
         {
             "test_no_command_writes_its_results_over_a_file_that_it_read",
             "test_nor_over_one_that_the_path_means_and_ranks_left_out",
@@ -274,7 +274,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_roofline_says_what_to_do",
         }
     ),
-    "tests/cli/test_readable.py": frozenset(
+    "tests/laws/test_command_texts.py": frozenset(
         {
             "test_units_are_in_headings",
         }
@@ -463,12 +463,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_numbers_are_alternatives",
         }
     ),
-    "tests/graph/test_skewed_clocks.py": frozenset(
+    "tests/laws/test_skewed_clocks.py": frozenset(
         {
             "test_analyses_do_not_change",
         }
     ),
-    "tests/hta/critical_path/test_against_hta.py": frozenset(
+    "tests/laws/test_critical_path_against_hta.py": frozenset(
         {
             "test_the_caller_waits_for_the_thread_of_autograd",
         }
@@ -526,7 +526,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_command_line_writes_both",
         }
     ),
-    "tests/output/export/test_patterns_in_perfetto.py": frozenset(
+    "tests/laws/test_patterns_in_perfetto.py": frozenset(
         {
             "test_every_mark_is_found_in_perfetto_and_nothing_is_lost",
         }
@@ -563,7 +563,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_way_is_critical_as_soon_as_it_is_longer_by_its_slack",
         }
     ),
-    "tests/test_accuracy.py": frozenset(
+    "tests/laws/test_accuracy.py": frozenset(
         {
             "test_no_prediction_is_far_off",
         }
@@ -579,7 +579,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_notebook_runs",
         }
     ),
-    "tests/test_properties.py": frozenset(
+    "tests/laws/test_properties.py": frozenset(
         {
             "test_a_graph_does_not_depend_on_the_order_of_events",
             "test_a_graph_does_not_depend_on_the_order_of_files",
@@ -600,7 +600,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_serialisation_cut_into_any_pieces_reads_the_same",
         }
     ),
-    "tests/whatif/changes/test_against_the_simulator.py": frozenset(
+    "tests/laws/test_changes_against_the_simulator.py": frozenset(
         {
             "test_a_prediction_meets_the_truth",
             "test_another_network",

@@ -26,7 +26,8 @@ def _tables() -> Iterator[tuple[str, str, frozenset[str]]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         if path == PACKAGE / "core" / "kinds.py":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if any(enum in text for enum in ENUMS) else ():
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
                 members = list(_members(node.value))
                 target = node.targets[0] if isinstance(node, ast.Assign) else node.target
