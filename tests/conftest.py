@@ -12,6 +12,7 @@ from hypothesis import Phase, settings
 
 from htagraph.cli import main as cli
 from tests.command_line import Ran
+from tests.reach import JOBS
 from tests.slow import SLOW
 
 settings.register_profile("same", derandomize=True, phases=(Phase.explicit, Phase.generate))
@@ -22,12 +23,22 @@ makes them small."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that `tests/slow.py` lists."""
+    """Mark the tests that `tests/slow.py` lists, and put those of one real trace side by side.
+
+    A worker then reads a trace once for all its tests, and no other worker reads it too.
+    """
     del config
     for item in items:
         file, _, name = item.nodeid.split("[", 1)[0].partition("::")
         if name in SLOW.get(file, ()):
             item.add_marker(pytest.mark.slow)
+    items.sort(key=_trace_of)
+
+
+def _trace_of(item: pytest.Item) -> str:
+    """Return the trace in reach that a test is about, as a key; "" for others, whose order stays."""
+    path = item.callspec.params.get("path") if hasattr(item, "callspec") else None
+    return str(path) if path in JOBS else ""
 
 
 @pytest.hookimpl(optionalhook=True)
