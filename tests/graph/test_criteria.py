@@ -52,7 +52,7 @@ DEFINITIONS: list[tuple[Criteria, Meets]] = [
 
 @pytest.mark.parametrize(("criteria", "meets"), DEFINITIONS, ids=[str(each) for each, _ in DEFINITIONS])
 @given(job=jobs())
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=10)
 def test_a_criterion_is_its_definition(criteria: Criteria, meets: Meets, job: dict[int, list[Json]]) -> None:
     graph = load(job)
     assert mask_of(graph, criteria).tolist() == [meets(graph, row) for row in range(len(graph.activities))]

@@ -26,7 +26,7 @@ def test_the_stack_of_an_activity_is_the_walk_up_the_tree(job: dict[int, list[Js
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_the_device_work_of_an_activity_is_what_has_it_among_its_ancestors(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     acts, ancestors = graph.activities, slow_tree.ancestors(graph)
