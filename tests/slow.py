@@ -676,13 +676,106 @@ SLOW: dict[str, frozenset[str]] = {
     ),
     "tests/queries/test_arguments.py": frozenset(
         {
+            "test_a_hundred_thousand_events_take_about_a_second",
             "test_arguments_are_those_that_json_reads",
             "test_what_no_file_recorded_has_no_arguments",
+        }
+    ),
+    "tests/queries/test_attribution.py": frozenset(
+        {
+            "test_the_operator_is_the_first_upwards",
+        }
+    ),
+    "tests/queries/test_blame.py": frozenset(
+        {
+            "test_every_wait_is_charged_in_full",
+            "test_the_slow_rank_is_blamed_for_its_kernels_whatever_the_thresholds",
+        }
+    ),
+    "tests/queries/test_call_stack.py": frozenset(
+        {
+            "test_the_device_work_of_an_activity_is_what_has_it_among_its_ancestors",
+            "test_the_stack_of_an_activity_is_the_walk_up_the_tree",
+        }
+    ),
+    "tests/queries/test_collective_waits.py": frozenset(
+        {
+            "test_wait_transfer_and_excess_are_the_duration",
+        }
+    ),
+    "tests/queries/test_counter_series.py": frozenset(
+        {
+            "test_a_distribution_is_that_of_each_groups_list",
+            "test_each_row_has_the_sum_of_all_copies_under_way",
+            "test_every_queue_begins_and_ends_empty",
+        }
+    ),
+    "tests/queries/test_cupti_ranges.py": frozenset(
+        {
+            "test_the_operators_around_are_those_met_on_the_way_up",
+        }
+    ),
+    "tests/queries/test_device_annotations.py": frozenset(
+        {
+            "test_the_narrowest_is_what_trying_all_finds",
+        }
+    ),
+    "tests/queries/test_durations.py": frozenset(
+        {
+            "test_statistics_are_those_of_each_groups_list",
+        }
+    ),
+    "tests/queries/test_execution_trace_links.py": frozenset(
+        {
+            "test_links_are_those_of_trying_every_pair",
+        }
+    ),
+    "tests/queries/test_kernel_sequences.py": frozenset(
+        {
+            "test_a_sequence_is_the_work_below_an_operator_in_the_order_of_starts",
+            "test_a_text_is_looked_for_in_the_names_of_operators_annotations_steps_and_frames",
+            "test_work_belongs_to_the_innermost_of_some_activities_above_it",
+        }
+    ),
+    "tests/queries/test_near_critical.py": frozenset(
+        {
+            "test_fewer_are_the_first_of_more",
+            "test_of_parallel_branches_the_longest_is_next_and_its_slack_is_what_it_is_shorter",
         }
     ),
     "tests/queries/test_paths.py": frozenset(
         {
             "test_a_way_is_critical_as_soon_as_it_is_longer_by_its_slack",
+            "test_so_it_is_in_traces",
+            "test_the_first_way_has_the_least_slack_of_all_edges_that_bring_work_of_their_own",
+        }
+    ),
+    "tests/queries/test_peers.py": frozenset(
+        {
+            "test_peers_are_the_kth_of_a_name_within_step_and_lane",
+            "test_the_same_work_has_the_same_number_on_all_ranks_and_in_all_steps",
+        }
+    ),
+    "tests/queries/test_replay.py": frozenset(
+        {
+            "test_every_dag_is_replayed_to_the_nanosecond",
+            "test_every_generated_job_is_replayed_to_the_nanosecond",
+            "test_without_unexplained_gaps_nothing_comes_later",
+        }
+    ),
+    "tests/queries/test_stream_idle.py": frozenset(
+        {
+            "test_pauses_are_those_of_walking_along_each_stream",
+        }
+    ),
+    "tests/queries/test_time_by_owner.py": frozenset(
+        {
+            "test_all_time_has_one_owner_or_none",
+        }
+    ),
+    "tests/queries/test_window.py": frozenset(
+        {
+            "test_each_step_of_a_rank_is_a_window_that_its_path_fills",
         }
     ),
     "tests/test_house.py": frozenset(
@@ -706,12 +799,64 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_serialisation_cut_into_any_pieces_reads_the_same",
         }
     ),
+    "tests/whatif/changes/test_cuda_graph.py": frozenset(
+        {
+            "test_a_blocking_copy_inside_is_refused",
+        }
+    ),
     "tests/whatif/changes/test_fix_straggler.py": frozenset(
         {
+            "test_a_higher_bar_of_standard_errors_never_fixes_more",
+            "test_a_place_in_the_step_that_is_slow_every_time_is_fixed_alone",
             "test_a_stall_is_no_straggler",
             "test_auto_is_the_rank_whose_fix_makes_the_job_shortest",
             "test_the_job_without_its_straggler_takes_what_was_predicted",
+            "test_the_straggler_and_its_fix_stay_whatever_the_thresholds",
             "test_work_takes_what_it_takes_elsewhere_where_that_is_less",
+        }
+    ),
+    "tests/whatif/changes/test_jitter.py": frozenset(
+        {
+            "test_the_mean_stays_and_the_spread_is_sigma",
+        }
+    ),
+    "tests/whatif/changes/test_no_overlap.py": frozenset(
+        {
+            "test_no_overlap_is_the_job_whose_collectives_wait_for_all_computation_before",
+        }
+    ),
+    "tests/whatif/changes/test_perfect_overlap.py": frozenset(
+        {
+            "test_perfect_overlap_is_the_job_whose_other_work_waits_for_no_collective",
+        }
+    ),
+    "tests/whatif/changes/test_scale_ranks.py": frozenset(
+        {
+            "test_late_ranks_are_drawn_from_the_spread_of_arrivals",
+            "test_only_groups_asked_for_grow",
+        }
+    ),
+    "tests/whatif/changes/test_set_duration.py": frozenset(
+        {
+            "test_the_lags_of_each_activity_sum_to_it",
+        }
+    ),
+    "tests/whatif/test_change_options.py": frozenset(
+        {
+            "test_any_text_is_a_change_or_a_clear_refusal",
+            "test_criteria_that_are_written_are_read_as_they_were",
+            "test_numbers_and_ranges_are_read",
+        }
+    ),
+    "tests/whatif/test_opportunities.py": frozenset(
+        {
+            "test_every_row_is_what_the_what_if_of_its_target_gives",
+            "test_kernels_are_ranked_as_trying_each_of_them_ranks_them",
+            "test_no_other_kernel_or_operator_gains_more_than_the_first_of_its_kind",
+            "test_the_first_rows_and_their_gains_stay_whatever_the_limits",
+            "test_the_first_rows_are_those_of_the_whole_list",
+            "test_what_gains_hardly_more_than_what_it_contains_is_left_out",
+            "test_which_gains_count_as_the_same_decides_rows_but_no_gain",
         }
     ),
 }
