@@ -23,7 +23,7 @@ def test_a_rank_with_device_work_counts_by_it_and_another_by_its_operators() -> 
 
 
 @given(jobs(tidy=True) | jobs(tidy=True, device=False))
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=40)
 def test_device_work_counts_in_full_and_operators_of_other_ranks_by_self_time(job: Job) -> None:
     graph = load(job)
     acts = graph.activities
