@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import Phase, settings
 
 from htagraph.cli import main as cli
 from tests.command_line import Ran
+from tests.reach import JOBS
 from tests.slow import SLOW
 
 settings.register_profile("same", derandomize=True, phases=(Phase.explicit, Phase.generate))
@@ -21,13 +23,30 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 makes them small."""
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[Any], list[Any]]:
+    """Look for no doctests in the tests: they have none, and looking takes a third of the time of collection."""
+    collectors = yield
+    return [each for each in collectors if type(each).__name__ != "DoctestModule"]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that `tests/slow.py` lists."""
+    """Mark the tests that `tests/slow.py` lists, and put those of one real trace side by side.
+
+    A worker then reads a trace once for all its tests, and no other worker reads it too.
+    """
     del config
     for item in items:
         file, _, name = item.nodeid.split("[", 1)[0].partition("::")
         if name in SLOW.get(file, ()):
             item.add_marker(pytest.mark.slow)
+    items.sort(key=_trace_of)
+
+
+def _trace_of(item: pytest.Item) -> str:
+    """Return the trace in reach that a test is about, as a key; "" for others, whose order stays."""
+    path = item.callspec.params.get("path") if hasattr(item, "callspec") else None
+    return str(path) if path in JOBS else ""
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -66,13 +66,18 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-WITH_CODE = [path for path in MODULES if len(parsed(path).body) > 1]
-EXPORTING = [
-    path
-    for path in WITH_CODE
-    if path.stem != "__main__" and (path.parent.name != "simulate" or path.stem == "__init__")  # whose door is __init__
-]
-every_module = pytest.mark.parametrize("path", EXPORTING, ids=module_name)
+@cache
+def with_code() -> list[Path]:
+    return [path for path in MODULES if len(parsed(path).body) > 1]
+
+
+@cache
+def exporting() -> list[Path]:
+    """Return the modules that others import from; of the simulator, only its door."""
+    doors = [path for path in with_code() if path.parent.name != "simulate" or path.stem == "__init__"]
+    return [path for path in doors if path.stem != "__main__"]
+
+
 every_analysis = pytest.mark.parametrize("name", ANALYSES)
 
 
@@ -134,20 +139,25 @@ def test_an_edge_kind_has_a_row_in_the_readme(kind: str) -> None:
 # modules
 
 
-@every_module
-def test_a_module_says_what_it_exports(path: Path) -> None:
-    assert "__all__" in path.read_text(encoding="utf-8"), f"{module_name(path)} lacks __all__"
+def test_a_module_says_what_it_exports() -> None:
+    silent = [module_name(path) for path in exporting() if "__all__" not in path.read_text(encoding="utf-8")]
+    assert not silent, f"without __all__: {silent}"
 
 
-@every_module
-def test_what_a_module_exports_is_there(path: Path) -> None:
-    module = importlib.import_module(module_name(path))
-    absent = [name for name in module.__all__ if not hasattr(module, name)]
-    assert not absent, f"{module_name(path)}: __all__ names {absent}, which it lacks"
+def test_what_a_module_exports_is_there() -> None:
+    modules = [importlib.import_module(module_name(path)) for path in exporting()]
+    absent = [f"{each.__name__}.{name}" for each in modules for name in each.__all__ if not hasattr(each, name)]
+    assert not absent, f"named in __all__ and absent: {absent}"
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if not is_output(path)], ids=module_name)
-def test_only_the_uppermost_layer_prints_draws_or_writes(path: Path) -> None:
+def test_only_the_uppermost_layer_prints_draws_or_writes() -> None:
+    outputs = {module_name(path): _outputs(path) for path in MODULES if not is_output(path)}
+    outputs = {name: lines for name, lines in outputs.items() if lines}
+    assert not outputs, outputs
+
+
+def _outputs(path: Path) -> list[str]:
+    """Return what a module draws, prints or writes with."""
     found = []
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -155,7 +165,7 @@ def test_only_the_uppermost_layer_prints_draws_or_writes(path: Path) -> None:
             found += [name for name in names if name.split(".")[0] in {"plotly", "matplotlib", "graphviz", "rich"}]
         if isinstance(node, ast.Call):
             found += [f"line {node.lineno}: {word}" for word in _writing(node)]
-    assert not found, f"{module_name(path)}: {found}"
+    return found
 
 
 def _writing(call: ast.Call) -> list[str]:
@@ -180,16 +190,19 @@ _MAY_NAME = (PACKAGE / "core" / "naming", PACKAGE / "trace" / "events")
 """Packages that know events by name."""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in MODULES if not is_output(path) and not any(path.is_relative_to(each) for each in _MAY_NAME)],
-    ids=module_name,
-)
-def test_only_the_naming_package_knows_names_of_events(path: Path) -> None:
+def test_only_the_naming_package_knows_names_of_events() -> None:
+    others = [path for path in MODULES if not is_output(path) and not any(path.is_relative_to(p) for p in _MAY_NAME)]
+    names = {module_name(path): _names_of_events(path) for path in others}
+    names = {module: lines for module, lines in names.items() if lines}
+    assert not names, f"these belong in htagraph/core/naming: {names}"
+
+
+def _names_of_events(path: Path) -> list[str]:
+    """Return the texts of a module that are names of events; not its docstrings and messages."""
     tree = parsed(path)
     texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
     messages = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    found = [
+    return [
         f"line {node.lineno}: {node.value!r}"
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant)
@@ -198,7 +211,6 @@ def test_only_the_naming_package_knows_names_of_events(path: Path) -> None:
         and " " not in node.value  # sentences for users may name what they speak of
         and _NAMED.search(node.value)
     ]
-    assert not found, f"{module_name(path)} has names that belong in htagraph/core/naming: {found}"
 
 
 def test_importing_the_package_loads_no_heavy_library() -> None:
@@ -224,42 +236,41 @@ def _mirrored(path: Path) -> Path:
     return TESTS / inner.parent / f"test_{inner.stem}.py"
 
 
-_HAS_TESTS = [
-    path
-    for path in WITH_CODE
-    if path.stem not in {"__init__", "__main__"}
-    and not path.is_relative_to(PACKAGE / "simulate")  # tested as a whole, through its door
-    and path.parent != PACKAGE  # HTA's import paths, which hold nothing
-]
-
-
-@pytest.mark.parametrize("path", _HAS_TESTS, ids=module_name)
-def test_a_module_has_a_test_file(path: Path) -> None:
-    assert _mirrored(path).is_file(), f"{_mirrored(path).relative_to(REPOSITORY)} is missing"
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_a_module_has_a_test_file() -> None:
+    of_its_own = [
         path
-        for path in sorted(TESTS.rglob("test_*.py"))
-        if path.parent != TESTS and (PACKAGE / path.relative_to(TESTS).parts[0]).is_dir()
-        and not path.is_relative_to(TESTS / "simulate")
-    ],
-    ids=lambda path: path.relative_to(TESTS).as_posix(),
-)  # fmt: skip
-def test_a_test_file_belongs_to_a_module(path: Path) -> None:
+        for path in with_code()
+        if path.stem not in {"__init__", "__main__"}
+        and not path.is_relative_to(PACKAGE / "simulate")  # tested as a whole, through its door
+        and path.parent != PACKAGE  # HTA's import paths, which hold nothing
+    ]
+    absent = [
+        _mirrored(path).relative_to(REPOSITORY).as_posix() for path in of_its_own if not _mirrored(path).is_file()
+    ]
+    assert not absent, f"missing: {absent}"
+
+
+def test_a_test_file_belongs_to_a_module() -> None:
     """A file may also be named after a folder of modules, inside it or beside it."""
-    folder, name = PACKAGE / path.relative_to(TESTS).parent, path.stem.removeprefix("test_")
-    known = (folder / f"{name}.py").is_file() or (folder / name).is_dir() or name == folder.name
-    assert known, f"htagraph has no {folder.relative_to(PACKAGE) / name}: other laws belong into tests/ itself"
+    strays = []
+    for path in sorted(TESTS.rglob("test_*.py")):
+        folder, name = PACKAGE / path.relative_to(TESTS).parent, path.stem.removeprefix("test_")
+        known = (folder / f"{name}.py").is_file() or (folder / name).is_dir() or name == folder.name
+        if not known and not any(path.is_relative_to(each) for each in _ACROSS) and path.parent != TESTS:
+            strays.append(path.relative_to(REPOSITORY).as_posix())
+    assert not strays, f"no module of htagraph has these tests: {strays}; laws across modules belong into tests/laws"
 
 
-@pytest.mark.parametrize("file", SLOW)
-def test_the_tests_that_are_listed_as_slow_are_there(file: str) -> None:
-    text = (REPOSITORY / file).read_text(encoding="utf-8")
-    absent = [name for name in SLOW[file] if not re.search(rf"(def|class) {name.split('.')[-1]}\b", text)]
-    assert not absent, f"tests/slow.py: {file} has no {absent}"
+_ACROSS = (TESTS / "laws", TESTS / "published", TESTS / "simulate")
+"""Tests across modules: of the whole, of published results, and of the simulator through its door."""
+
+
+def test_the_tests_that_are_listed_as_slow_are_there() -> None:
+    absent = []
+    for file, names in SLOW.items():
+        text = (REPOSITORY / file).read_text(encoding="utf-8") if (REPOSITORY / file).is_file() else ""
+        absent += [f"{file}::{n}" for n in names if not re.search(rf"(def|class) {n.split('.')[-1]}\b", text)]
+    assert not absent, f"tests/slow.py lists {absent}, which there are not"
 
 
 # one change: one file, one export, one method, one test; one verb: one file, one test
@@ -330,26 +341,23 @@ def test_a_public_function_names_its_arguments(name: str) -> None:
 # every analysis on every kind of trace
 
 
+ODD_JOBS: dict[str, Callable[[], DependencyGraph]] = {
+    "no events": lambda: load({0: []}),
+    "no ranks": lambda: DependencyGraph.from_frames(
+        pd.DataFrame({"duration_ns": pd.Series(dtype="int64")}),
+        pd.DataFrame({"source": pd.Series(dtype="int64"), "target": pd.Series(dtype="int64")}),
+    ),
+    "host only": lambda: load([step(1, 0, 30), op("a", 2, 20), op("b", 5, 3)]),
+    "one kernel": lambda: load([kernel(COMPUTE, 0, 5)]),
+    "an empty kernel": lambda: load([kernel(COMPUTE, 0, 0)]),
+    "a rank without events": lambda: load({0: [launch(0, 1, 1), kernel(COMPUTE, 3, 5, 1)], 1: []}),
+}
+JOBS = [*ODD_JOBS, *(label(path) for path in DATASETS)]
+
+
 @cache
-def _odd_jobs() -> dict[str, DependencyGraph]:
-    return {
-        "no events": load({0: []}),
-        "no ranks": DependencyGraph.from_frames(
-            pd.DataFrame({"duration_ns": pd.Series(dtype="int64")}),
-            pd.DataFrame({"source": pd.Series(dtype="int64"), "target": pd.Series(dtype="int64")}),
-        ),
-        "host only": load([step(1, 0, 30), op("a", 2, 20), op("b", 5, 3)]),
-        "one kernel": load([kernel(COMPUTE, 0, 5)]),
-        "an empty kernel": load([kernel(COMPUTE, 0, 0)]),
-        "a rank without events": load({0: [launch(0, 1, 1), kernel(COMPUTE, 3, 5, 1)], 1: []}),
-    }
-
-
-JOBS = [*_odd_jobs(), *(label(path) for path in DATASETS)]
-
-
 def _job(name: str) -> DependencyGraph:
-    return _odd_jobs().get(name) or graph_of(next(path for path in DATASETS if label(path) == name))
+    return ODD_JOBS[name]() if name in ODD_JOBS else graph_of(next(path for path in DATASETS if label(path) == name))
 
 
 @cache

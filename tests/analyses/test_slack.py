@@ -62,7 +62,7 @@ def test_slack_and_drag_are_those_of_rescheduling(made: Frames) -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_slack_and_drag_of_a_trace_are_those_of_rescheduling(events: list[Json]) -> None:
     graph = load(events)
     if graph.vertex_count:
@@ -86,7 +86,7 @@ def test_the_longest_path_without_an_edge_is_that_of_rescheduling(made: Frames) 
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 def test_what_is_not_exact_is_a_lower_bound(job: Job) -> None:
     graph = load(job)
     bound, table = slack(graph, exact=0), slack(graph)

@@ -21,7 +21,7 @@ def test_rows_are_ordered_by_rank_and_step() -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_a_step_ends_with_the_last_work_of_the_launches_inside_it(events: list[Json]) -> None:
     calls = {
         e["args"]["correlation"]: e["ts"]

@@ -241,7 +241,7 @@ def test_numbers_that_nothing_can_hold_are_one_line(root: Any, words: str, tmp_p
     [
         [event(cat="kernel", tid="stream ²")],
         [event(cat="kernel", pid=2**70)],
-        [event(cat=f"c{number}") for number in range(40_000)],
+        [event(cat=f"c{number}") for number in range(33_000)],
     ],
 )
 def test_odd_ids_and_many_categories_are_summarized(events: Any, tmp_path: Path, run: Any) -> None:

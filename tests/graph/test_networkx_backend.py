@@ -158,7 +158,7 @@ def test_the_longest_path_to_any_vertex_is_its_recorded_time(made: Frames) -> No
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 def test_the_longest_path_of_a_generated_job_is_as_long_as_its_makespan(job: Job) -> None:
     graph = load(job)
     expected = max(_length_by_definition(graph).values(), default=0)

@@ -35,7 +35,7 @@ def rows(graph: DependencyGraph) -> list[dict[str, Any]]:
 
 
 @given(jobs(), st.lists(st.sampled_from(KINDS), min_size=1, max_size=3))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=20)
 def test_kinds_are_alternatives(job: dict[int, list[Json]], kinds: list[str]) -> None:
     graph = load(job)
     assert list(graph.select(kind=kinds)) == [i for i, row in enumerate(rows(graph)) if row["kind"] in kinds]

@@ -35,7 +35,7 @@ every_job = pytest.mark.parametrize("path", JOBS, ids=label)
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_the_tree_is_its_definition(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     tree, ways = graph.tree, slow_tree.ancestors(graph)
@@ -44,7 +44,7 @@ def test_the_tree_is_its_definition(job: dict[int, list[Json]]) -> None:
 
 
 @given(jobs(), st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_inside_around_nearest_and_outermost_are_walks_up(job: dict[int, list[Json]], data: st.DataObject) -> None:
     graph = load(job)
     count, ways = len(graph.activities), slow_tree.ancestors(graph)
@@ -109,7 +109,7 @@ def test_what_lies_in_an_operator_is_what_its_descendants_are_in_any_job(job: di
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 def test_a_step_is_its_annotation_and_all_that_lies_inside_it_in_any_job(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     for number in graph.steps:

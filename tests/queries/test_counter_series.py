@@ -24,7 +24,7 @@ def test_a_queue_grows_with_each_launch_and_shrinks_with_each_start() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_every_queue_begins_and_ends_empty(job: Job) -> None:
     table = queue_changes(load(job))
     assert (table["queue_length"] >= 0).all()
@@ -61,7 +61,7 @@ def _sized(event: Json, i: int) -> Json:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 def test_each_row_has_the_sum_of_all_copies_under_way(job: Job) -> None:
     graph = load({rank: [_sized(event, i) for i, event in enumerate(events)] for rank, events in job.items()})
     acts = graph.activities

@@ -59,7 +59,7 @@ def test_a_way_is_critical_as_soon_as_it_is_longer_by_its_slack(made: Frames) ->
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_so_it_is_in_traces(job: Job) -> None:
     check_ways(critical_path(load(job)))
 

@@ -37,7 +37,7 @@ def _gain(graph: DependencyGraph, factor: float, **which: object) -> int:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_kernels_are_ranked_as_trying_each_of_them_ranks_them(pieces: list[Piece]) -> None:
     graph = made(pieces)
     assume(any(piece.collective < 0 for piece in pieces))
