@@ -35,7 +35,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_tree_is_that_of_names",
         }
     ),
-    "tests/analyses/differences/test_choice.py": frozenset(
+    "tests/analyses/differences/test_compared_parts.py": frozenset(
         {
             "test_repeats_are_the_pairs_of_rank_and_step_that_have_activities",
         }
@@ -301,7 +301,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_statistics_are_those_of_pandas",
         }
     ),
-    "tests/core/test_nearest.py": frozenset(
+    "tests/core/test_spelling.py": frozenset(
         {
             "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
         }
@@ -348,7 +348,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_edge_was_made_by_a_rule",
         }
     ),
-    "tests/graph/construction/test_crossing.py": frozenset(
+    "tests/graph/construction/test_partial_overlap.py": frozenset(
         {
             "test_parents_are_what_the_slow_search_finds_lane_by_lane",
             "test_the_fast_path_gives_the_same",
@@ -364,7 +364,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_no_lag_is_larger_than_what_was_recorded",
         }
     ),
-    "tests/graph/evidence/test_boundaries.py": frozenset(
+    "tests/graph/evidence/test_waits_at_collectives.py": frozenset(
         {
             "test_waits_without_calls_are_true_and_those_that_bind_are_found",
         }
@@ -379,12 +379,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_slices_tile_each_thread_and_name_the_innermost_activity_at_work",
         }
     ),
-    "tests/graph/evidence/test_records.py": frozenset(
+    "tests/graph/evidence/test_wait_hypotheses.py": frozenset(
         {
             "test_the_kth_record_back_is_what_a_search_finds",
         }
     ),
-    "tests/graph/evidence/test_sites.py": frozenset(
+    "tests/graph/evidence/test_call_sites.py": frozenset(
         {
             "test_the_owner_is_the_first_place_on_the_way_up",
         }
@@ -653,7 +653,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_perfetto_reads_the_path_over_every_trace_without_a_complaint",
         }
     ),
-    "tests/output/export/test_raw.py": frozenset(
+    "tests/output/export/test_trace_writer.py": frozenset(
         {
             "test_a_copy_holds_what_the_file_holds",
         }
@@ -773,7 +773,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_all_time_has_one_owner_or_none",
         }
     ),
-    "tests/queries/test_window.py": frozenset(
+    "tests/queries/test_path_window.py": frozenset(
         {
             "test_each_step_of_a_rank_is_a_window_that_its_path_fills",
         }

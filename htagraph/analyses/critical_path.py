@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.path_window import path_in_window
 from htagraph.queries.paths import CriticalPath
-from htagraph.queries.window import path_in_window
 
 __all__ = ["critical_path"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from htagraph.cli.options import Form, Format, Output, Ranks, Top, chosen, read, show
-from htagraph.core.nearest import nearest_words
+from htagraph.core.spelling import nearest_words
 from htagraph.output.wording import diff as wording
 from htagraph.queries.paths import CATEGORIES
 

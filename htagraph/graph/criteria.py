@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import DEVICE, HOST, KERNELS, ActivityKind
-from htagraph.core.nearest import nearest_words
+from htagraph.core.spelling import nearest_words
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

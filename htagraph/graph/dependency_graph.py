@@ -115,7 +115,7 @@ class DependencyGraph:
             >>> graph.activities.start.tolist()
             [0, 5]
         """
-        from htagraph.graph.construction.frames import from_frames
+        from htagraph.graph.construction.from_frames import from_frames
 
         return from_frames(activities, dependencies)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from htagraph.output.phrases import CATEGORY_WORDS, time_text
 from htagraph.output.report import inputs_of
-from htagraph.output.words import CATEGORY_WORDS, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,11 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from htagraph.core.naming import short_name
+from htagraph.output.phrases import short_number
 from htagraph.output.report import Report, Wording
 from htagraph.output.summary import SUMMARY_HEADINGS, SUMMARY_TITLES, Summary
 from htagraph.output.validation import Validation
 from htagraph.output.wording import validate
-from htagraph.output.words import short_number
 
 __all__ = ["FORMATS", "render_report", "render_summary", "render_validation"]
 

@@ -17,9 +17,9 @@ from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.phrases import short_number, time_text
 from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.output.verdict import verdict
-from htagraph.output.words import short_number, time_text
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
 

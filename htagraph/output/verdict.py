@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from htagraph.core.naming import short_name
-from htagraph.output.words import CATEGORY_WORDS
+from htagraph.output.phrases import CATEGORY_WORDS
 
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers

@@ -19,7 +19,7 @@ from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load, op, step
 def test_the_stack_of_an_activity_is_the_walk_up_the_tree(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     for row, above in enumerate(slow_tree.ancestors(graph)[:20]):
-        stack = call_stack(graph, row)
+        stack = call_stack(graph, int(row))
         assert stack.index.tolist() == [*reversed(above), row]
         assert stack["depth"].tolist() == list(range(len(above) + 1))
         assert stack["name"].tolist() == [graph.names[graph.activities.name[each]] for each in stack.index]
@@ -49,7 +49,7 @@ def test_the_device_work_of_an_activity_is_what_has_it_among_its_ancestors(job: 
 def test_above_a_kernel_lie_its_launch_the_operator_and_the_step() -> None:
     graph = load([step(1, 0, 50), op("a", 2, 9), launch(3, 1, 1), kernel(COMPUTE, 20, 5, 1)])
     (row,) = np.flatnonzero(graph.activities.on_device)
-    stack = call_stack(graph, row)
+    stack = call_stack(graph, int(row))
     assert stack["kind"].tolist() == ["step", "op", "launch", "computation"]
     assert stack["depth"].tolist() == [0, 1, 2, 3]
 

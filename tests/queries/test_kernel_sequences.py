@@ -68,7 +68,7 @@ def test_a_sequence_is_the_work_below_an_operator_in_the_order_of_starts(
     assert (sequences.pattern[:, None] == sequences.pattern[None, :]).tolist() == same
     table = sequences.to_frame()
     assert table["count"].tolist() == [keys.count(key) for key in dict.fromkeys(keys)]
-    assert table["pattern"].tolist() == ["|".join(key[1:]) for key in dict.fromkeys(keys)]
+    assert table["pattern"].tolist() == ["|".join(map(str, key[1:])) for key in dict.fromkeys(keys)]
     of = dict(zip(below, sequences.pattern.tolist(), strict=True))
     members = [next((of[each] for each in (row, *ancestors[row]) if each in of), -1) for row in range(len(acts))]
     assert sequences.members().tolist() == members

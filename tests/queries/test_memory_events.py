@@ -14,7 +14,9 @@ from tests.trace.profiler_files.made import allocation
 
 OPS = [("outer", 0, 30, MAIN), ("inner", 10, 10, MAIN), ("aside", 5, 20, OTHER)]
 drawn_events = st.lists(
-    st.tuples(st.integers(0, 40), st.integers(-9, 9).filter(bool), st.sampled_from((-1, 0, 1)), st.sampled_from((MAIN, OTHER))),
+    st.tuples(
+        st.integers(0, 40), st.integers(-9, 9).filter(bool), st.sampled_from((-1, 0, 1)), st.sampled_from((MAIN, OTHER))
+    ),
     unique_by=lambda event: event[0],
     min_size=1,
 )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.analyses.differences.alignment import align
-from htagraph.analyses.differences.choice import Part, parts_of
+from htagraph.analyses.differences.compared_parts import Part, parts_of
 from htagraph.core.choices import check_choice
 from htagraph.core.naming import short_name, stable_name, step_number
 from htagraph.graph.dependency_graph import DependencyGraph

@@ -13,14 +13,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment, align
-from htagraph.analyses.differences.choice import Part, parts_of
 from htagraph.analyses.differences.compare import change_words
+from htagraph.analyses.differences.compared_parts import Part, parts_of
 from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import short_name, stable_name
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.path_window import path_in_window
 from htagraph.queries.paths import CATEGORIES, CriticalPath
-from htagraph.queries.window import path_in_window
 
 __all__ = ["Diff", "diff"]
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment
-from htagraph.analyses.differences.choice import Part
+from htagraph.analyses.differences.compared_parts import Part
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import short_name
 from htagraph.queries.replay import predict

@@ -12,7 +12,7 @@ from htagraph.core.naming.categories import (
     HOST_CATEGORIES,
     RUNTIME_CATEGORIES,
 )
-from htagraph.core.naming.collectives import collective_op, is_collective_call, transfer_direction
+from htagraph.core.naming.collective_ops import collective_op, is_collective_call, transfer_direction
 from htagraph.core.naming.costs import (
     element_bytes,
     flop_formula,
@@ -22,6 +22,7 @@ from htagraph.core.naming.costs import (
     is_tf32_kernel,
 )
 from htagraph.core.naming.display import short_name, stable_name
+from htagraph.core.naming.kinds_by_name import DEFAULT_NAMING, Naming, activity_kind
 from htagraph.core.naming.patterns import names_like, names_that
 from htagraph.core.naming.regions import (
     LINEAR,
@@ -33,7 +34,6 @@ from htagraph.core.naming.regions import (
     operator_of_frame,
     step_number,
 )
-from htagraph.core.naming.rules import DEFAULT_NAMING, Naming, activity_kind
 from htagraph.core.naming.work import copy_kind, is_graph_launch, is_kernel_launch, is_memory_call, is_triton_kernel
 
 __all__ = [

@@ -62,7 +62,7 @@ def nest(lane: Array, start: Array, end: Array, is_work: Array, snap: int) -> tu
     """
     nested = _nest_laminar(lane, start, end, is_work)
     if nested is None:
-        from htagraph.graph.construction.crossing import nest_crossing
+        from htagraph.graph.construction.partial_overlap import nest_crossing
 
         nested = nest_crossing(lane, start, end, is_work, snap)
     return nested

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
+from htagraph.graph.evidence.call_sites import mixed, owners
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.sites import mixed, owners
 from htagraph.trace.columns import Trace
 
 __all__ = ["AwaitRows", "Calls", "Enqueued", "await_rows", "spread"]

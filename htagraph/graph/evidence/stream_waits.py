@@ -11,9 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind, Provenance
+from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.records import CLEARER, Answer, Hypothesis, Plausible, Site, best, in_order, records_back
-from htagraph.graph.evidence.sites import grouped, mixed
+from htagraph.graph.evidence.wait_hypotheses import (
+    CLEARER,
+    Answer,
+    Hypothesis,
+    Plausible,
+    Site,
+    best,
+    in_order,
+    records_back,
+)
 
 __all__ = ["WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
 

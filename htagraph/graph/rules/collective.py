@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from htagraph.core.kinds import EdgeKind
 from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.arrivals import meetings
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.meetings import meetings
 
 __all__ = ["collective"]
 

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
-from htagraph.graph.evidence.boundaries import boundary_waits
+from htagraph.graph.evidence.call_sites import mixed
 from htagraph.graph.evidence.calls import Calls, await_rows, spread
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.records import TOLERANCE_NS, unresolved_waits
-from htagraph.graph.evidence.sites import mixed
 from htagraph.graph.evidence.stream_waits import StreamWaits, stream_waits
+from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS, unresolved_waits
+from htagraph.graph.evidence.waits_at_collectives import boundary_waits
 
 __all__ = ["event_wait", "event_waits"]
 

@@ -15,9 +15,10 @@ import numpy.typing as npt
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.call_sites import grouped
 from htagraph.graph.evidence.calls import Calls, await_rows
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.records import (
+from htagraph.graph.evidence.wait_hypotheses import (
     TOLERANCE_NS,
     TWO_CLOCKS_NS,
     Answer,
@@ -30,7 +31,6 @@ from htagraph.graph.evidence.records import (
     returns,
     unresolved_waits,
 )
-from htagraph.graph.evidence.sites import grouped
 
 __all__ = ["host_sync", "host_syncs"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.call_sites import mixed
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.records import returns
-from htagraph.graph.evidence.sites import mixed
+from htagraph.graph.evidence.wait_hypotheses import returns
 
 __all__ = ["memcpy_sync"]
 

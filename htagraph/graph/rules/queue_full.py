@@ -9,10 +9,10 @@ import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.call_sites import mixed
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.records import TOLERANCE_NS
-from htagraph.graph.evidence.sites import mixed
+from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS
 
 __all__ = ["queue_full"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from htagraph.core.kinds import ActivityKind
 from htagraph.hta.critical_path.types import CPEdge, CPEdgeType, flag
 from htagraph.output.export.originals import Original, survey
-from htagraph.output.export.raw import FOR_VIEWING, RawEvent, edit_trace, us
+from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, edit_trace, us
 
 if TYPE_CHECKING:
     from htagraph.hta.critical_path.graph import CPGraph

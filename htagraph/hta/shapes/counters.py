@@ -16,7 +16,7 @@ from htagraph.core.group_stats import described
 from htagraph.hta.shapes.frame import ids_of_lanes, smallest_type, whole
 from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.window import is_analysed
-from htagraph.output.export.raw import FOR_VIEWING, edit_trace, us
+from htagraph.output.export.trace_writer import FOR_VIEWING, edit_trace, us
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 
 __all__ = [

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.raw import RawEvent, raw_blocks, us
+from htagraph.output.export.trace_writer import RawEvent, raw_blocks, us
 from htagraph.output.export.tracks import Slices, nesting_tracks
 from htagraph.trace.reading.decode import BlockDecoder, Columns
 from htagraph.trace.reading.growing import Interner, label

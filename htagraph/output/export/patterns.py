@@ -14,7 +14,7 @@ import numpy.typing as npt
 from htagraph.core.issues import IssueLog
 from htagraph.core.naming import LINEAR
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.raw import FOR_VIEWING, RawEvent, TraceWriter
+from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter
 from htagraph.queries.kernel_sequences import Sequences, containing, sequences_below
 from htagraph.trace.reading.decode import event_decoder
 from htagraph.trace.reading.source import iter_bytes

@@ -19,7 +19,7 @@ from htagraph.core.naming import short_name
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.originals import Original, PidOf, survey
-from htagraph.output.export.raw import FOR_VIEWING, RawEvent, TraceWriter, us
+from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter, us
 from htagraph.output.export.tracks import nesting_tracks
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.paths import CATEGORIES, CriticalPath

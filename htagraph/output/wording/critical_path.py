@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.words import and_list, category_words, command_line, glob_of, plural, time_text
+from htagraph.output.phrases import and_list, category_words, command_line, glob_of, plural, time_text
 from htagraph.whatif.change_options import CHANGES, criteria_text
 
 if TYPE_CHECKING:

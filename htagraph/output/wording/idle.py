@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.words import command_line, time_text
+from htagraph.output.phrases import command_line, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

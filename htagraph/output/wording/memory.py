@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from htagraph.output.words import plural, size_text, time_text
+from htagraph.output.phrases import plural, size_text, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.core.naming import short_name
-from htagraph.output.words import command_line, plural, time_text
+from htagraph.output.phrases import command_line, plural, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

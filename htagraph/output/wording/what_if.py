@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from htagraph.output.words import category_words, time_text
+from htagraph.output.phrases import category_words, time_text
 
 if TYPE_CHECKING:
     import pandas as pd

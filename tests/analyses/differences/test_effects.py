@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from htagraph import DependencyGraph
 from htagraph.analyses.differences.alignment import align
-from htagraph.analyses.differences.choice import parts_of
+from htagraph.analyses.differences.compared_parts import parts_of
 from htagraph.analyses.differences.effects import Effects, effects
 from tests.strategies import Json, load, op, traces
 

@@ -9,8 +9,8 @@ import re
 import pytest
 
 from htagraph.output import wording
+from htagraph.output.phrases import CATEGORY_WORDS
 from htagraph.output.summary import SUMMARY_TITLES
-from htagraph.output.words import CATEGORY_WORDS
 from tests.reach import REPOSITORY
 
 MODULES = [module.name for module in pkgutil.iter_modules(wording.__path__)]

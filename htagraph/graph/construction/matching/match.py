@@ -18,10 +18,10 @@ from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
-from htagraph.graph.construction.matching.alignment import Cluster, Track, cluster
 from htagraph.graph.construction.matching.members import Members, members_of
 from htagraph.graph.construction.matching.partners import partners
-from htagraph.graph.construction.matching.trial import Team, aligned, tested, times
+from htagraph.graph.construction.matching.sequence_alignment import Cluster, Track, cluster
+from htagraph.graph.construction.matching.time_test import Team, aligned, tested, times
 from htagraph.trace.columns import Trace
 
 __all__ = ["Matching", "match"]

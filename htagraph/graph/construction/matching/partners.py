@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final
 
-from htagraph.graph.construction.matching.alignment import Cluster, Fit, Track, fit_pair, pairs, slope
+from htagraph.graph.construction.matching.sequence_alignment import Cluster, Fit, Track, fit_pair, pairs, slope
 
 __all__ = ["partners"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from htagraph.graph.construction.matching.alignment import Track
 from htagraph.graph.construction.matching.partners import partners
+from htagraph.graph.construction.matching.sequence_alignment import Track
 
 
 def sequence(number: int, rank: int, way: int, start: np.ndarray, end: np.ndarray) -> Track:

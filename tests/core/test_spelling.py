@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.core.nearest import nearest_words
+from htagraph.core.spelling import nearest_words
 
 _CRITERIA = ["kind", "name", "op", "rank", "stream", "step"]
 

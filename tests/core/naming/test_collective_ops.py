@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from htagraph.core.naming.collectives import collective_op, is_collective_call, transfer_direction
-from htagraph.core.naming.rules import DEFAULT_NAMING
+from htagraph.core.naming.collective_ops import collective_op, is_collective_call, transfer_direction
+from htagraph.core.naming.kinds_by_name import DEFAULT_NAMING
 
 
 @pytest.mark.parametrize(

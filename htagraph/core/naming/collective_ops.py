@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from htagraph.core.naming.kinds_by_name import DEFAULT_NAMING, Naming
 from htagraph.core.naming.patterns import matches
-from htagraph.core.naming.rules import DEFAULT_NAMING, Naming
 
 __all__ = ["collective_op", "is_collective_call", "transfer_direction"]
 

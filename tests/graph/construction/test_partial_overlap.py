@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.graph.construction.crossing import nest_crossing
 from htagraph.graph.construction.nesting import nest
+from htagraph.graph.construction.partial_overlap import nest_crossing
 from tests import oracles
 
 Row = tuple[int, int, int]

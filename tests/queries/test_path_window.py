@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.window import path_in_window
+from htagraph.queries.path_window import path_in_window
 from tests.strategies import COMPUTE, Job, jobs, kernel, launch, load, op, step
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.records import TOLERANCE_NS, Answer, Plausible, best
-from htagraph.graph.evidence.sites import grouped, mixed
 from htagraph.graph.evidence.stream_waits import WINDOW_NS, SharedByRank, StreamWaits, as_site
+from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS, Answer, Plausible, best
 
 __all__ = ["boundary_waits"]
 

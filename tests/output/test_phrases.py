@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.words import CATEGORY_WORDS, command_line, plural, short_number, size_text, time_text
+from htagraph.output.phrases import CATEGORY_WORDS, command_line, plural, short_number, size_text, time_text
 from htagraph.queries.paths import CATEGORIES
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.construction.matching.alignment import TOLERANCE_NS, slope
 from htagraph.graph.construction.matching.members import Members
+from htagraph.graph.construction.matching.sequence_alignment import TOLERANCE_NS, slope
 
 __all__ = ["Team", "aligned", "tested", "times"]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.analyses.differences.choice import parts_of
+from htagraph.analyses.differences.compared_parts import parts_of
 from tests.reach import DATA, graph_of
 from tests.strategies import Job, jobs, load, op, step
 

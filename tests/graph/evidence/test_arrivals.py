@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
-from htagraph.graph.evidence.meetings import meetings
+from htagraph.graph.evidence.arrivals import meetings
 from htagraph.graph.matches import Matches
 from tests.strategies import COMMUNICATE, Json, kernel, launch, load, op
 from tests.waiting import by_hand

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from htagraph.core.naming.rules import DEFAULT_NAMING, activity_kind
+from htagraph.core.naming.kinds_by_name import DEFAULT_NAMING, activity_kind
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.graph.evidence.sites import grouped, mixed, owners
+from htagraph.graph.evidence.call_sites import grouped, mixed, owners
 from tests.strategies import Json, annotation, complete, launch, op, step, traces
 from tests.waiting import by_hand
 

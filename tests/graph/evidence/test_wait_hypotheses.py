@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.records import (
+from htagraph.graph.evidence.wait_hypotheses import (
     TOLERANCE_NS,
     Plausible,
     Site,

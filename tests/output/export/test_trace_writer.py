@@ -15,7 +15,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import TraceError
-from htagraph.output.export.raw import TraceWriter, edit_trace, us
+from htagraph.output.export.trace_writer import TraceWriter, edit_trace, us
 from tests.damage import healthy, kineto_text
 from tests.reach import DATA, LARGE_BYTES, REAL, label
 
