@@ -49,7 +49,7 @@ _MAX_VIOLATED_SHARE: Final = 0.01
 Doubled, a wrong root is accepted with 2 % of contradictions."""
 _TOLERANCE_NS: Final = 2_000
 """ns: an end may seem to come this much before the arrival that it waited for, because files of whole µs and corrected
-clocks are no more exact. As in `construction.matching.sequence_alignment`. Doubled, fewer contradictions are noticed."""
+clocks are no more exact. As in `matching.sequence_alignment`. Doubled, fewer contradictions are noticed."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,12 +104,12 @@ def test_a_name_matches_as_it_is_written_and_as_a_glob(text: str, expected: list
         ({"rank": 7}, "rank 7 is not in this graph; its ranks: 0"),
         ({"step": 7}, "step 7 is not in this graph; its steps: none"),
         ({"step_index": 0}, "this graph has 0 steps"),
-        ({"time": (5, 1)}, "the start lies behind the end"),
+        ({"time": (5, 1)}, "the start is after the end"),
         ({"time": 5}, "give \\(start_us, end_us\\)"),
         ({"min_us": "3"}, "give a number of µs"),
         ({"depth": "top"}, "whole numbers"),
         ({"activity": 99}, "this graph has activities 0 to "),
-        ({"name": 3}, "a name is chosen by a text"),
+        ({"name": 3}, "give a name or a glob"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_met_is_refused_with_what_can(criteria: Any, message: str) -> None:

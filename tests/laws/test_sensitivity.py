@@ -30,9 +30,10 @@ CONSTANTS = {
     f"{GRAPH}.clocks": ("_RESOLUTION_NS", "_CLOSE_NS", "_MIN_FOR_DRIFT", "_MIN_DRIFT_SPREADS", "_MAX_SWEEPS"),
     f"{GRAPH}.matches": ("_TRANSFER_PERCENTILE", "_MAX_TRANSFER_RATIO", "_MIN_MESSAGES", "_MAX_VIOLATED_SHARE",
                          "_TOLERANCE_NS"),
-    f"{MATCHING}.sequence_alignment": ("TOLERANCE_NS", "_FLOOR_NS", "_NEAR_SHIFTS", "_MAX_VIOLATED", "_MIN_PROOF", "_PRIOR_NS",
+    f"{MATCHING}.sequence_alignment": (
+        "TOLERANCE_NS", "_FLOOR_NS", "_NEAR_SHIFTS", "_MAX_VIOLATED", "_MIN_PROOF", "_PRIOR_NS",
                               "_COMPRESSED", "_MAX_OFFSET_ERROR_NS", "_NEIGHBOURS"),
-    f"{MATCHING}.time_test": ("_MAX_VIOLATED", "_MIN_PROOF", "_FOREIGN_TIMES", "_FOREIGN_NS", "_FOREIGN_PAIR_NS"),
+    f"{MATCHING}.timing_check": ("_MAX_VIOLATED", "_MIN_PROOF", "_FOREIGN_TIMES", "_FOREIGN_NS", "_FOREIGN_PAIR_NS"),
     f"{MATCHING}.partners": ("_MAX_APART_NS", "_MAX_SPREAD_NS", "_MIN_TIMES_WORSE", "_RESOLUTION_NS"),
     f"{MATCHING}.match": ("_SWAP_NS",),
     f"{GRAPH}.construction.fit": ("_ONE_CLOCK_NS", "_TWO_CLOCKS_NS", "_LAUNCH_NS"),

@@ -77,5 +77,5 @@ def test_validate_checks_them_where_asked(run: Any) -> None:
     assert table is not None
     assert sorted(set(table["rank"])) == [0, 1, 2, 3]
     assert list(table.columns[1:]) == list(hg.check_arguments(demo / "rank-0.json.gz").columns)
-    assert "Arguments of events" in run("validate", demo, "--arguments").out
-    assert "Arguments of events" not in run("validate", demo).out
+    assert "Event arguments" in run("validate", demo, "--arguments").out
+    assert "Event arguments" not in run("validate", demo).out

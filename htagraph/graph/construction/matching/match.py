@@ -21,7 +21,7 @@ from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.graph.construction.matching.members import Members, members_of
 from htagraph.graph.construction.matching.partners import partners
 from htagraph.graph.construction.matching.sequence_alignment import Cluster, Track, cluster
-from htagraph.graph.construction.matching.time_test import Team, aligned, tested, times
+from htagraph.graph.construction.matching.timing_check import Team, aligned, tested, times
 from htagraph.trace.columns import Trace
 
 __all__ = ["Matching", "match"]

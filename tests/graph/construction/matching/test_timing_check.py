@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from htagraph.graph.construction.matching import time_test as trial
+from htagraph.graph.construction.matching import timing_check as trial
 from htagraph.graph.construction.matching.members import Members, members_of
-from htagraph.graph.construction.matching.time_test import Team, aligned, times
+from htagraph.graph.construction.matching.timing_check import Team, aligned, times
 from tests.graph.construction.matching.test_match import made
 
 
