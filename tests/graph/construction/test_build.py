@@ -46,4 +46,5 @@ def test_every_edge_was_made_by_a_rule() -> None:
     edges = graph.edges
     within = (edges.source // 2 < len(job.activities)) & (edges.target // 2 < len(job.activities))
     rows = zip(edges.source[within].tolist(), edges.target[within].tolist(), edges.kind[within].tolist(), strict=True)
-    assert {row for row in rows if row[2] in set(by_rules.kind.tolist())} <= made
+    kinds = set(by_rules.kind.tolist())
+    assert {row for row in rows if row[2] in kinds} <= made
