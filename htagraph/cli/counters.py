@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["counters", "report"]
 
 _FULL = 1024
+"""Kernels and copies in a queue that counts as full: HTA's default for `max_queue_length`, about the depth at which a
+CUDA launch blocks. Doubled, fewer queues or none are ever full."""
 
 
 def counters(  # noqa: PLR0913 - one argument per option

@@ -19,8 +19,8 @@ CATEGORY_WORDS = {
 }  # fmt: skip
 """What the time of a segment of a critical path was spent on, by its category."""
 
-_US_PER_MS = 1000.0
-_US_PER_S = 1_000_000.0
+_US_PER_MS = 1000.0  # µs
+_US_PER_S = 1_000_000.0  # µs
 _BYTES_PER_GB, _BYTES_PER_MB = 1e9, 1e6
 """Decimal, as bandwidths are."""
 

@@ -15,9 +15,12 @@ __all__ = [
 
 _PARTS = ("idle_time", "compute_time", "non_compute_time")
 _OTHERS = "others"
-_LONG = 60
+_MAX_NAME_LETTERS = 60
+"""Letters of a kernel's name in a legend. Chosen: longer names push the figure aside. Doubled, two pies do not fit."""
 _PIES_A_ROW = 2
-_HEIGHT = 400
+"""Pies side by side: what fits a notebook's width with legends. Doubled, the legends overlap."""
+_ROW_PIXELS = 400
+"""Height of a row of pies, pixels. Chosen. Doubled, one row fills a screen."""
 
 
 def temporal_breakdown(table: pd.DataFrame) -> Figure:
@@ -129,7 +132,7 @@ def kernel_distribution(table: pd.DataFrame, *, top: int = 30) -> Figure:
     )  # fmt: skip
     return Figure(heat).update_layout(
         title_text="Mean duration relative to the median of the ranks", xaxis={"title": "Rank", "type": "category"},
-        yaxis={"autorange": "reversed"}, height=_HEIGHT + 15 * len(kernels),
+        yaxis={"autorange": "reversed"}, height=_ROW_PIXELS + 15 * len(kernels),
     )  # fmt: skip
 
 
@@ -148,7 +151,7 @@ def _pies(table: pd.DataFrame, title: str) -> Figure:
             labels=kernels["name"].map(_short), values=kernels["sum (us)"], title=f"Rank {rank!s}", automargin=False
         )
         figure.add_trace(pie, row + 1, column + 1)
-    return figure.update_layout(title_text=title, showlegend=True, height=_HEIGHT * (1 + len(by_rank) / 2))
+    return figure.update_layout(title_text=title, showlegend=True, height=_ROW_PIXELS * (1 + len(by_rank) / 2))
 
 
 def _means(table: pd.DataFrame, title: str) -> Figure:
@@ -171,4 +174,4 @@ def _short(name: str) -> str:
     from htagraph.core.naming import short_name
 
     short = short_name(name)
-    return short if len(short) <= _LONG else short[: _LONG - 1] + "…"
+    return short if len(short) <= _MAX_NAME_LETTERS else short[: _MAX_NAME_LETTERS - 1] + "…"

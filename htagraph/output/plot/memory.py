@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["memory_categories", "memory_in_use", "memory_timeline"]
 
-_GIB = 1024**3
-_US_PER_MS = 1000
+_GIB = 1024**3  # bytes
+_US_PER_MS = 1000  # µs
 
 
 def memory_categories(timeline: pd.DataFrame) -> Figure:

@@ -31,7 +31,7 @@ _TAIL_BYTES = 1 << 20
 fit; a larger tail costs memory only."""
 _MAX_NS = 2**62
 """ns since 1970: later times (2116) are refused. Half of what int64 holds, so that the sum of two times fits."""
-_HOUR_NS = 3_600_000_000_000
+_HOUR_NS = 3_600_000_000_000  # ns
 _OUTLIER_SPREADS = 4
 """An event is a clock error of the profiler if it starts more than this many interquartile ranges of all starts, plus
 an hour, before the first quartile. Chosen: recordings take minutes, and known errors (starts at 0, or hours early) lie
