@@ -103,14 +103,6 @@ def _table(graph: DependencyGraph, by: By) -> pd.DataFrame:
     return analyses.operator_breakdown(graph, by_shape=by == By.SHAPE)
 
 
-def _of_annotations(work: pd.DataFrame) -> pd.DataFrame:
-    by_annotation = work.groupby(["rank", "annotation"], as_index=False, sort=False).agg(
-        count=("duration_us", "size"), total_us=("duration_us", "sum"), min_us=("duration_us", "min"),
-        max_us=("duration_us", "max"),
-    )  # fmt: skip
-    return by_annotation.rename(columns={"annotation": "name"})
-
-
 def _top_kernels(table: pd.DataFrame, top: int) -> pd.DataFrame:
     """Return the rows of the kernels with most time, of all ranks."""
     names = table[["kind", "name"]].drop_duplicates().head(top)

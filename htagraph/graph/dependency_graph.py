@@ -257,7 +257,7 @@ class DependencyGraph:
 
         Raises:
             SelectionError: a kind, rank, step or activity that the graph does not have, a value of the wrong type, or
-                an unknown criterion. The message names the nearest that there are.
+                an unknown criterion. The message names those that there are.
 
         Example:
             >>> import htagraph as hg

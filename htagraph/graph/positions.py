@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ADDED
+from htagraph.core.spelling import nearest_words
 from htagraph.graph.criteria import Mask, named
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _occurrences(graph: DependencyGraph, among: Array, op: str, position: int) -
     occurrences = [int(of_rank[position]) for of_rank in by_rank if -len(of_rank) <= position < len(of_rank)]
     if not occurrences:
         most = max(map(len, by_rank), default=0)
-        msg = f"{op!r} at position {position}: no rank has so many here; the most is {most}"
+        near = "" if most else nearest_words(op, {graph.names[name] for name in acts.name[among]})
+        msg = f"{op!r} at position {position}: no rank has so many here; the most is {most}{near}"
         raise SelectionError(msg)
     return occurrences

@@ -141,7 +141,7 @@ def _adopt_engine_threads(acts: Activities, names: Sequence[str], parent: Array)
             continue
         lane = acts.lane[of_rank]
         tops = of_rank.start + np.flatnonzero(np.isin(lane, engines[engines != caller]) & ~acts.on_device[of_rank])
-        tops = tops[(parent[tops] < 0) & (acts.kind[tops] != ActivityKind.BOUNDARY)]
+        tops = tops[(parent[tops] < 0) & ~np.isin(acts.kind[tops], (ActivityKind.STEP, *ADDED))]
         frames = of_rank.start + np.flatnonzero((lane == caller) & np.isin(acts.kind[of_rank], FRAMES))
         caller_frame = innermost_around(acts, frames, acts.start[tops], acts.end[tops])
         outlasts = (acts.step[tops] < 0) & (acts.step[caller_frame] >= 0)  # the frame outlasts the step it began in
@@ -167,9 +167,15 @@ def _adopt_by_steps(acts: Activities, parent: Array) -> None:
     rows = np.flatnonzero(host)
     if not len(marks) or not len(rows):
         return
+    lies_around = np.zeros(len(parent), np.bool_)  # a step cannot enclose what encloses it
+    up = parent[marks]
+    while len(up := up[up >= 0]):
+        lies_around[up] = True
+        up = parent[up]
+    rows = rows[~lies_around[rows]]
     above = parent[rows]
-    region = ~np.isin(acts.kind[above], OPERATORS)
-    rows = rows[(above < 0) | (region & (acts.step[above] != acts.step[rows]))]
+    may_leave = ~np.isin(acts.kind[above], OPERATORS) | (acts.lane[above] != acts.lane[rows])
+    rows = rows[(above < 0) | (may_leave & (acts.step[above] != acts.step[rows]))]
     keys, first = np.unique(_rank_and_step(acts, marks), return_index=True)
     wanted = _rank_and_step(acts, rows)
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

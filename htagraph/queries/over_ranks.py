@@ -50,7 +50,7 @@ def by_class(table: pd.DataFrame) -> pd.DataFrame:
         ``kind``, ``name`` (str: of modules the class), ``count``, ``host_self_us``, ``device_count``, ``device_us``
         summed, ``share_percent`` (float64: of the device time of all rows); the most device time first.
     """
-    bare = table["name"].str.rstrip("0123456789").str.removesuffix("_")
+    bare = table["name"].str.replace(r"_\d+$", "", regex=True)
     sums = ["count", "host_self_us", "device_count", "device_us"]
     named = table.assign(name=bare.where(table["kind"] == "module", table["name"]))
     classes = named.groupby(["kind", "name"], as_index=False, sort=False)[sums].sum()

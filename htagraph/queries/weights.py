@@ -172,9 +172,12 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
     named = criteria.get("name") is not None and (kind is None or _words(kind) <= {each.label for each in ANNOTATIONS})
     chosen = np.zeros(len(graph.activities) + 1, np.bool_)
     chosen[rows] = True
-    if named and np.isin(graph.activities.kind[rows], ANNOTATIONS).any():
-        inside = {key: value for key, value in criteria.items() if key not in {"name", "kind"}}
-        chosen[_rows_of(graph, {"op": criteria["name"]} | inside)] = True
+    if named:
+        regions = np.zeros(len(graph.activities), np.bool_)
+        regions[rows[np.isin(graph.activities.kind[rows], ANNOTATIONS)]] = True
+        others = {key: value for key, value in criteria.items() if key not in {"name", "kind"}}
+        among = _rows_of(graph, others)
+        chosen[among[graph.tree.inside(regions)[among]]] = True
     if not len(rows):
         raise no_match(graph, criteria)
     return chosen

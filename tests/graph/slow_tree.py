@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from htagraph import ActivityKind, DependencyGraph
 from htagraph.core.naming import is_backward
 
@@ -42,7 +40,7 @@ def _under_the_caller(
         return
     caller = max(sorted(set(candidates)), key=candidates.count)
     for row in host:
-        if acts.lane[row] in engines - {caller} and above[row] < 0 and kinds[row] is not ActivityKind.BOUNDARY:
+        if acts.lane[row] in engines - {caller} and above[row] < 0 and kinds[row] not in _NOT_IN_STEPS:
             around = [
                 each for each in host
                 if acts.lane[each] == caller and kinds[each] in _FRAMES
@@ -59,13 +57,16 @@ def _under_steps(graph: DependencyGraph, kinds: list[ActivityKind], above: list[
     for row in range(len(acts)):
         if kinds[row] is ActivityKind.STEP:
             marks.setdefault((int(acts.rank[row]), int(acts.step[row])), row)
+    around_steps = {each for row, kind in enumerate(kinds) if kind is ActivityKind.STEP for each in _up(above, row)}
     moved = {}
     for row in range(acts.ranked):
         mark = marks.get((int(acts.rank[row]), int(acts.step[row])))
-        if mark is None or kinds[row].on_device or kinds[row] in _NOT_IN_STEPS:
+        if mark is None or kinds[row].on_device or kinds[row] in _NOT_IN_STEPS or row in around_steps:
             continue
         up = above[row]
-        if up < 0 or (kinds[up] not in _OPERATORS and acts.step[up] != acts.step[row]):
+        if up < 0 or (
+            (kinds[up] not in _OPERATORS or acts.lane[up] != acts.lane[row]) and acts.step[up] != acts.step[row]
+        ):
             moved[row] = mark
     for row, mark in moved.items():
         above[row] = mark
@@ -83,8 +84,3 @@ def ancestors(graph: DependencyGraph) -> list[list[int]]:
     """Return what each activity lies inside, the innermost first."""
     above = parents(graph)
     return [_up(above, row) for row in range(len(above))]
-
-
-def outermost(graph: DependencyGraph, wanted: np.ndarray) -> list[int]:
-    """Return the wanted activities inside no other wanted one."""
-    return [row for row, way in enumerate(ancestors(graph)) if wanted[row] and not wanted[way].any()]

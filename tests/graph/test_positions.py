@@ -284,3 +284,8 @@ def test_filters_leave_what_htas_leave(chosen: str, trace: str) -> None:
     rows = [row for row in OURS[chosen](graph) if acts.event[row] >= 0]
     counts = Counter(graph.names[acts.category[row]] for row in rows)
     assert tuple(counts[category] for category in CATEGORIES) == HTAS[chosen][trace == "test"]
+
+
+def test_a_misspelt_operator_is_answered_with_the_nearest() -> None:
+    with pytest.raises(SelectionError, match="did you mean 'aten::addmm'"):
+        load([op("aten::addmm", 0, 5)]).select().under("aten::adddmm")

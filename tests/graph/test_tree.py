@@ -175,7 +175,7 @@ def test_each_kernel_of_the_demo_lies_in_an_annotation_as_its_tree_says() -> Non
     graph = graph_of(DATA / "demo")
     table = hg.annotated_kernels(graph)
     launched = graph.select(kind="annotation").descendants().select(kind="device")
-    assert (table["annotation"] != "").sum() >= len(launched)
+    assert (table["annotation"] != "").sum() == len(table) >= len(launched)
 
 
 def test_backward_lies_in_what_called_the_engine_and_an_annotation_around_it() -> None:
@@ -216,3 +216,49 @@ def test_the_innermost_of_a_thread_that_contains_an_interval() -> None:
     acts = graph.activities
     start, end = np.array([12, 0, 60]) * 1000 + acts.origin, np.array([15, 49, 70]) * 1000 + acts.origin
     assert innermost_around(acts, np.array([0, 1]), start, end).tolist() == [1, 0, -1]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [step(1, 0, 300), step(2, 50, 50), op("a", 60, 5), op("b", 200, 5)],
+        [step(1, 0, 100), step(1, 0, 100), op("a", 60, 5)],
+        [step(1, 0, 100), complete("cpu_op", "ProfilerStep#1", 0, 100), op("a", 60, 5)],
+    ],
+    ids=["one step in another", "twice", "as annotation and as operator"],
+)
+def test_odd_steps_keep_the_times_of_the_job(events: list[Json]) -> None:
+    graph = load(events)
+    span = max(event["ts"] + event["dur"] for event in events) - min(event["ts"] for event in events)
+    assert int(graph.time.max() - graph.time.min()) == 1000 * span
+    assert (graph.activities.step[graph.activities.kind == hg.ActivityKind.STEP] > 0).all()
+    assert graph.tree.parent.tolist() == slow_tree.parents(graph)
+
+
+def test_steps_on_the_engines_thread_make_no_circle() -> None:
+    graph = load([
+        step(5, 0, 100), op("F", 140, 160),
+        complete("cpu_op", "autograd::engine::evaluate_function: A", 120, 5, tid=OTHER),
+        complete("user_annotation", "ProfilerStep#6", 140, 60, tid=OTHER),
+    ])  # fmt: skip
+    assert sorted(graph.tree.order.tolist()) == list(range(len(graph.activities)))
+    assert graph.tree.parent.tolist() == slow_tree.parents(graph)
+
+
+@given(jobs())
+@settings(deadline=None, max_examples=20)
+def test_one_step_loaded_alone_is_that_step(job: dict[int, list[Json]]) -> None:
+    graph = load(job)
+    for number in graph.steps[:2]:
+        alone, whole = load(job, steps=[number]), graph.select(step=number) - graph.select(kind="join")
+        names = sorted(alone.names[name] for name in alone.activities.name[: alone.activities.ranked])
+        assert names == sorted(graph.names[name] for name in graph.activities.name[whole.activities])
+
+
+def test_a_step_loaded_alone_has_what_began_in_it_and_what_lies_inside_that() -> None:
+    events = [
+        step(1, 0, 100), complete("python_function", "outer", 90, 50), complete("python_function", "child", 110, 5),
+        step(2, 200, 99),
+    ]  # fmt: skip
+    whole = load(events).select(step=1, kind="python").to_frame()["name"].tolist()
+    assert whole == load(events, steps=[1]).select(kind="python").to_frame()["name"].tolist() == ["outer", "child"]

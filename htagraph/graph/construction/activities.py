@@ -72,6 +72,9 @@ def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) ->
     step = _steps(trace, table, kind, cause)
     in_file = tuple(np.unique(step[kind == ActivityKind.STEP]).tolist())
     if steps is not None:
+        lane, _ = _lanes(trace, table, _on_device(kind))
+        parent, _, _ = _nest(table, kind, lane, _on_device(kind))  # which step something is in depends on nesting
+        step = _steps_as_nested(step, kind, parent, cause)
         keep = np.isin(step, list(steps))
         table, kind, step, cause = table.take(keep), kind[keep], step[keep], _renumbered(cause, keep)
     device = _on_device(kind)
@@ -263,7 +266,7 @@ def _steps_as_nested(step: Array, kind: Array, parent: Array, cause: Array) -> n
     step = step.copy()
     up = parent[kind == ActivityKind.STEP]
     while len(up := up[up >= 0]):
-        step[up] = -1
+        step[up[kind[up] != ActivityKind.STEP]] = -1  # a step around another one is a step all the same
         up = parent[up]
     nested = np.flatnonzero((parent >= 0) & (kind != ActivityKind.STEP))
     in_operator = np.isin(kind[parent[nested]], OPERATORS)

@@ -42,7 +42,7 @@ def memory_timeline(timeline: pd.DataFrame) -> Figure:
     """Return the figure of memory in use and reserved by device.
 
     Args:
-        timeline: what `htagraph.memory_timeline` gave.
+        timeline: what `htagraph.memory.timeline` gave.
     """
     import plotly.graph_objects as go
 

@@ -28,7 +28,7 @@ named."""
 
 
 def peak_sentences(peaks: pd.DataFrame) -> list[str]:
-    """Return how much memory each rank used at most, from the result of `htagraph.memory_peaks`."""
+    """Return how much memory each rank used at most, from the result of `htagraph.memory.peaks`."""
     if not len(peaks):
         return ["No memory event was recorded: profile with profile_memory=True."]
     device = peaks[peaks["device"] != "cpu"]
@@ -73,6 +73,6 @@ def device_sentences(row: dict[Any, Any]) -> list[str]:
             f"{size_text(row['inactive_bytes'])} ({idle:.0f} %) is held but not in use; the largest free block has "
             f"{size_text(row['largest_free_bytes'])}. If an allocation fails all the same, memory is fragmented: try "
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; torch.cuda.empty_cache() gives back whole free "
-            "segments. Free bytes by segment: htagraph.read_memory_snapshot(…).segments."
+            "segments. Free bytes by segment: htagraph.memory.read_snapshot(…).segments."
         )
     return lines

@@ -51,9 +51,6 @@ process group; doubling it finds the end behind twice as many."""
 _MAX_ENDS = 3
 """Possible ends of the events that are tried before the block is salvaged. Chosen: in an undamaged file the first one
 is right; doubling it costs three more failed decodings of a damaged file."""
-_KIND_BYTES = 4096
-"""Bytes in which ``schemaVersion`` identifies a trace that was cut short. Chosen: Kineto writes it first. Doubled, more
-of other files is read."""
 
 
 def split(
