@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
-
+from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.path_window import path_in_window
 from htagraph.queries.paths import CriticalPath
 
 __all__ = ["critical_path"]
 
-Some: TypeAlias = int | Sequence[int] | None
 
-
-def critical_path(graph: DependencyGraph, steps: Some = None, ranks: Some = None) -> CriticalPath:
+def critical_path(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSelector = None) -> CriticalPath:
     """Return the critical path of the job or of some steps: the activities that must be faster for it to end earlier.
 
     It is followed back from the last moment: the predecessor of each moment on the path is the dependency that was

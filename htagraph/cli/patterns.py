@@ -66,12 +66,27 @@ def report(
     brief.insert(0, "number", range(1, len(shown) + 1))
     sentences = [
         *(f"{number}: {wording.pattern_text(text)}" for number, text in enumerate(shown["pattern"], 1)),
-        *wording.sentences(table, inputs, operator, min_length),
-        *(wording.other_occurrences(_fewer(graph, table, operator), inputs, operator) if len(table) else []),
+        *_conclusions(graph, table, inputs, operator, min_length),
     ]
     return report_on(
         graph, "patterns", {"patterns": table}, sentences, brief={"patterns": brief}, wording=Wording(wording.TITLES)
     )
+
+
+def _conclusions(
+    graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int
+) -> list[str]:
+    import numpy as np
+
+    from htagraph.core.kinds import FRAMES
+    from htagraph.queries.kernel_sequences import containing
+
+    if not containing(graph, operator).any():
+        acts = graph.activities
+        names = {graph.names[name] for name in acts.name[np.isin(acts.kind, FRAMES)]}
+        return [wording.unknown_operator(operator, names)]
+    shorter = wording.other_occurrences(_fewer(graph, table, operator), inputs, operator) if len(table) else []
+    return [*wording.sentences(table, inputs, operator, min_length), *shorter]
 
 
 def _fewer(graph: DependencyGraph, table: pd.DataFrame, operator: str) -> int:

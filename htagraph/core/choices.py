@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
+
+from htagraph.core.spelling import nearest_words
 
 __all__ = ["check_choice"]
 
@@ -20,11 +21,10 @@ def check_choice(option: str, value: object, allowed: Sequence[str]) -> None:
         >>> check_choice("by", "steam", ("stream", "rank"))
         Traceback (most recent call last):
         ...
-        ValueError: by='steam' is not known; did you mean 'stream'? Choose one of 'stream', 'rank'
+        ValueError: by='steam' is not known: choose one of 'stream', 'rank'; did you mean 'stream'?
     """
     if isinstance(value, str) and value in allowed:
         return
-    close = get_close_matches(value, allowed, n=1) if isinstance(value, str) else []
-    meant = f"; did you mean {close[0]!r}? Choose" if close else ": choose"
-    msg = f"{option}={value!r} is not known{meant} one of {', '.join(map(repr, allowed))}"
+    near = nearest_words(value, allowed) if isinstance(value, str) else ""
+    msg = f"{option}={value!r} is not known: choose one of {', '.join(map(repr, allowed))}{near}"
     raise ValueError(msg)

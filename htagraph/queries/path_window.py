@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
-
 import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import CriticalPath, path_to
 
 __all__ = ["path_in_window"]
 
-Some: TypeAlias = int | Sequence[int] | None
 
-
-def path_in_window(graph: DependencyGraph, steps: Some = None, ranks: Some = None) -> CriticalPath:
+def path_in_window(graph: DependencyGraph, steps: IntSelector = None, ranks: IntSelector = None) -> CriticalPath:
     """Return the critical path of a window; documented at `htagraph.critical_path`."""
     time = graph.time
     chosen = graph.select(step=steps, rank=ranks).activities

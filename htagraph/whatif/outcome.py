@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import frozen
+from htagraph.graph.criteria import IntSelector
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import NEVER, State, initial
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Outcome"]
 
 Array: TypeAlias = npt.NDArray[Any]
-Some: TypeAlias = int | Sequence[int] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +162,7 @@ class Outcome:
             activities=replace(graph.activities, start=start, duration=duration), edges=edges, clocks=()
         )
 
-    def critical_path(self, steps: Some = None, ranks: Some = None) -> CriticalPath:
+    def critical_path(self, steps: IntSelector = None, ranks: IntSelector = None) -> CriticalPath:
         """Return the critical path of the job as predicted; see `htagraph.critical_path`.
 
         Args:

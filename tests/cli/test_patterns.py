@@ -73,3 +73,10 @@ def test_counters_are_a_table_of_their_own(run: Any, tmp_path: Path) -> None:
     path = write([op("x", 0, 9), launch(1, 1, 1), *ranges(5)], tmp_path / "t.json")
     found = results(run, "roofline", str(path))
     assert next((row["counter"], row["value"]) for row in found["counters"]) == (FMA, 5.0)
+
+
+def test_a_misspelt_operator_is_answered_with_the_nearest(run: Any) -> None:
+    ran = run("patterns", DEMO, "--operator", "aten::adddmm")
+    assert ran.code == 0
+    shown = " ".join(ran.out.split())
+    assert "No operator or annotation has 'aten::adddmm' in its name; did you mean 'aten::addmm'" in shown

@@ -13,7 +13,7 @@ def test_a_word_that_is_allowed_passes(value: str) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("ranks", r"^by='ranks' is not known; did you mean 'rank'\? Choose one of 'rank', 'job'$"),
+        ("ranks", r"^by='ranks' is not known: choose one of 'rank', 'job'; did you mean 'rank'\?$"),
         ("stream", "^by='stream' is not known: choose one of 'rank', 'job'$"),
         ("", "^by='' is not known: choose one of 'rank', 'job'$"),
         (None, "^by=None is not known: choose"), (3, "^by=3 is not known: choose"), (["rank"], "is not known: choose"),

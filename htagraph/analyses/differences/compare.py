@@ -13,12 +13,12 @@ from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import Part, parts_of
 from htagraph.core.choices import check_choice
 from htagraph.core.naming import short_name, stable_name, step_number
+from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["CHANGES", "change_words", "compare"]
 
 Array: TypeAlias = npt.NDArray[Any]
-Some: TypeAlias = int | Sequence[int] | None
 CHANGES = ("same", "more", "fewer", "added", "removed")
 """How often something occurs after, compared with before, per rank and step."""
 
@@ -29,9 +29,9 @@ def compare(  # noqa: PLR0913 - one keyword per criterion
     *,
     by: Literal["name", "short_name", "path"] = "name",
     device: Literal["all", "host", "device"] = "all",
-    steps: Some = None,
-    steps_after: Some = None,
-    ranks: Some = None,
+    steps: IntSelector = None,
+    steps_after: IntSelector = None,
+    ranks: IntSelector = None,
 ) -> pd.DataFrame:
     """Return how often and how long each activity occurs in two jobs, name by name.
 

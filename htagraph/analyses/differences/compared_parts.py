@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -11,12 +10,12 @@ import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ADDED
+from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Part", "parts_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
-Some: TypeAlias = int | Sequence[int] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +25,7 @@ class Part:
     graph: DependencyGraph
     steps: tuple[int, ...] | None
     """All steps from the first to the last chosen; None for the whole job, of which there is one."""
-    ranks: Some
+    ranks: IntSelector
     activities: Array
     """Recorded activities in it."""
     repeats: int
@@ -46,7 +45,7 @@ class Part:
 
 
 def parts_of(
-    before: DependencyGraph, after: DependencyGraph, steps: Some, steps_after: Some, ranks: Some
+    before: DependencyGraph, after: DependencyGraph, steps: IntSelector, steps_after: IntSelector, ranks: IntSelector
 ) -> tuple[Part, Part]:
     """Return the compared part of each job: the chosen steps, or all; whole jobs if one of them has no steps.
 
@@ -74,7 +73,7 @@ def parts_of(
     )
 
 
-def _part_of(which: str, graph: DependencyGraph, steps: Some, ranks: Some) -> Part:
+def _part_of(which: str, graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> Part:
     try:
         return _part(graph, steps, ranks)
     except SelectionError as error:
@@ -82,7 +81,7 @@ def _part_of(which: str, graph: DependencyGraph, steps: Some, ranks: Some) -> Pa
         raise SelectionError(msg) from None
 
 
-def _part(graph: DependencyGraph, steps: Some, ranks: Some) -> Part:
+def _part(graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> Part:
     numbers: tuple[int, ...] | None = None
     if steps is not None:
         chosen = [steps] if isinstance(steps, int | np.integer) else list(steps)

@@ -18,6 +18,7 @@ from htagraph.analyses.differences.compared_parts import Part, parts_of
 from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import short_name, stable_name
+from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.path_window import path_in_window
 from htagraph.queries.paths import CATEGORIES, CriticalPath
@@ -25,7 +26,6 @@ from htagraph.queries.paths import CATEGORIES, CriticalPath
 __all__ = ["Diff", "diff"]
 
 Array: TypeAlias = npt.NDArray[Any]
-Some: TypeAlias = int | Sequence[int] | None
 _HTML_ROWS = 8
 """Contributions shown in a notebook, the largest first. Chosen: a short table; `Diff.to_frame` has all."""
 _ENTRY = ("path", "place", "category", "before_ns", "after_ns")
@@ -277,9 +277,9 @@ def diff(
     before: DependencyGraph,
     after: DependencyGraph,
     *,
-    steps: Some = None,
-    steps_after: Some = None,
-    ranks: Some = None,
+    steps: IntSelector = None,
+    steps_after: IntSelector = None,
+    ranks: IntSelector = None,
 ) -> Diff:
     """Return why the steps of one job take longer than those of another.
 

@@ -288,7 +288,7 @@ def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
         return
     parts, acts = path.segments, path.graph.activities
     lanes = acts.lane[parts.place].tolist()
-    tids = _path_tracks(path, job)
+    tids = _path_tracks(path)
     rows = [{str(key): value for key, value in row.items()} for row in path.to_frame().to_dict("records")]
     slices = [
         _segment(row, tids[lane], job.ts(start), us(length))
@@ -304,7 +304,7 @@ def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
         yield _named("thread_name", _PATH_PID, tid, f"rank {where.rank} {where.label}" if several else where.label)
 
 
-def _path_tracks(path: CriticalPath, job: _Job) -> dict[int, int]:
+def _path_tracks(path: CriticalPath) -> dict[int, int]:
     """Return the number of the track of each lane on the path: by rank, threads before streams."""
     lanes = path.graph.lanes
     on_path = np.unique(path.graph.activities.lane[path.segments.place]).tolist()

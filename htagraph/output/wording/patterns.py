@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.core.naming import short_name
+from htagraph.core.spelling import nearest_words
 from htagraph.output.phrases import command_line, plural, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TITLES", "other_occurrences", "pattern_text", "sentences"]
+__all__ = ["TITLES", "other_occurrences", "pattern_text", "sentences", "unknown_operator"]
 
 TITLES = {"patterns": "Kernel sequences, the most frequent first"}
 """Titles by the name of the table."""
@@ -40,6 +41,16 @@ def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[
         return []
     again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
     return [f"{plural(fewer, 'other occurrence')} launched fewer kernels or none. To include those with any: {again}"]
+
+
+def unknown_operator(operator: str, known: Iterable[str]) -> str:
+    """Return that nothing has a text in its name, and the names most like it.
+
+    Example:
+        >>> unknown_operator("aten::lineer", ["aten::linear", "aten::mm"])
+        "No operator or annotation has 'aten::lineer' in its name; did you mean 'aten::linear'?"
+    """
+    return f"No operator or annotation has {operator!r} in its name{nearest_words(operator, known) or '.'}"
 
 
 def sentences(table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.graph.criteria import IntSelector
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, of_kind, released
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["cuda_graph"]
 
-Some: TypeAlias = int | Sequence[int] | None
 Window: TypeAlias = tuple[int, int, int]  # rank, first and last moment
 _BLOCKS = (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC)
 _MAX_CALLS_LISTED = 3
@@ -25,7 +24,12 @@ _MAX_CALLS_LISTED = 3
 
 
 def cuda_graph(
-    state: State, *, step: Some = None, start_us: float | None = None, end_us: float | None = None, rank: Some = None
+    state: State,
+    *,
+    step: IntSelector = None,
+    start_us: float | None = None,
+    end_us: float | None = None,
+    rank: IntSelector = None,
 ) -> State:
     """Return the state in which the device work of a range is one CUDA graph.
 
@@ -81,7 +85,7 @@ def _hurried(graph: DependencyGraph, inside: np.ndarray) -> np.ndarray:
 
 
 def _windows(
-    graph: DependencyGraph, step: Some, start_us: float | None, end_us: float | None, rank: Some
+    graph: DependencyGraph, step: IntSelector, start_us: float | None, end_us: float | None, rank: IntSelector
 ) -> list[Window]:
     """Return the range on each rank it is on."""
     by_time = start_us is not None and end_us is not None
