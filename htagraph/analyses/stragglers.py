@@ -386,7 +386,8 @@ def _evidence(cause: str, story: _Story, charged_ms: float, late: int) -> str:
     work = _WORK[cause]
     cost = f"the other ranks wait {charged_ms:.3f} ms for it in total, and it arrives last in {late} collectives"
     if story.named:
-        return f"among its {work}, {story.name} takes {_times(1 + story.slower)}; {cost}"
+        itself = " itself (without what it calls)" if cause == "host" else ""  # durations compared are self times there
+        return f"among its {work}, {story.name}{itself} takes {_times(1 + story.slower)}; {cost}"
     compared = cause in _COMPARED and not np.isnan(story.slower)
     verb = "take" if cause == "kernels" else "takes"
     reason = f"its {work} {verb} {_times(1 + story.slower)}" if compared else f"it is late because of its {work}"

@@ -309,7 +309,7 @@ CHANGES: dict[str, ChangeForm] = {
     "network": ChangeForm(
         "required",
         "FACTOR|latency=10us,bandwidth=100GB/s",
-        "Transfers take FACTOR times as long, or as long as on this network; waits are derived.",
+        "Transfers take FACTOR times as long, or as long as on this network; waits are replayed.",
         _network,
     ),
     "fix-straggler": ChangeForm(

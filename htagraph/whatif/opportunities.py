@@ -343,7 +343,7 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[_Candidate
     gap, ns = shares["gap"].to_numpy(), shares["ns"].to_numpy()
     host = gap | ((kind >= 0) & (kind < ActivityKind.COMPUTATION))
     for name, chosen, criteria, note in (
-        ("all host work", host, {"kind": "host"}, "operators, calls and the Python between them; waits are derived"),
+        ("all host work", host, {"kind": "host"}, "operators, calls and the Python between them; waits are replayed"),
         ("Python between operators", gap & (kind >= 0), {"kind": [each.label for each in ANNOTATIONS]},
          "host time inside steps and annotations that no event covers"),
         ("launch calls", kind == ActivityKind.LAUNCH, {"kind": "launch"}, "the calls themselves, not the operators"),
