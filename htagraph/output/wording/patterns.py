@@ -47,7 +47,7 @@ def unknown_operator(operator: str, known: Iterable[str]) -> str:
     """Return that nothing has a text in its name, and the names most like it.
 
     Example:
-        >>> unknown_operator("aten::lineer", ["aten::linear", "aten::mm"])
+        >>> unknown_operator("aten::lineer", ["aten::linear", "Optimizer.step"])
         "No operator or annotation has 'aten::lineer' in its name; did you mean 'aten::linear'?"
     """
     return f"No operator or annotation has {operator!r} in its name{nearest_words(operator, known) or '.'}"
