@@ -17,16 +17,16 @@ from tests.command_line import Ran
 from tests.reach import JOBS
 from tests.slow import SLOW
 
-settings.register_profile("same", derandomize=True, phases=(Phase.explicit, Phase.generate))
-settings.register_profile("new")
+settings.register_profile("same", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
+settings.register_profile("new", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
-"""The same examples in every run, so that what was good stays good; ``HYPOTHESIS_PROFILE=new`` looks for others and
-makes them small."""
+"""The same examples in every run, however slow the machine, so that what was good stays good;
+``HYPOTHESIS_PROFILE=new`` looks for others and makes them small."""
 
 
 _ALLOCATIONS_PER_COLLECTION = 200_000
-"""Objects made until Python looks for cycles again, instead of 700. Chosen: kept graphs and thousands of collected tests
-are objects that it would walk through each time, for a sixth of the suite's time. Doubled, memory grows a little."""
+"""Objects made until Python looks for cycles again, instead of 700. Chosen: kept graphs and thousands of collected
+tests are objects that it would walk through each time, for a sixth of the suite's time. Doubled, memory grows."""
 
 
 def pytest_collection_finish() -> None:
