@@ -3,6 +3,7 @@
 HtagraphError
 ├── TraceError             a file cannot be used as a trace
 │   ├── NotATraceError     the file is something else (protobuf, zip, JSON without events)
+│   │   └── OtherJsonError JSON without events, such as a configuration or an execution trace
 │   └── DamagedTraceError  the file was a trace, but its events cannot be recovered
 ├── RankError              files do not form one job (two files of one rank, two runs in one folder, absent rank)
 ├── GraphError             a graph breaks one of its invariants
@@ -16,6 +17,7 @@ __all__ = [
     "GraphError",
     "HtagraphError",
     "NotATraceError",
+    "OtherJsonError",
     "RankError",
     "SelectionError",
     "TraceError",
@@ -32,6 +34,10 @@ class TraceError(HtagraphError):
 
 class NotATraceError(TraceError):
     """The file is not a Kineto trace: another format, or JSON without events."""
+
+
+class OtherJsonError(NotATraceError):
+    """The file is sound JSON of another kind, such as a configuration or an execution trace."""
 
 
 class DamagedTraceError(TraceError):

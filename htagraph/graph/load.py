@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from htagraph.core.errors import HtagraphError, RankError, SelectionError, TraceError
+from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, SelectionError, TraceError
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.construction.activities import RankPart, prepare
@@ -84,7 +84,8 @@ def load(
         skipped.append(Issue(str(path), "file_skipped", str(error), 1))
 
     def leave_out(path: Path, why: HtagraphError) -> None:
-        skipped.append(Issue(str(path), "made_by_htagraph", str(why), 1))
+        kind = "other_json" if isinstance(why, OtherJsonError) else "made_by_htagraph"
+        skipped.append(Issue(str(path), kind, str(why).removeprefix(f"{path}: "), 1))
 
     files = rank_files(path, skip if on_error == "skip" else None, leave_out)
     files = _chosen(files, ranks)

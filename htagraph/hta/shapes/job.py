@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import HtagraphError, RankError, TraceError
+from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, TraceError
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import prepare
 from htagraph.graph.construction.build import build
@@ -168,14 +168,19 @@ def _says_no_rank(trace: Trace) -> bool:
 
 def _files(trace_files: TraceFiles, trace_dir: str) -> list[RankedFile]:
     if trace_files is None:
-        return rank_files(trace_dir)
+        return rank_files(trace_dir, left_out=_warn_of_other_json)
     if isinstance(trace_files, Mapping):
         return rank_files({rank: _placed(path, trace_dir) for rank, path in trace_files.items()})
     return rank_files([_placed(path, trace_dir) for path in trace_files])
 
 
+def _warn_of_other_json(path: Path, why: HtagraphError) -> None:
+    if isinstance(why, OtherJsonError):
+        warnings.warn(f"{why}; left out", stacklevel=6)
+
+
 def _placed(path: str, trace_dir: str) -> Path:
-    inside = Path(trace_dir) / path  # is the path itself where that is absolute
+    inside = Path(trace_dir).expanduser() / path  # is the path itself where that is absolute
     return inside if trace_dir and inside.exists() else Path(path)
 
 

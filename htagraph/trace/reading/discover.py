@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from htagraph.core.errors import HtagraphError, RankError, TraceError
+from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, TraceError
 from htagraph.trace.events import Header
 from htagraph.trace.reading.read import read_header
 
@@ -86,8 +86,8 @@ def rank_files(paths: TracePaths, skip: Skip | None = None, left_out: Skip | Non
     Args:
         paths: what `find_files` takes, or a map from rank to file.
         skip: called with each path that does not exist or is not a readable trace, instead of raising.
-        left_out: called with each file that htagraph exported, see `MADE_KEY`. Such files are left out if there are
-            recordings beside them.
+        left_out: called with each file of a folder or glob that is left out because there are recordings beside it:
+            those that htagraph exported, see `MADE_KEY`, and other JSON, such as a configuration or an execution trace.
 
     Raises:
         TraceError: a path does not exist or holds no trace.
@@ -97,15 +97,38 @@ def rank_files(paths: TracePaths, skip: Skip | None = None, left_out: Skip | Non
         given = []
         for rank, path in paths.items():
             with _skipping(Path(path), skip):
-                given.append(RankedFile(_existing(Path(path)), _checked(rank, Path(path)), "given", ""))
+                file = Path(path).expanduser()
+                given.append(RankedFile(_existing(file), _checked(rank, file), "given", ""))
         return sorted(given, key=lambda file: file.rank)
-    ranked, files = [], find_files(paths, skip)
-    for path in files:
-        with _skipping(path, skip):
-            ranked.append(_rank_one(path, alone=len(files) == 1))
-    ranked = _number_by_name(_recorded(ranked, left_out))
+    ranked = _number_by_name(_recorded(_ranked(find_files(paths, skip), _named_files(paths), skip, left_out), left_out))
     _refuse_mixed(ranked)
     return sorted(ranked, key=lambda file: file.rank)
+
+
+def _named_files(paths: PathText | Sequence[PathText]) -> set[Path]:
+    """Return the files that the caller named one by one, not by a folder or glob."""
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return {Path(path).expanduser() for path in several if Path(path).expanduser().is_file()}
+
+
+def _ranked(files: Sequence[Path], named: set[Path], skip: Skip | None, left_out: Skip | None) -> list[RankedFile]:
+    """Return the files that are traces; other JSON is an error only where it was named, or where there is no trace."""
+    ranked, other = [], []
+    for path in files:
+        with _skipping(path, skip):
+            try:
+                ranked.append(_rank_one(path, alone=len(files) == 1))
+            except OtherJsonError as error:
+                if path in named:
+                    raise
+                other.append((path, error))
+    for path, error in other:
+        with _skipping(path, skip):
+            if not ranked:
+                raise error
+        if ranked and left_out is not None:
+            left_out(path, error)
+    return ranked
 
 
 @contextmanager
@@ -123,7 +146,7 @@ def _expand(text: str) -> list[Path]:
     if not text:
         msg = "an empty path: was a variable not set?"
         raise TraceError(msg)
-    path = Path(text)
+    path = Path(text).expanduser()
     if path.is_dir():
         files = [file for file in path.iterdir() if file.is_file() and file.name.endswith(_SUFFIXES)]
         if not files:
@@ -139,7 +162,7 @@ def _expand(text: str) -> list[Path]:
     if path.exists():
         msg = f"{path}: not a regular file; write the trace to a file first"
         raise TraceError(msg)
-    matches = [Path(match) for match in glob.glob(text, recursive=True)]  # noqa: PTH207 - absolute patterns too
+    matches = [Path(match) for match in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - absolute patterns too
     if not matches:
         msg = f"{text}: no such file, folder or match"
         raise TraceError(msg)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from htagraph.core.errors import DamagedTraceError, NotATraceError
+from htagraph.core.errors import DamagedTraceError, NotATraceError, OtherJsonError
 from htagraph.core.issues import IssueLog
 from htagraph.trace.reading.salvage import UNDECODABLE, ends_early, refuse_second_document, salvage, salvage_header
 
@@ -136,8 +136,8 @@ def _no_events(text: bytes, log: IssueLog) -> Exception:
         return NotATraceError(f"{log.file}: not JSON; expected a Kineto trace from torch.profiler")
     keys = ", ".join(sorted(root)[:6]) if isinstance(root, dict) else type(root).__name__
     if isinstance(root, dict) and {"schema", "nodes"} <= set(root):
-        return NotATraceError(f"{log.file}: a PyTorch execution trace (Chakra host ET), not a Kineto trace")
-    return NotATraceError(f"{log.file}: JSON, but without traceEvents (found: {keys}); not a Kineto trace")
+        return OtherJsonError(f"{log.file}: a PyTorch execution trace (Chakra host ET), not a Kineto trace")
+    return OtherJsonError(f"{log.file}: JSON, but without traceEvents (found: {keys}); not a Kineto trace")
 
 
 def _take_block(buffer: bytes, decode: Decode[T], log: IssueLog) -> tuple[list[T], bytes, bool]:

@@ -141,15 +141,41 @@ def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
         rank_files(tmp_path)
 
 
-def test_other_json_in_the_folder_is_named_or_skipped(tmp_path: Path) -> None:
+def test_other_json_beside_a_trace_is_left_out_and_reported(tmp_path: Path) -> None:
     written(tmp_path / "rank-0.json", document(EVENTS))
     written(tmp_path / "config.json", '{"lr": 0.1}')
+    written(tmp_path / "et.json", '{"schema": "1.1", "nodes": []}')
+    left_out: list[tuple[Path, HtagraphError]] = []
+    for where in (tmp_path, str(tmp_path / "*.json")):
+        left_out.clear()
+        files = rank_files(where, left_out=lambda path, error: left_out.append((path, error)))
+        assert ranks(files) == {0: ("rank-0.json", "header")}
+        assert [path.name for path, _ in left_out] == ["config.json", "et.json"]
+        assert "without traceEvents (found: lr)" in str(left_out[0][1])
+
+
+def test_other_json_that_was_asked_for_is_refused(tmp_path: Path) -> None:
+    trace_file = written(tmp_path / "rank-0.json", document(EVENTS))
+    other = written(tmp_path / "config.json", '{"lr": 0.1}')
     with pytest.raises(TraceError, match=r"config\.json: JSON, but without traceEvents \(found: lr\)"):
+        rank_files([trace_file, other])
+    trace_file.unlink()
+    with pytest.raises(TraceError, match=r"config\.json: JSON, but without traceEvents"):
         rank_files(tmp_path)
-    skipped: list[tuple[Path, HtagraphError]] = []
-    files = rank_files(tmp_path, lambda path, error: skipped.append((path, error)))
-    assert ranks(files) == {0: ("rank-0.json", "header")}
-    assert [path.name for path, _ in skipped] == ["config.json"]
+
+
+def test_text_that_is_no_json_is_not_left_out(tmp_path: Path) -> None:
+    trace(tmp_path / "rank-0.json", 0)
+    written(tmp_path / "rank-1.json", "not JSON")
+    with pytest.raises(TraceError, match="not JSON"):
+        rank_files(tmp_path, left_out=lambda *_: None)
+
+
+def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    trace(tmp_path / "rank-0.json", 0)
+    for paths in ("~", "~/rank-0.json", "~/*.json", {0: "~/rank-0.json"}):
+        assert list(ranks(rank_files(paths))) == [0]
 
 
 @pytest.mark.parametrize("info", [{"rank": None}, {"rank": -1}, {"rank": "x"}, [], "none", {"backend": "nccl"}])
