@@ -88,7 +88,8 @@ def idle_time_breakdown(
     keys = _idle_keys(np.array(where, np.int64).reshape(-1, 2)[codes // len(_CATEGORIES)])
     if not streams:  # as HTA keeps them
         smallest = [smallest_type(job.of_rank(rank).events.arg("stream")) for rank in chosen]
-        keys["stream"] = keys["stream"].astype(np.result_type(*smallest) if smallest else np.int64)
+        # a device event without the argument is on the stream of its thread id, which may need a larger type
+        keys["stream"] = keys["stream"].astype(np.result_type(smallest_type(keys["stream"]), *smallest))
     words = pd.array(np.array(_CATEGORIES, object)[codes % len(_CATEGORIES)], dtype="str")
     table = _idle_times(keys, words, codes // len(_CATEGORIES), np.bincount(group, np.nan_to_num(pause[row])))
     return table, _idle_statistics(keys, words, pause[row], group) if show_idle_interval_stats else None

@@ -75,14 +75,15 @@ def _queue_lengths(job: HtaJob, ranks: Sequence[int] | None) -> Series:
         activity = rank_changes["activity"].to_numpy()
         event = acts.event[activity]
         pid, tid = _device_lanes(job, rank, rank_changes)
-        stream = job.of_rank(rank).events.arg("stream")
+        stream = rank_changes["stream"].to_numpy()
+        kept_as = np.result_type(smallest_type(stream), smallest_type(job.of_rank(rank).events.arg("stream")))
         # on the rank's own clock; work that was recorded before its launch is queued when it starts, not later
         common = np.rint(rank_changes["time_us"].to_numpy() * 1000).astype(np.int64) + job.graph.origin_ns
         since_ns = common + acts.start[activity] - job.graph.time[2 * activity] - job.first_ns
         out[rank] = pd.DataFrame({
             "ts": whole(since_ns / 1000),
             "pid": pid, "tid": tid,
-            "stream": rank_changes["stream"].to_numpy().astype(smallest_type(stream)),
+            "stream": stream.astype(kept_as),
             "queue_length": rank_changes["queue_length"].to_numpy(),
         }, index=pd.Index(event.astype(smallest_type(event)), name="index"))  # fmt: skip
     return out

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any
+
+from htagraph.output.plot.labels import unique_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,8 +18,6 @@ __all__ = [
 
 _PARTS = ("idle_time", "compute_time", "non_compute_time")
 _OTHERS = "others"
-_MAX_NAME_LETTERS = 60
-"""Letters of a kernel's name in a legend. Chosen: longer names push the figure aside. Doubled, two pies do not fit."""
 _PIES_A_ROW = 2
 """Pies side by side: what fits a notebook's width with legends. Doubled, the legends overlap."""
 _ROW_PIXELS = 400
@@ -123,11 +124,14 @@ def kernel_distribution(table: pd.DataFrame, *, top: int = 30) -> Figure:
 
     kernels = table[["kind", "name"]].drop_duplicates().head(top)
     shown = kernels.merge(table, on=["kind", "name"])
-    names = [f"{kind}: {_short(name)}" for kind, name in zip(shown["kind"], shown["name"], strict=True)]
-    shows = "%{y}, rank %{x}: %{z:.3f} × the median, %{customdata[0]:.1f} µs × %{customdata[1]}<extra></extra>"
+    label_of = unique_labels(kernels["name"])
+    names = [f"{kind}: {label_of[name]}" for kind, name in zip(shown["kind"], shown["name"], strict=True)]
+    shows = (
+        "%{customdata[2]}, rank %{x}: %{z:.3f} × the median, %{customdata[0]:.1f} µs × %{customdata[1]}<extra></extra>"
+    )
     heat = Heatmap(
         x=shown["rank"].astype("str"), y=names, z=shown["relative"], zmid=1, colorscale="RdBu_r",
-        customdata=shown[["mean_us", "count"]],
+        customdata=shown[["mean_us", "count", "name"]],
         hovertemplate=shows,
     )  # fmt: skip
     return Figure(heat).update_layout(
@@ -144,12 +148,14 @@ def _pies(table: pd.DataFrame, title: str) -> Figure:
     by_rank = list(table.groupby("rank"))
     rows = max(1, -(-len(by_rank) // _PIES_A_ROW))
     specs = [[{"type": "domain"}] * _PIES_A_ROW] * rows
+    label_of = unique_labels(table["name"])
     figure = make_subplots(rows=rows, cols=_PIES_A_ROW, specs=specs)
     for place, (rank, kernels) in enumerate(by_rank):  # by place: ranks need not be 0, 1, 2, …
         row, column = divmod(place, _PIES_A_ROW)
         pie = Pie(
-            labels=kernels["name"].map(_short), values=kernels["sum (us)"], title=f"Rank {rank!s}", automargin=False
-        )
+            labels=kernels["name"].map(label_of), values=kernels["sum (us)"], title=f"Rank {rank!s}", automargin=False,
+            customdata=kernels["name"], hovertemplate="%{customdata}: %{value} µs, %{percent}<extra></extra>",
+        )  # fmt: skip
         figure.add_trace(pie, row + 1, column + 1)
     return figure.update_layout(title_text=title, showlegend=True, height=_ROW_PIXELS * (1 + len(by_rank) / 2))
 
@@ -160,18 +166,13 @@ def _means(table: pd.DataFrame, title: str) -> Figure:
 
     named = table[table["name"] != _OTHERS]
     bars: list[Any] = []
+    label_of = unique_labels(named["name"])
     for name, rows in named.groupby("name", sort=False):
         mean = rows["mean (us)"]
         whiskers = {"array": rows["max (us)"] - mean, "arrayminus": mean - rows["min (us)"]}
-        bars.append(Bar(name=_short(str(name)), x=rows["rank"], y=mean, error_y=whiskers))
+        shows = f"{escape(str(name))}, rank %{{x}}: %{{y}} µs<extra></extra>"
+        bars.append(Bar(name=label_of[str(name)], x=rows["rank"], y=mean, error_y=whiskers, hovertemplate=shows))
     return Figure(bars).update_layout(
         barmode="group", title_text=title, showlegend=True, xaxis={"title": "Rank", "type": "category"},
         yaxis={"title": "Mean Duration (us)"},
     )  # fmt: skip
-
-
-def _short(name: str) -> str:
-    from htagraph.core.naming import short_name
-
-    short = short_name(name)
-    return short if len(short) <= _MAX_NAME_LETTERS else short[: _MAX_NAME_LETTERS - 1] + "…"

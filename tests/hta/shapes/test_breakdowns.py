@@ -205,6 +205,15 @@ def test_idle_time_of_chosen_streams_and_with_another_delay(tmp_path: Path) -> N
     assert table["idle_category"].tolist() == ["other"]
 
 
+def test_a_stream_number_from_the_thread_id_keeps_its_value(tmp_path: Path) -> None:
+    """The type is the smallest for the streams in the arguments, as in HTA, and 801 is beyond that of 7."""
+    bare = kernel(COMPUTE, 20, 5, 2, stream=801)
+    del bare["args"]["stream"]
+    job = small(tmp_path, [launch(0, 1, 1), launch(1, 1, 2), kernel(COMPUTE, 5, 5, 1), bare])
+    table, _ = breakdowns.idle_time_breakdown(job)
+    assert sorted(set(table["stream"])) == [7, 801]
+
+
 def test_the_first_rank_is_asked_where_none_is_chosen(tmp_path: Path) -> None:
     # HTA's default is rank 0, which a job of rank 3 alone does not have (C7)
     table, _ = breakdowns.idle_time_breakdown(small(tmp_path, [kernel(COMPUTE, 0, 5)], 3))
