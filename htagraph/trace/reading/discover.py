@@ -122,12 +122,12 @@ def _ranked(files: Sequence[Path], named: set[Path], skip: Skip | None, left_out
                 if path in named:
                     raise
                 other.append((path, error))
-    for path, error in other:
+    for path, why in other:
         with _skipping(path, skip):
             if not ranked:
-                raise error
+                raise why
         if ranked and left_out is not None:
-            left_out(path, error)
+            left_out(path, why)
     return ranked
 
 
