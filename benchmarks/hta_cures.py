@@ -170,6 +170,23 @@ def ties_are_stable_and_gaps_positive() -> None:
     analysis._analyze_idle_time_for_stream = analyze
 
 
+def event_0_launched_nothing() -> None:
+    """D13: HTA takes event 0 for the launch of each kernel without one, and may find that it came late.
+
+    Event 0 is a launch only where it has the kernel's correlation.
+    """
+    analysis = import_module("hta.analyzers.breakdown_analysis").BreakdownAnalysis
+    inner = analysis._analyze_idle_time_for_stream
+
+    def analyze(stream: int, kernels: Frame, *arguments: object, **options: object) -> Frame:
+        launches = kernels.loc[kernels["index_runtime"] == 0, "correlation"]
+        if launches.nunique() > 1:  # one launch has one correlation
+            kernels = kernels.assign(ts_runtime=kernels["ts_runtime"].mask(kernels["index_runtime"] == 0))
+        return inner(stream, kernels, *arguments, **options)
+
+    analysis._analyze_idle_time_for_stream = analyze
+
+
 def empty_kernels_overlap() -> None:
     """D1: pandas 3.1 says that an empty interval overlaps nothing, so that kernels of 0 µs have no annotation."""
     analysis = import_module("hta.analyzers.breakdown_analysis").BreakdownAnalysis
@@ -252,6 +269,7 @@ PATCHES: Mapping[str, Callable[[], None]] = {
     "D4": statistics_are_over_kernels,
     "D6": every_stream_is_blocked,
     "D7": ranks_are_apart,
+    "D13": event_0_launched_nothing,
     "D19": ties_are_stable_and_gaps_positive,
 }
 

@@ -42,7 +42,7 @@ CRASHES: Sequence[tuple[str, str, str, Callable[[Facts], bool]]] = (
 
 CURES: Mapping[str, Sequence[str]] = {
     "temporal_breakdown": ("D2", "D5", "D10"),
-    "idle_time_breakdown": ("D2", "D19"),
+    "idle_time_breakdown": ("D2", "D13", "D19"),
     "gpu_kernel_breakdown": ("D2", "D4", "D5", "D10"),
     "gpu_user_annotation_breakdown": ("D2", "D4"),
     "gpu_kernels_with_user_annotations": ("D1", "D2"),
