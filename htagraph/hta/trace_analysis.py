@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from htagraph.hta.common.trace import HtaTrace
+from htagraph.hta.common.trace import Trace
 from htagraph.hta.shapes import breakdowns, counters, cupti, launches, patterns, stragglers
 from htagraph.hta.shapes.counters import TimeSeriesTypes
 from htagraph.hta.shapes.job import TraceFiles, open_job
@@ -55,7 +55,7 @@ class TraceAnalysis:
             HtagraphError: a file or folder is absent or no trace, or two files claim one rank.
         """
         self.job = open_job(trace_files, trace_dir, include_last_profiler_step=include_last_profiler_step)
-        self.t = HtaTrace(self.job)
+        self.t = Trace.of(self.job)
 
     def get_temporal_breakdown(self, visualize: bool = True) -> pd.DataFrame:
         """Return how each rank's time splits into computation, other device work and idle time.
@@ -221,14 +221,14 @@ class TraceAnalysis:
         return tables
 
     def get_aten_op_kernels_and_delay(
-        self, ranks: Ranks = None, sort_by: Sequence[str] | None = None, visualize: bool = False
+        self, ranks: Ranks = None, sort_by: Sequence[str] | None = None, visualize: bool = True
     ) -> dict[int, pd.DataFrame]:
         """Return which kernels ATen operators launch, and how long that takes.
 
         Args:
             ranks: rank 0 if not given.
             sort_by: columns to sort by, descending; ``occurrence_count`` if not given.
-            visualize: show the tables; HTA always does.
+            visualize: show the tables, as HTA does.
 
         Returns:
             For each rank ``aten_op_name``, ``kernel_sequence``, ``occurrence_count``, ``avg_aten_op_launch_delay``
@@ -381,7 +381,8 @@ class TraceAnalysis:
         Args:
             profiler_steps: which steps; all if not given.
             num_candidates: the number of ranks to return at most.
-            visualize: show how late each rank is.
+            visualize: show the long communication kernels over time, those in which the ranks differ most, and how
+                late each rank starts them.
             straggler_identification_impl: HTA's hook for other metrics: called with the frame of these steps, the
                 symbol table, the number of candidates and ``visualize``, it returns how often each rank is one.
 
@@ -395,7 +396,7 @@ class TraceAnalysis:
             self.job, profiler_steps, num_candidates, straggler_identification_impl
         )
         if visualize and late_starts:
-            show(stragglers.late_starts_figure(self.job, profiler_steps))
+            show(*stragglers.straggler_figures(self.job, profiler_steps))
         return late_starts
 
     def get_cupti_counter_data_with_operators(self, ranks: Ranks = None) -> list[pd.DataFrame]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from htagraph.hta.common.trace import HtaTrace
+from htagraph.hta.common.trace import Trace
 from htagraph.hta.shapes.diff import DeviceType, brief_frame, compared, events_of, groups_of, ops_summary, steps_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class LabeledTrace:
 
     _made = 0
 
-    def __init__(self, label: str | None = None, t: HtaTrace | None = None, trace_dir: str | None = None) -> None:
+    def __init__(self, label: str | None = None, t: Trace | None = None, trace_dir: str | None = None) -> None:
         import pandas as pd
 
         if t is None and (trace_dir is None or not Path(trace_dir).is_dir()):
@@ -50,7 +50,7 @@ class LabeledTrace:
             label = f"t{LabeledTrace._made - 1}"
         self.label: str = label
         self._brief: dict[int, pd.DataFrame] = {}
-        self.t: HtaTrace = getattr(t, "t", t) if t is not None else _read(str(trace_dir))  # a TraceAnalysis has one
+        self.t: Trace = getattr(t, "t", t) if t is not None else _read(str(trace_dir))  # a TraceAnalysis has one
         self.s_map: pd.Series[int] = pd.Series(self.t.symbol_table.get_sym_id_map())
         self.s_tab: pd.Series[str] = pd.Series(self.t.symbol_table.get_sym_table())
         self.iteration_df: pd.DataFrame = steps_of(self.t.symbol_table)
@@ -121,8 +121,8 @@ class TraceDiff:
     @classmethod
     def compare_traces(
         cls,
-        control: LabeledTrace | HtaTrace | TraceDir,
-        test: LabeledTrace | HtaTrace | TraceDir,
+        control: LabeledTrace | Trace | TraceDir,
+        test: LabeledTrace | Trace | TraceDir,
         control_rank: Some = None,
         test_rank: Some = None,
         control_iteration: Some = None,
@@ -160,8 +160,8 @@ class TraceDiff:
     @classmethod
     def ops_diff(
         cls,
-        control: LabeledTrace | HtaTrace | TraceDir,
-        test: LabeledTrace | HtaTrace | TraceDir,
+        control: LabeledTrace | Trace | TraceDir,
+        test: LabeledTrace | Trace | TraceDir,
         control_rank: Some = None,
         test_rank: Some = None,
         control_iteration: Some = None,
@@ -212,14 +212,14 @@ class TraceDiff:
         _show(duration_diff(df), export_image_path, show_image=show_image)
 
 
-def _read(folder: str) -> HtaTrace:
+def _read(folder: str) -> Trace:
     from htagraph.hta.shapes.job import open_job
 
-    return HtaTrace(open_job(trace_dir=folder, whole=True))
+    return Trace.of(open_job(trace_dir=folder, whole=True))
 
 
 def _labelled(
-    control: LabeledTrace | HtaTrace | TraceDir, test: LabeledTrace | HtaTrace | TraceDir
+    control: LabeledTrace | Trace | TraceDir, test: LabeledTrace | Trace | TraceDir
 ) -> tuple[tuple[LabeledTrace, LabeledTrace], tuple[str, str]]:
     """Return both jobs, and labels that differ."""
     pair = _labeled_trace(control, "Control"), _labeled_trace(test, "Test")
@@ -230,12 +230,12 @@ def _labelled(
     return pair, (first, second)
 
 
-def _labeled_trace(job: LabeledTrace | HtaTrace | TraceDir, label: str) -> LabeledTrace:
+def _labeled_trace(job: LabeledTrace | Trace | TraceDir, label: str) -> LabeledTrace:
     if isinstance(job, LabeledTrace):
         return job
     if isinstance(job, TraceDir):
         return LabeledTrace(label, trace_dir=job)
-    if isinstance(job, HtaTrace):
+    if isinstance(job, Trace):
         return LabeledTrace(label, t=job)
     msg = f"{job!r} is neither a folder, nor a trace, nor a LabeledTrace"
     raise ValueError(msg)

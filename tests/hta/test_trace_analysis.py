@@ -65,7 +65,7 @@ LABELED = {
     "iterations": "",
     "ranks": "",
 }
-OURS = {"get_aten_op_kernels_and_delay": ", visualize=False"}
+OURS = {"get_aten_op_kernels_and_delay": ", visualize=True"}
 """What our signatures have more, at their ends."""
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from htagraph.hta.common.trace import HtaTrace
+from htagraph.hta.common.trace import Trace
 from htagraph.hta.shapes.job import open_job
 from htagraph.hta.trace_diff import DeviceType, LabeledTrace, TraceDiff
 from tests.reach import DATA, SHARED
@@ -122,7 +122,7 @@ def test_ranks_that_are_some_of_many_are_compared() -> None:
 
 def test_equal_labels_are_told_apart(caplog: pytest.LogCaptureFixture) -> None:
     """HTA makes `a` and `a_control_test` of them, and keeps that in the caller's object."""
-    first, second = (LabeledTrace("same", t=HtaTrace(open_job(trace_dir=DEMO))) for _ in range(2))
+    first, second = (LabeledTrace("same", t=Trace.of(open_job(trace_dir=DEMO))) for _ in range(2))
     with caplog.at_level(logging.WARNING):
         table = TraceDiff.compare_traces(first, second)
     assert (table.columns[0], table.columns[2]) == ("same_control_counts", "same_test_counts")

@@ -17,7 +17,7 @@ from htagraph.hta.critical_path.analysis import (
 )
 
 if TYPE_CHECKING:
-    from htagraph.hta.common.trace import HtaTrace
+    from htagraph.hta.common.trace import Trace
 
 __all__ = ["BoundType", "CPEdge", "CPEdgeType", "CPGraph", "CPNode", "CriticalPathAnalysis", "restore_cpgraph"]
 
@@ -28,7 +28,7 @@ class CriticalPathAnalysis:
     @classmethod
     def critical_path_analysis(
         cls,
-        t: HtaTrace,
+        t: Trace,
         rank: int,
         annotation: str,
         instance_id: int | tuple[int, int] | None = None,
@@ -51,7 +51,7 @@ class CriticalPathAnalysis:
     @classmethod
     def overlay_critical_path_analysis(
         cls,
-        t: HtaTrace,
+        t: Trace,
         rank: int,
         critical_path_graph: CPGraph,
         output_dir: str,

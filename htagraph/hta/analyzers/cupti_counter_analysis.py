@@ -10,7 +10,7 @@ from htagraph.hta.shapes.cupti import CUDA_SASS_INSTRUCTION_COUNTER_FLOPS, cupti
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.hta.common.trace import HtaTrace
+    from htagraph.hta.common.trace import Trace
 
 __all__ = ["CUDA_SASS_INSTRUCTION_COUNTER_FLOPS", "CuptiCounterAnalysis"]
 
@@ -19,7 +19,7 @@ class CuptiCounterAnalysis:
     """HTA's class behind `TraceAnalysis.get_cupti_counter_data_with_operators`."""
 
     @classmethod
-    def get_counter_data_with_operators(cls, t: HtaTrace, ranks: Sequence[int] | None = None) -> list[pd.DataFrame]:
+    def get_counter_data_with_operators(cls, t: Trace, ranks: Sequence[int] | None = None) -> list[pd.DataFrame]:
         """Return the counters of each kernel with the operators that launched it, one table per rank.
 
         Args:

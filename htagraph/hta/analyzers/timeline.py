@@ -13,11 +13,14 @@ from htagraph.hta.common.timeline import TimelinePlotSetting, bars
 from htagraph.output.plot.show import show
 
 if TYPE_CHECKING:
-    from htagraph.hta.common.trace import HtaTrace
+    from plotly.graph_objects import Figure
+
+    from htagraph.hta.common.trace import Trace
     from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = [
-    "plot_timeline", "plot_timeline_gpu_kernels", "plot_timeline_gpu_kernels_from_trace", "prepare_timeline_gpu_events",
+    "gpu_kernels_figure", "plot_timeline", "plot_timeline_gpu_kernels", "plot_timeline_gpu_kernels_from_trace",
+    "prepare_timeline_gpu_events",
 ]  # fmt: skip
 
 _REQUIRED = ("iteration", "name", "cat", "rank", "stream", "ts", "dur")
@@ -70,6 +73,11 @@ def prepare_timeline_gpu_events(
     return events.sort_values(["rank", "stream", "ts"], kind="stable")
 
 
+def gpu_kernels_figure(title: str, df: pd.DataFrame, symbol_table: TraceSymbolTable) -> Figure:
+    """Return device events as bars over time; the arguments are those of `plot_timeline_gpu_kernels`."""
+    return bars(title, prepare_timeline_gpu_events(df, symbol_table), _SETTING, _HOVER)
+
+
 def plot_timeline(title: str, events: pd.DataFrame, ranks: Sequence[int] | None = None) -> None:
     """Show bars over time.
 
@@ -104,7 +112,7 @@ def plot_timeline_gpu_kernels(
 
 def plot_timeline_gpu_kernels_from_trace(
     title: str,
-    trace_data: HtaTrace,
+    trace_data: Trace,
     ranks: Sequence[int] | None = None,
     iterations: Sequence[int] | None = None,
     streams: Sequence[int] | None = None,

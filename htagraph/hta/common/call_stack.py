@@ -19,7 +19,7 @@ from htagraph.hta.common.types import DeviceType, infer_device_type
 from htagraph.hta.shapes.stacks import parents_in_frame
 
 if TYPE_CHECKING:
-    from htagraph.hta.common.trace import HtaTrace
+    from htagraph.hta.common.trace import Trace
 
 __all__ = [
     "NON_EXISTENT_NODE_INDEX", "NULL_NODE_INDEX", "CallGraph", "CallStackGraph", "CallStackIdentity", "CallStackNode",
@@ -105,7 +105,7 @@ class CallGraph:
 
     def __init__(
         self,
-        trace: HtaTrace,
+        trace: Trace,
         ranks: Sequence[int] | None = None,
         filter_func: Choice | None = None,
         remapped_tids: Mapping[int, Mapping[int, int]] | None = None,

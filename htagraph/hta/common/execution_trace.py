@@ -16,7 +16,7 @@ from htagraph.queries.execution_trace_links import link_execution_trace
 from htagraph.trace.profiler_files.execution_trace import LISTS, read_execution_trace
 
 if TYPE_CHECKING:
-    from htagraph.hta.common.trace import HtaTrace
+    from htagraph.hta.common.trace import Trace
 
 __all__ = [
     "EXECUTION_TRACE_SUPPORTED_EVENTS", "ExecutionTrace", "Node", "add_et_column", "correlate_execution_trace",
@@ -75,7 +75,7 @@ def load_execution_trace(et_file: str) -> ExecutionTrace:
     return ExecutionTrace(read_execution_trace(Path(et_file).expanduser()))
 
 
-def correlate_execution_trace(trace: HtaTrace, rank: int, et: ExecutionTrace) -> None:
+def correlate_execution_trace(trace: Trace, rank: int, et: ExecutionTrace) -> None:
     """Add a column ``et_node`` to a rank's frame: the node behind each operator and annotation, NaN for none.
 
     A node is behind an event if its record-function id is the event's ``External id`` and the names are the same.

@@ -1,10 +1,10 @@
-"""Trace: the frames of a job's ranks, by HTA's own way in; and what HTA's users find as ``TraceAnalysis.t``."""
+"""Trace: the frames of a job's ranks, HTA's own way in, and what HTA's users find as ``TraceAnalysis.t``."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,22 +16,45 @@ from htagraph.hta.shapes.job import HtaJob, TraceFiles, files_of, open_job
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HtaTrace", "MetaData", "Trace", "TraceSymbolTable", "parse_trace_file"]
+__all__ = ["MetaData", "Trace", "TraceSymbolTable", "parse_trace_file"]
 
 MetaData: TypeAlias = dict[str, Any]
 
 
-class HtaTrace:
-    """The frames of a job's ranks and what belongs to them, with the names of HTA's `Trace`.
+class Trace:
+    """The frames of a job's ranks and what belongs to them.
 
-    The frames are the caller's: `get_trace` returns the same one each time, and what is written into it stays there.
-    No analysis reads them, so that results do not depend on what was written.
+    Files come first, then `parse_traces` and `align_and_filter_trace`, or `load_traces` for both. ``TraceAnalysis.t``
+    has read its files. The frames are the caller's: `get_trace` returns the same one each time, and what is written
+    into it stays there. No analysis reads them, so that results do not depend on what was written.
+
+    Args:
+        trace_files: a map from rank to file, or files whose ranks their headers name.
+        trace_dir: the folder to read where no files are given.
+        parser_config: which arguments of events become columns; the default configuration if not given.
+
+    Example:
+        >>> trace = Trace(trace_dir="data/demo")
+        >>> trace.parse_traces(max_ranks=1)
+        >>> list(trace.traces)
+        [0]
     """
 
-    def __init__(self, job: HtaJob | None, parser_config: ParserConfig | None = None) -> None:
-        self._job = job
+    def __init__(
+        self, trace_files: TraceFiles = None, trace_dir: str = "", parser_config: ParserConfig | None = None
+    ) -> None:
+        self.trace_path = str(Path(trace_dir).expanduser()) if trace_dir else ""
         self.parser_config = parser_config or ParserConfig.get_default_cfg()
+        self._given: TraceFiles = trace_files
+        self._job: HtaJob | None = None
         self._frames: dict[int, pd.DataFrame] = {}
+
+    @classmethod
+    def of(cls, job: HtaJob) -> Trace:
+        """Return the frames of a job whose files were read."""
+        trace = cls(job.files)
+        trace._take(job)
+        return trace
 
     @property
     def job(self) -> HtaJob:
@@ -52,8 +75,8 @@ class HtaTrace:
 
     @property
     def trace_files(self) -> dict[int, str]:
-        """The file of each rank."""
-        return self.job.files
+        """The file of each rank, of those not read as well."""
+        return self._job.files if self._job is not None else files_of(self._given, self.trace_path)
 
     @property
     def symbol_table(self) -> TraceSymbolTable:
@@ -149,6 +172,58 @@ class HtaTrace:
             raise KeyError(msg)
         return self.job.first_ns
 
+    def convert_time_series_to_events(
+        self, series: pd.DataFrame, counter_name: str, counter_col: str
+    ) -> list[dict[str, Any]]:
+        """Return a series as counters of a trace file (``"ph": "C"``), which can be appended to its events.
+
+        Args:
+            series: has the columns ``pid``, ``ts`` (µs, as in the frames) and `counter_col`; ``name`` and ``id`` are
+                used where they are there.
+            counter_name: what the value is called, and the counter where the series has no ``name``.
+            counter_col: the column of the values.
+
+        Raises:
+            ValueError: a column is absent; HTA then returns nothing.
+        """
+        absent = [column for column in ("pid", "ts", counter_col) if column not in series]
+        if absent:
+            msg = f"the series has no column {', '.join(absent)}; it has {', '.join(map(str, series.columns))}"
+            raise ValueError(msg)
+        columns = ["pid", *(column for column in ("name", "id") if column in series)]
+        rows = (dict(zip(columns, row, strict=True)) for row in series[columns].itertuples(index=False))
+        moments, values = (series["ts"] + self.min_ts).tolist(), series[counter_col].tolist()
+        return [
+            {"name": counter_name, **row, "ts": ts, "ph": "C", "args": {counter_name: value}}
+            for row, ts, value in zip(rows, moments, values, strict=True)
+        ]
+
+    @staticmethod
+    def flow_event(
+        id: int,
+        pid: int,
+        tid: int,
+        ts: float,
+        is_start: bool,
+        name: str,
+        cat: str,
+        args: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Return one end of an arrow for a trace file.
+
+        Args:
+            id: equal at both ends.
+            pid: process of the slice at this end.
+            tid: thread of that slice.
+            ts: a moment in that slice, µs, in the file's own time.
+            is_start: whether the arrow begins here.
+            name: of the arrow.
+            cat: category.
+            args: further arguments.
+        """
+        end = {"ph": "s" if is_start else "f", "id": id, "pid": pid, "tid": tid, "ts": ts, "cat": cat, "name": name}
+        return end | ({} if args is None else {"args": args}) | ({} if is_start else {"bp": "e"})
+
     def decode_symbol_ids(self, use_shorten_name: bool = True) -> None:
         """Add the columns ``s_name`` and ``s_cat``, the texts behind ``name`` and ``cat``, to all frames.
 
@@ -168,34 +243,6 @@ class HtaTrace:
             msg = f"rank {rank} was not read; there are ranks {', '.join(map(str, self.get_ranks()))}"
             raise ValueError(msg)
 
-
-class Trace(HtaTrace):
-    """HTA's own way in: files first, then `parse_traces` and `align_and_filter_trace`, or `load_traces` for both.
-
-    Args:
-        trace_files: a map from rank to file, or files whose ranks their headers name.
-        trace_dir: the folder to read where no files are given.
-        parser_config: which arguments of events become columns; the default configuration if not given.
-
-    Example:
-        >>> trace = Trace(trace_dir="data/demo")
-        >>> trace.parse_traces(max_ranks=1)
-        >>> list(trace.traces)
-        [0]
-    """
-
-    def __init__(
-        self, trace_files: TraceFiles = None, trace_dir: str = "", parser_config: ParserConfig | None = None
-    ) -> None:
-        super().__init__(None, parser_config)
-        self.trace_path = str(Path(trace_dir).expanduser()) if trace_dir else ""
-        self._given: TraceFiles = trace_files
-
-    @property
-    def trace_files(self) -> dict[int, str]:
-        """The file of each rank, of those not read as well."""
-        return self.job.files if self.is_parsed else files_of(self._given, self.trace_path)
-
     def parse_traces(
         self, max_ranks: int = -1, use_multiprocessing: bool = True, use_memory_profiling: bool = True
     ) -> None:
@@ -214,6 +261,32 @@ class Trace(HtaTrace):
             files = files_of(self._given, self.trace_path)
             self._given = {rank: files[rank] for rank in sorted(files)[:max_ranks]}
         self._take(open_job(self._given, self.trace_path, whole=True))
+
+    def parse_single_rank(self, rank: int) -> None:
+        """Read every event of one more rank, with the file's own times; see `parse_multiple_ranks`."""
+        self.parse_multiple_ranks([rank])
+
+    def parse_multiple_ranks(
+        self, ranks: Sequence[int], use_multiprocessing: bool = True, use_memory_profiling: bool = True
+    ) -> None:
+        """Read every event of some more ranks, with the files' own times; those read before stay.
+
+        Args:
+            ranks: which ranks.
+            use_multiprocessing: HTA's; ranks are read in parallel in any case, and results do not depend on it.
+            use_memory_profiling: HTA's; nothing is measured.
+
+        Raises:
+            ValueError: there is no file of a rank.
+            HtagraphError: a file is absent or no trace.
+        """
+        del use_multiprocessing, use_memory_profiling
+        files = files_of(self._given, self.trace_path)
+        absent = [rank for rank in ranks if rank not in files]
+        if absent:
+            msg = f"there is no file of rank {', '.join(map(str, absent))}; ranks: {', '.join(map(str, sorted(files)))}"
+            raise ValueError(msg)
+        self._take(open_job({rank: files[rank] for rank in sorted({*self.get_ranks(), *ranks})}, whole=True))
 
     def align_and_filter_trace(self, include_last_profiler_step: bool | None = False) -> None:
         """Make times count from the first event of any rank, and leave out the last profiler step unless asked for.

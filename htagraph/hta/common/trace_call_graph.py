@@ -22,7 +22,7 @@ from htagraph.hta.shapes.stacks import (
 )
 
 if TYPE_CHECKING:
-    from htagraph.hta.common.trace import HtaTrace
+    from htagraph.hta.common.trace import Trace
 
 __all__ = ["CallGraph"]
 
@@ -55,9 +55,9 @@ class CallGraph:
 
     stack_columns = STACK_COLUMNS
 
-    def __init__(self, trace: HtaTrace, ranks: Sequence[int] | None = None) -> None:
+    def __init__(self, trace: Trace, ranks: Sequence[int] | None = None) -> None:
         known = trace.get_ranks()
-        self.trace_data: HtaTrace | None = trace
+        self.trace_data: Trace | None = trace
         self.ranks = [rank for rank in ranks if rank in known] if ranks else known
         if not self.ranks:
             msg = f"ranks={ranks}: none of them was read; there are ranks {', '.join(map(str, known)) or 'none'}"

@@ -1,12 +1,13 @@
 """HTA's trace filters: objects that choose rows of its frames. On graphs, `DependencyGraph.select` does the same.
 
 A filter is called with a frame and, where names are numbers in it, a symbol table. A frame that lacks what a filter
-looks at is an error here; HTA returns it unfiltered.
+looks at is returned whole, as HTA does, with a warning.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -53,24 +54,44 @@ class Filter(ABC):
         """
 
 
+class _ColumnFilter(Filter):
+    """A filter that looks at columns which a frame may lack; every row is then kept, with a warning."""
+
+    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+        """Return the rows that the filter keeps; all where the frame lacks what it looks at."""
+        try:
+            return self._kept(df, symbol_table)
+        except SelectionError as error:
+            warnings.warn(f"{type(self).__name__}: {error}; every row is kept", stacklevel=2)
+            return df
+
+    @abstractmethod
+    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
+        """Return the rows that the filter keeps.
+
+        Raises:
+            SelectionError: the frame lacks what the filter looks at.
+        """
+
+
 @dataclass(frozen=True)
-class IterationFilter(Filter):
+class IterationFilter(_ColumnFilter):
     """The events of one or several profiler steps, by number."""
 
     iterations: Some
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
         """Return the rows of these steps."""
         return df[_column(df, "iteration").isin(_several(self.iterations))]
 
 
 @dataclass(frozen=True)
-class IterationIndexFilter(Filter):
+class IterationIndexFilter(_ColumnFilter):
     """The events of one or several profiler steps, by position among those that the frame has."""
 
     iteration_index: Some
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
         """Return the rows of these steps; all where the frame has no steps."""
         steps = sorted(step for step in _column(df, "iteration").unique() if step >= 0)
         chosen = [steps[i] for i in _several(self.iteration_index) if 0 <= i < len(steps)]
@@ -85,18 +106,18 @@ class FirstIterationFilter(IterationIndexFilter):
 
 
 @dataclass(frozen=True)
-class RankFilter(Filter):
+class RankFilter(_ColumnFilter):
     """The events of one or several ranks, in a frame with a column ``rank``."""
 
     ranks: Some
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
         """Return the rows of these ranks."""
         return df[_column(df, "rank").isin(_several(self.ranks))]
 
 
 @dataclass(frozen=True)
-class TimeRangeFilter(Filter):
+class TimeRangeFilter(_ColumnFilter):
     """The events that lie within (start, end), in the units of ``ts``."""
 
     time_range: tuple[float, float]
@@ -107,21 +128,21 @@ class TimeRangeFilter(Filter):
             msg = f"the time range begins at {start}, after its end {end}"
             raise ValueError(msg)
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
         """Return the rows that begin and end within the range."""
         start, end = self.time_range
         return df[(_column(df, "ts") >= start) & (df["ts"] + _column(df, "dur") <= end)]
 
 
 @dataclass(frozen=True)
-class NameFilter(Filter):
+class NameFilter(_ColumnFilter):
     """The events whose names begin with what a regular expression matches."""
 
     name_pattern: str
     symbol_table: TraceSymbolTable | None = None
     name_column: str | None = None
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
         """Return the rows with matching names."""
         names = _names(df, self.symbol_table or symbol_table, self.name_column)
         pattern = re.compile(self.name_pattern)
@@ -166,31 +187,31 @@ ZeroDurationFilter = QueryFilter("dur > 0")
 
 
 @dataclass(frozen=True)
-class GPUKernelFilter(Filter):
+class GPUKernelFilter(_ColumnFilter):
     """The device's events: on a stream and correlated, or, with a symbol table, waits for the device."""
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
         """Return the device's rows."""
         return df[_on_device(df, symbol_table)]
 
 
 @dataclass(frozen=True)
-class CPUOperatorFilter(Filter):
+class CPUOperatorFilter(_ColumnFilter):
     """The host's events: all that are not the device's."""
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
         """Return the host's rows; without a symbol table those on no stream."""
         return df[~_on_device(df, symbol_table)] if symbol_table else df[_column(df, "stream") == -1]
 
 
 @dataclass(frozen=True)
-class MemCopyEventFilter(Filter):
+class MemCopyEventFilter(_ColumnFilter):
     """The copies of one kind, such as ``"Memcpy DtoH"``."""
 
     memory_copy_type: str
     symbol_table: TraceSymbolTable | None = None
 
-    def __call__(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None = None) -> pd.DataFrame:
+    def _kept(self, df: pd.DataFrame, symbol_table: TraceSymbolTable | None) -> pd.DataFrame:
         """Return the rows of these copies."""
         names = _names(df, self.symbol_table or symbol_table, None)
         matching = {name for name in names.unique() if memory_type(name) == self.memory_copy_type}

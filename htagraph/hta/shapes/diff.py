@@ -15,7 +15,7 @@ from htagraph.hta.shapes.names import is_step, shorten, step_of
 from htagraph.hta.shapes.window import device_side
 
 if TYPE_CHECKING:
-    from htagraph.hta.common.trace import HtaTrace
+    from htagraph.hta.common.trace import Trace
     from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = ["DeviceType", "brief_frame", "compared", "events_of", "groups_of", "ops_summary", "steps_of"]
@@ -73,7 +73,7 @@ def events_of(
     return pd.concat(parts, keys=list(frames), names=["rank", "idx"]).reset_index()
 
 
-def brief_frame(trace: HtaTrace, rank: int) -> pd.DataFrame:
+def brief_frame(trace: Trace, rank: int) -> pd.DataFrame:
     """Return the columns of a rank's frame to sum up: ``cat``, ``name``, ``dur`` (µs), ``stream``, ``iteration``."""
     read, index = trace.job.of_rank(rank), trace.symbol_table.get_sym_id_map()
     events = read.events

@@ -10,13 +10,19 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.late_starts import late_starts
+from htagraph.core.kinds import ActivityKind
 from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.names import step_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["late_starts_figure", "potential_stragglers", "profiler_steps"]
+    from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
+
+__all__ = ["potential_stragglers", "profiler_steps", "straggler_figures"]
+
+_LONG_SHARE = 0.01
+"""Share of a mean step from which a communication kernel is shown, as in HTA. Doubled, fewer are."""
 
 
 def profiler_steps(job: HtaJob) -> list[int]:
@@ -61,13 +67,43 @@ def potential_stragglers(
     return [int(rank) for rank in late.sort_values(ascending=False)[:count].index]
 
 
-def late_starts_figure(job: HtaJob, steps: Sequence[int] | None = None) -> Figure:
-    """Return how late each rank starts in each step, as a figure."""
-    from htagraph.output.plot.launches import late_starts_figure as figure_of
+def straggler_figures(job: HtaJob, steps: Sequence[int] | None = None) -> list[Figure]:
+    """Return HTA's three figures: long communication kernels, those that differ most, and how late they start.
 
-    return figure_of(
-        late_starts(job.graph, steps=None if steps is None else [n for n in steps if n in job.graph.steps])
-    )
+    Args:
+        job: what HTA keeps of a job.
+        steps: N of ProfilerStep#N; those that the job has not are ignored, None for all.
+    """
+    from htagraph.hta.analyzers.timeline import gpu_kernels_figure
+    from htagraph.output.plot.launches import late_starts_figure
+
+    chosen = [step for step in profiler_steps(job) if steps is None or step in steps]
+    starts = late_starts(job.graph, steps=[step for step in chosen if step in job.graph.steps])
+    frame, symbols = _frames(job, chosen)
+    frame = frame[(frame["stream"] >= 0) & frame["name"].isin(_communication_names(job, symbols))]
+    long = frame[frame["dur"] >= _LONG_SHARE * _mean_step_us(job, chosen)]
+    of_kind = starts[["stream", "kernel"]].drop_duplicates()
+    names = long["name"].map(dict(enumerate(symbols.sym_table)))
+    differing = long[long["stream"].isin(of_kind["stream"]) & names.isin(of_kind["kernel"])]
+    return [
+        gpu_kernels_figure(f"Communication kernels longer than {_LONG_SHARE:.0%} of a step", long, symbols),
+        gpu_kernels_figure("Communication kernels in which the ranks differ most", differing, symbols),
+        late_starts_figure(starts),
+    ]
+
+
+def _communication_names(job: HtaJob, symbols: TraceSymbolTable) -> list[int]:
+    """Return the numbers of the names of communication kernels."""
+    acts = job.graph.activities
+    names = np.unique(acts.name[acts.kind == ActivityKind.COMMUNICATION]).tolist()
+    return [symbols.sym_index[job.graph.names[name]] for name in names]
+
+
+def _mean_step_us(job: HtaJob, steps: Sequence[int]) -> float:
+    """Return the time from the first start to the last end in some steps, over their number, µs."""
+    acts, time = job.graph.activities, job.graph.time
+    inside = np.flatnonzero(np.isin(acts.step, steps))
+    return float(time[2 * inside + 1].max() - time[2 * inside].min()) / len(steps) / 1000 if len(inside) else 0.0
 
 
 def _late(job: HtaJob, steps: list[int], count: int) -> pd.Series[Any]:
@@ -77,7 +113,7 @@ def _late(job: HtaJob, steps: list[int], count: int) -> pd.Series[Any]:
     return (place <= count).astype(np.int64).groupby(starts["rank"]).sum()
 
 
-def _frames(job: HtaJob, steps: list[int]) -> tuple[pd.DataFrame, Any]:
+def _frames(job: HtaJob, steps: list[int]) -> tuple[pd.DataFrame, TraceSymbolTable]:
     ranks = sorted(job.traces)
     every = pd.concat([job.frame(rank) for rank in ranks], keys=ranks, names=["rank", "idx"]).reset_index()
     return every[every["iteration"].isin(steps)], job.symbols

@@ -6,9 +6,10 @@ import gzip
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from htagraph.hta.common.trace import HtaTrace, Trace, parse_trace_file
+from htagraph.hta.common.trace import Trace, parse_trace_file
 from htagraph.hta.configs.parser_config import ParserConfig
 from tests.hta.shapes.test_job import TWO_STEPS, job_of, write
 from tests.reach import DATA
@@ -47,7 +48,7 @@ def test_the_lowest_ranks_are_read_if_not_all_are_wanted() -> None:
 
 
 def test_what_is_written_into_a_frame_stays_and_no_analysis_sees_it(tmp_path: Path) -> None:
-    trace = HtaTrace(job_of(tmp_path, TWO_STEPS))
+    trace = Trace.of(job_of(tmp_path, TWO_STEPS))
     trace.get_trace(0)["mine"] = 1
     trace.decode_symbol_ids()
     assert {"mine", "s_name", "s_cat"} <= set(trace.get_all_traces()[0].columns)
@@ -56,7 +57,7 @@ def test_what_is_written_into_a_frame_stays_and_no_analysis_sees_it(tmp_path: Pa
 
 def test_a_raw_trace_is_written_compressed_only_if_the_name_says_so(tmp_path: Path) -> None:
     """HTA compresses whatever the name (D16)."""
-    trace = HtaTrace(job_of(tmp_path, TWO_STEPS))
+    trace = Trace.of(job_of(tmp_path, TWO_STEPS))
     raw = trace.get_raw_trace_for_one_rank(0)
     for name in ("b.json", "b.json.gz"):
         trace.write_raw_trace(str(tmp_path / name), raw)
@@ -71,3 +72,32 @@ def test_one_file_has_a_frame_its_symbols_and_what_stands_beside_the_events(tmp_
     assert "stream" in frame
     assert "bytes" not in frame
     assert symbols.get_sym_table()[frame["name"].iloc[0]] == "cudaLaunchKernel"
+
+
+def test_one_rank_more_can_be_read(tmp_path: Path) -> None:
+    trace = Trace(trace_dir=DEMO)
+    trace.parse_single_rank(2)
+    assert trace.get_ranks() == [2]
+    trace.parse_multiple_ranks([0, 2])
+    assert trace.get_ranks() == [0, 2]
+    with pytest.raises(ValueError, match="no file of rank 9; ranks: 0, 1, 2, 3"):
+        trace.parse_single_rank(9)
+
+
+def test_a_series_becomes_counters_in_the_files_own_time(tmp_path: Path) -> None:
+    trace = Trace.of(job_of(tmp_path, TWO_STEPS))
+    series = pd.DataFrame({"pid": [0, 0], "ts": [1.5, 2.0], "length": [3, 4], "id": ["7", "7"]})
+    events = trace.convert_time_series_to_events(series, "queue", "length")
+    assert events[0] == {
+        "name": "queue", "pid": 0, "id": "7", "ts": 1.5 + trace.min_ts, "ph": "C", "args": {"queue": 3}
+    }  # fmt: skip
+    json.dumps(events)
+    with pytest.raises(ValueError, match="no column length"):
+        trace.convert_time_series_to_events(series.drop(columns="length"), "queue", "length")
+
+
+def test_arrows_bind_to_the_slice_at_their_end() -> None:
+    begin = Trace.flow_event(5, 0, 7, 1.5, is_start=True, name="launch", cat="ac2g")
+    assert begin == {"ph": "s", "id": 5, "pid": 0, "tid": 7, "ts": 1.5, "cat": "ac2g", "name": "launch"}
+    end = Trace.flow_event(5, 0, 8, 2.5, is_start=False, name="launch", cat="ac2g", args={"a": 1})
+    assert (end["ph"], end["bp"], end["args"]) == ("f", "e", {"a": 1})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from htagraph.core.errors import SelectionError
 from htagraph.hta.common import trace_filter as filters
 from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
@@ -55,12 +54,27 @@ def test_without_a_symbol_table_waits_are_the_hosts() -> None:
 def test_names_as_texts_need_no_symbol_table() -> None:
     decoded = frame().assign(s_name=NAMES)
     assert filters.NameFilter("gemm")(decoded).index.tolist() == [2]
-    with pytest.raises(SelectionError, match="symbol table"):
-        filters.NameFilter("gemm")(frame())
+    with pytest.warns(UserWarning, match="NameFilter: names are numbers in this frame: pass its symbol table"):
+        assert len(filters.NameFilter("gemm")(frame())) == len(frame())
 
 
-def test_what_is_missing_is_named() -> None:
-    with pytest.raises(SelectionError, match="'iteration'"):
-        filters.IterationFilter(1)(pd.DataFrame({"ts": [1]}))
+@pytest.mark.parametrize(
+    ("choose", "column"),
+    [
+        (filters.IterationFilter(1), "iteration"),
+        (filters.FirstIterationFilter(), "iteration"),
+        (filters.RankFilter(0), "rank"),
+        (filters.TimeRangeFilter((0, 1)), "dur"),
+        (filters.GPUKernelFilter(), "stream"),
+        (filters.CPUOperatorFilter(), "stream"),
+    ],
+)
+def test_a_frame_without_the_column_is_returned_whole_with_a_warning(choose: filters.Filter, column: str) -> None:
+    bare = pd.DataFrame({"ts": [1]})
+    with pytest.warns(UserWarning, match=f"{column}.*every row is kept"):
+        assert choose(bare) is bare
+
+
+def test_a_time_range_that_ends_before_it_begins_is_refused() -> None:
     with pytest.raises(ValueError, match="after its end"):
         filters.TimeRangeFilter((5, 1))

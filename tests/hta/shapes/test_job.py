@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from htagraph.core.errors import HtagraphError, RankError
-from htagraph.hta.common.trace import HtaTrace, Trace
+from htagraph.hta.common.trace import Trace
 from htagraph.hta.shapes.job import HtaJob, open_job
 
 Event = dict[str, Any]
@@ -155,7 +155,7 @@ def test_ranks_are_rank_0_or_the_lowest(tmp_path: Path) -> None:
 
 def test_what_htas_users_find_as_t(tmp_path: Path) -> None:
     job = job_of(tmp_path, TWO_STEPS)
-    t = HtaTrace(job)
+    t = Trace.of(job)
     assert (t.get_ranks(), t.get_iterations(), t.get_device_type()) == ([0], [1], "NVIDIA GPU")
     assert t.get_trace_duration() == 14
     frame = t.get_trace(0)
@@ -171,7 +171,7 @@ def test_what_htas_users_find_as_t(tmp_path: Path) -> None:
 
 def test_the_start_in_unix_time_needs_a_base(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="baseTimeNanoseconds"):
-        HtaTrace(job_of(tmp_path, TWO_STEPS)).get_trace_start_unixtime_ns(0)
+        Trace.of(job_of(tmp_path, TWO_STEPS)).get_trace_start_unixtime_ns(0)
 
 
 def test_htas_own_way_in(tmp_path: Path) -> None:

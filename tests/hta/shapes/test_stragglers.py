@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from htagraph.hta.shapes.job import HtaJob, open_job
-from htagraph.hta.shapes.stragglers import potential_stragglers, profiler_steps
+from htagraph.hta.shapes.stragglers import potential_stragglers, profiler_steps, straggler_figures
 from tests.analyses.test_late_starts import rank
 from tests.hta.shapes.test_launches import made, real
 from tests.reach import SHARED
@@ -34,6 +34,15 @@ def test_the_candidates_are_those_of_hta() -> None:
 
 def test_the_last_step_is_left_out_as_by_hta(three: HtaJob) -> None:
     assert profiler_steps(three) == [3]
+
+
+def test_three_figures_show_what_is_late(three: HtaJob) -> None:
+    long, differing, late = straggler_figures(three)
+    bars = [len(trace.y) for trace in differing.data]
+    assert sum(bars) == 3  # the last collective of each rank's only analysed step
+    assert {label for trace in differing.data for label in trace.y} == {f"rank {rank} stream 20" for rank in range(3)}
+    assert sum(len(trace.y) for trace in long.data) >= sum(bars)
+    assert [list(bar.x) for bar in late.data] == [[0, 1, 2]]
 
 
 def test_the_rank_that_starts_late_is_found(three: HtaJob) -> None:
