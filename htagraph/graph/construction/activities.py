@@ -24,7 +24,7 @@ from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.evidence.job import Job
 from htagraph.trace.columns import SparseColumn, Table, Trace
-from htagraph.trace.events import MODELS, columns
+from htagraph.trace.events import MODELS, call_columns, columns
 
 __all__ = ["RankPart", "join", "prepare"]
 
@@ -304,7 +304,7 @@ def _with_boundaries(acts: Activities) -> Activities:
     return _concatenate([acts, boundaries])
 
 
-_TEXTS = frozenset(bulk.column.name for bulk in columns() if bulk.column.dtype == "str")
+_TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
 
 
 def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
