@@ -21,6 +21,7 @@ __all__ = ["Matches", "with_joins"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
+_PAIR: Final = "send_recv"
 _FROM_ROOT: Final = ("broadcast", "scatter")
 _TO_ROOT: Final = ("reduce", "gather")
 _TRANSFER_SHARE: Final = 0.8
@@ -122,7 +123,7 @@ def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Cloc
         matching: the matched collectives.
         clocks: the clocks of the ranks.
     """
-    meeting = _meeting(matching, clocks)
+    meeting = _meeting(activities, matching, clocks)
     if not len(meeting.rows):
         return activities, Matches.none()
     counts, waits, slack = _terms(matching, meeting)
@@ -152,11 +153,12 @@ def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Cloc
     return _appended(activities, members.activity[meeting.rows[arriver]], meeting.start[arriver]), matches
 
 
-def _meeting(matching: Matching, clocks: Sequence[Clock]) -> _Meeting:
+def _meeting(acts: Activities, matching: Matching, clocks: Sequence[Clock]) -> _Meeting:
     rows = np.flatnonzero(matching.collective >= 0)
     members = matching.members
     rank = members.rank[rows]
-    start, end = corrected(clocks, rank, members.start[rows]), corrected(clocks, rank, members.end[rows])
+    activity = members.activity[rows]
+    start, end = (corrected(clocks, rank, times[activity]) for times in (acts.start, acts.end))
     order = np.lexsort((rows, start, matching.collective[rows]))
     collective = matching.collective[rows][order]
     first = np.searchsorted(collective, np.arange(len(matching)))
@@ -167,7 +169,7 @@ def _terms(matching: Matching, meeting: _Meeting) -> tuple[Array, Array, Array]:
     """Return per member: whether ends wait for its arrival, whether its end waits, the least ns between the two."""
     counts, waits = np.ones(len(meeting.rows), np.bool_), np.ones(len(meeting.rows), np.bool_)
     slack = np.zeros(len(meeting.rows), np.int64)
-    op, barrier = np.array(matching.op), matching.barrier
+    op, barrier = np.array(matching.op), matching.barrier | (np.array(matching.op) == _PAIR)
     loose = ~barrier[meeting.collective]
     for team in np.unique(matching.team[meeting.collective[loose]]).tolist():
         of_team = loose & (matching.team[meeting.collective] == team)

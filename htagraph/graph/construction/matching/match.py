@@ -18,6 +18,7 @@ from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
+from htagraph.graph.construction.matching.host_transfers import host_transfers
 from htagraph.graph.construction.matching.members import Members, members_of
 from htagraph.graph.construction.matching.partners import partners
 from htagraph.graph.construction.matching.sequence_alignment import Cluster, Track, cluster
@@ -84,8 +85,9 @@ def match(
     """
     if len(activities) == 0 or activities.rank[0] == activities.rank[-1]:
         return _collect(members_of(_none_of(activities), names, naming), [], ())
-    members = members_of(activities, names, naming)
+    members = members_of(activities, names, naming, traces)
     teams, left = _by_id(members)
+    left &= ~members.host_transfer
     kept, issues = tested(members, teams)
     held = np.zeros(len(members), np.bool_)
     for team in kept:
@@ -104,11 +106,14 @@ def match(
         members = replace(members, ops=ops, op=np.where(unnamed, ops.index("send_recv"), members.op))
     pairs, doubts = tested(members, _by_partner(members, np.flatnonzero(partnerless | unnamed), kept))
     kept += pairs
+    on_hosts, contradictions = host_transfers(members)
+    kept += on_hosts
     where = str(next(iter(traces.values())).path.parent) if traces else ""
     all_complaints = (
         *issues,
         *complaints,
         *doubts,
+        *contradictions,
         *_absent(members, kept),
         *_alone(members, kept, partnerless | unnamed),
     )
