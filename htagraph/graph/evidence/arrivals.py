@@ -109,9 +109,10 @@ def _posted_early(job: Job, rows: np.ndarray) -> _Posted:
 
 
 def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarray:
-    """Return transfer times of sends and receives, at most the shortest of their kind where the thread did other work.
+    """Return transfer times of sends and receives without the time in which their thread did other work.
 
-    An asynchronous one lasts until its caller waits for it, however early the data came.
+    An asynchronous one lasts until its caller waits for it, however early the data came. It took no longer than the
+    shortest of its kind, nor than the other side if that waited.
     """
     matches, acts = job.matches, job.activities
     if matches is None or not len(rows):
@@ -126,7 +127,9 @@ def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarr
     number = kind[1].ravel()
     least = np.full(int(number.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(least, number, lag)
-    return np.where(busy, np.minimum(lag, least[number]), lag)
+    of_other = np.full(matches.count, np.iinfo(np.int64).max)  # where the other side waited, it was over by then
+    np.minimum.at(of_other, matches.collective[rows[~busy]], lag[~busy])
+    return np.where(busy, np.minimum(lag, np.minimum(least[number], of_other[matches.collective[rows]])), lag)
 
 
 def _usual(rank: np.ndarray, size: np.ndarray, lag: np.ndarray) -> np.ndarray:
