@@ -75,7 +75,8 @@ class Stragglers:
     straggler: int | None
     """The rank that is slower than its peers and makes them wait; None if lateness is spread by chance."""
     total_wait_us: float
-    """Time that ranks waited in collectives, summed over all ranks, µs."""
+    """Time that ranks waited in collectives, summed over all ranks, µs; without waits for ranks whose recording had not
+    begun."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per rank; the columns are documented at `stragglers`."""
@@ -144,6 +145,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     blame = blame_of(graph, waits, chains)
     by_cause = np.zeros((len(graph.ranks), len(CAUSES)), np.int64)
     np.add.at(by_cause, (np.searchsorted(graph.ranks, blame.rank), blame.cause), blame.charged)
+    by_cause[:, CAUSES.index("recording")] = 0  # nobody is charged for what was not recorded
     best = by_cause[:, 1:].argmax(axis=1) + 1 if len(by_cause) else np.zeros(0, np.int64)
     best[by_cause[:, 1:].sum(axis=1) == 0] = 0
     path_vertices = _path_vertices(graph, chains, blame)
@@ -152,7 +154,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         for rank, cause in zip(graph.ranks, best.tolist(), strict=True)
     ]
     table = _table(graph, waits, by_cause, best, stories)
-    total = int(waits.wait.sum())
+    total = int(by_cause.sum())
     return Stragglers(
         table, _blame_table(graph, waits, chains, blame), _straggler(graph, table, waits, stories), total / 1000
     )

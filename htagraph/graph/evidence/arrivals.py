@@ -119,10 +119,10 @@ def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarr
         return lag
     member = matches.activity[rows].astype(np.int64)
     on_host = acts.kind[member] == ActivityKind.HOST_COMMUNICATION
-    inside = np.unique(acts.parent[(acts.kind == ActivityKind.OP) & (acts.parent >= 0)]) if on_host.any() else member[:0]
-    busy = on_host & np.isin(member, inside)
-    if not busy.any():
+    if not on_host.any():
         return lag
+    inside = acts.parent[(acts.kind == ActivityKind.OP) & (acts.parent >= 0)]
+    busy = on_host & np.isin(member, inside)
     kind = np.unique(np.stack([acts.rank[member], acts.name[member], matches.bytes[rows]]), axis=1, return_inverse=True)
     number = kind[1].ravel()
     least = np.full(int(number.max()) + 1, np.iinfo(np.int64).max)

@@ -41,7 +41,7 @@ _NO_TENSOR: Final = ("", "Scalar", "ScalarList", "GenericList")
 
 @dataclass(frozen=True, eq=False)
 class HostCalls:
-    """Pairs of an operator that asked for communication and the HOST_COMMUNICATION activity that it led to, by activity.
+    """Pairs of an operator that asked for communication and the HOST_COMMUNICATION activity it led to, by activity.
 
     Example:
         >>> from htagraph.graph.activities import Activities

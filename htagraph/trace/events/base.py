@@ -58,8 +58,8 @@ class Column:
 class CallText:
     """Marks a field whose JSON text bulk decoding keeps for calls of host-side communication only.
 
-    Such calls are the operators of c10d and what gloo, MPI or UCC record; all other operators have the argument too, and
-    keeping it for them would cost time and memory for nothing.
+    Such calls are the operators of c10d and what gloo, MPI or UCC record; all other operators have the argument too,
+    and keeping it for them would cost time and memory for nothing.
 
     Attributes:
         name: Name of the column, in which texts are numbers of names.

@@ -27,9 +27,9 @@ _TOLERANCE_NS: Final = 20_000
 """ns: by which a begin may seem to come after the other side's end. Chosen: clocks of one host agree within 1 µs, and a
 thread may be put aside between a call and its record. Doubled, fewer contradictions are seen."""
 _MIN_SAME_STEP: Final = 0.9
-"""Share of the pairs in which both sides are in a step of one number, above which step numbers decide. Chosen: sends of
-a pipeline may be received in the next step, but then nearly all are, and no shift reaches the share by chance. It cannot
-be doubled; at 1 one odd pair leaves the decision to time."""
+"""Share of the pairs in which both sides are in a step of one number, from which on step numbers speak for a shift.
+Chosen: a pipeline may have a few sends that are received in the next step. It cannot be doubled; at 1 one odd pair
+leaves the decision to time."""
 _MAX_SHIFTS: Final = 4_096
 """Shifts that are compared. Chosen for time: 0.1 s. Doubled, recordings that begin further apart are aligned."""
 
@@ -53,7 +53,7 @@ def host_transfers(members: Members) -> tuple[list[Team], list[_Complaint]]:
         broken = _broken(members, grid)
         label = members.groups[group]
         if broken.sum() > max(1.0, _MAX_VIOLATED * grid.shape[1]):
-            why = f"{label}: of {grid.shape[1]} sends and receives, {int(broken.sum())} would end before the other began"
+            why = f"{label}: {int(broken.sum())} of {grid.shape[1]} sends and receives would end before the other began"
             complaints.append(("collectives_refused", f"{why}; not linked", grid.shape[1], -1))
             continue
         teams.append(Team(_by_rank(members, grid[:, ~broken]), label, "pg+order", 2))
@@ -75,8 +75,8 @@ def _shift(members: Members, send: Array, receive: Array) -> int:
     """Return by how many places receives are ahead of sends, because one of the recordings begins later.
 
     Where steps are numbered, both sides of a pair are in the same step. Else the shift is the one that time contradicts
-    least and that leaves out fewest; of equal ones, the one that needs the smallest error of the clocks, and under which
-    the receives end soonest after both sides have begun.
+    least and that leaves out fewest; of equal ones, the one that needs the smallest error of the clocks, and under
+    which the receives end soonest after both sides have begun.
     """
     shifts = np.arange(1 - len(send), len(receive))
     middle = (len(receive) - len(send)) // 2
