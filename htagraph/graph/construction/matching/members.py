@@ -65,6 +65,8 @@ class Members:
     comms_id: npt.NDArray[np.uint64]
     bytes: npt.NDArray[np.int64]
     on_host: npt.NDArray[np.bool_]
+    step: npt.NDArray[np.int32]
+    """The number of the ProfilerStep that it was launched in, -1 outside of steps."""
     way: npt.NDArray[np.int64]
     """1 for a send, -1 for a receive, 0 for anything else and where it is unknown."""
     ops: tuple[str, ...]
@@ -72,8 +74,6 @@ class Members:
     """A label of each group."""
     group_size: npt.NDArray[np.int64]
     """Members of each group; 0 where unknown."""
-    step: npt.NDArray[np.int64]
-    """The step that it is in; -1 for none."""
     root: npt.NDArray[np.int64]
     """The rank that the call names as the root of a rooted collective; -1 where none does."""
 
@@ -149,7 +149,7 @@ def members_of(
         seq=_values(acts, "seq", described_by),
         comms_id=_values(acts, "comms_id", described_by, missing=0).astype(np.uint64),
         bytes=np.where(on_host, _size(host.elements, host.width), _bytes(names, elements, dtype)), on_host=on_host,
-        way=way, ops=ops, groups=groups, group_size=group_size, step=acts.step[rows].astype(np.int64), root=host.root,
+        way=way, ops=ops, groups=groups, group_size=group_size, root=host.root, step=acts.step[rows],
     )  # fmt: skip
 
 
