@@ -119,9 +119,9 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     Returns:
         An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``.
 
-        ``to_frame()``: a row per rank: ``rank`` (int64), ``blamed_us`` (float64: waiting charged to it, µs; the sum
-        is ``total_wait_us``, less what no rank is charged for), ``share_percent`` (float64: of all waiting), ``explained_us``
-        (float64: the part of ``blamed_us`` that has a cause), ``first_guess`` (bool: ``explained_us`` is the largest), ``waits_us``
+        ``to_frame()``: a row per rank: ``rank`` (int64), ``blamed_us`` (float64: waiting charged to it, µs; the
+        sum is ``total_wait_us``), ``share_percent`` (float64: of all waiting), ``explained_us`` (float64: the part of
+        ``blamed_us`` that has a cause), ``first_guess`` (bool: ``explained_us`` is the largest), ``waits_us``
         (float64: its own waiting), ``late_count`` (int64: collectives in which it arrived last and others
         waited), ``lateness_us`` (float64: how much later it arrives than the median of the other ranks, median over
         collectives), ``cause`` (str: ``kernels``, ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``,
@@ -130,11 +130,13 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         that cause exceeds its peers') and ``evidence`` (str: the reason in words).
 
         ``blame``: a row per wait, charged rank and cause: ``collective`` (int64), ``op`` (str), ``waiting_rank``,
-        ``last_rank``, ``charged_rank`` (int64; -1 for the cause ``recording``: the late rank's recording begins later
-        than that of the one that waits, and nothing is known of it before), ``wait_us`` (float64, charged), ``cause``
-        (str), ``activity`` (int64:
+        ``last_rank``, ``charged_rank`` (int64), ``wait_us`` (float64, charged), ``cause`` (str), ``activity`` (int64:
         the activity of that cause on the path that explains most, -1 for none), ``name`` (str), ``collectives_back``
         (int64: how many collectives earlier the delay arose).
+
+        What a rank did before its recording begins is not known: where the path leads there, a wait that nothing else
+        explains has the cause ``recording`` in ``blame``, for as long as that recording begins later than the waiting
+        rank's, with ``charged_rank`` -1, and is part of no rank's ``blamed_us``.
 
     Example:
         >>> import htagraph as hg

@@ -203,7 +203,8 @@ def _teams(members: Members, tracks: list[Track], clusters: list[Cluster]) -> li
     teams = []
     for fellows in clusters:
         grid = _placed(fellows, tracks)
-        if members.on_host[grid[grid >= 0][0]]:
+        held = grid[grid >= 0]
+        if members.on_host[held[0]] and (members.asked[held] == members.start[held]).any():
             grid = _unswapped(members, grid)
         grid = np.where(_of_majority(members, grid), grid, -1)
         group = int(members.group[grid[grid >= 0][0]])
@@ -216,7 +217,7 @@ def _teams(members: Members, tracks: list[Track], clusters: list[Cluster]) -> li
 
 def _tracks(members: Members, rows: Array, sequence: Array, clocks: Sequence[Clock] = ()) -> list[Track]:
     """Return the sequences: of each rank and group, or each rank and stream where no argument names the group."""
-    order = np.lexsort((members.start[rows], sequence))
+    order = np.lexsort((members.asked[rows], sequence))
     parts = np.split(rows[order], np.flatnonzero(np.diff(sequence[order])) + 1)
     start, end = (corrected(clocks, members.rank, times) for times in (members.start, members.end))
     origin = int(start[rows].min())

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 from htagraph.graph.activities import Activities
+from htagraph.graph.construction.matching.batches import only_peer, values
 from htagraph.graph.construction.matching.host_parts import HostParts, host_parts
 from htagraph.trace.columns import Trace
 from htagraph.trace.events.base import parse_ranks
@@ -52,6 +53,9 @@ class Members:
     """The earliest moment of its arrival, ns on the rank's own clock: its start, or, of a send or receive on the host,
     the start of the operator that asked for it."""
     end: npt.NDArray[np.int64]
+    asked: npt.NDArray[np.int64]
+    """When it was asked for, which is the order of a sequence, ns on the rank's own clock: the start of its operator on
+    the host, where threads may take what was asked for in another order; else its own start."""
     op: npt.NDArray[np.int64]
     """Index into `ops`."""
     label: npt.NDArray[np.int64]
@@ -124,15 +128,15 @@ def members_of(
     host = host_parts(acts, names, naming, rows, traces or {})
     ops, op, way = _operations(acts, names, naming, rows, described_by, host.call)
     nameless = (described_by < 0) & np.array([word in ("", "send_recv") for word in ops], np.bool_)[op]
-    peer = _only_peer(acts, rows, described_by, nameless)
+    peer = only_peer(acts, rows, described_by, nameless)
     if (peer >= 0).any():
         ops = (*ops, "send_recv")
         op[peer >= 0] = ops.index("send_recv")
     pairs = _pairs_of(acts, rows, described_by, op == _code(ops, "send_recv"), peer, host)
     groups, group, group_size = _groups(acts, names, rows, described_by, pairs, host)
-    elements = np.maximum(_values(acts, "in_msg_nelems", described_by), _values(acts, "out_msg_nelems", described_by))
+    elements = np.maximum(values(acts, "in_msg_nelems", described_by), values(acts, "out_msg_nelems", described_by))
     elements = np.where(elements < 0, host.own_elements, elements)  # the same on every rank, unless splits are uneven
-    dtype = _values(acts, "dtype", described_by)
+    dtype = values(acts, "dtype", described_by)
     on_host = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
     short = _short_names(acts.name[rows], names)
     has_size = (group >= 0) & (elements >= 0)
@@ -142,12 +146,13 @@ def members_of(
     of_kind = (*(np.where(has_size, full, -1) for full in (op, dtype)), np.where(even, elements, -1))
     label = _numbered(*of_kind, np.where(has_size & ~on_host, -1, short))
     lane = np.where((group >= 0) & (peer < 0), -1, np.where(on_host, -2, acts.lane[rows]))
-    asked = np.where(on_host & (way != 0) & (host.call >= 0), host.call, rows)
+    asked = np.where(host.call >= 0, host.call, rows)
+    posted = np.where(way != 0, asked, rows)
     return Members(
-        activity=rows, rank=acts.rank[rows].astype(np.int64), start=acts.start[asked], end=acts.end[rows],
-        op=op, label=label, sequence=_numbered(acts.rank[rows], group, lane), group=group,
-        seq=_values(acts, "seq", described_by),
-        comms_id=_values(acts, "comms_id", described_by, missing=0).astype(np.uint64),
+        activity=rows, rank=acts.rank[rows].astype(np.int64), start=acts.start[posted], end=acts.end[rows],
+        asked=acts.start[asked], op=op, label=label, sequence=_numbered(acts.rank[rows], group, lane), group=group,
+        seq=values(acts, "seq", described_by),
+        comms_id=values(acts, "comms_id", described_by, missing=0).astype(np.uint64),
         bytes=np.where(on_host, _size(host.elements, host.width), _bytes(names, elements, dtype)), on_host=on_host,
         way=way, ops=ops, groups=groups, group_size=group_size, root=host.root, step=acts.step[rows],
     )  # fmt: skip
@@ -184,17 +189,6 @@ def _described_by(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:
     return out
 
 
-def _values(acts: Activities, column: str, rows: Array, missing: int = -1) -> Array:
-    """Return an argument of some activities, `missing` where they lack it or `rows` is -1."""
-    argument = acts.args.get(column)
-    if argument is None or not len(argument.rows):
-        return np.full(len(rows), missing, np.int64)
-    order = np.argsort(argument.rows, kind="stable")
-    keys = argument.rows[order]
-    at = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
-    return np.where(keys[at] == rows, argument.values[order][at], np.array(missing).astype(argument.values.dtype))
-
-
 def _operations(
     acts: Activities, names: tuple[str, ...], naming: Naming, rows: Array, described_by: Array, host_call: Array
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -205,7 +199,7 @@ def _operations(
     and names its sends and receives.
     """
     on_host = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
-    arguments = _values(acts, "collective_name", described_by)
+    arguments = values(acts, "collective_name", described_by)
     word_of = {
         int(name): collective_op(names[name], naming)
         for name in np.unique(np.concatenate((arguments, acts.name[rows])))
@@ -266,8 +260,8 @@ def _pairs_of(
 ) -> _Pairs:
     """Return the source and target of sends and receives: of the arguments, of a batch, or of a call on the host."""
     rank, in_batch, on_host = acts.rank[rows], peer >= 0, host.partner >= 0
-    source = np.where(is_pairwise, _values(acts, "src_rank", described_by), -1)
-    target = np.where(is_pairwise, _values(acts, "dst_rank", described_by), -1)
+    source = np.where(is_pairwise, values(acts, "src_rank", described_by), -1)
+    target = np.where(is_pairwise, values(acts, "dst_rank", described_by), -1)
     source = np.where(in_batch, np.minimum(rank, peer), source)
     target = np.where(in_batch, np.maximum(rank, peer), target)
     source = np.where(on_host, np.where(host.way > 0, rank, host.partner), source)
@@ -292,7 +286,7 @@ def _groups(
         pairs: whom sends and receives are with.
         host: what is known of communication on the host.
     """
-    pg_name, pg_ranks = _values(acts, "pg_name", described_by), _values(acts, "pg_ranks", described_by)
+    pg_name, pg_ranks = values(acts, "pg_name", described_by), values(acts, "pg_ranks", described_by)
     pg_name = np.where(pairs.in_batch, _BATCH_NAME, pg_name)
     only = np.where((pg_name < 0) & (pg_ranks < 0), host.group, -1)
     on_host = host.partner >= 0
@@ -301,7 +295,7 @@ def _groups(
     of_group = (pg_name, pg_ranks, pairs.source, pairs.target, pairs.tag, only)
     group[known] = _numbered(*(column[known] for column in of_group))
     first = known[np.unique(group[known], return_index=True)[1]]
-    described = (_values(acts, "group_size", described_by), _values(acts, "pg_desc", described_by))
+    described = (values(acts, "group_size", described_by), values(acts, "pg_desc", described_by))
     labels, sizes = [], np.zeros(len(first), np.int64)
     for number, row in enumerate(first.tolist()):
         if only[row] >= 0:
@@ -320,51 +314,6 @@ def _groups(
         words = [names[code] for code in (int(pg_name[row]), pg_desc) if code >= 0 and names[code]]
         labels.append(" ".join([*dict.fromkeys(words), where]).strip())
     return tuple(labels), group, sizes
-
-
-def _only_peer(acts: Activities, rows: Array, described_by: Array, nameless: Array) -> npt.NDArray[np.int64]:
-    """Return the rank that each of some kernels exchanged data with, by the calls that named it; -1 where none did.
-
-    Sends and receives that are started at once (batch_isend_irecv) are recorded one by one without a kernel, and run
-    as one kernel without arguments, which the end of the batch launches. Only batches with one peer count.
-
-    Args:
-        acts: of all ranks.
-        rows: the activities that communicate.
-        described_by: the activity that has the arguments of each row, -1 for none.
-        nameless: which rows have no arguments, and no name that is a collective's.
-    """
-    out = np.full(len(rows), -1, np.int64)
-    argument = acts.args.get("src_rank")
-    kernels = np.flatnonzero(nameless & (acts.cause[rows] >= 0))
-    if argument is None or not len(kernels):
-        return out
-    transfers = np.setdiff1d(argument.rows, np.concatenate((described_by, rows))).astype(np.int64)  # without a kernel
-    launches = np.unique(acts.cause[rows[kernels]]).astype(np.int64)
-    low, high = _peers_before(acts, transfers, launches)
-    at = np.searchsorted(launches, acts.cause[rows[kernels]])
-    out[kernels] = np.where(low[at] == high[at], high[at], -1)
-    return out
-
-
-def _peers_before(acts: Activities, transfers: Array, launches: Array) -> tuple[Array, Array]:
-    """Return the lowest and the highest peer of the transfers recorded on a thread since the launch before each launch.
-
-    A batch is those transfers and the launch that ends it; without any, the lowest is above the highest.
-    """
-    source, target = _values(acts, "src_rank", transfers), _values(acts, "dst_rank", transfers)
-    rank = acts.rank[transfers]
-    peer = np.where(source == rank, target, np.where(target == rank, source, -1))
-    calls = np.concatenate((transfers, launches))
-    is_launch = np.arange(len(calls)) >= len(transfers)
-    order = np.lexsort((is_launch, acts.start[calls], acts.lane[calls]))
-    begins_batch = np.concatenate(([False], is_launch[order][:-1] | (np.diff(acts.lane[calls][order]) != 0)))
-    batch = np.empty(len(calls), np.int64)
-    batch[order] = np.cumsum(begins_batch)
-    low, high = np.full(len(calls), np.iinfo(np.int64).max), np.full(len(calls), -1, np.int64)
-    np.minimum.at(low, batch[~is_launch], peer)
-    np.maximum.at(high, batch[~is_launch], peer)
-    return low[batch[is_launch]], high[batch[is_launch]]
 
 
 def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) -> npt.NDArray[np.bool_]:
