@@ -27,10 +27,11 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
         One row per part, ordered by collective and rank, unmatched ones last: ``collective`` (int64, -1 if not
         matched), ``op``, ``group`` (str: ``all_reduce`` and so on, label of the process group; empty if not matched),
         ``rank`` (int64), ``activity`` (int64), ``name`` (str), ``step`` (int64, -1 outside steps), ``size`` (int64,
-        parts in the graph), ``absent`` (int64: members of the group that are not in the graph, 0 if none or unknown; the
-        part then may also have waited for those, which counts as transfer), ``key`` (str: how it was matched, empty if
-        not), ``start_us`` (float64, its arrival, on the common clock, since the job's first activity), ``duration_us``, ``wait_us``, ``transfer_us`` (pure),
-        ``excess_us`` (float64, µs), ``bytes`` (float64, NaN if unknown), ``algbw_gb_s`` and ``busbw_gb_s`` (float64,
+        parts in the graph), ``absent`` (int64: members of the group that are not in the graph, 0 if none or unknown;
+        the part may have waited for those too, which counts as transfer), ``key`` (str: how it was matched, empty if
+        not), ``start_us`` (float64, its arrival, on the common clock, since the job's first activity),
+        ``duration_us``, ``wait_us``, ``transfer_us`` (pure), ``excess_us`` (float64, µs), ``bytes`` (float64, NaN if
+        unknown), ``algbw_gb_s`` and ``busbw_gb_s`` (float64,
         10^9 bytes/s: bytes over transfer and excess, and that times the factor of NCCL's tests), ``last_rank`` (int64:
         whose arrival it had to wait for, itself if it came last; -1 if not matched) and ``matched`` (bool).
 

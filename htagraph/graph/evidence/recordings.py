@@ -24,6 +24,10 @@ _STEP_SHARE: Final = 0.05
 """Share of a step by which they may differ as well. Chosen: ranks of one job enter a step that far apart by chance, and
 what it hides is small beside a step. Doubled, only differences of a tenth of a step are reported."""
 
+_END_STEP_SHARE: Final = 0.5
+"""The same share for their ends. Chosen: a profiler that stops may keep a rank from its next step, while others go on.
+Doubled, only recordings that end a whole step earlier are reported."""
+
 
 @dataclass(frozen=True, eq=False)
 class Recordings:
@@ -87,6 +91,7 @@ def uneven_recordings(acts: Activities, time: Array, files: Mapping[int, str]) -
     spans = recordings_of(acts, time)
     if len(spans.rank) < 2:
         return ()
+    usual_end = max(spans.usual_ns, int(_END_STEP_SHARE * np.median(spans.step_ns)))
     first, last = int(spans.begin.argmin()), int(spans.end.argmax())
     issues = []
     for row, rank in enumerate(spans.rank.tolist()):
@@ -95,7 +100,7 @@ def uneven_recordings(acts: Activities, time: Array, files: Mapping[int, str]) -
             ("recording_begins_late", late, first, "starts", spans.first_step),
             ("recording_ends_early", early, last, "ends", spans.last_step),
         ):
-            if by > spans.usual_ns:
+            if by > (spans.usual_ns if what == "recording_begins_late" else usual_end):
                 side = "after" if verb == "starts" else "before"
                 detail = f"rank {rank}'s recording {verb} {by / 1e6:.3g} ms {side} rank {spans.rank[other]}'s"
                 if steps[row] != steps[other] and min(steps[row], steps[other]) >= 0:

@@ -43,7 +43,10 @@ def sentences(parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str]) ->
         f"rank to arrive, {100 * share['transfer']:.0f} % transferring, and {100 * share['excess']:.0f} % beyond the "
         "fastest transfer of the same kind."
     )
-    return [shares, *_next_command(share, late, inputs), *_absent(parts), *_unmatched(parts)]
+    absent = _absent(parts)
+    if absent:
+        share["transfer"] = 0.0  # it may be waiting
+    return [shares, *_next_command(share, late, inputs), *absent, *_unmatched(parts)]
 
 
 def _next_command(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
@@ -65,7 +68,7 @@ def _absent(parts: pd.DataFrame) -> list[str]:
     missing = plural(int(some["absent"].max()), "rank")
     return [
         f"In {plural(some['collective'].nunique(), 'collective')}, up to {missing} of the group were not recorded. The "
-        "others may have waited for those, which counts as transfer; and who came last is known only among the recorded."
+        "others may have waited for those, which counts as transfer; who came last is known among the recorded only."
     ]
 
 
