@@ -61,6 +61,8 @@ class Members:
     comms_id: npt.NDArray[np.uint64]
     bytes: npt.NDArray[np.int64]
     on_host: npt.NDArray[np.bool_]
+    step: npt.NDArray[np.int32]
+    """The number of the ProfilerStep that it was launched in, -1 outside of steps."""
     way: npt.NDArray[np.int64]
     """1 for a send, -1 for a receive, 0 for anything else and where it is unknown."""
     ops: tuple[str, ...]
@@ -117,6 +119,7 @@ def members_of(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAUL
         seq=_values(acts, "seq", described_by),
         comms_id=_values(acts, "comms_id", described_by, missing=0).astype(np.uint64),
         bytes=_bytes(names, elements, dtype), on_host=on_host, way=way, ops=ops, groups=groups, group_size=group_size,
+        step=acts.step[rows],
     )  # fmt: skip
 
 
