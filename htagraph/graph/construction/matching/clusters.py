@@ -51,8 +51,15 @@ on one host lie apart by up to twice their spread in real jobs. Doubled, offsets
 larger to be seen."""
 
 
-def cluster(tracks: Sequence[Track]) -> list[Cluster]:
-    """Return which tracks belong together, and how they are aligned; tracks that match no other are left out."""
+def cluster(tracks: Sequence[Track], *, lone: bool = True) -> list[Cluster]:
+    """Return which tracks belong together, and how they are aligned; tracks that match no other are left out.
+
+    Args:
+        tracks: the sequences.
+        lone: whether the job has no other communication. Only then, and if each rank has but one track, may a few
+            collectives unite ranks whose clocks are not known: in a pipeline, stages are as alike as replicas.
+    """
+    lone = lone and len({track.rank for track in tracks}) == len(tracks)
     state = _State({track.number: track for track in tracks}, _shared_clocks(tracks))
     for certain in (True, False):
         options = [(a, b) for a, b in pairs(tracks) if a.certain == certain]
@@ -65,7 +72,9 @@ def cluster(tracks: Sequence[Track]) -> list[Cluster]:
         again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
         fits = [fit for a, b in again if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
         for fit in sorted(fits, key=lambda fit: (-fit.count, fit.spread)):
-            state.join(fit, doubtful=True)
+            a, b = state.tracks[fit.first], state.tracks[fit.second]
+            if certain or lone or state.between(a.rank, b.rank) is not None:
+                state.join(fit, doubtful=True)
     return [united for united in state.clusters.values() if len(united.shift) > 1]
 
 
@@ -77,8 +86,8 @@ def _weakness(fit: Fit) -> float:
 def _shared_clocks(tracks: Sequence[Track]) -> dict[int, int]:
     """Return for each rank a number, equal for ranks whose clocks are one: those of a host that nothing contradicts.
 
-    Two ranks share a clock if they can have met without an offset, about as well as with one. If a rank ends together
-    with others of its host under some offset, and with none of them without, nobody there shares a clock.
+    The ranks of a host share its clock if two of them can have met without an offset, about as well as with one. If a
+    rank ends together with others there under some offset, and with none of them without, they do not.
     """
     agrees: dict[tuple[int, int], bool] = {}
     for a, b in pairs([track for track in tracks if track.host >= 0]):
@@ -91,12 +100,8 @@ def _shared_clocks(tracks: Sequence[Track]) -> dict[int, int]:
     agreeing = [pair for pair, verdict in agrees.items() if verdict]
     differing = {rank for pair in agrees for rank in pair} - {rank for pair in agreeing for rank in pair}
     void = {host[rank] for rank in differing}
-    island = {rank: rank for rank in host}
-    for a_rank, b_rank in agreeing:
-        if host[a_rank] not in void:
-            old, new = island[b_rank], island[a_rank]
-            island = {rank: new if own == old else own for rank, own in island.items()}
-    return island
+    shared = {host[rank] for pair in agreeing for rank in pair} - void
+    return {rank: -1 - own if own in shared else rank for rank, own in host.items()}
 
 
 def _one_clock(a: Track, b: Track) -> bool | None:

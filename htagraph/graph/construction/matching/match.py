@@ -170,7 +170,7 @@ def _by_order(members: Members, rows: Array, hosts: Mapping[int, int]) -> list[T
     if not len(rows) or members.rank[rows[0]] == members.rank[rows[-1]]:
         return []
     tracks = _tracks(members, rows, members.sequence[rows], hosts)
-    return _teams(members, tracks, cluster(tracks))
+    return _teams(members, tracks, cluster(tracks, lone=len(rows) == len(members)))
 
 
 def _unnamed_pairs(members: Members, teams: list[Team]) -> npt.NDArray[np.bool_]:
