@@ -31,6 +31,7 @@ from htagraph.core.naming.regions import (
     is_compiled_region,
     is_data_loader,
     is_module_frame,
+    is_wait,
     operator_of_frame,
     step_number,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "is_module_frame",
     "is_tf32_kernel",
     "is_triton_kernel",
+    "is_wait",
     "names_like",
     "names_that",
     "operator_of_frame",

@@ -13,6 +13,7 @@ __all__ = [
     "is_compiled_region",
     "is_data_loader",
     "is_module_frame",
+    "is_wait",
     "operator_of_frame",
     "step_number",
 ]
@@ -53,6 +54,18 @@ def is_backward(name: str) -> bool:
         True
     """
     return name.startswith("autograd::engine::")
+
+
+def is_wait(name: str) -> bool:
+    """Return True for an operator or Python frame that waits for a collective.
+
+    Example:
+        >>> is_wait("_c10d_functional::wait_tensor"), is_wait("<built-in method wait of PyCapsule object at 0x7f01>")
+        (True, True)
+        >>> is_wait("threading.py(323): wait")
+        False
+    """
+    return matches(r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)", name)
 
 
 def is_module_frame(name: str) -> bool:
