@@ -26,6 +26,7 @@ from htagraph.core.naming.kinds_by_name import DEFAULT_NAMING, Naming, activity_
 from htagraph.core.naming.patterns import names_like, names_that
 from htagraph.core.naming.regions import (
     LINEAR,
+    has_loader_workers,
     inference_phase,
     is_backward,
     is_compiled_region,
@@ -52,6 +53,7 @@ __all__ = [
     "element_bytes",
     "flop_formula",
     "flop_per_count",
+    "has_loader_workers",
     "inference_phase",
     "is_backward",
     "is_collective_call",

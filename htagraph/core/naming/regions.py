@@ -8,6 +8,7 @@ from htagraph.core.naming.patterns import matches
 
 __all__ = [
     "LINEAR",
+    "has_loader_workers",
     "inference_phase",
     "is_backward",
     "is_compiled_region",
@@ -44,6 +45,18 @@ def is_data_loader(name: str) -> bool:
         True
     """
     return matches(r"^enumerate\(DataLoader\)|DataLoaderIter\.__next__", name)
+
+
+def has_loader_workers(name: str) -> bool:
+    """Return True for the annotation or operator of a data loader whose batches come from worker processes.
+
+    Example:
+        >>> has_loader_workers("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
+        True
+        >>> has_loader_workers("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+        False
+    """
+    return matches(r"MultiProcessingDataLoaderIter", name)
 
 
 def is_backward(name: str) -> bool:
