@@ -11,6 +11,7 @@ import numpy as np
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import is_collective_call, names_that, transfer_direction
 from htagraph.graph.activities import Edges
+from htagraph.graph.evidence.hand_overs import hand_overs
 from htagraph.graph.evidence.host_threads import HostThread, host_threads
 from htagraph.graph.evidence.host_waits import enqueued_works, host_waits
 from htagraph.graph.evidence.job import Job
@@ -20,6 +21,15 @@ __all__ = ["thread"]
 _MAX_BUSY_GAP_NS = 100_000
 """ns: a thread that recorded nothing for longer was waiting for something; as in `graph.gaps`. Chosen: Python between
 two operators takes 5 to 50 µs. Doubled, fewer wake-ups get a guessed edge."""
+_MAX_TIMES_USUAL = 4
+"""A pause of up to this many times the lower quartile of a thread's pauses is its own. Chosen: with several threads of
+Python, one that takes its next task waits 0.1 to 0.3 ms for the others. Doubled, fewer wake-ups get a guessed edge."""
+_MAX_TURN_NS = 1_000_000
+"""ns: and never more than this is taken for such a pause, for threads that pause for long each time. Chosen: a few
+turns of other threads. Doubled, fewer wake-ups get a guessed edge."""
+_MIN_PAUSES = 4
+"""How many pauses a thread must have for that. Chosen: of fewer, no usual length is known. Doubled, threads with few
+activities get more guessed edges."""
 _GUESS = 30
 """Percent: confidence of the edge to a thread when it is unknown who woke it. Chosen: below every edge that is inferred
 from evidence. It is shown, and `acyclic` drops the least confident edge of a cycle. Doubled, `graph.gaps` takes such
@@ -36,6 +46,11 @@ _MIN_INSIDE = 0.9
 backward operators of the host itself. Chosen. It cannot be doubled; at 1, one such operator hides the caller."""
 
 
+_MAX_OTHER_WORK = 0.5
+"""A thread of gloo runs collectives in more than this share of its activities that no other one encloses: nearly all.
+Chosen. It cannot be doubled."""
+
+
 def thread(job: Job) -> Edges:
     """Return the edges by which threads of one rank wait for each other, all inferred from time.
 
@@ -44,6 +59,9 @@ def thread(job: Job) -> Edges:
 
     Gloo: the n-th collective on gloo's threads waits for the start of the n-th operator that enqueues one. The thread
     that enqueued it waits for its end, whether or not that wait blocked (`evidence.host_waits`).
+
+    Producers and consumers, futures: a thread that regularly goes on right after an operator of another thread ends
+    waits for it (`evidence.hand_overs`).
 
     Any other thread: what woke it is unknown. Its first activity, and the first after each long pause, waits for the
     latest moment on the rank's busiest thread or device, so that it moves with the job in a what-if.
@@ -58,6 +76,8 @@ def thread(job: Job) -> Edges:
                 parts.append(_around_backward(job, worker, callers))
                 linked += [worker] if len(parts[-1]) else []
         parts += _around_collectives(job, rank, threads)
+        taken = hand_overs(job, [each for each in threads if each not in linked and not _runs_collectives(job, each)])
+        parts.append(_edges([taken.source], [taken.target], taken.confidence))
         known = np.unique(np.concatenate([part.target for part in parts]))
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
@@ -135,6 +155,11 @@ def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[
     return parts
 
 
+def _runs_collectives(job: Job, thread: HostThread) -> bool:
+    """Return whether a thread is one of gloo's."""
+    return bool((job.activities.kind[thread.tops] == ActivityKind.HOST_COMMUNICATION).mean() > _MAX_OTHER_WORK)
+
+
 def _pulse(job: Job, rank: int, main: HostThread | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the vertices of the rank's busiest thread and of its device work, and their times, by time."""
     of_rank = job.activities.of_rank(rank)
@@ -155,7 +180,11 @@ def _awakened(thread: HostThread, vertices: np.ndarray, times: np.ndarray, known
         known: vertices into which THREAD edges lead already.
     """
     awoken = np.ones(len(thread.tops), np.bool_)
-    awoken[1:] = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1] > _MAX_BUSY_GAP_NS
+    pause = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1]
+    usual = (
+        np.quantile(pause, 0.25) if len(pause) >= _MIN_PAUSES else 0.0
+    )  # threads of Python that take turns pause for longer
+    awoken[1:] = pause > max(_MAX_BUSY_GAP_NS, min(_MAX_TIMES_USUAL * usual, _MAX_TURN_NS))
     target = 2 * thread.tops[awoken]
     at = np.searchsorted(times, thread.starts[awoken]) - 1
     keep = (at >= 0) & ~np.isin(target, known)
