@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.intervals import Intervals, union
-from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind
+from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind, Provenance
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Work", "self_time", "work_of"]
@@ -54,7 +54,9 @@ def self_time(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     As recorded: the wait of a blocking call is part of its self time.
     """
     edges, time = graph.edges, graph.time
-    own = np.flatnonzero(np.isin(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0))
+    produced = (edges.kind == EdgeKind.DATALOADER) & (edges.provenance == Provenance.INFERRED)  # by processes elsewhere
+    own = np.isin(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0) & ~produced
+    own = np.flatnonzero(own)
     total = np.zeros(len(graph.activities), np.int64)
     np.add.at(total, edges.activity[own], time[edges.target[own]] - time[edges.source[own]])
     return total

@@ -26,11 +26,13 @@ from htagraph.core.naming.kinds_by_name import DEFAULT_NAMING, Naming, activity_
 from htagraph.core.naming.patterns import names_like, names_that
 from htagraph.core.naming.regions import (
     LINEAR,
+    has_loader_workers,
     inference_phase,
     is_backward,
     is_compiled_region,
     is_data_loader,
     is_module_frame,
+    is_wait,
     operator_of_frame,
     step_number,
 )
@@ -51,6 +53,7 @@ __all__ = [
     "element_bytes",
     "flop_formula",
     "flop_per_count",
+    "has_loader_workers",
     "inference_phase",
     "is_backward",
     "is_collective_call",
@@ -64,6 +67,7 @@ __all__ = [
     "is_module_frame",
     "is_tf32_kernel",
     "is_triton_kernel",
+    "is_wait",
     "names_like",
     "names_that",
     "operator_of_frame",

@@ -8,11 +8,13 @@ from htagraph.core.naming.patterns import matches
 
 __all__ = [
     "LINEAR",
+    "has_loader_workers",
     "inference_phase",
     "is_backward",
     "is_compiled_region",
     "is_data_loader",
     "is_module_frame",
+    "is_wait",
     "operator_of_frame",
     "step_number",
 ]
@@ -45,6 +47,18 @@ def is_data_loader(name: str) -> bool:
     return matches(r"^enumerate\(DataLoader\)|DataLoaderIter\.__next__", name)
 
 
+def has_loader_workers(name: str) -> bool:
+    """Return True for the annotation or operator of a data loader whose batches come from worker processes.
+
+    Example:
+        >>> has_loader_workers("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
+        True
+        >>> has_loader_workers("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+        False
+    """
+    return matches(r"MultiProcessingDataLoaderIter", name)
+
+
 def is_backward(name: str) -> bool:
     """Return True for the autograd engine's operator around a backward operator.
 
@@ -53,6 +67,18 @@ def is_backward(name: str) -> bool:
         True
     """
     return name.startswith("autograd::engine::")
+
+
+def is_wait(name: str) -> bool:
+    """Return True for an operator or Python frame that waits for a collective.
+
+    Example:
+        >>> is_wait("_c10d_functional::wait_tensor"), is_wait("<built-in method wait of PyCapsule object at 0x7f01>")
+        (True, True)
+        >>> is_wait("threading.py(323): wait")
+        False
+    """
+    return matches(r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)", name)
 
 
 def is_module_frame(name: str) -> bool:

@@ -6,10 +6,14 @@ from typing import Any, Literal
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.queries.weights import ChangeError, State, checked, own_time, with_factor
-from htagraph.whatif.loader_time import loader_time
+from htagraph.whatif.loader_time import is_hidden, loader_time
 
 __all__ = ["inject"]
 
+_HIDDEN = (
+    "nothing waited for the data loader's workers, so the recording does not show how long they take per batch; "
+    "only the time to fetch a batch changes"
+)
 _KINDS = {"kernels": ActivityKind.COMPUTATION.label, "host": "host"}
 
 
@@ -36,7 +40,10 @@ def inject(
     """
     factor = checked(factor, "factor")
     if kind == "loader":
-        return with_factor(state, loader_time(state, {"rank": rank} | criteria), factor)
+        time = loader_time(state, {"rank": rank} | criteria)
+        if factor > 1 and is_hidden(state.graph, time):
+            state = state.with_note(_HIDDEN)
+        return with_factor(state, time, factor)
     if not isinstance(kind, str) or kind not in _KINDS:
         msg = f"kind={kind!r}: choose from kernels, host, loader"
         raise ChangeError(msg)

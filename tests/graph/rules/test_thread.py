@@ -85,6 +85,7 @@ def test_gloos_threads_take_collectives_in_order_and_are_waited_for() -> None:
         ("c10d::allreduce_.start", "gloo:all_reduce.start", 0),
         ("c10d::allreduce_.start", "gloo:all_reduce.start", 0),
         ("gloo:all_reduce.end", "optimizer.start", 0),
+        ("gloo:all_reduce.end", "optimizer.start", 0),
     ]
 
 

@@ -1,0 +1,291 @@
+"""Where a host thread waits for a collective that it enqueued on another host thread (gloo): ``work.wait()``.
+
+No event records such a wait. Where it blocked, the thread goes on shortly after the collective ends. Where the
+collective was over in time, nothing shows the wait, but in a what-if with a slower collective, or with faster work
+beside it, it blocks. So the place is taken from other instances of the same call site, or else chosen among those that
+are possible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import is_backward, is_wait, names_that
+from htagraph.graph.evidence.call_sites import grouped, mixed, owners
+from htagraph.graph.evidence.host_threads import HostThread
+from htagraph.graph.evidence.job import Job
+
+__all__ = ["HostWaits", "enqueued_works", "host_waits"]
+
+Array = npt.NDArray[np.int64]
+
+_MIN_POSSIBLE = 0.9
+"""Share of a call site's instances in which a place must be possible, that is, after the end of the collective. Chosen:
+below 1, so that one recorded step that went another way does not hide the place. It cannot be doubled."""
+_BLOCKED = 80
+"""Percent: confidence that a thread waits where it was idle until shortly after the collective's end. Chosen: idle time
+may end there by chance. Used by `acyclic`, and shown. It cannot be doubled."""
+_SAME_SITE = 75
+"""Percent: the same where other instances of the call site blocked there, or a Python frame is named as a wait. Chosen
+below `_BLOCKED`. Used likewise. It cannot be doubled."""
+_AFTER_BACKWARD = 65
+"""Percent: the same for a collective enqueued during backward whose wait never blocked. Chosen:
+DistributedDataParallel waits for its buckets at the end of backward; other code may wait later. Used likewise."""
+_FIRST_POSSIBLE = 55
+"""Percent: the same for any other collective whose wait never blocked, at the first place that is possible in each
+instance. Chosen: little more than a guess, since the wait may also be later. Used likewise. Doubled (100 at most), the
+edge would count as certain."""
+
+
+class HostWaits(NamedTuple):
+    """One row per wait of a thread for a collective on another thread."""
+
+    work: Array
+    """The collective's activity."""
+    resumes: Array
+    """The vertex of the thread's first moment after the wait."""
+    confidence: Array
+    """Percent."""
+
+
+def enqueued_works(job: Job, calls: Array, works: Array) -> tuple[Array, Array]:
+    """Return (call, work) pairs of a rank: which operator enqueued which collective, by the time of the call.
+
+    Collectives start in the order in which they are enqueued. Where there are as many calls as collectives, that order
+    decides. Otherwise each collective belongs to the last call before it that no later collective belongs to.
+
+    Args:
+        job: the job.
+        calls: operators of the rank that enqueue collectives.
+        works: collectives on host threads of the rank.
+    """
+    calls = calls[np.argsort(job.moment(2 * calls), kind="stable")]
+    works = works[np.argsort(job.moment(2 * works), kind="stable")]
+    if len(calls) == len(works):
+        return calls, works
+    latest = np.searchsorted(job.moment(2 * calls), job.moment(2 * works), side="right") - 1
+    back = np.arange(len(works))[::-1]
+    at = np.minimum.accumulate((latest + back[::-1] * -1)[::-1])[::-1] + np.arange(len(works))
+    known = at >= 0
+    return calls[at[known]], works[known]
+
+
+def host_waits(job: Job, thread: HostThread, calls: Array, works: Array) -> HostWaits:
+    """Return where a thread waits for the collectives that it enqueued, at most once for each.
+
+    Args:
+        job: the job.
+        thread: the thread.
+        calls: the operators on the thread that enqueued collectives, in order.
+        works: the collective that each of them enqueued.
+    """
+    timeline = _timeline(job, thread)
+    issued = _Issued.of(job, timeline, calls, works)
+    place, confidence = np.full(len(calls), -1), np.zeros(len(calls), np.int64)
+    for rows in grouped(_site(job, timeline, issued)):
+        place[rows], confidence[rows] = _places(timeline, issued, rows)
+    _batches(timeline, issued, place, confidence)
+    waited = place >= 0
+    return HostWaits(works[waited], _resumes(timeline, issued, place)[waited], confidence[waited])
+
+
+@dataclass(frozen=True, eq=False)
+class _Timeline:
+    """The moments of a thread without those of Python frames; between two of them lies a stretch."""
+
+    thread: HostThread
+    shown: Array
+    """Which moments of the thread they are."""
+    frames: Array
+    """Which moments of the thread are ends of Python frames that wait, by their names."""
+    times: Array
+    free: npt.NDArray[np.bool_]
+    """Whether the thread may wait in the stretch after each moment: no operator runs there, or one that waits."""
+    named: npt.NDArray[np.bool_]
+    """Whether a Python frame that waits, by its name, ends in the stretch after each moment."""
+    after_backward: npt.NDArray[np.bool_]
+    """Whether no backward operator lies around each moment."""
+    key: npt.NDArray[np.uint64]
+    """Equal for moments of one place in the program."""
+    by_key: Array
+    """The positions of all moments, sorted by key and then by time."""
+
+    def of_key(self, key: np.uint64) -> Array:
+        """Return the positions of the moments with a key."""
+        keys = self.key[self.by_key]
+        return self.by_key[np.searchsorted(keys, key) : np.searchsorted(keys, key, side="right")]
+
+    def position(self, vertex: Array) -> Array:
+        """Return the positions of some vertices."""
+        vertices = self.thread.vertices[self.shown]
+        order = np.argsort(vertices)
+        return order[np.searchsorted(vertices, vertex, sorter=order)]
+
+    def first(self, wanted: npt.NDArray[np.bool_], since: Array, moment: Array) -> Array:
+        """Return the first position behind a wanted stretch, after a position and not before a moment (ns), or -1."""
+        behind = np.flatnonzero(wanted[:-1]) + 1
+        not_before = np.maximum(since + 1, np.searchsorted(self.times, moment))
+        at = np.searchsorted(behind, not_before)
+        return np.append(behind, -1)[at]
+
+
+def _timeline(job: Job, thread: HostThread) -> _Timeline:
+    acts = job.activities
+    owner = thread.vertices // 2
+    is_frame = acts.kind[owner] == ActivityKind.PYTHON
+    shown = np.flatnonzero(~is_frame)
+    running = thread.running[shown]
+    waits = names_that(is_wait, job.names)
+    frames = np.flatnonzero(
+        (acts.kind[owner] == ActivityKind.PYTHON) & (thread.vertices % 2 == 1) & waits[acts.name[owner]]
+    )
+    named = np.zeros(len(shown), np.bool_)
+    named[np.searchsorted(shown, frames) - 1] = True
+    free = (running < 0) | (acts.kind[running] == ActivityKind.PYTHON) | waits[acts.name[running]]
+    rows = owner[shown]
+    path = np.where(acts.kind[rows] == ActivityKind.STEP, np.uint64(0), owners(acts, rows)[1])
+    key = mixed(path, thread.vertices[shown] % 2)
+    by_key = np.argsort(key, kind="stable")
+    outside = ~_in_backward(job, rows)
+    return _Timeline(thread, shown, frames, thread.times[shown], free, named, outside, key, by_key)
+
+
+def _in_backward(job: Job, rows: Array) -> npt.NDArray[np.bool_]:
+    """Return which activities are backward operators or inside one."""
+    acts = job.activities
+    names = names_that(is_backward, job.names)
+    is_one = names[acts.name] | (acts.arg("fwd_thread_id") > 0)
+    at, out = rows.astype(np.int64), np.zeros(len(rows), np.bool_)
+    while (at >= 0).any():
+        out |= (at >= 0) & is_one[at]
+        at = np.where((at >= 0) & ~out, acts.parent[at], -1)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Issued:
+    """The calls of a thread that enqueued collectives, in order."""
+
+    call: Array
+    since: Array
+    """Position in the timeline of the end of each call."""
+    end: Array
+    """When its collective ended, ns."""
+    blocked: Array
+    """Position of the moment after the stretch in which the thread was idle when the collective ended, else -1."""
+    in_backward: npt.NDArray[np.bool_]
+
+    @staticmethod
+    def of(job: Job, timeline: _Timeline, calls: Array, works: Array) -> _Issued:
+        since = timeline.position(2 * calls + 1)
+        end = job.moment(2 * works + 1)
+        at = np.searchsorted(timeline.times, end, side="right") - 1
+        last = len(timeline.times) - 1
+        before, behind = timeline.times[np.minimum(at, last)], timeline.times[np.minimum(at + 1, last)]
+        late = (at >= since) & (at < last) & (2 * end >= before + behind) & timeline.free[np.minimum(at, last)]
+        return _Issued(calls, since, end, np.where(late, at + 1, -1), _in_backward(job, calls))
+
+
+def _site(job: Job, timeline: _Timeline, issued: _Issued) -> npt.NDArray[np.uint64]:
+    """Return a number per call, equal for instances of one call site.
+
+    In steps that is the n-th call of its place in the program in each step; elsewhere, what comes next counts too.
+    """
+    acts = job.activities
+    path, step = timeline.key[issued.since], acts.step[issued.call].astype(np.int64)
+    behind = timeline.key[np.minimum(issued.since + 1, len(timeline.key) - 1)]
+    number = np.zeros(len(path), np.int64)
+    for rows in grouped(mixed(path, step)):
+        number[rows] = np.arange(len(rows))
+    return mixed(path, np.where(step >= 0, number, -1), np.where(step >= 0, np.uint64(0), behind))
+
+
+def _places(timeline: _Timeline, issued: _Issued, rows: Array) -> tuple[Array, Array]:
+    """Return (position after the wait or -1, confidence) for each instance of a call site."""
+    blocked, since, end = issued.blocked[rows], issued.since[rows], issued.end[rows]
+    place = _common(timeline, since, end, blocked)
+    if (place >= 0).any():
+        place = np.where(place >= 0, place, blocked)
+        return place, np.where(blocked == place, _BLOCKED, _SAME_SITE)
+    if issued.in_backward[rows].any():
+        returns = timeline.free & np.append(timeline.after_backward[1:], True)
+        place = timeline.first(returns, since, timeline.times[since])
+        if _possible(timeline, end, place):
+            return place, np.full(len(rows), _AFTER_BACKWARD)
+    is_named = bool(timeline.named.any())
+    place = _common(timeline, since, end, timeline.first(timeline.named if is_named else timeline.free, since, end))
+    return place, np.full(len(rows), _SAME_SITE if is_named else _FIRST_POSSIBLE)
+
+
+def _possible(timeline: _Timeline, end: Array, place: Array) -> bool:
+    """Return whether the collectives of nearly all instances end before the moments at some positions (-1: none)."""
+    known = place >= 0
+    return bool(known.any() and (timeline.times[place] >= end)[known].mean() >= _MIN_POSSIBLE)
+
+
+def _common(timeline: _Timeline, since: Array, end: Array, seen: Array) -> Array:
+    """Return the position of one place of the program in each instance of a call site, or -1.
+
+    Args:
+        timeline: of the thread.
+        since: the position of each instance's call.
+        end: when its collective ended, ns.
+        seen: where the wait may be in each instance, -1 where that is unknown. The place is the one of these that is
+            possible in nearly all instances; among several, the one where the stretches seen last longest in total.
+    """
+    known = np.flatnonzero(seen >= 0)
+    places: list[tuple[int, Array]] = []
+    left = known
+    while len(left):
+        at = timeline.of_key(timeline.key[seen[left[0]]])
+        begin = np.searchsorted(at, since, side="right")
+        ordinal = int(np.searchsorted(at, seen[left[0]]) - begin[left[0]])
+        place = np.append(at, -1)[np.minimum(begin + ordinal, len(at))]
+        here = place[left] == seen[left]
+        if _possible(timeline, end, place):
+            at_place = seen[left[here]]
+            lasts = int((timeline.times[at_place] - timeline.times[at_place - 1]).sum())
+            places.append((lasts, np.where(timeline.times[place] >= end, place, -1)))
+        left = left[~here]
+    return max(places, key=lambda each: each[0])[1] if places else np.full(len(since), -1)
+
+
+def _batches(timeline: _Timeline, issued: _Issued, place: Array, confidence: Array) -> None:
+    """Set the place of collectives enqueued one right after the other to that of the last one, where it is a guess.
+
+    A program that enqueues several at once waits for them at once.
+    """
+    begins = timeline.position(2 * issued.call)
+    last = len(place) - 1
+    for i in range(len(place) - 2, -1, -1):
+        if begins[i + 1] > issued.since[i] + 1:
+            last = i
+            continue
+        at_once = issued.since[i] + 1 < place[i] <= begins[last]  # it blocked for a moment between two calls, by chance
+        is_guess = confidence[i] <= _FIRST_POSSIBLE or place[i] < 0 or at_once
+        if is_guess and place[last] >= 0 and timeline.times[place[last]] >= issued.end[i]:
+            place[i], confidence[i] = place[last], min(confidence[last], _AFTER_BACKWARD)
+
+
+def _resumes(timeline: _Timeline, issued: _Issued, place: Array) -> Array:
+    """Return the vertex of the thread's first moment after each wait, which may be one of a Python frame.
+
+    Where the thread blocked, that is the first moment after the collective's end. Elsewhere it is the end of the first
+    frame that waits, by its name, or else the moment at the position.
+    """
+    thread = timeline.thread
+    at = timeline.shown[place]
+    begins = timeline.shown[place - 1]
+    for i in np.flatnonzero((place >= 0) & (at > begins + 1)).tolist():
+        inside = np.arange(begins[i] + 1, at[i])
+        if place[i] == issued.blocked[i]:
+            inside = inside[thread.times[inside] >= issued.end[i]]
+        else:
+            inside = inside[np.isin(inside, timeline.frames)]
+        at[i] = inside[0] if len(inside) else at[i]
+    return thread.vertices[at]

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import htagraph as hg
+from htagraph import EdgeKind
+from tests.oracles import edges_by_name
+from tests.strategies import OTHER, Json, load, op, step
+
+SURE = 50
+"""Percent: edges below it are guesses."""
+
+
+def links(events: list[Json]) -> list[tuple[str, str, int]]:
+    """Return (source, target, confidence) of the edges between threads that are no guess, once each."""
+    graph = load(events)
+    edges, acts = graph.edges, graph.activities
+
+    def written(vertex: int) -> str:
+        return f"{graph.names[acts.name[vertex // 2]]}.{('start', 'end')[vertex % 2]}"
+
+    return sorted({
+        (written(int(edges.source[i])), written(int(edges.target[i])), int(edges.confidence[i]))
+        for i in range(len(edges))
+        if edges.kind[i] == EdgeKind.THREAD and edges.confidence[i] >= SURE
+    })  # fmt: skip
+
+
+def queue(produce: int, consume: Sequence[int], delay: int = 150) -> list[Json]:
+    """Return a thread that makes items one after the other, and the main thread that takes each of them, µs."""
+    events, free, made = [], 0, 0
+    for number, takes in enumerate(consume):
+        events.append(op("produce", made, produce, OTHER))
+        made += produce + 50
+        start = max(free, made - 50 + delay)
+        events += [step(number, free, start + takes - free), op("consume", start, takes)]
+        free = start + takes + 60
+    return events
+
+
+def test_a_consumer_that_waits_goes_on_when_the_producer_is_done() -> None:
+    events = queue(produce=5000, consume=[2000] * 6)
+    assert links(events) == [("produce.end", "consume.start", 80)]
+    graph = load(events)
+    faster = hg.what_if(graph).scale(factor=0.5, name="produce").run()
+    assert hg.replay(graph).max_error_ns == 0
+    assert faster.speedup > 1.7, "both threads move"
+    assert hg.what_if(graph).scale(factor=0.5, name="consume").run().speedup < 1.05, "the producer is slower"
+
+
+def test_an_item_that_was_ready_is_found_by_counting() -> None:
+    events = queue(produce=5000, consume=[2000, 2000, 2000, 2000, 13_000, 2000, 2000, 2000])
+    assert links(events) == [("produce.end", "consume.start", 65), ("produce.end", "consume.start", 80)]
+    graph = load(events)
+    edges, time = graph.edges, graph.time
+    counted = (edges.kind == EdgeKind.THREAD) & (edges.confidence == 65)
+    assert counted.sum() == 3, "the items that were ready after the long one"
+    assert (time[edges.target[counted]] - time[edges.source[counted]]).min() > 1_000_000
+
+
+def test_a_producer_that_waits_for_room_goes_on_when_an_item_is_taken() -> None:
+    events: list[Json] = []
+    for number in range(6):
+        begin = 5000 * number
+        events += [op("consume", begin, 4800), op("produce", begin + 4900, 1000, OTHER)]
+    assert links(events) == [("consume.end", "produce.start", 80)]
+
+
+def test_futures_are_waited_for_all_together() -> None:
+    events: list[Json] = []
+    for number in range(5):
+        begin = 10_000 * number
+        events += [op("train", begin, 2000), op("assemble", begin + 8200, 1000)]
+        for task in range(4):
+            events.append(op("decode", begin + 20 + 4000 * (task // 2), 3950 + task, OTHER + task % 2))
+    assert ("decode.end", "assemble.start", 80) in links(events)
+    assert ("decode.end", "assemble.start", 65) in links(events), "the futures that were done sooner"
+    slower = hg.what_if(load(events)).scale(factor=0.5, name="train").run()
+    assert slower.speedup < 1.01
+
+
+def test_threads_without_regularity_are_left_alone() -> None:
+    events = [op("a", 1000 * i, 300) for i in range(10)]
+    events += [op("b", 7000 * i % 9000 + 411 * i, 100, OTHER) for i in range(9)]
+    assert links(events) == []
+    assert edges_by_name(load([op("a", 0, 10), op("b", 5, 10, OTHER)]), EdgeKind.THREAD), "a guess where it began"

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+
+import htagraph as hg
+from htagraph import EdgeKind
+from tests.oracles import edges_by_name
+from tests.strategies import OTHER, Json, annotation, complete, load, op, step
+
+GLOO, CALL = "gloo:all_reduce", "c10d::allreduce_"
+
+
+def waits(events: list[Json]) -> list[tuple[str, int, int]]:
+    """Return (vertex after the wait, its time in µs, confidence) of each edge from the end of a collective."""
+    graph = load(events)
+    edges, acts = graph.edges, graph.activities
+    rows = [i for i in range(len(edges)) if graph.names[acts.name[edges.source[i] // 2]] == GLOO]
+    rows = [i for i in rows if edges.kind[i] == EdgeKind.THREAD and edges.source[i] % 2]
+    first = graph.time.min()
+    return sorted(
+        (
+            f"{graph.names[acts.name[v // 2]]}.{('start', 'end')[v % 2]}",
+            int(graph.time[v] - first) // 1000,
+            int(edges.confidence[i]),
+        )
+        for i, v in ((i, int(edges.target[i])) for i in rows)
+    )
+
+
+def overlapped(number: int, begin: int, takes: int, compute: int) -> list[Json]:
+    """Return a step that enqueues a collective, computes beside it, does other work, waits and goes on."""
+    at = begin + 20 + compute
+    resumes = max(at + 60, begin + 15 + takes + 10)
+    return [
+        step(number, begin, resumes + 50 - begin), op(CALL, begin + 5, 10), op("compute", begin + 20, compute),
+        op("more", at + 5, 40), op("use", resumes, 20), annotation(GLOO, begin + 15, takes, OTHER),
+    ]  # fmt: skip
+
+
+def test_a_wait_that_blocked_in_one_step_is_in_all_steps() -> None:
+    steps = [*overlapped(1, 0, 400, 200), *overlapped(2, 1000, 100, 200), *overlapped(3, 2000, 100, 200)]
+    assert waits(steps) == [("use.start", 425, 80), ("use.start", 1280, 75), ("use.start", 2280, 75)]
+
+
+def test_a_wait_that_never_blocked_is_at_the_first_place_possible_in_every_step() -> None:
+    steps = [*overlapped(1, 0, 100, 200), *overlapped(2, 1000, 100, 200), *overlapped(3, 2000, 230, 200)]
+    assert [name for name, _, _ in waits(steps)] == ["use.start"] * 3, "in step 3 `more` starts before it ends"
+    assert {sure for _, _, sure in waits(steps)} == {55}
+
+
+def test_a_slower_network_is_waited_for_where_it_was_over_in_time() -> None:
+    graph = load([*overlapped(1, 0, 400, 200), *overlapped(2, 1000, 100, 200)])
+    slower = hg.what_if(graph).scale(factor=10, name=GLOO, step=2).run()
+    last_operator_ended = 1000 + 20 + 200 + 5 + 40
+    assert slower.makespan_ns - (1330 * 1000) == (1015 + 10 * 100 - last_operator_ended) * 1000
+
+
+def test_buckets_of_backward_are_waited_for_at_its_end() -> None:
+    frame = "autograd::engine::evaluate_function: A"
+    events = [
+        op(frame, 0, 100), op(CALL, 50, 10), op(frame, 105, 100), op(CALL, 150, 10), op(frame, 210, 100),
+        op("optimizer", 330, 50), annotation(GLOO, 55, 70, OTHER), annotation(GLOO, 155, 70, OTHER),
+    ]  # fmt: skip
+    assert waits(events) == [("optimizer.start", 330, 65), ("optimizer.start", 330, 65)]
+
+
+def test_collectives_enqueued_at_once_are_waited_for_at_once() -> None:
+    calls = [op(CALL, 0, 10), op(CALL, 20, 10), op(CALL, 40, 10), op("next", 300, 50)]
+    works = [annotation(GLOO, 5, 30, OTHER), annotation(GLOO, 25, 50, OTHER + 1), annotation(GLOO, 45, 245, OTHER)]
+    assert [(name, at) for name, at, _ in waits(calls + works)] == [("next.start", 300)] * 3
+
+
+@pytest.mark.parametrize("takes", [50, 300])
+def test_a_python_frame_that_waits_names_the_place(takes: int) -> None:
+    frame = "<built-in method wait of PyCapsule object at 0x7f0000000001>"
+    until = max(200, 10 + takes + 5)
+    events = [
+        op(CALL, 0, 10), op("compute", 15, 100), op("more", 120, 30),
+        complete("python_function", frame, 180, until - 180), op("use", until + 20, 20),
+        annotation(GLOO, 10, takes, OTHER),
+    ]  # fmt: skip
+    assert [(name, at) for name, at, _ in waits(events)] == [(f"{frame}.end", until)]
+
+
+def test_an_operator_that_waits_is_one_place_more() -> None:
+    wait = "_c10d_functional::wait_tensor"
+    events = [op(CALL, 0, 10), op("compute", 15, 100), op(wait, 120, 100), annotation(GLOO, 10, 205, OTHER)]
+    assert waits(events) == [(f"{wait}.end", 220, 80)]
+
+
+def test_on_the_engines_thread_the_caller_waits_for_what_the_worker_enqueued() -> None:
+    frame = "autograd::engine::evaluate_function: A"
+    events = [
+        op("forward", 0, 50), op("loss", 55, 20), op(frame, 100, 50, OTHER), op(CALL, 120, 10, OTHER),
+        op(frame, 155, 50, OTHER), op("optimizer", 420, 50), annotation(GLOO, 125, 280, OTHER + 1),
+    ]  # fmt: skip
+    assert waits(events) == [("optimizer.start", 420, 80)]
+
+
+def test_a_collective_whose_call_was_not_recorded_is_left_alone() -> None:
+    events = [annotation(GLOO, 0, 30, OTHER), op("x", 10, 50), op(CALL, 70, 10), annotation(GLOO, 75, 30, OTHER)]
+    begun = [edge for edge in edges_by_name(load([*events, op("y", 120, 5)]), EdgeKind.THREAD) if CALL in edge[0]]
+    assert begun == [(f"{CALL}.start", f"{GLOO}.start", 0)]
