@@ -23,6 +23,38 @@ to three times as long. Doubled, hidden waits of up to eight latencies count as 
 
 
 def latency(job: Job, edges: Edges) -> Edges:
+    """Return the edges, with the lags of LAUNCH and GRAPH edges limited to the launch latency.
+
+    What comes on top is waiting: for the stream, for an event, or for something that no edge describes.
+    """
+    return _of_graphs(job, _of_calls(job, edges))
+
+
+def _of_graphs(job: Job, edges: Edges) -> Edges:
+    """Return the edges, with the lag of each GRAPH edge limited to the least latency of the rank's graphs of that size.
+
+    The latency grows with the size. Only launches count whose work waited for nothing else. Without any, or if even
+    those took much longer, the work can start once the call has returned and an ordinary launch latency has passed: by
+    then all of it was handed over.
+    """
+    rows = np.flatnonzero((edges.kind == EdgeKind.GRAPH) & (edges.lag > 0))
+    if not len(rows):
+        return edges
+    acts, call = job.activities, edges.source[rows] // 2
+    size = np.bincount(edges.source[edges.kind == EdgeKind.GRAPH] // 2, minlength=len(acts))
+    _, member = np.unique(acts.rank[call].astype(np.int64) << 32 | size[call], return_inverse=True)
+    seen = edges.lag[rows]
+    free = _held_until(job, edges)[edges.target[rows] // 2] <= job.moment(2 * call)
+    least, handed_over = np.full((2, len(rows)), np.iinfo(np.int64).max // _MAX_TIMES_USUAL)
+    np.minimum.at(least, member.ravel()[free], seen[free])
+    np.minimum.at(handed_over, member.ravel(), acts.duration[call] + _UNKNOWN_NS)
+    usual = np.where(least > _MAX_TIMES_USUAL * handed_over, handed_over, least)
+    lag = edges.lag.copy()
+    lag[rows] = np.minimum(seen, usual[member.ravel()])
+    return replace(edges, lag=lag)
+
+
+def _of_calls(job: Job, edges: Edges) -> Edges:
     """Return the edges, with the lag of each LAUNCH edge limited to the usual latency of the rank's calls of that name.
 
     The usual latency is the median over kernels and copies that waited for nothing else: everything that they depend on
@@ -46,7 +78,8 @@ def latency(job: Job, edges: Edges) -> Edges:
 
 def _held_until(job: Job, edges: Edges) -> npt.NDArray[np.int64]:
     """Return for each activity when everything that its start depends on had happened, not counting its launch."""
-    into = (edges.target % 2 == 0) & (edges.kind != EdgeKind.LAUNCH) & job.activities.on_device[edges.target // 2]
+    launched = (edges.kind == EdgeKind.LAUNCH) | (edges.kind == EdgeKind.GRAPH)
+    into = (edges.target % 2 == 0) & ~launched & job.activities.on_device[edges.target // 2]
     held = np.full(len(job.activities), np.iinfo(np.int64).min)
     np.maximum.at(held, edges.target[into] // 2, job.moment(edges.source[into]))
     return held
