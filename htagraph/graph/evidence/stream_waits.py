@@ -36,6 +36,9 @@ Doubled, short waits right after a launch go unnoticed."""
 _MAX_PLACES = 64
 """How many places of the program, the most frequent first, are tried as the end of the awaited work. Chosen for time.
 Doubled, rare places are tried too."""
+_MAX_WAITS = 16
+"""Waits in a row behind one record that are looked through. Chosen: libraries make up to 8 streams wait for one event.
+Doubled, only longer runs change."""
 _MIN_PLAUSIBLE = 0.5
 """Waiting for everything enqueued so far is plausible if, for this share of a site's waits, an event was recorded after
 the latest work of the stream. Chosen: most. Doubled (1.0), one exception makes it implausible."""
@@ -197,6 +200,23 @@ def _just_recorded(calls: Calls, position: Array) -> Array:
     return np.isin(previous, calls.records) & (calls.owner[previous] == calls.owner[position])
 
 
+def _behind_record(calls: Calls, position: Array) -> Array:
+    """Return which waits come right after a record in the same operator, with nothing but other waits between.
+
+    In traces without records, any wait may.
+    """
+    acts = calls.job.activities
+    if not (calls.rank[calls.records] == calls.rank[position[0]]).any():
+        return np.ones(len(position), np.bool_)
+    previous = calls.previous[position]
+    for _ in range(_MAX_WAITS):
+        is_wait = (previous >= 0) & (acts.kind[calls.row[previous]] == ActivityKind.WAIT)
+        if not is_wait.any():
+            break
+        previous = np.where(is_wait, calls.previous[previous], previous)
+    return np.isin(previous, calls.records) & (calls.owner[previous] == calls.owner[position])
+
+
 def _better(
     first: tuple[Answer, Array, Array] | None, second: tuple[Answer, Array, Array] | None
 ) -> tuple[Answer, Array, Array] | None:
@@ -232,6 +252,11 @@ def _candidates(shared: SharedByRank, waits: Array, place: Array) -> Iterator[tu
     """
     calls = shared.calls
     nearest = calls.lane_at(calls.after[waits])
+    # no stream waits for what it recorded itself: one on which the operator launches later does
+    recorder = np.where(_behind_record(calls, waits), calls.lane_at(calls.before[waits]), -1)
+    receiver = calls.receiver(waits, recorder)
+    forks = (nearest == recorder) & (receiver >= 0) & (calls.owner[receiver] == calls.owner[waits])
+    nearest = np.where(forks & calls.in_operator[waits], calls.lane_at(receiver), nearest)
     for unknown in np.unique(place[nearest < 0]):
         same = place == unknown
         known = nearest[same & (nearest >= 0)]
