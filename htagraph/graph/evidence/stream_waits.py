@@ -22,14 +22,16 @@ from htagraph.graph.evidence.wait_hypotheses import (
     best,
     in_order,
     records_back,
+    start_window,
 )
 
 __all__ = ["WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
 WINDOW_NS = 10_000
-"""ns: waiting work starts this soon after the awaited work ended. Chosen: a few µs on any device (simulated: 0.8, real
-traces: 1 to 6). Doubled, work that starts by chance within 20 µs supports a wait."""
+"""ns: waiting work starts this soon after the awaited work ended, or within twice what the rank's collectives usually
+take behind computation, if that is longer. Chosen: a few µs on most devices (simulated: 0.8, real traces: 1 to 6, AMD:
+10 to 18). Doubled, work that starts by chance within 20 µs supports a wait."""
 _LATENCY_NS = 15_000
 """ns: work that starts this soon after its launch waited for nothing else. Chosen: twice the usual launch latency.
 Doubled, short waits right after a launch go unnoticed."""
@@ -98,6 +100,8 @@ class SharedByRank:
     """For each activity: when the work that it is known to wait for ended, ns. `learn` updates it."""
     records: npt.NDArray[np.int64]
     """The positions of calls that record events."""
+    window: int
+    """Waiting work starts this soon after the awaited work ended, ns."""
 
     @staticmethod
     def of(calls: Calls, rank: int) -> SharedByRank:
@@ -107,7 +111,10 @@ class SharedByRank:
         awaited = np.full(len(calls.job.activities), np.iinfo(np.int64).min)
         quiet = streams[~np.isin(streams, other)]
         records = np.sort(calls.records[calls.rank[calls.records] == rank])
-        return SharedByRank(calls, int(streams[0]), streams, quiet, _places(calls, rank), awaited, records)
+        return SharedByRank(
+            calls, int(streams[0]), streams, quiet, _places(calls, rank), awaited, records,
+            start_window(calls, rank, WINDOW_NS, _LATENCY_NS),
+        )  # fmt: skip
 
     def learn(self, waits: StreamWaits) -> None:
         """Note what kernels and copies wait for, so that no other wait has to explain when they start."""
@@ -304,7 +311,7 @@ def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -
     free = np.where(before >= 0, acts.end[np.maximum(before, 0)], np.iinfo(np.int64).min)
     launch = acts.cause[target]
     free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + _LATENCY_NS), free)
-    return Site(position, acts.start[target], np.maximum(free, shared.awaited[target]), WINDOW_NS)
+    return Site(position, acts.start[target], np.maximum(free, shared.awaited[target]), shared.window)
 
 
 def _restricted(hypotheses: Iterator[Hypothesis], keep: Array) -> Iterator[Hypothesis]:

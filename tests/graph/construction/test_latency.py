@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from htagraph import EdgeKind
+from htagraph import EdgeKind, GapKind
 from tests.oracles import edges_by_name
 from tests.strategies import COMPUTE, Json, kernel, launch, load, runtime
 
@@ -56,3 +56,11 @@ def test_a_graph_has_the_least_latency_of_those_that_found_their_stream_idle() -
 
 def test_a_graph_that_began_long_after_its_call_returned_waited_for_something_that_no_edge_describes() -> None:
     assert graph_lags(runtime("cudaGraphLaunch", 0, 30, 1), kernel(COMPUTE, 20_000, 9, 1)) == [40]
+
+
+def test_work_that_waited_for_what_was_not_recorded_tells_nothing_of_latencies() -> None:
+    events = [launch(10 * i, 2, i + 1) for i in range(3)]
+    works = [kernel(COMPUTE, 7000, 9, 1), kernel(COMPUTE, 7010, 9, 2), kernel(COMPUTE, 7020, 9, 3)]
+    graph = load([*events, *works])
+    assert lags(*events, *works) == [10, 10, 10]
+    assert graph.gap[graph.gap_kind == GapKind.LAUNCH_EXCESS].tolist() == [6_990_000]
