@@ -27,9 +27,11 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
         One row per part, ordered by collective and rank, unmatched ones last: ``collective`` (int64, -1 if not
         matched), ``op``, ``group`` (str: ``all_reduce`` and so on, label of the process group; empty if not matched),
         ``rank`` (int64), ``activity`` (int64), ``name`` (str), ``step`` (int64, -1 outside steps), ``size`` (int64,
-        parts in the graph), ``key`` (str: how it was matched, empty if not), ``start_us`` (float64, its arrival, on the
-        common clock, since the job's first activity), ``duration_us``, ``wait_us``, ``transfer_us`` (pure),
-        ``excess_us`` (float64, µs), ``bytes`` (float64, NaN if unknown), ``algbw_gb_s`` and ``busbw_gb_s`` (float64,
+        parts in the graph), ``absent`` (int64: members of the group that are not in the graph, 0 if none or unknown;
+        the part may have waited for those too, which counts as transfer), ``key`` (str: how it was matched, empty if
+        not), ``start_us`` (float64, its arrival, on the common clock, since the job's first activity),
+        ``duration_us``, ``wait_us``, ``transfer_us`` (pure), ``excess_us`` (float64, µs), ``bytes`` (float64, NaN if
+        unknown), ``algbw_gb_s`` and ``busbw_gb_s`` (float64,
         10^9 bytes/s: bytes over transfer and excess, and that times the factor of NCCL's tests), ``last_rank`` (int64:
         whose arrival it had to wait for, itself if it came last; -1 if not matched) and ``matched`` (bool).
 
@@ -58,6 +60,7 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
             "name": pd.array([graph.names[name] for name in acts.name[waits.activity]], dtype="str"),
             "step": acts.step[waits.activity].astype(np.int64),
             "size": waits.size,
+            "absent": _absent(graph, waits),
             "key": pd.array(columns["key"], dtype="str"),
             "start_us": (waits.arrival - graph.origin_ns) / 1000,
             "duration_us": (waits.wait + waits.transfer) / 1000,
@@ -71,6 +74,16 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
             "matched": known,
         }
     )
+
+
+def _absent(graph: DependencyGraph, waits: Waits) -> np.ndarray:
+    """Return how many members of each part's group are not in the graph; 0 where that is unknown."""
+    out = np.zeros(len(waits), np.int64)
+    if graph.matches is not None:
+        known = waits.collective >= 0
+        group = np.asarray(graph.matches.size, np.int64)[waits.collective[known]]
+        out[known] = np.maximum(0, group - waits.size[known])
+    return out
 
 
 def _bandwidths(graph: DependencyGraph, waits: Waits, ops: list[str]) -> tuple[np.ndarray, np.ndarray]:

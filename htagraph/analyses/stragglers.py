@@ -103,6 +103,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         the activity of that cause on the path that explains most, -1 for none), ``name`` (str), ``collectives_back``
         (int64: how many collectives earlier the delay arose).
 
+        What a rank did before its recording begins is not known: where the path leads there, a wait that nothing else
+        explains has the cause ``recording`` in ``blame``, for as long as that recording begins later than the waiting
+        rank's, with ``charged_rank`` -1, and is part of no rank's ``blamed_us``.
+
     Example:
         >>> import htagraph as hg
         >>> result = hg.stragglers(hg.load("data/demo"))
@@ -113,6 +117,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     blame = blame_of(graph, waits, chains)
     by_cause = np.zeros((len(graph.ranks), len(CAUSES)), np.int64)
     np.add.at(by_cause, (np.searchsorted(graph.ranks, blame.rank), blame.cause), blame.charged)
+    by_cause[:, CAUSES.index("recording")] = 0  # nobody is charged for what was not recorded
     best = by_cause[:, 1:].argmax(axis=1) + 1 if len(by_cause) else np.zeros(0, np.int64)
     best[by_cause[:, 1:].sum(axis=1) == 0] = 0
     slow = slow_ranks(graph, waits)

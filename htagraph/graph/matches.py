@@ -21,6 +21,7 @@ __all__ = ["Matches", "with_joins"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
+_PAIR: Final = "send_recv"
 _FROM_ROOT: Final = ("broadcast", "scatter")
 _TO_ROOT: Final = ("reduce", "gather")
 _TRANSFER_SHARE: Final = 0.8
@@ -122,7 +123,7 @@ def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Cloc
         matching: the matched collectives.
         clocks: the clocks of the ranks.
     """
-    meeting = _meeting(matching, clocks)
+    meeting = _meeting(activities, matching, clocks)
     if not len(meeting.rows):
         return activities, Matches.none()
     counts, waits, slack = _terms(matching, meeting)
@@ -152,11 +153,12 @@ def with_joins(activities: Activities, matching: Matching, clocks: Sequence[Cloc
     return _appended(activities, members.activity[meeting.rows[arriver]], meeting.start[arriver]), matches
 
 
-def _meeting(matching: Matching, clocks: Sequence[Clock]) -> _Meeting:
+def _meeting(acts: Activities, matching: Matching, clocks: Sequence[Clock]) -> _Meeting:
     rows = np.flatnonzero(matching.collective >= 0)
     members = matching.members
     rank = members.rank[rows]
-    start, end = corrected(clocks, rank, members.start[rows]), corrected(clocks, rank, members.end[rows])
+    activity = members.activity[rows]
+    start, end = (corrected(clocks, rank, times[activity]) for times in (acts.start, acts.end))
     order = np.lexsort((rows, start, matching.collective[rows]))
     collective = matching.collective[rows][order]
     first = np.searchsorted(collective, np.arange(len(matching)))
@@ -167,13 +169,16 @@ def _terms(matching: Matching, meeting: _Meeting) -> tuple[Array, Array, Array]:
     """Return per member: whether ends wait for its arrival, whether its end waits, the least ns between the two."""
     counts, waits = np.ones(len(meeting.rows), np.bool_), np.ones(len(meeting.rows), np.bool_)
     slack = np.zeros(len(meeting.rows), np.int64)
-    op, barrier = np.array(matching.op), matching.barrier
+    op, barrier = np.array(matching.op), matching.barrier | (np.array(matching.op) == _PAIR)
     loose = ~barrier[meeting.collective]
+    loose &= ~_by_known_root(matching, meeting, op, counts, waits)
     for team in np.unique(matching.team[meeting.collective[loose]]).tolist():
         of_team = loose & (matching.team[meeting.collective] == team)
         for word in np.unique(op[meeting.collective[of_team]]).tolist():
             which = np.flatnonzero(of_team & (op[meeting.collective] == word))
             pattern, root = _root_of(meeting, which, word)
+            if pattern is _Pattern.UNKNOWN and _waits_for_all(matching, meeting, which):
+                continue
             if pattern is _Pattern.FROM_ROOT:
                 counts[which] = meeting.rank[which] == root
             elif pattern is _Pattern.TO_ROOT:
@@ -181,6 +186,40 @@ def _terms(matching: Matching, meeting: _Meeting) -> tuple[Array, Array, Array]:
             elif pattern is _Pattern.UNKNOWN:
                 slack[which] = _least_transfer(matching, meeting, which)
     return counts, waits, slack
+
+
+def _by_known_root(matching: Matching, meeting: _Meeting, op: Array, counts: Array, waits: Array) -> Array:
+    """Return the members of collectives whose calls name the root; enter into `counts` and `waits` who waits for whom.
+
+    Where ends come before the arrivals that they would have to wait for, the name is not taken at its word.
+    """
+    root = matching.members.root[meeting.rows]
+    word = op[meeting.collective] if len(op) else np.empty(0, "<U1")
+    known = (root >= 0) & np.isin(word, _FROM_ROOT + _TO_ROOT)
+    if not known.any():
+        return known
+    arrival = np.full(len(matching), np.iinfo(np.int64).min)
+    of_root = known & (meeting.rank == root)
+    arrival[meeting.collective[of_root]] = meeting.start[of_root]
+    from_root = known & np.isin(word, _FROM_ROOT)
+    early = from_root & (meeting.end < arrival[meeting.collective] - _TOLERANCE_NS)
+    known &= ~np.isin(meeting.collective, meeting.collective[early])
+    counts[known & np.isin(word, _FROM_ROOT)] = (meeting.rank == root)[known & np.isin(word, _FROM_ROOT)]
+    waits[known & np.isin(word, _TO_ROOT)] = (meeting.rank == root)[known & np.isin(word, _TO_ROOT)]
+    return known
+
+
+def _waits_for_all(matching: Matching, meeting: _Meeting, which: Array) -> bool:
+    """Return whether members on hosts, of collectives without a root, all end after all have arrived.
+
+    Host backends exchange every message of an all-to-all before any member ends, unless it is empty.
+    """
+    if not matching.members.on_host[meeting.rows[which]].all() or not len(which):
+        return False
+    last = np.full(len(matching), np.iinfo(np.int64).min)
+    np.maximum.at(last, meeting.collective[which], meeting.start[which])
+    early = meeting.end[which] < last[meeting.collective[which]] - _TOLERANCE_NS
+    return bool(early.sum() <= _MAX_VIOLATED_SHARE * len(which))
 
 
 class _Pattern(Enum):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.evidence.recordings import recordings_of
 from htagraph.graph.gaps import binding_edges
 from htagraph.queries.collective_waits import Waits
 from htagraph.queries.peers import peers
@@ -23,9 +24,10 @@ from htagraph.queries.peers import peers
 __all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of", "others_median"]
 
 Array: TypeAlias = npt.NDArray[Any]
-CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collective", "network")
-"""Why a rank was late; ``none``: its work before the collective took no longer than its peers'."""
-_NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK = range(len(CAUSES))
+CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collective", "network", "recording")
+"""Why a rank was late; ``none``: its work before the collective took no longer than its peers'; ``recording``: its
+recording begins later, so that what made it late is not known, and no rank is charged."""
+_NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK, _RECORDING = range(len(CAUSES))
 _POOLED = {
     EdgeKind.LAUNCH: _LAUNCH, EdgeKind.GRAPH: _LAUNCH, EdgeKind.HOST_SYNC: _SYNC, EdgeKind.MEMCPY_SYNC: _SYNC,
     EdgeKind.QUEUE_FULL: _SYNC, EdgeKind.THREAD: _HOST,
@@ -78,7 +80,7 @@ class Blame:
     row: npt.NDArray[np.int64]
     """Index into the columns of `Waits`."""
     rank: npt.NDArray[np.int64]
-    """The rank that is charged."""
+    """The rank that is charged; -1 for none, where the cause is ``recording``."""
     cause: npt.NDArray[np.int64]
     """Index into `CAUSES`."""
     charged: npt.NDArray[np.int64]
@@ -234,7 +236,7 @@ def blame_of(graph: DependencyGraph, waits: Waits, chains: Chains) -> Blame:
     The part of a wait that no excess explains is charged to the rank that arrived last, cause ``none``.
     """
     sums, root = _stretches(graph, chains, np.unique(waits.late[waits.late >= 0]))
-    row, rank, cause, excess, depth, arrival = _walk(graph, waits, sums, root)
+    (row, rank, cause, excess, depth, arrival), begun = _walk(graph, waits, sums, root)
     key = np.stack([row, rank, cause], axis=1)
     keys, member = np.unique(key, axis=0, return_inverse=True)
     member = member.ravel()
@@ -243,7 +245,8 @@ def blame_of(graph: DependencyGraph, waits: Waits, chains: Chains) -> Blame:
     nearest = np.full(len(keys), -1, np.int64)
     order = np.lexsort((excess, member))  # depth and arrival are those of the stretch with the largest excess
     nearest[member[order]] = order
-    return _charged(graph, waits, keys, np.maximum(total, 0), (depth[nearest], arrival[nearest]))
+    blame = _charged(graph, waits, keys, np.maximum(total, 0), (depth[nearest], arrival[nearest]))
+    return _without_what_was_not_recorded(graph, waits, blame, begun)
 
 
 def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Array, Array]:
@@ -267,8 +270,43 @@ def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Arr
     return sums, root
 
 
-def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tuple[Array, ...]:
-    """Return the stretches that led to each wait: row of `waits`, rank, cause, excess, depth, arrival."""
+def _without_what_was_not_recorded(graph: DependencyGraph, waits: Waits, blame: Blame, begun: Array) -> Blame:
+    """Return the charges, less the time by which the recording of a late rank begins after that of the one that waits.
+
+    Only what no cause explains is taken from its rank, and only where the path to the late arrival leads back to the
+    beginning of that recording.
+
+    Args:
+        graph: the job.
+        waits: its waits.
+        blame: all charges.
+        begun: by row of `waits`, the rank at the beginning of whose recording the path begins; -1 for none.
+    """
+    spans = recordings_of(graph.activities, graph.time)
+    if len(spans.rank) < 2 or not (begun >= 0).any():
+        return blame
+    begin = np.zeros(int(spans.rank.max()) + 1, np.int64)
+    begin[spans.rank] = spans.begin
+    later = np.where(begun >= 0, begin[begun] - begin[waits.rank], 0)
+    later[later <= spans.usual_ns] = 0
+    taken = np.where(blame.cause == _NONE, np.minimum(blame.charged, later[blame.row]), 0)
+    some = np.flatnonzero(taken)
+    left = np.flatnonzero(blame.charged > taken)
+    return Blame(
+        np.concatenate([blame.row[left], blame.row[some]]),
+        np.concatenate([blame.rank[left], np.full(len(some), -1)]),
+        np.concatenate([blame.cause[left], np.full(len(some), _RECORDING)]),
+        np.concatenate([(blame.charged - taken)[left], taken[some]]),
+        np.concatenate([blame.depth[left], blame.depth[some]]),
+        np.concatenate([blame.arrival[left], blame.arrival[some]]),
+    )
+
+
+def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tuple[tuple[Array, ...], Array]:
+    """Return (the stretches that led to each wait, the rank whose recording's beginning the path leads back to or -1).
+
+    The stretches are: row of `waits`, rank, cause, excess, depth, arrival. Of each wait there is one beginning at most.
+    """
     acts = graph.activities
     part = np.full(len(acts), -1, np.int64)
     part[waits.activity] = np.arange(len(waits))
@@ -276,6 +314,8 @@ def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tup
     row = np.flatnonzero((waits.wait > 0) & (waits.late >= 0))
     at = waits.late[row]
     stretches: list[tuple[Array, ...]] = []
+    begun, first = np.full(len(waits), -1, np.int64), np.full(max(graph.ranks, default=0) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, waits.rank, waits.arrival)  # a path that begins before that begins with the recording
     for depth in range(_MAX_COLLECTIVES_BACK):
         if not len(row):
             break
@@ -287,13 +327,15 @@ def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tup
         released = root[at]
         met = np.where((released % 2 == 1) & (released >= 0), part[np.maximum(released, 0) // 2], -1)
         met = np.where((met >= 0) & (waits.late[met] >= 0), met, -1)
+        heads = graph.time[np.maximum(released, 0)] < first[acts.rank[at]]
+        begun[row[heads]] = acts.rank[at[heads]]
         row, at, met = row[met >= 0], at[met >= 0], met[met >= 0]
         stretches.append((row, acts.rank[at], np.full(len(row), _NETWORK), slower[met], np.full(len(row), depth), at))
         apart = ~_released_together(waits, met, row)
         row, at = row[apart], waits.late[met[apart]]
     if not stretches:
-        return tuple(np.zeros(0, np.int64) for _ in range(6))
-    return tuple(np.concatenate(column).astype(np.int64) for column in zip(*stretches, strict=True))
+        return tuple(np.zeros(0, np.int64) for _ in range(6)), begun
+    return tuple(np.concatenate(column).astype(np.int64) for column in zip(*stretches, strict=True)), begun
 
 
 def _released_together(waits: Waits, part: Array, row: Array) -> npt.NDArray[np.bool_]:

@@ -63,7 +63,9 @@ def check(found: Stragglers, graph: DependencyGraph) -> None:
     assert table["rank"].tolist() == list(graph.ranks)
     waits = hg.collectives(graph)
     total = (waits.loc[waits["matched"], "wait_us"] * 1000).round().astype(np.int64).sum()
-    for column in (table["blamed_us"], table["waits_us"], blame["wait_us"]):
+    nobody = blame.loc[blame["cause"] == "recording", "wait_us"]
+    assert (blame.loc[nobody.index, "charged_rank"] == -1).all()
+    for column in (pd.concat([table["blamed_us"], nobody]), table["waits_us"], blame["wait_us"]):
         assert (column * 1000).round().astype(np.int64).sum() == total == round(found.total_wait_us * 1000)
     by_rank = blame.groupby("charged_rank")["wait_us"].sum().reindex(graph.ranks, fill_value=0.0)
     assert np.allclose(by_rank, table["blamed_us"])

@@ -18,7 +18,7 @@ _COLLECTIVE_OPS = tuple(
         (r"all_?gather", "all_gather"),
         (r"all_?to_?all|all2all|deep_?ep::", "all_to_all"),
         (r"broadcast|bcast", "broadcast"),
-        (r"send_?recv|(^|[:_])i?(send|recv)(?![a-z])", "send_recv"),
+        (r"send_?recv|(^|[:_])i?(send|recv(_?any_?source)?)(?![a-z])", "send_recv"),
         (r"barrier", "barrier"),
         (r"gather", "gather"),
         (r"scatter", "scatter"),
@@ -51,7 +51,7 @@ def collective_op(name: str, naming: Naming = DEFAULT_NAMING, *, host: bool = Fa
     return next((word for pattern, word in _COLLECTIVE_OPS if pattern.search(name)), "")
 
 
-_SEND_OR_RECV = re.compile(r"(?:^|[:_])i?(send|recv)(?!_?recv|[a-z])", re.IGNORECASE)
+_SEND_OR_RECV = re.compile(r"(?:^|[:_])i?(send|recv)(?:_?any_?source)?(?!_?recv|[a-z])", re.IGNORECASE)
 
 
 def transfer_direction(name: str) -> int:

@@ -24,7 +24,7 @@ from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.evidence.job import Job
 from htagraph.trace.columns import SparseColumn, Table, Trace
-from htagraph.trace.events import MODELS, columns
+from htagraph.trace.events import MODELS, call_columns, columns
 
 __all__ = ["RankPart", "join", "prepare"]
 
@@ -232,12 +232,28 @@ def _nest(table: Table, kind: Array, lane: Array, device: Array) -> tuple[Array,
     order = rows[nesting_order(lane[rows], table.start[rows], end[rows])].astype(np.int32)
     is_work = np.array([each.is_work for each in ActivityKind])[kind[order]]
     above, boundaries, inner = nest(lane[order], table.start[order], end[order], is_work, _SNAP_NS)
+    beside = _beside_other_work(kind[order], above)
+    if beside.any():
+        above, boundaries, inner = nest(lane[order], table.start[order], end[order], is_work & ~beside, _SNAP_NS)
     parent = np.full(len(table), -1, np.int32)
     if len(order):
         parent[order] = np.where(above >= 0, order[above], -1)
         boundaries = 2 * order[boundaries // 2] + boundaries % 2
         inner = np.where(inner >= 0, order[inner], -1).astype(np.int32)
     return parent, boundaries, inner
+
+
+def _beside_other_work(kind: Array, parent: Array) -> npt.NDArray[np.bool_]:
+    """Return which communication on host threads went on while its thread ran operators: its caller did not wait yet.
+
+    Such a range names a time, not what the thread did in it.
+    """
+    out = np.zeros(len(kind), np.bool_)
+    communicates = kind == ActivityKind.HOST_COMMUNICATION
+    if communicates.any():
+        inside = parent[(kind == ActivityKind.OP) & (parent >= 0)]
+        out[inside[communicates[inside]]] = True
+    return out
 
 
 def _steps(trace: Trace, table: Table, kind: Array, cause: Array) -> npt.NDArray[np.int32]:
@@ -304,7 +320,7 @@ def _with_boundaries(acts: Activities) -> Activities:
     return _concatenate([acts, boundaries])
 
 
-_TEXTS = frozenset(bulk.column.name for bulk in columns() if bulk.column.dtype == "str")
+_TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
 
 
 def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:

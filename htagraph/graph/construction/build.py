@@ -16,6 +16,7 @@ from htagraph.graph.construction.matching.match import match
 from htagraph.graph.construction.settle import settle
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules import RULES
 
@@ -40,4 +41,6 @@ def _together(job: Job) -> Job:
     matching = match(job.activities, job.names, job.traces, job.naming)
     clocks = estimate_clocks(list(job.traces), matching)
     activities, matches = with_joins(job.activities, matching, clocks)
-    return replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + matching.issues)
+    job = replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + matching.issues)
+    files = {rank: str(trace.path) for rank, trace in job.traces.items()}
+    return replace(job, issues=job.issues + uneven_recordings(job.activities, job.time, files))

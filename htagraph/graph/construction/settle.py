@@ -140,7 +140,7 @@ def _given_back(waits: _Waits, lag: Array) -> Change:
 
 def _never_waited(waits: _Waits, lag: Array) -> Change:
     """Set the lag into calls that had nothing to wait for to the usual return time, in case they wait in a what-if."""
-    rows = np.flatnonzero(waits.may_wait & ~waits.waited)
+    rows = np.flatnonzero(waits.may_wait & ~waits.waited & np.isin(waits.edges.kind, BLOCKING))
     observed = waits.target_time[rows] - waits.source_time[rows]
     return rows, np.minimum(observed, _usual_returns(waits, lag)[waits.edges.kind[rows]])
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 
@@ -36,10 +38,14 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     wanted = (np.array([op == _PAIR_OPERATION for op in matches.op], np.bool_) == pairs)[matches.collective]
     sure = np.array([_CONFIDENCE.get(key, 90) for key in matches.key], np.int8)[matches.collective]
     waits, feeds = wanted & (matches.join >= 0), wanted & (matches.feeds >= 0)
+    early = _posted_early(job, np.flatnonzero(waits)) if pairs else _Posted.none()
+    waits[early.row] = False
     member, join = matches.activity[waits].astype(np.int64), matches.join[waits].astype(np.int64)
     ends = job.moment(2 * member + 1)
     awaited = np.maximum(job.moment(2 * join), job.moment(2 * member))
     lag = np.maximum(0, ends - awaited)
+    if pairs:
+        lag = _without_other_work(job, np.flatnonzero(waits), lag)
     own = matches.feeds[waits] < 0  # no JOIN waits for this arrival, but the member's own end does
     arrives = 2 * matches.activity[feeds].astype(np.int64)
     chained = _chained(matches.join[waits], matches.collective[waits])
@@ -51,6 +57,7 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
         (2 * chained[0], 2 * chained[1], 0, -1, at_join[np.searchsorted(joins, chained[1])]),
         (2 * join, 2 * member + 1, lag, member, sure[waits]),
         (2 * member[own], 2 * member[own] + 1, lag[own], member[own], sure[waits][own]),
+        (2 * early.call, 2 * early.member + 1, early.lag, early.member, sure[early.row]),
     )
     edges = []
     for source, target, cost, owner, confidence in parts:
@@ -59,6 +66,79 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
         edges.append(part)
     edges.append(Edges.of(2 * joins, 2 * joins + 1, 0, EdgeKind.BODY, Provenance.INFERRED, activity=joins))
     return Edges.concatenate(edges)
+
+
+@dataclass(frozen=True, eq=False)
+class _Posted:
+    """Ends that come before the record of the other side begins, and the operators from within which it was posted."""
+
+    row: np.ndarray
+    """Row of the matches."""
+    member: np.ndarray
+    call: np.ndarray
+    lag: np.ndarray
+    """ns from the operator's start to the member's end, at most what such transfers usually take."""
+
+    @staticmethod
+    def none() -> _Posted:
+        return _Posted(*(np.empty(0, np.int64),) * 4)
+
+
+def _posted_early(job: Job, rows: np.ndarray) -> _Posted:
+    """Return the sends and receives on hosts that ended before the record of their partner began.
+
+    A backend hands a message over first and then begins its record of that. If the thread is put aside in between, the
+    other side ends before the record begins; then only the operator's start came before that end.
+    """
+    matches, acts = job.matches, job.activities
+    if matches is None or not (acts.kind[matches.activity[rows]] == ActivityKind.HOST_COMMUNICATION).any():
+        return _Posted.none()
+    member = matches.activity[rows].astype(np.int64)
+    first = np.searchsorted(matches.collective, matches.collective[rows])
+    last = np.minimum(first + 1, len(matches.activity) - 1)
+    other = matches.activity[np.where(matches.activity[first] == member, last, first)].astype(np.int64)
+    end, start = job.moment(2 * member + 1), np.maximum(job.moment(2 * member), job.moment(2 * other))
+    call = job.host_calls.call_of(other)
+    begun = np.where(call >= 0, job.moment(2 * np.maximum(call, 0)), np.iinfo(np.int64).max)
+    early = (start > end) & (begun <= end) & (other != member)
+    if not early.any():
+        return _Posted.none()
+    usual = _usual(acts.rank[member], matches.bytes[rows], np.where(early, np.iinfo(np.int64).max, end - start))
+    observed = end - begun
+    return _Posted(rows[early], member[early], call[early], np.minimum(observed, usual)[early])
+
+
+def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarray:
+    """Return transfer times of sends and receives without the time in which their thread did other work.
+
+    An asynchronous one lasts until its caller waits for it, however early the data came. It took no longer than the
+    shortest of its kind, nor than the other side if that waited.
+    """
+    matches, acts = job.matches, job.activities
+    if matches is None or not len(rows):
+        return lag
+    member = matches.activity[rows].astype(np.int64)
+    on_host = acts.kind[member] == ActivityKind.HOST_COMMUNICATION
+    if not on_host.any():
+        return lag
+    inside = acts.parent[(acts.kind == ActivityKind.OP) & (acts.parent >= 0)]
+    busy = on_host & np.isin(member, inside)
+    kind = np.unique(np.stack([acts.rank[member], acts.name[member], matches.bytes[rows]]), axis=1, return_inverse=True)
+    number = kind[1].ravel()
+    least = np.full(int(number.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(least, number, lag)
+    of_other = np.full(matches.count, np.iinfo(np.int64).max)  # where the other side waited, it was over by then
+    np.minimum.at(of_other, matches.collective[rows[~busy]], lag[~busy])
+    return np.where(busy, np.minimum(lag, np.minimum(least[number], of_other[matches.collective[rows]])), lag)
+
+
+def _usual(rank: np.ndarray, size: np.ndarray, lag: np.ndarray) -> np.ndarray:
+    """Return the median time of the transfers of one rank and size, ns."""
+    number = np.unique(np.stack([rank, size]), axis=1, return_inverse=True)[1].ravel()
+    order = np.lexsort((lag, number))
+    first = np.searchsorted(number[order], np.arange(int(number.max()) + 2))
+    middle: np.ndarray = lag[order][(first[1:] + first[:-1]) // 2]
+    return middle[number]
 
 
 def _chained(join: np.ndarray, collective: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from htagraph.trace.columns import Trace
 if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
     from htagraph.graph.evidence.calls import Calls
+    from htagraph.graph.evidence.host_communication import HostCalls
     from htagraph.graph.matches import Matches
 
 __all__ = ["Job"]
@@ -51,6 +52,13 @@ class Job:
         from htagraph.graph.evidence.calls import Calls
 
         return Calls.of(self)
+
+    @cached_property
+    def host_calls(self) -> HostCalls:
+        """Which operator asked for each piece of communication on host threads."""
+        from htagraph.graph.evidence.host_communication import host_calls
+
+        return host_calls(self.activities, self.names, self.naming)
 
     @cached_property
     def time(self) -> npt.NDArray[np.int64]:

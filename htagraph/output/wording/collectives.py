@@ -43,7 +43,10 @@ def sentences(parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str]) ->
         f"rank to arrive, {100 * share['transfer']:.0f} % transferring, and {100 * share['excess']:.0f} % beyond the "
         "fastest transfer of the same kind."
     )
-    return [shares, *_next_command(share, late, inputs), *_unmatched(parts)]
+    absent = _absent(parts)
+    if absent:
+        share["transfer"] = 0.0  # it may be waiting
+    return [shares, *_next_command(share, late, inputs), *absent, *_unmatched(parts)]
 
 
 def _next_command(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
@@ -56,6 +59,17 @@ def _next_command(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[
         line = command_line("what-if", inputs, "--network", "0.5")
         return [f"Most of the time is transfer. To predict the job on a network twice as fast: {line}"]
     return []
+
+
+def _absent(parts: pd.DataFrame) -> list[str]:
+    some = parts[parts["absent"] > 0] if "absent" in parts else parts[:0]
+    if not len(some):
+        return []
+    missing = plural(int(some["absent"].max()), "rank")
+    return [
+        f"In {plural(some['collective'].nunique(), 'collective')}, up to {missing} of the group were not recorded. The "
+        "others may have waited for those, which counts as transfer; who came last is known among the recorded only."
+    ]
 
 
 def _unmatched(parts: pd.DataFrame) -> list[str]:

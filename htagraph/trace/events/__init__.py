@@ -54,8 +54,11 @@ from htagraph.trace.events.cpu import (
 )
 from htagraph.trace.events.dispatch import (
     CATEGORY_ALIASES,
+    HOST_BACKENDS,
+    HOST_CALLS,
     MODELS,
     BulkField,
+    call_columns,
     canonical_category,
     columns,
     parse_event,
@@ -100,6 +103,8 @@ from htagraph.trace.events.markers import (
 
 __all__ = [
     "CATEGORY_ALIASES",
+    "HOST_BACKENDS",
+    "HOST_CALLS",
     "MODELS",
     "ActivityArgs",
     "Address",
@@ -174,6 +179,7 @@ __all__ = [
     "XpuRuntime",
     "XpuSync",
     "XpuSyncArgs",
+    "call_columns",
     "canonical_category",
     "columns",
     "parse_event",

@@ -12,6 +12,7 @@ __all__ = [
     "ActivityArgs",
     "Address",
     "Args",
+    "CallText",
     "Column",
     "CorrelatedArgs",
     "DeviceArgs",
@@ -51,6 +52,20 @@ class Column:
     name: str
     dtype: Literal["int64", "uint64", "float64", "str"]
     missing: int | float | str
+
+
+@dataclass(frozen=True)
+class CallText:
+    """Marks a field whose JSON text bulk decoding keeps for calls of host-side communication only.
+
+    Such calls are the operators of c10d and what gloo, MPI or UCC record; all other operators have the argument too,
+    and keeping it for them would cost time and memory for nothing.
+
+    Attributes:
+        name: Name of the column, in which texts are numbers of names.
+    """
+
+    name: str
 
 
 def _integer(value: object) -> object:

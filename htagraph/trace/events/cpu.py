@@ -7,6 +7,7 @@ from pydantic import Field
 from htagraph.trace.events.base import (
     ActivityArgs,
     Address,
+    CallText,
     Column,
     CorrelatedArgs,
     Event,
@@ -65,12 +66,14 @@ class OpArgs(RecordArgs):
     fwd_thread_id: Annotated[Int | None, Column("fwd_thread_id", "int64", -1)] = arg(
         "Fwd thread id", about="Thread of the forward operator; 0 on forward operators"
     )
-    input_dims: Shapes | None = arg(
+    input_dims: Annotated[Shapes | None, CallText("input_dims")] = arg(
         "Input Dims", "Input dims", about="Shape of each input, elements; a list of shapes for a tensor list"
     )
     input_strides: Shapes | None = arg("Input Strides", about="Strides of each input, elements")
-    input_type: list[str] | None = arg("Input type", about="Type of each input; empty if unknown")
-    concrete_inputs: list[str] | None = arg(
+    input_type: Annotated[list[str] | None, CallText("input_type")] = arg(
+        "Input type", about="Type of each input; empty if unknown"
+    )
+    concrete_inputs: Annotated[list[str] | None, CallText("concrete_inputs")] = arg(
         "Concrete Inputs", about="Value of each scalar input, as text; empty for tensors"
     )
     call_stack: str | None = arg("Call stack", about="TorchScript's frames, joined by ;")

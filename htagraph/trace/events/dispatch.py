@@ -10,9 +10,25 @@ from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
 from htagraph.trace.events import collectives, cpu, gpu, markers
-from htagraph.trace.events.base import Column, Event
+from htagraph.trace.events.base import CallText, Column, Event
 
-__all__ = ["CATEGORY_ALIASES", "MODELS", "BulkField", "canonical_category", "columns", "parse_event"]
+__all__ = [
+    "CATEGORY_ALIASES",
+    "HOST_BACKENDS",
+    "HOST_CALLS",
+    "MODELS",
+    "BulkField",
+    "call_columns",
+    "canonical_category",
+    "columns",
+    "parse_event",
+]
+
+HOST_BACKENDS = ("gloo", "mpi", "ucc")
+"""Backends of torch.distributed that communicate on host threads."""
+
+HOST_CALLS = ("c10d::", *(f"{backend}:" for backend in HOST_BACKENDS))
+"""How names begin of the operators that ask for communication, and of what those backends record."""
 
 _COMPLETE: Mapping[str, type[Event]] = {
     "Trace": markers.TraceSpan,
@@ -166,6 +182,23 @@ def columns() -> tuple[BulkField, ...]:
                     merged = fields.get(column.name, BulkField((), column, frozenset()))
                     fields[column.name] = _merged(merged, _keys(field), column, category)
     return tuple(fields.values())
+
+
+@cache
+def call_columns() -> tuple[BulkField, ...]:
+    """Return every argument that is kept as text for the calls of host-side communication (`HOST_CALLS`) only.
+
+    Example:
+        >>> [field.column.name for field in call_columns()]
+        ['input_dims', 'input_type', 'concrete_inputs']
+    """
+    args = cpu.OpArgs.model_fields
+    return tuple(
+        BulkField(_keys(field), Column(mark.name, "str", ""), frozenset({"cpu_op", "user_annotation"}))
+        for field in args.values()
+        for mark in field.metadata
+        if isinstance(mark, CallText)
+    )
 
 
 def _merged(bulk: BulkField, keys: tuple[str, ...], column: Column, category: str) -> BulkField:

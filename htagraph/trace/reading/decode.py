@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +17,16 @@ from pydantic import ValidationError
 from htagraph.core.errors import TraceError
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Array, Flows, Lane, SparseColumn, Table
-from htagraph.trace.events import MODELS, BulkField, canonical_category, columns, parse_event
+from htagraph.trace.events import (
+    HOST_BACKENDS,
+    HOST_CALLS,
+    MODELS,
+    BulkField,
+    call_columns,
+    canonical_category,
+    columns,
+    parse_event,
+)
 from htagraph.trace.reading.growing import TYPECODES, GrowingTable, Interner, LaneInterner, as_array, extend, label
 from htagraph.trace.reading.times import EXACT_FLOAT_US, FractionStyle, numbers_to_ns, text_to_ns
 
@@ -32,12 +41,15 @@ _Label = int | float | str | None  # no list or object: those cannot be dictiona
 class BlockDecoder:
     """Decodes the text of a JSON array of events.
 
-    Times are floats until one would lose nanoseconds; from that block on, they are exact decimals.
+    Times are floats until one would lose nanoseconds; from that block on, they are exact decimals. Arguments of calls
+    (`call_columns`) are decoded only if the file's header names a backend that communicates on host threads.
+
+    Args:
+        header: the root keys before the events, complete when the first block comes; without it, no arguments of calls.
     """
 
-    def __init__(self) -> None:
-        self._fast = msgspec.json.Decoder(list[_event_struct(Any)])  # type: ignore[misc]
-        self._exact = msgspec.json.Decoder(list[_event_struct(msgspec.Raw)])  # type: ignore[misc]
+    def __init__(self, header: Mapping[str, Any] | None = None) -> None:
+        self._header = header
         self.exact = False
 
     def __call__(self, text: bytes) -> list[RawEvent]:
@@ -52,6 +64,19 @@ class BlockDecoder:
             if not self.exact:
                 return events
         return self._exact.decode(text)
+
+    @cached_property
+    def _fast(self) -> msgspec.json.Decoder[list[RawEvent]]:
+        return msgspec.json.Decoder(list[_event_struct(Any, calls=self._of_calls)])  # type: ignore[misc]
+
+    @cached_property
+    def _exact(self) -> msgspec.json.Decoder[list[RawEvent]]:
+        return msgspec.json.Decoder(list[_event_struct(msgspec.Raw, calls=self._of_calls)])  # type: ignore[misc]
+
+    @cached_property
+    def _of_calls(self) -> bool:
+        job = str((self._header or {}).get("distributedInfo", ""))
+        return any(backend in job for backend in HOST_BACKENDS)
 
 
 def event_decoder() -> Callable[[bytes], list[dict[str, Any]]]:
@@ -85,9 +110,9 @@ def _need_text(times: list[Any]) -> bool:
 
 
 @cache
-def _event_struct(time: type) -> type[msgspec.Struct]:
+def _event_struct(time: type, *, calls: bool) -> type[msgspec.Struct]:
     """Return the struct type of an event: the envelope, and in `args` all arguments that have a column."""
-    args = _args_struct()
+    args = _args_struct(calls=calls)
     none_yet = args()
     envelope: list[Any] = [
         ("ph", str, ""), ("name", Any, ""), ("cat", _Label, None), ("pid", _Label, ""), ("tid", _Label, ""),
@@ -99,9 +124,14 @@ def _event_struct(time: type) -> type[msgspec.Struct]:
 
 
 @cache
-def _args_struct() -> type[msgspec.Struct]:
-    fields = [(_attribute(bulk, i), Any, bulk.column.missing) for bulk in columns() for i in range(len(bulk.keys))]
+def _args_struct(*, calls: bool) -> type[msgspec.Struct]:
+    fields: list[Any] = [
+        (_attribute(bulk, i), Any, bulk.column.missing) for bulk in columns() for i in range(len(bulk.keys))
+    ]
+    texts = call_columns() if calls else ()
+    fields += [(_attribute(bulk, 0), msgspec.Raw, msgspec.Raw(b"")) for bulk in texts]  # their text, not decoded
     keys = {_attribute(bulk, i): key for bulk in columns() for i, key in enumerate(bulk.keys)}
+    keys |= {_attribute(bulk, 0): bulk.keys[0] for bulk in texts}
     fields.append(("thread_name", Any, ""))  # the args of metadata events
     keys["thread_name"] = "name"
     return msgspec.defstruct("BulkArgs", fields, rename=keys, gc=False, frozen=True)
@@ -208,6 +238,8 @@ class Columns:
         what = "dur" if part is self._complete else ""  # an instant has none
         part.add_times("duration", *self._times(list(map(attrgetter("dur"), chosen)), what))
         self._add_args(part, first, chosen, category)
+        if hasattr(chosen[0].args, call_columns()[0].column.name):
+            self._add_call_args(part, first, chosen)
 
     def _times(self, raw: list[Any], what: str) -> tuple[Array, Array]:
         if raw and type(raw[0]) is msgspec.Raw:
@@ -258,6 +290,16 @@ class Columns:
                 typed = self._typed(values, bulk, of_category)
                 has = typed != (self.names[""] if bulk.column.dtype == "str" else bulk.column.missing)
                 part.add_args(bulk, (rows[has] + first).astype(np.int32), typed[has])
+
+    def _add_call_args(self, part: GrowingTable, first: int, events: list[RawEvent]) -> None:
+        """Append the arguments of calls of host-side communication, as JSON texts."""
+        names = list(map(attrgetter("name"), events))
+        rows = [i for i, name in enumerate(names) if type(name) is str and name.startswith(HOST_CALLS)]
+        for bulk in call_columns():
+            texts = [bytes(getattr(events[i].args, bulk.column.name)).decode("utf-8", "replace") for i in rows]
+            has = [i for i, text in enumerate(texts) if text]
+            typed = _ids(self.names, [texts[i] for i in has], len(has))
+            part.add_args(bulk, np.array([rows[i] + first for i in has], np.int32), typed)
 
     def _typed(self, values: list[Any], bulk: BulkField, events: list[RawEvent]) -> Array:
         """Return argument values as an array; values of another type go through the event's model."""
@@ -315,7 +357,7 @@ class Columns:
         negative = duration < 0
         self.log.add("negative_duration", "events with a negative duration; duration set to 0", int(negative.sum()))
         duration[negative] = 0
-        missing = {bulk.column.name: bulk.column.missing for bulk in columns()}
+        missing = {bulk.column.name: bulk.column.missing for bulk in (*columns(), *call_columns())}
         args = {}
         for name, (rows, values) in part.args.items():
             absent = missing[name]

@@ -55,7 +55,7 @@ def read_trace(path: Path, rank_in: Callable[[Header], int], progress: Callable[
     stat = _stat(path)
     log = IssueLog(str(path))
     raw_header: dict[str, Any] = {}
-    decode, columns = BlockDecoder(), Columns(log)
+    decode, columns = BlockDecoder(raw_header), Columns(log)
     for position, events in split(iter_bytes(path, log, progress), decode, raw_header, log):
         try:
             columns.add(position, events)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,9 +18,12 @@ from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
+from htagraph.graph.construction.matching.clusters import cluster
+from htagraph.graph.construction.matching.host_transfers import host_transfers
+from htagraph.graph.construction.matching.hosts import hosts_of
 from htagraph.graph.construction.matching.members import Members, members_of
 from htagraph.graph.construction.matching.partners import partners
-from htagraph.graph.construction.matching.sequence_alignment import Cluster, Track, cluster
+from htagraph.graph.construction.matching.sequence_alignment import Cluster, Track
 from htagraph.graph.construction.matching.timing_check import Team, aligned, tested, times
 from htagraph.trace.columns import Trace
 
@@ -52,6 +55,8 @@ class Matching:
     team: npt.NDArray[np.int64]
     """Per collective: the number of its group in this job."""
     issues: tuple[Issue, ...] = ()
+    host: Mapping[int, int] = field(default_factory=dict)
+    """By rank: the number of its host; a rank whose host is unknown is left out."""
 
     def __len__(self) -> int:
         return len(self.op)
@@ -83,9 +88,10 @@ def match(
         The collectives that at least two of the ranks have, and in ``issues`` what was refused and why.
     """
     if len(activities) == 0 or activities.rank[0] == activities.rank[-1]:
-        return _collect(members_of(_none_of(activities), names, naming), [], ())
-    members = members_of(activities, names, naming)
+        return _collect(members_of(_none_of(activities), names, naming), [], (), {})
+    members, hosts = members_of(activities, names, naming, traces), hosts_of(traces)
     teams, left = _by_id(members)
+    left &= ~members.host_transfer
     kept, issues = tested(members, teams)
     held = np.zeros(len(members), np.bool_)
     for team in kept:
@@ -95,25 +101,28 @@ def match(
         if not any(each.label == team.label for each in kept):
             refused[team.rows[team.rows >= 0]] = True
     partnerless = members.partnerless
-    ordered = _by_order(members, np.flatnonzero((left | refused) & ~held & ~partnerless))
+    ordered = _by_order(members, np.flatnonzero((left | refused) & ~held & ~partnerless), hosts)
     unnamed = _unnamed_pairs(members, ordered)
     more, complaints = tested(members, [team for team in ordered if not unnamed[team.rows.max()]])
     kept += more
     if unnamed.any():
         ops = (*members.ops, "send_recv")
         members = replace(members, ops=ops, op=np.where(unnamed, ops.index("send_recv"), members.op))
-    pairs, doubts = tested(members, _by_partner(members, np.flatnonzero(partnerless | unnamed), kept))
+    pairs, doubts = tested(members, _by_partner(members, np.flatnonzero(partnerless | unnamed), kept, hosts))
     kept += pairs
+    on_hosts, contradictions = host_transfers(members)
+    kept += on_hosts
     where = str(next(iter(traces.values())).path.parent) if traces else ""
     all_complaints = (
         *issues,
         *complaints,
         *doubts,
+        *contradictions,
         *_absent(members, kept),
         *_alone(members, kept, partnerless | unnamed),
     )
     all_complaints += (*_apart(members, kept, list(traces)),)
-    return _collect(members, kept, tuple(Issue(where, *complaint) for complaint in all_complaints))
+    return _collect(members, kept, tuple(Issue(where, *complaint) for complaint in all_complaints), hosts)
 
 
 def _none_of(acts: Activities) -> Activities:
@@ -161,12 +170,12 @@ def _grid(members: Members, rows: Array, column: Array) -> npt.NDArray[np.int64]
     return grid[:, np.argsort(start, kind="stable")]
 
 
-def _by_order(members: Members, rows: Array) -> list[Team]:
+def _by_order(members: Members, rows: Array, hosts: Mapping[int, int]) -> list[Team]:
     """Return the groups of members without ids, known from arguments or inferred from time; members match by order."""
     if not len(rows) or members.rank[rows[0]] == members.rank[rows[-1]]:
         return []
-    tracks = _tracks(members, rows, members.sequence[rows])
-    return _teams(members, tracks, cluster(tracks))
+    tracks = _tracks(members, rows, members.sequence[rows], hosts)
+    return _teams(members, tracks, cluster(tracks, lone=len(rows) == len(members)))
 
 
 def _unnamed_pairs(members: Members, teams: list[Team]) -> npt.NDArray[np.bool_]:
@@ -182,14 +191,14 @@ def _unnamed_pairs(members: Members, teams: list[Team]) -> npt.NDArray[np.bool_]
     return out
 
 
-def _by_partner(members: Members, rows: Array, known: list[Team]) -> list[Team]:
+def _by_partner(members: Members, rows: Array, known: list[Team], hosts: Mapping[int, int]) -> list[Team]:
     """Return the pairs of sends and receives that name no partner, as far as time leaves no doubt."""
     ranks = np.unique(members.rank[rows])
     if len(ranks) < 2:
         return []
-    clocks = estimate_clocks(np.unique(members.rank).tolist(), _collect(members, known, ()))
+    clocks = estimate_clocks(np.unique(members.rank).tolist(), _collect(members, known, (), hosts))
     way = members.way[rows]
-    tracks = _tracks(members, rows, 3 * members.sequence[rows] + way, clocks)
+    tracks = _tracks(members, rows, 3 * members.sequence[rows] + way, hosts, clocks)
     island = {clock.rank: clock.gauge if clock.gauge >= 0 else clock.rank for clock in clocks}
     return _teams(members, tracks, partners(tracks, island))
 
@@ -198,7 +207,8 @@ def _teams(members: Members, tracks: list[Track], clusters: list[Cluster]) -> li
     teams = []
     for fellows in clusters:
         grid = _placed(fellows, tracks)
-        if members.on_host[grid[grid >= 0][0]]:
+        held = grid[grid >= 0]
+        if members.on_host[held[0]] and (members.asked[held] == members.start[held]).any():
             grid = _unswapped(members, grid)
         grid = np.where(_of_majority(members, grid), grid, -1)
         group = int(members.group[grid[grid >= 0][0]])
@@ -209,9 +219,11 @@ def _teams(members: Members, tracks: list[Track], clusters: list[Cluster]) -> li
     return teams
 
 
-def _tracks(members: Members, rows: Array, sequence: Array, clocks: Sequence[Clock] = ()) -> list[Track]:
+def _tracks(
+    members: Members, rows: Array, sequence: Array, hosts: Mapping[int, int], clocks: Sequence[Clock] = ()
+) -> list[Track]:
     """Return the sequences: of each rank and group, or each rank and stream where no argument names the group."""
-    order = np.lexsort((members.start[rows], sequence))
+    order = np.lexsort((members.asked[rows], sequence))
     parts = np.split(rows[order], np.flatnonzero(np.diff(sequence[order])) + 1)
     start, end = (corrected(clocks, members.rank, times) for times in (members.start, members.end))
     origin = int(start[rows].min())
@@ -220,21 +232,38 @@ def _tracks(members: Members, rows: Array, sequence: Array, clocks: Sequence[Clo
     tracks = []
     lanes = Counter((members.rank[part[0]], members.group[part[0]]) for part in parts)
     several = {group for (_, group), count in lanes.items() if count > 1}
+    pools = _pools([members.label[part] for part in parts])
     for number, part in enumerate(parts):
         group, host = int(members.group[part[0]]), bool(members.on_host[part[0]])
-        common = int(np.bincount(members.label[part]).argmax())
         tracks.append(
             Track(
                 number, int(members.rank[part[0]]), part,
                 (start[part] - origin).astype(np.float64), (end[part] - origin).astype(np.float64),
                 members.label[part], barrier[part],
-                group if group >= 0 else -2 if host else -3 - common,
+                group if group >= 0 else -2 if host else -3 - pools[number],
                 host or (group >= 0 and not partnerless[part[0]] and group not in several),
                 bool((members.op[part] == pairwise).mean() > 0.5), float(_SWAP_NS if host else 1_000),
-                _way(members.way[part]),
+                _way(members.way[part]), members.step[part].astype(np.int64),
+                hosts.get(int(members.rank[part[0]]), -1), host,
             )
         )  # fmt: skip
     return tracks
+
+
+def _pools(labels: Sequence[Array]) -> list[int]:
+    """Return a number per sequence, equal for those that share a label, directly or through other sequences."""
+    pools = list(range(len(labels)))
+    holder: dict[int, int] = {}  # by label: a sequence that has it
+
+    def root(number: int) -> int:
+        while pools[number] != number:
+            number = pools[number]
+        return number
+
+    for number, own in enumerate(labels):
+        for label in np.unique(own).tolist():
+            pools[root(number)] = root(holder.setdefault(label, number))
+    return [root(number) for number in range(len(labels))]
 
 
 def _way(way: Array) -> int:
@@ -317,7 +346,7 @@ def _apart(members: Members, teams: list[Team], ranks: list[int]) -> list[tuple[
     return [("clocks_unknown", why, len(ranks) - max(map(len, islands)), -1)]
 
 
-def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...]) -> Matching:
+def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...], hosts: Mapping[int, int]) -> Matching:
     """Return the groups' collectives under one numbering."""
     collective = np.full(len(members), -1, np.int64)
     op: list[str] = []
@@ -342,5 +371,5 @@ def _collect(members: Members, teams: list[Team], issues: tuple[Issue, ...]) -> 
     none = [np.empty(0, np.int64)]
     return Matching(
         members, collective, tuple(op), tuple(group), tuple(key), np.concatenate(size or none),
-        np.concatenate(number or none), issues,
+        np.concatenate(number or none), issues, hosts,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -11,6 +12,9 @@ import numpy.typing as npt
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 from htagraph.graph.activities import Activities
+from htagraph.graph.construction.matching.batches import only_peer, values
+from htagraph.graph.construction.matching.host_parts import HostParts, host_parts
+from htagraph.trace.columns import Trace
 from htagraph.trace.events.base import parse_ranks
 
 __all__ = ["Members", "members_of"]
@@ -46,8 +50,12 @@ class Members:
     activity: npt.NDArray[np.int64]
     rank: npt.NDArray[np.int64]
     start: npt.NDArray[np.int64]
-    """The arrival, ns on the rank's own clock."""
+    """The earliest moment of its arrival, ns on the rank's own clock: its start, or, of a send or receive on the host,
+    the start of the operator that asked for it."""
     end: npt.NDArray[np.int64]
+    asked: npt.NDArray[np.int64]
+    """When it was asked for, which is the order of a sequence, ns on the rank's own clock: the start of its operator on
+    the host, where threads may take what was asked for in another order; else its own start."""
     op: npt.NDArray[np.int64]
     """Index into `ops`."""
     label: npt.NDArray[np.int64]
@@ -61,6 +69,8 @@ class Members:
     comms_id: npt.NDArray[np.uint64]
     bytes: npt.NDArray[np.int64]
     on_host: npt.NDArray[np.bool_]
+    step: npt.NDArray[np.int32]
+    """The number of the ProfilerStep that it was launched in, -1 outside of steps."""
     way: npt.NDArray[np.int64]
     """1 for a send, -1 for a receive, 0 for anything else and where it is unknown."""
     ops: tuple[str, ...]
@@ -68,14 +78,24 @@ class Members:
     """A label of each group."""
     group_size: npt.NDArray[np.int64]
     """Members of each group; 0 where unknown."""
+    root: npt.NDArray[np.int64]
+    """The rank that the call names as the root of a rooted collective; -1 where none does."""
 
     def __len__(self) -> int:
         return len(self.activity)
 
     @property
     def barrier(self) -> npt.NDArray[np.bool_]:
-        """Which rows are of operations in which no member can end before all have arrived."""
-        return np.array([op in _BARRIERS for op in self.ops], np.bool_)[self.op]
+        """Which rows are of operations in which no member can end before all have arrived, and all end together.
+
+        Not those on the host: a send ends when its data has left, a receive when it has come.
+        """
+        return np.asarray(np.array([op in _BARRIERS for op in self.ops], np.bool_)[self.op] & ~self.host_transfer)
+
+    @property
+    def host_transfer(self) -> npt.NDArray[np.bool_]:
+        """Which rows are sends and receives on the host."""
+        return np.asarray(np.array([op == "send_recv" for op in self.ops], np.bool_)[self.op] & self.on_host)
 
     @property
     def partnerless(self) -> npt.NDArray[np.bool_]:
@@ -85,23 +105,38 @@ class Members:
         return np.asarray(pair & (size[self.group] != 2))
 
 
-def members_of(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAULT_NAMING) -> Members:
+def members_of(
+    acts: Activities,
+    names: tuple[str, ...],
+    naming: Naming = DEFAULT_NAMING,
+    traces: Mapping[int, Trace] | None = None,
+) -> Members:
     """Return the communication activities of all ranks as possible members of collectives.
 
-    Arguments are those of the activity itself, else of the operator whose launch enqueued it.
+    Arguments are those of the activity itself, else of the operator whose launch enqueued it or, on the host, of the
+    operator that asked for it.
+
+    Args:
+        acts: the activities of all ranks.
+        names: texts of the activities' names and arguments.
+        naming: what names mean.
+        traces: what was read, by rank; their headers list the process groups.
     """
     rows = np.flatnonzero(np.isin(acts.kind, COMMUNICATION))
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
     described_by = _described_by(acts, rows)
-    ops, op, way = _operations(acts, names, naming, rows, described_by)
+    host = host_parts(acts, names, naming, rows, traces or {})
+    ops, op, way = _operations(acts, names, naming, rows, described_by, host.call)
     nameless = (described_by < 0) & np.array([word in ("", "send_recv") for word in ops], np.bool_)[op]
-    peer = _only_peer(acts, rows, described_by, nameless)
+    peer = only_peer(acts, rows, described_by, nameless)
     if (peer >= 0).any():
         ops = (*ops, "send_recv")
         op[peer >= 0] = ops.index("send_recv")
-    groups, group, group_size = _groups(acts, names, rows, described_by, (op == _code(ops, "send_recv"), peer))
-    elements = np.maximum(_values(acts, "in_msg_nelems", described_by), _values(acts, "out_msg_nelems", described_by))
-    dtype = _values(acts, "dtype", described_by)
+    pairs = _pairs_of(acts, rows, described_by, op == _code(ops, "send_recv"), peer, host)
+    groups, group, group_size = _groups(acts, names, rows, described_by, pairs, host)
+    elements = np.maximum(values(acts, "in_msg_nelems", described_by), values(acts, "out_msg_nelems", described_by))
+    elements = np.where(elements < 0, host.own_elements, elements)  # the same on every rank, unless splits are uneven
+    dtype = values(acts, "dtype", described_by)
     on_host = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
     short = _short_names(acts.name[rows], names)
     has_size = (group >= 0) & (elements >= 0)
@@ -109,14 +144,17 @@ def members_of(acts: Activities, names: tuple[str, ...], naming: Naming = DEFAUL
         acts.rank[rows], group, op, elements, np.array([word in _UNEVEN for word in ops], np.bool_)[op]
     )
     of_kind = (*(np.where(has_size, full, -1) for full in (op, dtype)), np.where(even, elements, -1))
-    label = _numbered(*of_kind, np.where(has_size, -1, short))
+    label = _numbered(*of_kind, np.where(has_size & ~on_host, -1, short))
     lane = np.where((group >= 0) & (peer < 0), -1, np.where(on_host, -2, acts.lane[rows]))
+    asked = np.where(host.call >= 0, host.call, rows)
+    posted = np.where(way != 0, asked, rows)
     return Members(
-        activity=rows, rank=acts.rank[rows].astype(np.int64), start=acts.start[rows], end=acts.end[rows],
-        op=op, label=label, sequence=_numbered(acts.rank[rows], group, lane), group=group,
-        seq=_values(acts, "seq", described_by),
-        comms_id=_values(acts, "comms_id", described_by, missing=0).astype(np.uint64),
-        bytes=_bytes(names, elements, dtype), on_host=on_host, way=way, ops=ops, groups=groups, group_size=group_size,
+        activity=rows, rank=acts.rank[rows].astype(np.int64), start=acts.start[posted], end=acts.end[rows],
+        asked=acts.start[asked], op=op, label=label, sequence=_numbered(acts.rank[rows], group, lane), group=group,
+        seq=values(acts, "seq", described_by),
+        comms_id=values(acts, "comms_id", described_by, missing=0).astype(np.uint64),
+        bytes=np.where(on_host, _size(host.elements, host.width), _bytes(names, elements, dtype)), on_host=on_host,
+        way=way, ops=ops, groups=groups, group_size=group_size, root=host.root, step=acts.step[rows],
     )  # fmt: skip
 
 
@@ -151,25 +189,17 @@ def _described_by(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:
     return out
 
 
-def _values(acts: Activities, column: str, rows: Array, missing: int = -1) -> Array:
-    """Return an argument of some activities, `missing` where they lack it or `rows` is -1."""
-    argument = acts.args.get(column)
-    if argument is None or not len(argument.rows):
-        return np.full(len(rows), missing, np.int64)
-    order = np.argsort(argument.rows, kind="stable")
-    keys = argument.rows[order]
-    at = np.minimum(np.searchsorted(keys, rows), len(keys) - 1)
-    return np.where(keys[at] == rows, argument.values[order][at], np.array(missing).astype(argument.values.dtype))
-
-
 def _operations(
-    acts: Activities, names: tuple[str, ...], naming: Naming, rows: Array, described_by: Array
+    acts: Activities, names: tuple[str, ...], naming: Naming, rows: Array, described_by: Array, host_call: Array
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (words, word of each row, way of each row): of the argument, else of the kernel's name, else of the calls.
 
-    A kernel of sends and receives also is an all-to-all, a gather or a scatter: there only the calls can say.
+    A kernel of sends and receives also is an all-to-all, a gather or a scatter: there only the calls can say. On the
+    host it is the other way round: a backend may do one operation by another (gloo's reduce-scatter is an all-reduce),
+    and names its sends and receives.
     """
-    arguments = _values(acts, "collective_name", described_by)
+    on_host = acts.kind[rows] == ActivityKind.HOST_COMMUNICATION
+    arguments = values(acts, "collective_name", described_by)
     word_of = {
         int(name): collective_op(names[name], naming)
         for name in np.unique(np.concatenate((arguments, acts.name[rows])))
@@ -177,23 +207,27 @@ def _operations(
     }
     number: dict[str, int] = {}
     op, way = np.empty(len(rows), np.int64), np.zeros(len(rows), np.int64)
-    around = _around(acts, names, naming, rows)
-    sources = zip(arguments.tolist(), acts.name[rows].tolist(), around, strict=True)
-    for i, (argument, kernel, (by_calls, way_by_calls)) in enumerate(sources):
+    around = _around(acts, names, naming, np.where(on_host, host_call, acts.cause[rows]))
+    sources = zip(arguments.tolist(), acts.name[rows].tolist(), around, on_host.tolist(), strict=True)
+    for i, (argument, kernel, (by_calls, way_by_calls), is_host) in enumerate(sources):
         by_argument, by_kernel = word_of.get(argument), word_of[kernel]
-        word = by_argument or (by_calls if by_kernel in ("send_recv", "") else by_kernel)
+        if is_host:
+            word = by_argument or by_calls or by_kernel
+        else:
+            word = by_argument or (by_calls if by_kernel in ("send_recv", "") else by_kernel)
         op[i] = number.setdefault(word, len(number))
         if word == "send_recv":
-            way[i] = transfer_direction(names[argument]) if by_argument else way_by_calls
+            named = names[argument] if by_argument else names[kernel] if is_host else ""
+            way[i] = transfer_direction(named) if named else way_by_calls
     return tuple(number), op, way
 
 
-def _around(acts: Activities, names: tuple[str, ...], naming: Naming, rows: Array) -> list[tuple[str, int]]:
-    """Return for each row which collective the calls around its launch name, ``""`` for none, and the way it goes."""
+def _around(acts: Activities, names: tuple[str, ...], naming: Naming, calls: Array) -> list[tuple[str, int]]:
+    """Return which collective each call or an operator around it names, ``""`` for none, and the way it goes."""
     words = {("", 0): 0}
     codes = np.full(len(names), -1, np.int64)  # -1: not asked yet
-    out = np.zeros(len(rows), np.int64)
-    at = acts.cause[rows].astype(np.int64)
+    out = np.zeros(len(calls), np.int64)
+    at = calls.astype(np.int64)
     for _ in range(_MAX_DEPTH):
         walking = np.flatnonzero((at >= 0) & (out == 0))
         if not len(walking):
@@ -209,92 +243,77 @@ def _around(acts: Activities, names: tuple[str, ...], naming: Naming, rows: Arra
     return [texts[code] for code in out.tolist()]
 
 
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Whom sends and receives are with: columns of one length, -1 where unknown."""
+
+    source: npt.NDArray[np.int64]
+    target: npt.NDArray[np.int64]
+    tag: npt.NDArray[np.int64]
+    """Tag of a send or receive on the host, if it is not the usual 0."""
+    in_batch: npt.NDArray[np.bool_]
+    """Which are of a batch with one peer, so that source and target may be exchanged."""
+
+
+def _pairs_of(
+    acts: Activities, rows: Array, described_by: Array, is_pairwise: Array, peer: Array, host: HostParts
+) -> _Pairs:
+    """Return the source and target of sends and receives: of the arguments, of a batch, or of a call on the host."""
+    rank, in_batch, on_host = acts.rank[rows], peer >= 0, host.partner >= 0
+    source = np.where(is_pairwise, values(acts, "src_rank", described_by), -1)
+    target = np.where(is_pairwise, values(acts, "dst_rank", described_by), -1)
+    source = np.where(in_batch, np.minimum(rank, peer), source)
+    target = np.where(in_batch, np.maximum(rank, peer), target)
+    source = np.where(on_host, np.where(host.way > 0, rank, host.partner), source)
+    target = np.where(on_host, np.where(host.way > 0, host.partner, rank), target)
+    return _Pairs(source, target, np.where(on_host & (host.tag > 0), host.tag, -1), in_batch)
+
+
 def _groups(
-    acts: Activities, names: tuple[str, ...], rows: Array, described_by: Array, pairs: tuple[Array, Array]
+    acts: Activities, names: tuple[str, ...], rows: Array, described_by: Array, pairs: _Pairs, host: HostParts
 ) -> tuple[tuple[str, ...], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return (label of each group, group of each row or -1, members of each group).
 
     Groups differ in name or ranks. Of sends and receives every directed pair of ranks is a group: a send from rank 0 to
-    rank 1 is never paired with a receive of rank 0. Of a batch with one peer the pair is not directed.
+    rank 1 is never paired with a receive of rank 0. Of a batch with one peer the pair is not directed. On the host,
+    pairs also differ in their tags, and other communication is of the job's group if there is but one.
 
     Args:
         acts: of all ranks.
         names: texts of names and arguments.
         rows: the activities that communicate.
         described_by: the activity that has the arguments of each row, -1 for none.
-        pairs: which rows are sends or receives, and the only peer of those of a batch, else -1.
+        pairs: whom sends and receives are with.
+        host: what is known of communication on the host.
     """
-    is_pairwise, peer = pairs
-    rank, in_batch = acts.rank[rows], peer >= 0
-    pg_name, pg_ranks = _values(acts, "pg_name", described_by), _values(acts, "pg_ranks", described_by)
-    source = np.where(is_pairwise, _values(acts, "src_rank", described_by), -1)
-    target = np.where(is_pairwise, _values(acts, "dst_rank", described_by), -1)
-    source = np.where(in_batch, np.minimum(rank, peer), source)
-    target = np.where(in_batch, np.maximum(rank, peer), target)
-    pg_name = np.where(in_batch, _BATCH_NAME, pg_name)
-    known = np.flatnonzero((pg_name >= 0) | (pg_ranks >= 0) | in_batch)
+    pg_name, pg_ranks = values(acts, "pg_name", described_by), values(acts, "pg_ranks", described_by)
+    pg_name = np.where(pairs.in_batch, _BATCH_NAME, pg_name)
+    only = np.where((pg_name < 0) & (pg_ranks < 0), host.group, -1)
+    on_host = host.partner >= 0
+    known = np.flatnonzero((pg_name >= 0) | (pg_ranks >= 0) | pairs.in_batch | on_host | (only >= 0))
     group = np.full(len(rows), -1, np.int64)
-    group[known] = _numbered(pg_name[known], pg_ranks[known], source[known], target[known])
+    of_group = (pg_name, pg_ranks, pairs.source, pairs.target, pairs.tag, only)
+    group[known] = _numbered(*(column[known] for column in of_group))
     first = known[np.unique(group[known], return_index=True)[1]]
-    described = (_values(acts, "group_size", described_by), _values(acts, "pg_desc", described_by))
+    described = (values(acts, "group_size", described_by), values(acts, "pg_desc", described_by))
     labels, sizes = [], np.zeros(len(first), np.int64)
     for number, row in enumerate(first.tolist()):
+        if only[row] >= 0:
+            label, sizes[number] = host.groups[only[row]]
+            labels.append(label)
+            continue
         group_size, pg_desc = (int(column[row]) for column in described)
         listed = names[pg_ranks[row]] if pg_ranks[row] >= 0 else ""
         where = listed
         members = len(parse_ranks(listed, size=group_size) or ()) if pg_ranks[row] >= 0 else 0
-        if source[row] >= 0 and target[row] >= 0:
-            where = f"{source[row]}{'↔' if in_batch[row] else '→'}{target[row]}"
+        if pairs.source[row] >= 0 and pairs.target[row] >= 0:
+            where = f"{pairs.source[row]}{'↔' if pairs.in_batch[row] else '→'}{pairs.target[row]}"
+            where += f" tag {pairs.tag[row]}" if pairs.tag[row] > 0 else ""
             members = 2
         sizes[number] = members or max(0, group_size)
         words = [names[code] for code in (int(pg_name[row]), pg_desc) if code >= 0 and names[code]]
         labels.append(" ".join([*dict.fromkeys(words), where]).strip())
     return tuple(labels), group, sizes
-
-
-def _only_peer(acts: Activities, rows: Array, described_by: Array, nameless: Array) -> npt.NDArray[np.int64]:
-    """Return the rank that each of some kernels exchanged data with, by the calls that named it; -1 where none did.
-
-    Sends and receives that are started at once (batch_isend_irecv) are recorded one by one without a kernel, and run
-    as one kernel without arguments, which the end of the batch launches. Only batches with one peer count.
-
-    Args:
-        acts: of all ranks.
-        rows: the activities that communicate.
-        described_by: the activity that has the arguments of each row, -1 for none.
-        nameless: which rows have no arguments, and no name that is a collective's.
-    """
-    out = np.full(len(rows), -1, np.int64)
-    argument = acts.args.get("src_rank")
-    kernels = np.flatnonzero(nameless & (acts.cause[rows] >= 0))
-    if argument is None or not len(kernels):
-        return out
-    transfers = np.setdiff1d(argument.rows, np.concatenate((described_by, rows))).astype(np.int64)  # without a kernel
-    launches = np.unique(acts.cause[rows[kernels]]).astype(np.int64)
-    low, high = _peers_before(acts, transfers, launches)
-    at = np.searchsorted(launches, acts.cause[rows[kernels]])
-    out[kernels] = np.where(low[at] == high[at], high[at], -1)
-    return out
-
-
-def _peers_before(acts: Activities, transfers: Array, launches: Array) -> tuple[Array, Array]:
-    """Return the lowest and the highest peer of the transfers recorded on a thread since the launch before each launch.
-
-    A batch is those transfers and the launch that ends it; without any, the lowest is above the highest.
-    """
-    source, target = _values(acts, "src_rank", transfers), _values(acts, "dst_rank", transfers)
-    rank = acts.rank[transfers]
-    peer = np.where(source == rank, target, np.where(target == rank, source, -1))
-    calls = np.concatenate((transfers, launches))
-    is_launch = np.arange(len(calls)) >= len(transfers)
-    order = np.lexsort((is_launch, acts.start[calls], acts.lane[calls]))
-    begins_batch = np.concatenate(([False], is_launch[order][:-1] | (np.diff(acts.lane[calls][order]) != 0)))
-    batch = np.empty(len(calls), np.int64)
-    batch[order] = np.cumsum(begins_batch)
-    low, high = np.full(len(calls), np.iinfo(np.int64).max), np.full(len(calls), -1, np.int64)
-    np.minimum.at(low, batch[~is_launch], peer)
-    np.maximum.at(high, batch[~is_launch], peer)
-    return low[batch[is_launch]], high[batch[is_launch]]
 
 
 def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) -> npt.NDArray[np.bool_]:
@@ -325,5 +344,8 @@ def _short_names(name: Array, names: tuple[str, ...]) -> npt.NDArray[np.int64]:
 
 def _bytes(names: tuple[str, ...], elements: Array, dtype: Array) -> npt.NDArray[np.int64]:
     size = {int(each): _ELEMENT_BYTES.get(names[each], -1) for each in np.unique(dtype) if each >= 0}
-    width = np.array([size.get(each, -1) for each in dtype.tolist()], np.int64)
+    return _size(elements, np.array([size.get(each, -1) for each in dtype.tolist()], np.int64))
+
+
+def _size(elements: Array, width: Array) -> npt.NDArray[np.int64]:
     return np.where((elements >= 0) & (width > 0), elements * width, -1).astype(np.int64)

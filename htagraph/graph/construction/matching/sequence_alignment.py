@@ -8,21 +8,34 @@ member starts after another has ended.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Cluster", "Fit", "Track", "cluster", "fit_pair", "pairs", "slope"]
+__all__ = [
+    "FLOOR_NS",
+    "MAX_VIOLATED",
+    "MIN_PROOF",
+    "TOLERANCE_NS",
+    "Cluster",
+    "Fit",
+    "Track",
+    "fit_pair",
+    "medians",
+    "pairs",
+    "slope",
+]
 
 Array: TypeAlias = npt.NDArray[Any]
 
 TOLERANCE_NS: Final = 2_000
 """ns: by which an arrival may seem to come after an end. Files of whole µs and estimated clocks are no more exact.
 Doubled, fewer contradictions are seen."""
-_FLOOR_NS: Final = 1_000.0
+FLOOR_NS: Final = 1_000.0
 """ns: differences of ends below this say nothing: the resolution of files of whole µs. Doubled, fits are compared
 less sharply."""
 _NEAR_SHIFTS: Final = 8
@@ -31,34 +44,23 @@ collectives. Doubled, more is tried before every shift is."""
 _BLOCK: Final = 256
 """Places compared per shift, from the middle of the shorter sequence. Chosen for time. Doubled, it takes twice as
 long."""
+_MAX_EXACT: Final = 64
+"""Different shifts that steps suggest up to which those near each are tried too. Chosen for time: of one run they are
+few. Doubled, sequences with many gaps take twice as long."""
 _MAX_CELLS: Final = 3_000_000
 """Comparisons at most where every shift is tried: 0.1 s. Chosen for time. Doubled, longer sequences get that far."""
 _MIN_AGREEING: Final = 0.98
 """Share of the places side by side that must be of the same operation and size. Chosen: a few are misread. It cannot
 be doubled; at 1 one misread name hides a match."""
-_MAX_VIOLATED: Final = 0.01
+MAX_VIOLATED: Final = 0.01
 """Share of collectives that may end on one rank before they start on another. Chosen: damaged records. Doubled,
 sequences with 2 % of contradictions are still linked."""
-_MIN_PROOF: Final = 6
+MIN_PROOF: Final = 6
 """Collectives from which on a fit proves something by itself. Chosen: fewer agree by chance. Doubled, short sequences
 are linked last, on clocks that others have shown."""
-_MAX_SLOPE: Final = 0.5
-"""How much ends may follow arrivals: 0 for members of one collective, 1 for strangers. Chosen: the middle. Doubled,
-strangers are linked."""
-_CLEAR: Final = 2
-"""What `_State._evidence` returns where times say clearly that two clusters are one; a code, no threshold."""
 _TYPICAL_SHARE: Final = 0.8
 """Share of the differences of ends that the spread covers; the rest are outliers. Chosen. At 1 one outlier
 decides."""
-_PRIOR_NS: Final = 1_000_000.0
-"""ns: clocks that are off by more are less likely, and fits that need it are taken later. Chosen: NTP keeps hosts
-within 1 ms. Doubled, only the order of trial changes."""
-_COMPRESSED: Final = 0.25
-"""Ends that lie so much closer together than arrivals were brought together by a collective. Chosen. Doubled, chance
-brings them together more often."""
-_MAX_OFFSET_ERROR_NS: Final = 100_000.0
-"""ns: by which two estimates of one clock offset may differ, beside their spreads. Chosen: drift within a window.
-Doubled, more groups of doubtful fits are united."""
 _MAX_PAIRS: Final = 3000
 """Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
 takes twice as long."""
@@ -91,10 +93,21 @@ class Track:
     """Whether all tracks of the pool do belong together."""
     pairwise: bool = False
     """Whether the track holds sends or receives, so that no more than two tracks belong together."""
-    floor: float = _FLOOR_NS
+    floor: float = FLOOR_NS
     """Differences of ends below this are noise, ns."""
     way: int = 0
     """1 for sends, -1 for receives, 0 for anything else; each send pairs with one receive."""
+    steps: Array | None = None
+    """The step of each collective, -1 where it is unknown; None if all are."""
+    host: int = -1
+    """The number of the rank's host, whose clock is that of the other ranks there; -1 if it is unknown."""
+    on_host: bool = False
+    """Whether the collectives run on host threads, where members do not end together."""
+
+    @cached_property
+    def step(self) -> Array:
+        """The step of each collective, -1 where it is unknown."""
+        return np.full(len(self.rows), -1, np.int64) if self.steps is None else self.steps
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -128,6 +141,10 @@ class Cluster:
 def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
     """Return the best alignment of two tracks, or None if no shift is possible.
 
+    Missing heads and tails of any length cost nothing. Where both ranks number their steps, collectives are side by
+    side with those of the same step, unless no such alignment is possible though most of the steps are on both ranks:
+    then the numbers are not of one run, and only labels and times count.
+
     Args:
         a: one track.
         b: another.
@@ -136,16 +153,48 @@ def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
     if len(b) > len(a):
         turned = fit_pair(b, a, None if hint is None else -hint)
         return turned and Fit(a.number, b.number, -turned.shift, -turned.offset, turned.spread, turned.count)
+    common = np.flatnonzero((b.step >= 0) & np.isin(b.step, a.step))
+    if len(common):
+        fit = _best(a, b, _shifts_by_step(a, b), _Terms(hint, int(common[len(common) // 2]), by_step=True))
+        if fit is not None or (hint is None and 2 * len(common) < len(b)):
+            return fit
+    elif hint is None and (a.step >= 0).any() and (b.step >= 0).any():
+        return None  # recorded at different times, or numbered differently: only a known clock can tell
+    return _fit_by_time(a, b, hint)
+
+
+def _fit_by_time(a: Track, b: Track, hint: float | None) -> Fit | None:
+    """Return the best alignment by labels and times alone; `a` is not the shorter track."""
     apart = len(a) - len(b)
     near = np.arange(-_NEAR_SHIFTS, _NEAR_SHIFTS + 1)
     tried = np.unique(np.concatenate((near, near + apart)))
     if hint is not None:
         tried = np.unique(np.concatenate((tried, _shifts_by_time(a, b, hint))))
     whole = tried[(tried >= 0) & (tried <= apart)]  # of few collectives, those that are compared must not be fewer
-    fit = (_best(a, b, whole, hint) if len(b) < _MIN_PROOF else None) or _best(a, b, tried, hint)
-    if fit is None and (len(a) + len(b)) * min(len(b), _BLOCK) <= _MAX_CELLS:
-        fit = _best(a, b, np.arange(1 - len(b), len(a)), hint)
+    terms = _Terms(hint, len(b) // 2)
+    fit = (_best(a, b, whole, terms) if len(b) < MIN_PROOF else None) or _best(a, b, tried, terms)
+    if fit is not None:
+        return fit
+    every = np.arange(1 - len(b), len(a))
+    centres = (len(b) // 2,) if len(b) <= _BLOCK else (len(b) // 2, _BLOCK // 2, len(b) - _BLOCK // 2)
+    for centre in centres if len(every) * min(len(b), _BLOCK) <= _MAX_CELLS else ():
+        fit = _best(a, b, every, replace(terms, centre=centre))
+        if fit is not None:
+            break
     return fit
+
+
+def _shifts_by_step(a: Track, b: Track) -> Array:
+    """Return shifts that put the first or the last collectives of a common step side by side, and those near."""
+    shifts = [np.arange(0)]
+    for way in (1, -1):
+        (number_a, first_a), (number_b, first_b) = (np.unique(each.step[::way], return_index=True) for each in (a, b))
+        first_a, first_b = (first_a, first_b) if way > 0 else (len(a) - 1 - first_a, len(b) - 1 - first_b)
+        number, in_a, in_b = np.intersect1d(number_a, number_b, return_indices=True)
+        shifts.append((first_a[in_a] - first_b[in_b])[number >= 0])
+    exact = np.unique(np.concatenate(shifts))
+    near = np.arange(-_NEAR_SHIFTS, _NEAR_SHIFTS + 1)
+    return np.unique(exact[:, None] + near if len(exact) <= _MAX_EXACT else exact)
 
 
 def _shifts_by_time(a: Track, b: Track, hint: float) -> Array:
@@ -154,15 +203,27 @@ def _shifts_by_time(a: Track, b: Track, hint: float) -> Array:
     return np.concatenate([after - places + step for step in (-1, 0, 1)])
 
 
-def _best(a: Track, b: Track, shifts: Array, hint: float | None) -> Fit | None:
-    """Return the best of some shifts, in a block of places from the middle of the shorter track."""
+@dataclass(frozen=True)
+class _Terms:
+    """How shifts are compared."""
+
+    hint: float | None
+    """The clock of the second track less that of the first, ns, where it is known."""
+    centre: int
+    """The middle of the block of places of the second track that are compared."""
+    by_step: bool = False
+    """Whether collectives must be of one step, so that few of them prove enough."""
+
+
+def _best(a: Track, b: Track, shifts: Array, terms: _Terms) -> Fit | None:
+    """Return the best of some shifts, in a block of places of the shorter track."""
     overlap = np.minimum(len(a), len(b) + shifts) - np.maximum(0, shifts)
-    long = 2 * overlap >= len(b)  # less would prove nothing
+    long = (overlap > 0) if terms.by_step else 2 * overlap >= len(b)  # less would prove nothing
     shifts, overlap = shifts[long], overlap[long]
     if not len(shifts):
         return None
     block = min(len(b), _BLOCK)
-    place = np.arange(block) + (len(b) - block) // 2
+    place = np.arange(block) + min(max(0, terms.centre - block // 2), len(b) - block)
     at = place + shifts[:, None]
     inside = (at >= 0) & (at < len(a))
     at = np.clip(at, 0, len(a) - 1)
@@ -170,22 +231,42 @@ def _best(a: Track, b: Track, shifts: Array, hint: float | None) -> Fit | None:
     used = same & b.barrier[place] if b.barrier.any() else same
     difference = np.where(used, b.end[place] - a.end[at], np.nan)
     count = used.sum(axis=1)
-    middle = _medians(difference, count)
-    spread = _quantiles(np.abs(difference - (middle[:, None] if hint is None else hint)), count, _TYPICAL_SHARE)
-    offset = middle if hint is None else np.full(len(shifts), hint)
-    early = offset[:, None] < b.start[place] - a.end[at] - TOLERANCE_NS
-    late = offset[:, None] > b.end[place] - a.start[at] + TOLERANCE_NS
-    broken = (used & (early | late) & b.barrier[place]).sum(axis=1)
+    middle = medians(difference, count)
+    clock = middle[:, None] if terms.hint is None else terms.hint
+    spread = _quantiles(np.abs(difference - clock), count, _TYPICAL_SHARE)
+    bound = used & b.barrier[place]
+    low = np.where(bound, b.start[place] - a.end[at], -np.inf)
+    high = np.where(bound, b.end[place] - a.start[at], np.inf)
+    offset = _offsets(middle, low, high, terms.hint, on_host=b.on_host)[:, None]
+    broken = ((low > offset + TOLERANCE_NS) | (high < offset - TOLERANCE_NS)).sum(axis=1)
     agree = same.sum(axis=1) >= _MIN_AGREEING * inside.sum(axis=1)
-    good = (count > 0) & agree & (broken <= _MAX_VIOLATED * count)
-    cost = np.where(good, (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** 2, np.inf)
-    if not np.isfinite(cost.min()):
-        return None
+    good = (count > 0) & agree & (broken <= MAX_VIOLATED * count)
+    cost = (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** (1 if terms.by_step else 2)
+    if terms.by_step:
+        apart = np.where(same & (a.step[at] >= 0) & (b.step[place] >= 0), a.step[at] - b.step[place], np.nan)
+        good &= np.abs(medians(apart, np.isfinite(apart).sum(axis=1))) < 1
+        cost = cost * (1 + (np.isfinite(apart) & (apart != 0)).sum(axis=1))
+    cost = np.where(good, cost, np.inf)
     best = int(np.argmin(cost))
+    if not np.isfinite(cost[best]):
+        return None
     return Fit(a.number, b.number, int(shifts[best]), float(middle[best]), float(spread[best]), int(count[best]))
 
 
-def _medians(values: Array, count: Array) -> npt.NDArray[np.float64]:
+def _offsets(middle: Array, low: Array, high: Array, hint: float | None, *, on_host: bool) -> Array:
+    """Return for each shift the clock offset under which arrivals are compared with ends, ns.
+
+    On a device, members end together. On host threads they do not: there it is the middle of what the arrivals allow.
+    """
+    if hint is not None:
+        return np.full(len(middle), hint)
+    low, high = low.max(axis=1), high.min(axis=1)
+    bounded = np.isfinite(low) & np.isfinite(high)
+    between = (np.where(bounded, low, 0.0) + np.where(bounded, high, 0.0)) / 2
+    return np.where(bounded, between, middle) if on_host else middle
+
+
+def medians(values: Array, count: Array) -> npt.NDArray[np.float64]:
     """Return the median of each row, of which all but `count` values are nan."""
     ordered = np.sort(values, axis=1)
     rows = np.arange(len(values))
@@ -198,29 +279,6 @@ def _quantiles(values: Array, count: Array, share: float) -> npt.NDArray[np.floa
     ordered = np.sort(values, axis=1)
     at = np.maximum(0, np.ceil(share * count).astype(np.int64) - 1)
     return np.where(count > 0, ordered[np.arange(len(values)), at], np.inf)
-
-
-def cluster(tracks: Sequence[Track]) -> list[Cluster]:
-    """Return which tracks belong together, and how they are aligned; tracks that match no other are left out."""
-    state = _State({track.number: track for track in tracks})
-    for certain in (True, False):
-        options = [(a, b) for a, b in pairs(tracks) if a.certain == certain]
-        fits = [fit for a, b in options if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
-        state.learn(fits)
-        weak = [fit for fit in fits if fit.count < _MIN_PROOF]
-        for doubtful in (False, True):
-            for strong in sorted((fit for fit in fits if fit.count >= _MIN_PROOF), key=_weakness):
-                state.join(strong, doubtful=doubtful)
-        again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
-        fits = [fit for a, b in again if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
-        for fit in sorted(fits, key=lambda fit: (-fit.count, fit.spread)):
-            state.join(fit, doubtful=True)
-    return [united for united in state.clusters.values() if len(united.shift) > 1]
-
-
-def _weakness(fit: Fit) -> float:
-    """Return how little a fit proves: much spread, few collectives, a clock far off."""
-    return (fit.spread + _FLOOR_NS) * (1 + 30 / fit.count) * (1 + min(3.0, abs(fit.offset) / _PRIOR_NS))
 
 
 def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
@@ -255,152 +313,19 @@ def _neighbours(pool: list[Track]) -> list[tuple[Track, Track]]:
     return [(pool[i], pool[j]) for i, j in sorted(near)]
 
 
-class _State:
-    """What is known so far: clusters of tracks, and clock offsets between ranks."""
-
-    def __init__(self, tracks: dict[int, Track]) -> None:
-        self.tracks = tracks
-        self.clusters = {number: Cluster({number: 0}) for number in tracks}  # by root
-        self.root = {number: number for number in tracks}
-        self.island = {track.rank: track.rank for track in tracks.values()}
-        self.offset = {track.rank: 0.0 for track in tracks.values()}
-        self.usual: dict[int, float] = {}  # spread of the middle track's best fit in a pool
-
-    def learn(self, fits: Sequence[Fit]) -> None:
-        """Note how closely the tracks of each pool usually end with their best fellows."""
-        best: dict[int, float] = {}
-        for fit in fits:
-            for number in (fit.first, fit.second):
-                best[number] = min(fit.spread, best.get(number, fit.spread))
-        for pool in {self.tracks[number].pool for number in best}:
-            self.usual[pool] = float(np.median([best[n] for n in best if self.tracks[n].pool == pool]))
-
-    def between(self, a: int, b: int) -> float | None:
-        """Return the clock of rank b less that of rank a, ns, if it is known."""
-        return self.offset[b] - self.offset[a] if self.island[a] == self.island[b] else None
-
-    def join(self, fit: Fit, *, doubtful: bool) -> None:
-        """Unite the clusters of the two tracks if all that is known allows it.
-
-        Where times leave it in doubt, ranks that already are of one group are not put into another: of the groups of
-        tensor, data and pipeline parallelism, two have at most one rank in common.
-        """
-        a, b = self.tracks[fit.first], self.tracks[fit.second]
-        x, y = self.clusters[self.root[a.number]], self.clusters[self.root[b.number]]
-        ranks = [self.tracks[number].rank for each in (x, y) for number in each.shift]
-        if x is y or len(set(ranks)) < len(ranks) or (a.pairwise and len(ranks) > 2):
-            return
-        known = self.between(a.rank, b.rank)
-        if known is not None and abs(known - fit.offset) > _MAX_OFFSET_ERROR_NS + 10 * fit.spread:
-            return
-        move = x.shift[a.number] + fit.shift - y.shift[b.number]
-        usual = max(x.spread, y.spread, -1.0 if x.spread >= 0 or y.spread >= 0 else self.usual.get(a.pool, 0.0))
-        evidence = self._evidence(x, y, move, fit.offset if known is None else known, (a, b), usual)
-        if not evidence or (evidence < _CLEAR and (not doubtful or self._together(x, y))):
-            return
-        x.spread = max(x.spread, y.spread, fit.spread)
-        if known is None:
-            self._tie(a.rank, b.rank, fit.offset)
-        for number, shift in y.shift.items():
-            x.shift[number] = shift + move
-            self.root[number] = self.root[a.number]
-        del self.clusters[next(root for root, each in self.clusters.items() if each is y)]
-
-    def _tie(self, a: int, b: int, offset: float) -> None:
-        correction = self.offset[a] + offset - self.offset[b]
-        moved, target = self.island[b], self.island[a]
-        for rank, island in self.island.items():
-            if island == moved:
-                self.offset[rank] += correction
-                self.island[rank] = target
-
-    def _together(self, x: Cluster, y: Cluster) -> bool:
-        """Return whether a rank of each already are of one group."""
-        ranks_x, ranks_y = ({self.tracks[number].rank for number in each.shift} for each in (x, y))
-        for other in self.clusters.values():
-            ranks = {self.tracks[number].rank for number in other.shift}
-            if other is not x and other is not y and ranks & ranks_x and ranks & ranks_y:
-                return True
-        return False
-
-    def _evidence(
-        self, x: Cluster, y: Cluster, move: int, offset: float, pair: tuple[Track, Track], usual: float
-    ) -> int:
-        """Return whether two clusters can be one: nobody ends before all arrive, and ends do not follow arrivals.
-
-        0 if they cannot, 1 if they can, 2 if times say it clearly.
-        """
-        a, b = pair
-        first, second = self._merged(x, 0, a.rank), self._merged(y, move, b.rank)
-        low, high = max(first[0], second[0]), min(first[0] + len(first[1]), second[0] + len(second[1]))
-        if high <= low:
-            return 0
-        (arrive_x, end_x), (arrive_y, end_y) = (
-            (each[1][low - each[0] : high - each[0]], each[2][low - each[0] : high - each[0]])
-            for each in (first, second)
-        )
-        known = np.isfinite(end_x) & np.isfinite(end_y)
-        if not known.any():
-            return _CLEAR if a.certain else 0
-        ends = (end_y - end_x)[known] - offset
-        arrivals = (arrive_y - arrive_x)[known] - offset
-        middle = np.median(ends)
-        early, late = arrive_y - end_x - offset, end_y - arrive_x - offset
-        broken = ((middle < early - TOLERANCE_NS) | (middle > late + TOLERANCE_NS))[known]
-        if broken.sum() > _MAX_VIOLATED * len(broken):
-            return 0
-        if a.certain:
-            return _CLEAR
-        return 1 if len(ends) < 3 else _end_together(ends, arrivals, end_x[known], usual, a.pairwise)
-
-    def _merged(self, cluster: Cluster, move: int, rank: int) -> tuple[int, Array, Array]:
-        """Return (first place, last arrival, middle end at each place) on the clock of a rank; nan where unknown."""
-        low = min(cluster.shift.values()) + move
-        high = max(shift + len(self.tracks[number]) for number, shift in cluster.shift.items()) + move
-        last = np.full(high - low, np.nan)
-        ends = np.full((len(cluster.shift), high - low), np.nan)
-        barriers = any(self.tracks[number].barrier.any() for number in cluster.shift)
-        for i, (number, shift) in enumerate(cluster.shift.items()):
-            track = self.tracks[number]
-            off = self.offset[track.rank] - self.offset[rank]
-            at = np.arange(len(track)) + shift + move - low
-            use = track.barrier if barriers else np.ones(len(track), np.bool_)
-            last[at[use]] = np.fmax(last[at[use]], track.start[use] - off)
-            ends[i, at[use]] = track.end[use] - off
-        count = np.isfinite(ends).sum(axis=0)
-        middle = _medians(ends.T, count)
-        return low, last, np.where(count > 0, middle, np.nan)
-
-
-def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairwise: bool) -> int:  # noqa: FBT001
-    """Return whether differences of ends are those of one collective's members: 0 no, 1 perhaps, 2 clearly.
-
-    They do not follow the differences of arrivals. Where these say little, and where each side may have waited for
-    somebody else, the ends also lie about as close as those of members usually do, or far closer than the arrivals.
-    """
-    steepness, doubt, spread, reach = slope(ends, arrivals, when)
-    if steepness >= _MAX_SLOPE:
-        return 0
-    close = spread <= 3 * usual + 2 * _FLOOR_NS
-    if pairwise:
-        return _CLEAR * close
-    clear = steepness + 2 * doubt < _MAX_SLOPE and (close or spread < _COMPRESSED * reach)
-    return _CLEAR if clear and len(ends) >= _MIN_PROOF else int(clear or spread <= 2 * usual + _FLOOR_NS / 2)
-
-
 def slope(ends: Array, arrivals: Array, when: Array) -> tuple[float, float, float, float]:
     """Return how much differences of ends follow those of arrivals, the doubt of that, the spreads of ends, arrivals.
 
     0 for members of one collective, 1 for others. Both are freed of the clocks' drift and of outliers first.
     """
     third = max(1, len(ends) // 3)
-    if len(ends) >= 2 * _MIN_PROOF:
+    if len(ends) >= 2 * MIN_PROOF:
         run = np.median(when[-third:]) - np.median(when[:third])
         drift = (np.median(ends[-third:]) - np.median(ends[:third])) / run if run > 0 else 0.0
         ends, arrivals = ends - drift * (when - when[0]), arrivals - drift * (when - when[0])
     ends, arrivals = ends - np.median(ends), arrivals - np.median(arrivals)
     spread, reach = float(np.quantile(np.abs(ends), _TYPICAL_SHARE)), float(np.median(np.abs(arrivals)))
-    limit = 5 * max(reach, _FLOOR_NS)
+    limit = 5 * max(reach, FLOOR_NS)
     ends, arrivals = np.clip(ends, -limit, limit), np.clip(arrivals, -limit, limit)
     power = float((arrivals * arrivals).sum())
     if not power:

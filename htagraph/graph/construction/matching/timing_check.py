@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.graph.clocks import feasible_offsets
 from htagraph.graph.construction.matching.members import Members
 from htagraph.graph.construction.matching.sequence_alignment import TOLERANCE_NS, slope
 
@@ -108,12 +109,12 @@ def tested(members: Members, teams: list[Team]) -> tuple[list[Team], list[tuple[
 def _without_strangers(members: Members, grid: Array, team: Team) -> tuple[Array, list[tuple[str, str, int, int]]]:
     """Drop ranks that do not fit, then collectives that do not; all of the group where too many remain."""
     issues: list[tuple[str, str, int, int]] = []
-    barrier = members.barrier[grid.max(axis=0)]
+    barrier, on_host = members.barrier[grid.max(axis=0)], bool(members.on_host[grid.max()])
     while len(grid) > 1:
-        end, start = aligned(*times(members, grid), barrier if barrier.any() else np.ones(grid.shape[1], np.bool_))
+        end, start = _on_one_clock(*times(members, grid), barrier, on_host=on_host)
         broken = _broken(end, start) & barrier
         many = broken.sum() > _MAX_VIOLATED * max(1, barrier.sum())
-        line = _culprit(end, start, barrier) if many else _foreigner(end, start, barrier)
+        line = _culprit(end, start, barrier) if many else -1 if on_host else _foreigner(end, start, barrier)
         if not many and line < 0:
             grid = grid[:, ~broken]
             break
@@ -131,6 +132,23 @@ def _without_strangers(members: Members, grid: Array, team: Team) -> tuple[Array
         stays = (grid >= 0).sum(axis=0) > 1
         grid, barrier = grid[:, stays], barrier[stays]
     return (grid, issues) if len(grid) > 1 else (grid[:0], issues)
+
+
+def _on_one_clock(end: Array, start: Array, barrier: Array, *, on_host: bool) -> tuple[Array, Array]:
+    """Return (ends, starts) under the clocks that are contradicted least: those recorded, or those that times suggest.
+
+    Collectives on a device end together, which shows the offsets of clocks. Those on host threads do not: the last
+    bytes may reach one rank long before another. There only what arrivals allow counts.
+    """
+    use = barrier if barrier.any() else np.ones(end.shape[1], np.bool_)
+    options = [(end, start)]
+    if on_host:
+        offset = feasible_offsets(end[:, use].T, start[:, use].T)[:, None]
+        options.append((end - offset, start - offset))
+    else:
+        options.insert(0, aligned(end, start, use))
+    count = [int((_broken(*option) & barrier).sum()) for option in options]
+    return options[int(np.argmin(count))]
 
 
 def _broken(end: Array, start: Array) -> npt.NDArray[np.bool_]:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.graph.construction.matching.sequence_alignment import Track, cluster, fit_pair, pairs, slope
+from htagraph.graph.construction.matching.clusters import cluster
+from htagraph.graph.construction.matching.sequence_alignment import Track, fit_pair, pairs, slope
 
 
 def recorded(seed: int, ranks: int, count: int = 40) -> list[Track]:

@@ -1,0 +1,261 @@
+"""Which sequences of collectives belong together: those that, aligned, end together under one set of clocks.
+
+Ranks of one host share a clock unless the recording contradicts that. Other clocks are learnt from sequences long
+enough to prove that they belong together; short ones are united only under clocks that are known, or where no
+other choice is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph.construction.matching.sequence_alignment import (
+    FLOOR_NS,
+    MAX_VIOLATED,
+    MIN_PROOF,
+    TOLERANCE_NS,
+    Cluster,
+    Fit,
+    Track,
+    fit_pair,
+    medians,
+    pairs,
+    slope,
+)
+
+__all__ = ["cluster"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_MAX_SLOPE: Final = 0.5
+"""How much ends may follow arrivals: 0 for members of one collective, 1 for strangers. Chosen: the middle. Doubled,
+strangers are linked."""
+_CLEAR: Final = 2
+"""What `_State._evidence` returns where times say clearly that two clusters are one; a code, no threshold."""
+_PRIOR_NS: Final = 1_000_000.0
+"""ns: clocks that are off by more are less likely, and fits that need it are taken later. Chosen: NTP keeps hosts
+within 1 ms. Doubled, only the order of trial changes."""
+_COMPRESSED: Final = 0.25
+"""Ends that lie so much closer together than arrivals were brought together by a collective. Chosen. Doubled, chance
+brings them together more often."""
+_MAX_OFFSET_ERROR_NS: Final = 100_000.0
+"""ns: by which two estimates of one clock offset may differ, beside their spreads. Chosen: drift within a window.
+Doubled, more groups of doubtful fits are united."""
+_MUCH_BETTER: Final = 5.0
+"""Times closer together that ends lie under a clock offset, if ranks of one host are not to share a clock. Chosen: ends
+on one host lie apart by up to twice their spread in real jobs. Doubled, offsets between the clocks of one host must be
+larger to be seen."""
+
+
+def cluster(tracks: Sequence[Track], *, lone: bool = True) -> list[Cluster]:
+    """Return which tracks belong together, and how they are aligned; tracks that match no other are left out.
+
+    Args:
+        tracks: the sequences.
+        lone: whether the job has no other communication. Only then, and if each rank has but one track, may a few
+            collectives unite ranks whose clocks are not known: in a pipeline, stages are as alike as replicas.
+    """
+    lone = lone and len({track.rank for track in tracks}) == len(tracks)
+    state = _State({track.number: track for track in tracks}, _shared_clocks(tracks))
+    for certain in (True, False):
+        options = [(a, b) for a, b in pairs(tracks) if a.certain == certain]
+        fits = [fit for a, b in options if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
+        state.learn(fits)
+        weak = [fit for fit in fits if fit.count < MIN_PROOF]
+        for doubtful in (False, True):
+            for strong in sorted((fit for fit in fits if fit.count >= MIN_PROOF), key=_weakness):
+                state.join(strong, doubtful=doubtful)
+        again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
+        fits = [fit for a, b in again if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
+        for fit in sorted(fits, key=lambda fit: (-fit.count, fit.spread)):
+            a, b = state.tracks[fit.first], state.tracks[fit.second]
+            if certain or lone or state.between(a.rank, b.rank) is not None:
+                state.join(fit, doubtful=True)
+    return [united for united in state.clusters.values() if len(united.shift) > 1]
+
+
+def _weakness(fit: Fit) -> float:
+    """Return how little a fit proves: much spread, few collectives, a clock far off."""
+    return (fit.spread + FLOOR_NS) * (1 + 30 / fit.count) * (1 + min(3.0, abs(fit.offset) / _PRIOR_NS))
+
+
+def _shared_clocks(tracks: Sequence[Track]) -> dict[int, int]:
+    """Return for each rank a number, equal for ranks whose clocks are one: those of a host that nothing contradicts.
+
+    The ranks of a host share its clock if two of them can have met without an offset, about as well as with one. If a
+    rank ends together with others there under some offset, and with none of them without, they do not.
+    """
+    agrees: dict[tuple[int, int], bool] = {}
+    for a, b in pairs([track for track in tracks if track.host >= 0]):
+        pair = (min(a.rank, b.rank), max(a.rank, b.rank))
+        if a.host == b.host and not agrees.get(pair, False):
+            verdict = _one_clock(a, b)
+            if verdict is not None:
+                agrees[pair] = verdict
+    host = {track.rank: track.host for track in tracks}
+    agreeing = [pair for pair, verdict in agrees.items() if verdict]
+    differing = {rank for pair in agrees for rank in pair} - {rank for pair in agreeing for rank in pair}
+    void = {host[rank] for rank in differing}
+    shared = {host[rank] for pair in agreeing for rank in pair} - void
+    return {rank: -1 - own if own in shared else rank for rank, own in host.items()}
+
+
+def _one_clock(a: Track, b: Track) -> bool | None:
+    """Return whether two tracks of one host belong together without a clock offset; None where they say nothing."""
+    plain, free = fit_pair(a, b, 0.0), fit_pair(a, b)
+    if free is None:
+        return True if plain is not None and a.certain else None
+    closer = plain is None or (
+        not a.on_host and free.count >= MIN_PROOF and plain.spread > _MUCH_BETTER * (free.spread + FLOOR_NS)
+    )
+    if not closer:
+        return True
+    return False if a.certain or _proven(a, b, free) else None
+
+
+def _proven(a: Track, b: Track, fit: Fit) -> bool:
+    """Return whether the times of two tracks alone prove that they are members of the same collectives."""
+    low, high = max(0, fit.shift), min(len(a), len(b) + fit.shift)
+    ends = b.end[low - fit.shift : high - fit.shift] - a.end[low:high]
+    arrivals = b.start[low - fit.shift : high - fit.shift] - a.start[low:high]
+    if len(ends) < MIN_PROOF:
+        return False
+    steepness, doubt, spread, reach = slope(ends, arrivals, a.end[low:high])
+    return steepness + 2 * doubt < _MAX_SLOPE and spread < _COMPRESSED * reach
+
+
+class _State:
+    """What is known so far: clusters of tracks, and clock offsets between ranks."""
+
+    def __init__(self, tracks: dict[int, Track], island: dict[int, int]) -> None:
+        self.tracks = tracks
+        self.clusters = {number: Cluster({number: 0}) for number in tracks}  # by root
+        self.root = {number: number for number in tracks}
+        self.island = island  # by rank: equal where the clocks are known against each other
+        self.offset = {track.rank: 0.0 for track in tracks.values()}
+        self.usual: dict[int, float] = {}  # spread of the middle track's best fit in a pool
+
+    def learn(self, fits: Sequence[Fit]) -> None:
+        """Note how closely the tracks of each pool usually end with their best fellows."""
+        best: dict[int, float] = {}
+        for fit in fits:
+            for number in (fit.first, fit.second):
+                best[number] = min(fit.spread, best.get(number, fit.spread))
+        for pool in {self.tracks[number].pool for number in best}:
+            self.usual[pool] = float(np.median([best[n] for n in best if self.tracks[n].pool == pool]))
+
+    def between(self, a: int, b: int) -> float | None:
+        """Return the clock of rank b less that of rank a, ns, if it is known."""
+        return self.offset[b] - self.offset[a] if self.island[a] == self.island[b] else None
+
+    def join(self, fit: Fit, *, doubtful: bool) -> None:
+        """Unite the clusters of the two tracks if all that is known allows it.
+
+        Where times leave it in doubt, ranks that already are of one group are not put into another: of the groups of
+        tensor, data and pipeline parallelism, two have at most one rank in common.
+        """
+        a, b = self.tracks[fit.first], self.tracks[fit.second]
+        x, y = self.clusters[self.root[a.number]], self.clusters[self.root[b.number]]
+        ranks = [self.tracks[number].rank for each in (x, y) for number in each.shift]
+        if x is y or len(set(ranks)) < len(ranks) or (a.pairwise and len(ranks) > 2):
+            return
+        known = self.between(a.rank, b.rank)
+        if known is not None and abs(known - fit.offset) > _MAX_OFFSET_ERROR_NS + 10 * fit.spread:
+            return
+        move = x.shift[a.number] + fit.shift - y.shift[b.number]
+        usual = max(x.spread, y.spread, -1.0 if x.spread >= 0 or y.spread >= 0 else self.usual.get(a.pool, 0.0))
+        evidence = self._evidence(x, y, move, fit.offset if known is None else known, (a, b), usual)
+        if not evidence or (evidence < _CLEAR and (not doubtful or self._together(x, y))):
+            return
+        x.spread = max(x.spread, y.spread, fit.spread)
+        if known is None:
+            self._tie(a.rank, b.rank, fit.offset)
+        for number, shift in y.shift.items():
+            x.shift[number] = shift + move
+            self.root[number] = self.root[a.number]
+        del self.clusters[next(root for root, each in self.clusters.items() if each is y)]
+
+    def _tie(self, a: int, b: int, offset: float) -> None:
+        correction = self.offset[a] + offset - self.offset[b]
+        moved, target = self.island[b], self.island[a]
+        for rank, island in self.island.items():
+            if island == moved:
+                self.offset[rank] += correction
+                self.island[rank] = target
+
+    def _together(self, x: Cluster, y: Cluster) -> bool:
+        """Return whether a rank of each already are of one group."""
+        ranks_x, ranks_y = ({self.tracks[number].rank for number in each.shift} for each in (x, y))
+        for other in self.clusters.values():
+            ranks = {self.tracks[number].rank for number in other.shift}
+            if other is not x and other is not y and ranks & ranks_x and ranks & ranks_y:
+                return True
+        return False
+
+    def _evidence(
+        self, x: Cluster, y: Cluster, move: int, offset: float, pair: tuple[Track, Track], usual: float
+    ) -> int:
+        """Return whether two clusters can be one: nobody ends before all arrive, and ends do not follow arrivals.
+
+        0 if they cannot, 1 if they can, 2 if times say it clearly.
+        """
+        a, b = pair
+        first, second = self._merged(x, 0, a.rank), self._merged(y, move, b.rank)
+        low, high = max(first[0], second[0]), min(first[0] + len(first[1]), second[0] + len(second[1]))
+        if high <= low:
+            return 0
+        (arrive_x, end_x), (arrive_y, end_y) = (
+            (each[1][low - each[0] : high - each[0]], each[2][low - each[0] : high - each[0]])
+            for each in (first, second)
+        )
+        known = np.isfinite(end_x) & np.isfinite(end_y)
+        if not known.any():
+            return _CLEAR if a.certain else 0
+        ends = (end_y - end_x)[known] - offset
+        arrivals = (arrive_y - arrive_x)[known] - offset
+        middle = 0.0 if a.on_host and self.island[a.rank] == self.island[b.rank] else np.median(ends)
+        early, late = arrive_y - end_x - offset, end_y - arrive_x - offset
+        broken = ((middle < early - TOLERANCE_NS) | (middle > late + TOLERANCE_NS))[known]
+        if broken.sum() > MAX_VIOLATED * len(broken):
+            return 0
+        if a.certain:
+            return _CLEAR
+        return 1 if len(ends) < 3 else _end_together(ends, arrivals, end_x[known], usual, a.pairwise)
+
+    def _merged(self, cluster: Cluster, move: int, rank: int) -> tuple[int, Array, Array]:
+        """Return (first place, last arrival, middle end at each place) on the clock of a rank; nan where unknown."""
+        low = min(cluster.shift.values()) + move
+        high = max(shift + len(self.tracks[number]) for number, shift in cluster.shift.items()) + move
+        last = np.full(high - low, np.nan)
+        ends = np.full((len(cluster.shift), high - low), np.nan)
+        barriers = any(self.tracks[number].barrier.any() for number in cluster.shift)
+        for i, (number, shift) in enumerate(cluster.shift.items()):
+            track = self.tracks[number]
+            off = self.offset[track.rank] - self.offset[rank]
+            at = np.arange(len(track)) + shift + move - low
+            use = track.barrier if barriers else np.ones(len(track), np.bool_)
+            last[at[use]] = np.fmax(last[at[use]], track.start[use] - off)
+            ends[i, at[use]] = track.end[use] - off
+        count = np.isfinite(ends).sum(axis=0)
+        middle = medians(ends.T, count)
+        return low, last, np.where(count > 0, middle, np.nan)
+
+
+def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairwise: bool) -> int:  # noqa: FBT001
+    """Return whether differences of ends are those of one collective's members: 0 no, 1 perhaps, 2 clearly.
+
+    They do not follow the differences of arrivals. Where these say little, and where each side may have waited for
+    somebody else, the ends also lie about as close as those of members usually do, or far closer than the arrivals.
+    """
+    steepness, doubt, spread, reach = slope(ends, arrivals, when)
+    if steepness >= _MAX_SLOPE:
+        return 0
+    close = spread <= 3 * usual + 2 * FLOOR_NS
+    if pairwise:
+        return _CLEAR * close
+    clear = steepness + 2 * doubt < _MAX_SLOPE and (close or spread < _COMPRESSED * reach)
+    return _CLEAR if clear and len(ends) >= MIN_PROOF else int(clear or spread <= 2 * usual + FLOOR_NS / 2)

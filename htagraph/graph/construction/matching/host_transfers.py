@@ -1,0 +1,122 @@
+"""Which send on a host thread goes with which receive: by partner, tag and order, and by time where no call names them.
+
+A send ends once its data has left, a receive once it has come, so their ends may lie a whole transfer apart. But with
+every backend in reach neither can end before the other has begun. Of one rank's sends to another, the n-th belongs to
+the n-th receive there; only heads and tails may be missing from a recording.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph.construction.matching.members import Members
+from htagraph.graph.construction.matching.timing_check import Team
+
+__all__ = ["host_transfers"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_Complaint: TypeAlias = tuple[str, str, int, int]
+_MAX_VIOLATED: Final = 0.01
+"""Share of the pairs that may end on one side before they begin on the other. Chosen: damaged records; as in
+`timing_check`. Doubled, sends and receives with 2 % of contradictions are linked."""
+_TOLERANCE_NS: Final = 20_000
+"""ns: by which a begin may seem to come after the other side's end. Chosen: clocks of one host agree within 1 µs, and a
+thread may be put aside between a call and its record. Doubled, fewer contradictions are seen."""
+_MIN_SAME_STEP: Final = 0.9
+"""Share of the pairs in which both sides are in a step of one number, from which on step numbers speak for a shift.
+Chosen: a pipeline may have a few sends that are received in the next step. It cannot be doubled; at 1 one odd pair
+leaves the decision to time."""
+_MAX_SHIFTS: Final = 4_096
+"""Shifts that are compared. Chosen for time: 0.1 s. Doubled, recordings that begin further apart are aligned."""
+
+
+def host_transfers(members: Members) -> tuple[list[Team], list[_Complaint]]:
+    """Return (the pairs of sends and receives on hosts, complaints about those that contradict time).
+
+    Args:
+        members: the communication of all ranks, on their own clocks.
+    """
+    rows = np.flatnonzero(members.host_transfer)
+    teams: list[Team] = []
+    complaints: list[_Complaint] = []
+    for group in np.unique(members.group[rows]).tolist():
+        own = rows[members.group[rows] == group]
+        send, receive = own[members.way[own] > 0], own[members.way[own] < 0]
+        if group < 0 or not len(send) or not len(receive):
+            continue
+        shift = _shift(members, send, receive)
+        grid = _grid(send, receive, shift)
+        broken = _broken(members, grid)
+        label = members.groups[group]
+        if broken.sum() > max(1.0, _MAX_VIOLATED * grid.shape[1]):
+            why = f"{label}: {int(broken.sum())} of {grid.shape[1]} sends and receives would end before the other began"
+            complaints.append(("collectives_refused", f"{why}; not linked", grid.shape[1], -1))
+            continue
+        teams.append(Team(_by_rank(members, grid[:, ~broken]), label, "pg+order", 2))
+    return teams, complaints
+
+
+def _by_rank(members: Members, grid: Array) -> Array:
+    """Return the rows of a pair in the order of their ranks."""
+    return grid if not grid.size or members.rank[grid[0, 0]] <= members.rank[grid[1, 0]] else grid[::-1]
+
+
+def _grid(send: Array, receive: Array, shift: int) -> Array:
+    """Return sends and receives side by side: send i beside receive i + shift."""
+    low, high = max(0, -shift), min(len(send), len(receive) - shift)
+    return np.stack([send[low:high], receive[low + shift : high + shift]])
+
+
+def _shift(members: Members, send: Array, receive: Array) -> int:
+    """Return by how many places receives are ahead of sends, because one of the recordings begins later.
+
+    Where steps are numbered, both sides of a pair are in the same step. Else the shift is the one that time contradicts
+    least and that leaves out fewest; of equal ones, the one that needs the smallest error of the clocks, and under
+    which the receives end soonest after both sides have begun.
+    """
+    shifts = np.arange(1 - len(send), len(receive))
+    middle = (len(receive) - len(send)) // 2
+    shifts = shifts[np.argsort(np.abs(shifts - middle), kind="stable")][:_MAX_SHIFTS]
+    most = min(len(send), len(receive))
+    costs = [_cost(members, _grid(send, receive, int(shift)), most) for shift in shifts]
+    return int(shifts[min(range(len(costs)), key=costs.__getitem__)])
+
+
+def _cost(members: Members, grid: Array, most: int) -> tuple[float, float, float, float]:
+    """Return what speaks against a shift, weightiest first: other steps, contradictions, clock error, delay.
+
+    Args:
+        members: all communication.
+        grid: sends and receives side by side.
+        most: how many pairs there can be; those that the shift leaves out count as contradicted.
+    """
+    step = members.step[grid]
+    numbered = (step >= 0).all(axis=0)
+    same = float((step[0] == step[1])[numbered].mean()) if numbered.any() else 1.0
+    clock = _clock(members, grid)
+    contradicted = float(_broken(members, grid).sum()) + most - grid.shape[1]
+    delay = float(np.median(members.end[grid[1]] - clock - _begin(members, grid, clock)))
+    return (0.0 if same >= _MIN_SAME_STEP else 1.0 - same), contradicted / most, abs(clock), delay
+
+
+def _clock(members: Members, grid: Array) -> float:
+    """Return by how much the receiver's clock must be ahead of the sender's, ns; 0 where that fits nearly all pairs."""
+    least = float(np.quantile(members.start[grid[1]] - members.end[grid[0]], 1 - _MAX_VIOLATED)) - _TOLERANCE_NS
+    most = float(np.quantile(members.end[grid[1]] - members.start[grid[0]], _MAX_VIOLATED)) + _TOLERANCE_NS
+    return 0.0 if least <= 0 <= most or least > most else least if least > 0 else most
+
+
+def _broken(members: Members, grid: Array) -> npt.NDArray[np.bool_]:
+    """Return which pairs end on one side before they begin on the other, whatever the clocks show."""
+    clock = _clock(members, grid)
+    end = np.minimum(members.end[grid[0]], members.end[grid[1]] - clock)
+    return np.asarray(_begin(members, grid, clock) > end + _TOLERANCE_NS)
+
+
+def _begin(members: Members, grid: Array, clock: float) -> Array:
+    """Return when both sides of each pair have begun, ns on the sender's clock."""
+    return np.asarray(np.maximum(members.start[grid[0]], members.start[grid[1]] - clock))

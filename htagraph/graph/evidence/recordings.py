@@ -1,0 +1,110 @@
+"""When the recording of each rank begins and ends, and which of them begin late or end early."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.issues import Issue
+from htagraph.core.kinds import ActivityKind
+from htagraph.graph.activities import Activities
+
+__all__ = ["Recordings", "recordings_of", "uneven_recordings"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_LEAST_NS: Final = 1_000_000
+"""ns: recordings that begin or end within this of each other are taken as simultaneous. Chosen: profilers of the ranks
+start and stop within 1 ms after a common barrier. Doubled, differences of 1 to 2 ms are not reported."""
+_STEP_SHARE: Final = 0.05
+"""Share of a step by which they may differ as well. Chosen: ranks of one job enter a step that far apart by chance, and
+what it hides is small beside a step. Doubled, only differences of a tenth of a step are reported."""
+
+_END_STEP_SHARE: Final = 0.5
+"""The same share for their ends. Chosen: a profiler that stops may keep a rank from its next step, while others go on.
+Doubled, only recordings that end a whole step earlier are reported."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recordings:
+    """A row per rank that has any activity: what its recording covers.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> recordings_of(graph.activities, graph.time).rank.tolist()
+        [0, 1, 2, 3]
+    """
+
+    rank: npt.NDArray[np.int64]
+    begin: npt.NDArray[np.int64]
+    """The start of its first activity, ns on the common clock."""
+    end: npt.NDArray[np.int64]
+    """The end of its last activity, ns on the common clock."""
+    first_step: npt.NDArray[np.int64]
+    """Number of its first step; -1 without steps."""
+    last_step: npt.NDArray[np.int64]
+    step_ns: npt.NDArray[np.int64]
+    """The median duration of its steps, ns; without steps, that of the recording."""
+
+    @property
+    def usual_ns(self) -> int:
+        """By how much recordings of one job begin and end apart as a rule, at most, ns."""
+        return max(_LEAST_NS, int(_STEP_SHARE * np.median(self.step_ns))) if len(self.step_ns) else _LEAST_NS
+
+
+def recordings_of(acts: Activities, time: Array) -> Recordings:
+    """Return what the recording of each rank covers.
+
+    Args:
+        acts: the activities of all ranks.
+        time: when each vertex was recorded, on the common clock, ns.
+    """
+    rows = []
+    for rank in np.unique(acts.rank[: acts.ranked]).tolist():
+        own = acts.of_rank(rank)
+        times = time[2 * own.start : 2 * own.stop]
+        begin, end = int(times[0::2].min()), int(times[1::2].max())
+        marks = own.start + np.flatnonzero(acts.kind[own] == ActivityKind.STEP)
+        steps = acts.step[marks]
+        first, last = (int(steps.min()), int(steps.max())) if len(steps) else (-1, -1)
+        usual = int(np.median(acts.duration[marks])) if len(steps) else end - begin
+        rows.append((rank, begin, end, first, last, usual))
+    columns = np.array(rows, np.int64).reshape(-1, 6).T
+    return Recordings(*columns)
+
+
+def uneven_recordings(acts: Activities, time: Array, files: Mapping[int, str]) -> tuple[Issue, ...]:
+    """Return an issue for each rank whose recording begins later, or ends earlier, than most by more than is usual.
+
+    What such a rank did before or after is not known: nobody can have waited for it, as far as this recording tells.
+
+    Args:
+        acts: the activities of all ranks.
+        time: when each vertex was recorded, on the common clock, ns.
+        files: the file of each rank.
+    """
+    spans = recordings_of(acts, time)
+    if len(spans.rank) < 2:
+        return ()
+    usual_end = max(spans.usual_ns, int(_END_STEP_SHARE * np.median(spans.step_ns)))
+    first, last = int(spans.begin.argmin()), int(spans.end.argmax())
+    issues = []
+    for row, rank in enumerate(spans.rank.tolist()):
+        late, early = int(spans.begin[row] - spans.begin[first]), int(spans.end[last] - spans.end[row])
+        for what, by, other, verb, steps in (
+            ("recording_begins_late", late, first, "starts", spans.first_step),
+            ("recording_ends_early", early, last, "ends", spans.last_step),
+        ):
+            if by > (spans.usual_ns if what == "recording_begins_late" else usual_end):
+                side = "after" if verb == "starts" else "before"
+                detail = f"rank {rank}'s recording {verb} {by / 1e6:.3g} ms {side} rank {spans.rank[other]}'s"
+                if steps[row] != steps[other] and min(steps[row], steps[other]) >= 0:
+                    which = "first" if verb == "starts" else "last"
+                    detail += f" (its {which} step is {steps[row]}, there {steps[other]})"
+                issues.append(Issue(files.get(rank, ""), what, f"{detail}; nothing is known of it there", 1, rank))
+    return tuple(issues)
