@@ -28,10 +28,16 @@ class Naming:
     wait: str = r"StreamWaitEvent|waitOnEvent"
     device_sync: str = r"(device|ctx|context)Synchronize|^synchronize$"
     event_sync: str = r"event_?Synchronize|^(event sync|stream wait event)$"
+    # calls documented to wait for the device: to free what its work may still use (CUDA's and HIP's memory management)
+    implicit_sync: str = (
+        r"^(cuda|hip)Free(Host|Array|MipmappedArray)?$|^hipHostFree$|^cuMemFree(Host)?(_v2)?$|^cuArrayDestroy$"
+        r"|^(cuda|hip)DeviceReset$|^(cu|hip)(ModuleUnload|CtxDestroy)(_v2)?$"
+    )
     # copies that block the host until they are done, pinned memory or not
     blocking_copy: str = r"^(cuda|hip)Memcpy(2D|3D|(To|From)(Array|Symbol))?(_ptds)?$|^(cuda|hip)MemcpyWithStream$"
     pageable: str = r"^memcpy.*pageable"
     to_host: str = r"DtoH|DeviceToHost"
+    to_device: str = r"HtoD|HostToDevice"
     # MTIA events that enclose device work or wait for it, and XPU events that copy a kernel's metrics
     not_work: str = r"^event_(record|wait)$|^(job_exe|packet|pe_exe|cpum_exe_subgraph)|^metrics: "
 

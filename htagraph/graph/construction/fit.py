@@ -30,14 +30,16 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     """Return the edges with lag = min(lag, recorded time from source to target), and what was refused as issues.
 
     No target then comes before its source plus the lag, so a replay reproduces the recorded times. An edge whose target
-    comes before its source by more than a tolerance is a wrong inference or a wrong record, and is dropped. Work that
-    seems to start before its own launch shows how far the clocks of host and device disagree; it is kept and reported.
+    comes before its source by more than a tolerance is a wrong inference or a wrong record, and is dropped, unless its
+    rule says that the call returns before the work ends (a negative lag). Work that seems to start before its own
+    launch shows how far the clocks of host and device disagree; it is kept and reported.
     """
     observed = job.moment(edges.target) - job.moment(edges.source)
     tolerance = np.full(len(EdgeKind), _ONE_CLOCK_NS)
     tolerance[list(_TWO_CLOCKS)] = _TWO_CLOCKS_NS
     tolerance[list(LAUNCHES)] = _LAUNCH_NS
-    possible = observed >= -tolerance[edges.kind]
+    early = np.where(np.isin(edges.kind, BLOCKING), np.minimum(edges.lag, 0), 0)
+    possible = observed >= early - tolerance[edges.kind]
     refused = _refused(job, edges, possible) + _early(job, edges, observed, possible)
     if not possible.all():
         edges, observed = edges.take(possible), observed[possible]

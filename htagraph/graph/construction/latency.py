@@ -16,6 +16,10 @@ __all__ = ["latency"]
 _UNKNOWN_NS = 10_000
 """ns: the largest launch latency of a rank none of whose launches ever met a free stream. Chosen: 4 to 8 µs are usual
 on CUDA devices. Doubled, such a launch may delay its work by 20 µs in a what-if."""
+_MAX_START_NS = 100_000
+"""ns: work that starts later than this after its call returned waited, even if no edge says for what: an idle device
+starts within 1 to 30 µs, and a device may be busy with work from before the recording. Chosen. Doubled, waits of 0.1 to
+0.2 ms may pass as latency where no launch met an idle device."""
 _MAX_TIMES_USUAL = 4
 """The latency of calls of one name is at most this many times the usual latency of the rank; above, the calls wait for
 something that no edge describes, and the usual latency is used. Chosen: graph launches and cooperative launches take up
@@ -23,6 +27,38 @@ to three times as long. Doubled, hidden waits of up to eight latencies count as 
 
 
 def latency(job: Job, edges: Edges) -> Edges:
+    """Return the edges, with the lags of LAUNCH and GRAPH edges limited to the launch latency.
+
+    What comes on top is waiting: for the stream, for an event, or for something that no edge describes.
+    """
+    return _of_graphs(job, _of_calls(job, edges))
+
+
+def _of_graphs(job: Job, edges: Edges) -> Edges:
+    """Return the edges, with the lag of each GRAPH edge limited to the least latency of the rank's graphs of that size.
+
+    The latency grows with the size. Only launches count whose work waited for nothing else. Without any, or if even
+    those took much longer, the work can start once the call has returned and an ordinary launch latency has passed: by
+    then all of it was handed over.
+    """
+    rows = np.flatnonzero((edges.kind == EdgeKind.GRAPH) & (edges.lag > 0))
+    if not len(rows):
+        return edges
+    acts, call = job.activities, edges.source[rows] // 2
+    size = np.bincount(edges.source[edges.kind == EdgeKind.GRAPH] // 2, minlength=len(acts))
+    _, member = np.unique(acts.rank[call].astype(np.int64) << 32 | size[call], return_inverse=True)
+    seen = edges.lag[rows]
+    free = _met_idle(job, edges, rows)
+    least, handed_over = np.full((2, len(rows)), np.iinfo(np.int64).max // _MAX_TIMES_USUAL)
+    np.minimum.at(least, member.ravel()[free], seen[free])
+    np.minimum.at(handed_over, member.ravel(), acts.duration[call] + _UNKNOWN_NS)
+    usual = np.where(least > _MAX_TIMES_USUAL * handed_over, handed_over, least)
+    lag = edges.lag.copy()
+    lag[rows] = np.minimum(seen, usual[member.ravel()])
+    return replace(edges, lag=lag)
+
+
+def _of_calls(job: Job, edges: Edges) -> Edges:
     """Return the edges, with the lag of each LAUNCH edge limited to the usual latency of the rank's calls of that name.
 
     The usual latency is the median over kernels and copies that waited for nothing else: everything that they depend on
@@ -32,9 +68,8 @@ def latency(job: Job, edges: Edges) -> Edges:
     if not len(rows):
         return edges
     acts = job.activities
-    call, work = edges.source[rows] // 2, edges.target[rows] // 2
-    began, seen = job.moment(2 * call), edges.lag[rows]
-    free = _held_until(job, edges)[work] <= began
+    call = edges.source[rows] // 2
+    seen, free = edges.lag[rows], _met_idle(job, edges, rows)
     rank = acts.rank[call].astype(np.int64)
     of_rank = _medians(rank, seen, free, np.full(len(rows), _UNKNOWN_NS))
     of_class = _medians(rank << 32 | acts.name[call], seen, free, of_rank)
@@ -44,9 +79,20 @@ def latency(job: Job, edges: Edges) -> Edges:
     return replace(edges, lag=lag)
 
 
+def _met_idle(job: Job, edges: Edges, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return for which edges, from launches to work, the work waited for nothing else.
+
+    All that it depends on had happened when the call began, and it started soon after the call returned.
+    """
+    call, work = edges.source[rows] // 2, edges.target[rows] // 2
+    soon = job.moment(2 * work) - job.moment(2 * call + 1) <= _MAX_START_NS
+    return np.asarray(soon & (_held_until(job, edges)[work] <= job.moment(2 * call)))
+
+
 def _held_until(job: Job, edges: Edges) -> npt.NDArray[np.int64]:
     """Return for each activity when everything that its start depends on had happened, not counting its launch."""
-    into = (edges.target % 2 == 0) & (edges.kind != EdgeKind.LAUNCH) & job.activities.on_device[edges.target // 2]
+    launched = (edges.kind == EdgeKind.LAUNCH) | (edges.kind == EdgeKind.GRAPH)
+    into = (edges.target % 2 == 0) & ~launched & job.activities.on_device[edges.target // 2]
     held = np.full(len(job.activities), np.iinfo(np.int64).min)
     np.maximum.at(held, edges.target[into] // 2, job.moment(edges.source[into]))
     return held

@@ -93,9 +93,14 @@ def _last_stretches(edges: Edges) -> npt.NDArray[np.bool_]:
 
 
 def _without_waits(waits: _Waits, lag: Array) -> Change:
-    """Cut the last BODY edge of each activity that waited to its duration without waiting (0 in a collective)."""
+    """Cut the last BODY edge of each activity that waited to its duration without waiting (0 in a collective).
+
+    That is what its wait's edge has as lag where the call works after the wait, else what is usual for its class.
+    """
     bodies, activity = waits.bodies, waits.edges.activity[waits.bodies]
-    own = np.minimum(lag[bodies], _own_cost(waits, lag))
+    after = _latest(waits.edges.target, np.where(waits.may_wait, waits.edges.lag, 0), 2 * len(waits.job.activities))
+    after = after[waits.edges.target[bodies]]
+    own = np.minimum(lag[bodies], np.where(after > 0, after, _own_cost(waits, lag)))
     return bodies, np.where(waits.in_meeting[activity], 0, own)
 
 
@@ -142,7 +147,7 @@ def _never_waited(waits: _Waits, lag: Array) -> Change:
     """Set the lag into calls that had nothing to wait for to the usual return time, in case they wait in a what-if."""
     rows = np.flatnonzero(waits.may_wait & ~waits.waited & np.isin(waits.edges.kind, BLOCKING))
     observed = waits.target_time[rows] - waits.source_time[rows]
-    return rows, np.minimum(observed, _usual_returns(waits, lag)[waits.edges.kind[rows]])
+    return rows, np.maximum(lag[rows], np.minimum(observed, _usual_returns(waits, lag)[waits.edges.kind[rows]]))
 
 
 _STAGES: tuple[Callable[[_Waits, Array], Change], ...] = (
@@ -185,7 +190,7 @@ def _usual_returns(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
     """Return for each EdgeKind the median time that calls which waited take to return, ns."""
     usual = np.zeros(len(EdgeKind), np.int64)
     for kind in BLOCKING:
-        of_kind = lag[waits.waited & (waits.edges.kind == kind)]
+        of_kind = lag[waits.waited & (waits.edges.kind == kind) & (waits.edges.lag <= 0)]
         usual[kind] = max(0, int(np.median(of_kind))) if len(of_kind) else 0
     return usual
 

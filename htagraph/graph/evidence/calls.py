@@ -202,10 +202,24 @@ class Calls:
         there = self.lane_at(latest) == lane
         return np.where(there & (latest >= 0), self._before_run[np.maximum(latest, 0)], latest)
 
+    def receiver(self, position: Array, lane: Array) -> Array:
+        """For each call, return the thread's next launch after it on a lane other than `lane`, or -1."""
+        following = self.after[position]
+        there = self.lane_at(following) == lane
+        return np.where(there & (following >= 0), self._after_run[np.maximum(following, 0)], following)
+
     @cached_property
     def _before_run(self) -> Array:
         """For each launch: the thread's latest launch before it on another stream, or -1."""
-        launches = np.flatnonzero(self.launched >= 0)
+        return self._beside_run(np.flatnonzero(self.launched >= 0))
+
+    @cached_property
+    def _after_run(self) -> Array:
+        """For each launch: the thread's next launch after it on another stream, or -1."""
+        return self._beside_run(np.flatnonzero(self.launched >= 0)[::-1])
+
+    def _beside_run(self, launches: Array) -> Array:
+        """For each of some launches in an order: the last one of its thread before it on another stream, or -1."""
         launches = launches[np.argsort(self.thread[launches], kind="stable")]
         thread, lane = self.thread[launches], self.launched[launches]
         begins = np.append(True, (lane[1:] != lane[:-1]) | (thread[1:] != thread[:-1]))[: len(launches)]

@@ -22,20 +22,25 @@ from htagraph.graph.evidence.wait_hypotheses import (
     best,
     in_order,
     records_back,
+    start_window,
 )
 
 __all__ = ["WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
 WINDOW_NS = 10_000
-"""ns: waiting work starts this soon after the awaited work ended. Chosen: a few µs on any device (simulated: 0.8, real
-traces: 1 to 6). Doubled, work that starts by chance within 20 µs supports a wait."""
+"""ns: waiting work starts this soon after the awaited work ended, or within twice what the rank's collectives usually
+take behind computation, if that is longer. Chosen: a few µs on most devices (simulated: 0.8, real traces: 1 to 6, AMD:
+10 to 18). Doubled, work that starts by chance within 20 µs supports a wait."""
 _LATENCY_NS = 15_000
 """ns: work that starts this soon after its launch waited for nothing else. Chosen: twice the usual launch latency.
 Doubled, short waits right after a launch go unnoticed."""
 _MAX_PLACES = 64
 """How many places of the program, the most frequent first, are tried as the end of the awaited work. Chosen for time.
 Doubled, rare places are tried too."""
+_MAX_WAITS = 16
+"""Waits in a row behind one record that are looked through. Chosen: libraries make up to 8 streams wait for one event.
+Doubled, only longer runs change."""
 _MIN_PLAUSIBLE = 0.5
 """Waiting for everything enqueued so far is plausible if, for this share of a site's waits, an event was recorded after
 the latest work of the stream. Chosen: most. Doubled (1.0), one exception makes it implausible."""
@@ -95,6 +100,8 @@ class SharedByRank:
     """For each activity: when the work that it is known to wait for ended, ns. `learn` updates it."""
     records: npt.NDArray[np.int64]
     """The positions of calls that record events."""
+    window: int
+    """Waiting work starts this soon after the awaited work ended, ns."""
 
     @staticmethod
     def of(calls: Calls, rank: int) -> SharedByRank:
@@ -104,7 +111,10 @@ class SharedByRank:
         awaited = np.full(len(calls.job.activities), np.iinfo(np.int64).min)
         quiet = streams[~np.isin(streams, other)]
         records = np.sort(calls.records[calls.rank[calls.records] == rank])
-        return SharedByRank(calls, int(streams[0]), streams, quiet, _places(calls, rank), awaited, records)
+        return SharedByRank(
+            calls, int(streams[0]), streams, quiet, _places(calls, rank), awaited, records,
+            start_window(calls, rank, WINDOW_NS, _LATENCY_NS),
+        )  # fmt: skip
 
     def learn(self, waits: StreamWaits) -> None:
         """Note what kernels and copies wait for, so that no other wait has to explain when they start."""
@@ -197,6 +207,23 @@ def _just_recorded(calls: Calls, position: Array) -> Array:
     return np.isin(previous, calls.records) & (calls.owner[previous] == calls.owner[position])
 
 
+def _behind_record(calls: Calls, position: Array) -> Array:
+    """Return which waits come right after a record in the same operator, with nothing but other waits between.
+
+    In traces without records, any wait may.
+    """
+    acts = calls.job.activities
+    if not (calls.rank[calls.records] == calls.rank[position[0]]).any():
+        return np.ones(len(position), np.bool_)
+    previous = calls.previous[position]
+    for _ in range(_MAX_WAITS):
+        is_wait = (previous >= 0) & (acts.kind[calls.row[previous]] == ActivityKind.WAIT)
+        if not is_wait.any():
+            break
+        previous = np.where(is_wait, calls.previous[previous], previous)
+    return np.isin(previous, calls.records) & (calls.owner[previous] == calls.owner[position])
+
+
 def _better(
     first: tuple[Answer, Array, Array] | None, second: tuple[Answer, Array, Array] | None
 ) -> tuple[Answer, Array, Array] | None:
@@ -232,6 +259,11 @@ def _candidates(shared: SharedByRank, waits: Array, place: Array) -> Iterator[tu
     """
     calls = shared.calls
     nearest = calls.lane_at(calls.after[waits])
+    # no stream waits for what it recorded itself: one on which the operator launches later does
+    recorder = np.where(_behind_record(calls, waits), calls.lane_at(calls.before[waits]), -1)
+    receiver = calls.receiver(waits, recorder)
+    forks = (nearest == recorder) & (receiver >= 0) & (calls.owner[receiver] == calls.owner[waits])
+    nearest = np.where(forks & calls.in_operator[waits], calls.lane_at(receiver), nearest)
     for unknown in np.unique(place[nearest < 0]):
         same = place == unknown
         known = nearest[same & (nearest >= 0)]
@@ -279,7 +311,7 @@ def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -
     free = np.where(before >= 0, acts.end[np.maximum(before, 0)], np.iinfo(np.int64).min)
     launch = acts.cause[target]
     free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + _LATENCY_NS), free)
-    return Site(position, acts.start[target], np.maximum(free, shared.awaited[target]), WINDOW_NS)
+    return Site(position, acts.start[target], np.maximum(free, shared.awaited[target]), shared.window)
 
 
 def _restricted(hypotheses: Iterator[Hypothesis], keep: Array) -> Iterator[Hypothesis]:

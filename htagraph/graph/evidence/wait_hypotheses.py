@@ -33,6 +33,7 @@ __all__ = [
     "in_order",
     "records_back",
     "returns",
+    "start_window",
     "unresolved_waits",
 ]
 
@@ -61,6 +62,9 @@ busy with something else widen the window."""
 _MIN_RETURNS = 5
 """Returns that a rank needs for an estimate of its clocks and window. Chosen: the 5th percentile of fewer means
 nothing. Doubled, short traces use the usual return."""
+_MAX_WINDOW_NS = 40_000
+"""ns: the longest time from the end of awaited work to the start of waiting work on another stream that is believed.
+Chosen: twice the longest seen (18 µs, AMD). Doubled, nothing changes on devices seen so far."""
 CLEARER = 1.1
 """A later hypothesis must explain this many times more waits than an earlier, more natural one to replace it. Chosen
 against chance among `_SAMPLE` waits. Doubled, natural but wrong hypotheses win."""
@@ -234,6 +238,28 @@ def returns(calls: Calls, rank: int) -> Returns:
     if len(late) >= _MIN_RETURNS:
         window = int(np.clip(1.5 * np.median(late), _USUAL_RETURN_NS, _MAX_RETURN_NS))
     return Returns(tolerance, window, max(soonest, -tolerance))
+
+
+def start_window(calls: Calls, rank: int, least: int, latency: int) -> int:
+    """Return how soon the device of a rank starts work after what it waited for on another stream has ended, ns.
+
+    That is seen where collectives wait for the computation before them, which they always do.
+
+    Args:
+        calls: the calls of the job.
+        rank: the rank.
+        least: the least window, ns, also where nothing is seen.
+        latency: work that starts this soon after its launch need not have waited, ns.
+    """
+    acts, main = calls.job.activities, calls.lanes[rank][0]
+    position = np.flatnonzero((calls.rank == rank) & calls.communicates & (calls.launched != main))
+    lane = calls.launched[position]
+    before, own = (calls.enqueued.last_before(each, position) for each in (np.full(len(position), main), lane))
+    start = acts.start[calls.enqueued.first_from(lane, position)]
+    end = np.where(before >= 0, acts.end[before], 0)
+    ready = np.maximum(acts.start[calls.row[position]] + latency, np.where(own >= 0, acts.end[own], 0))
+    after = (start - end)[(end > ready) & (start >= end) & (start <= end + _MAX_WINDOW_NS)]
+    return int(np.clip(2 * np.median(after), least, _MAX_WINDOW_NS)) if len(after) else least
 
 
 def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:

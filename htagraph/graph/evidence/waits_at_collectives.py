@@ -12,7 +12,7 @@ import numpy.typing as npt
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.stream_waits import WINDOW_NS, SharedByRank, StreamWaits, as_site
+from htagraph.graph.evidence.stream_waits import SharedByRank, StreamWaits, as_site
 from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS, Answer, Plausible, best
 
 __all__ = ["boundary_waits"]
@@ -78,7 +78,7 @@ def _right_behind(shared: SharedByRank, launches: Array, counts: Counter[str]) -
     at = np.searchsorted(acts.end[collective], site.over, side="right") - 1
     source = collective[np.maximum(at, 0)] if len(collective) else np.zeros(len(at), np.int64)
     end, record = acts.end[source], calls.position[np.maximum(acts.cause[source], 0)] + 1
-    waits = (at >= 0) & (record <= position) & (end > site.free + TOLERANCE_NS) & (site.over - end <= WINDOW_NS)
+    waits = (at >= 0) & (record <= position) & (end > site.free + TOLERANCE_NS) & (site.over - end <= site.window)
     counts["inferred without calls"] += int(waits.sum())
     return StreamWaits.inferred(
         lane[waits], position[waits], acts.lane[source[waits]].astype(np.int64), record[waits], _POSSIBLE

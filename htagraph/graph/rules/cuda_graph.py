@@ -15,9 +15,9 @@ __all__ = ["cuda_graph"]
 def cuda_graph(job: Job) -> Edges:
     """Return an edge from the start of each graph launch to the start of each kernel or copy with its correlation id.
 
-    For the first kernel or copy on each stream, the lag is the smallest latency of the rank's graph launches with the
-    same number of kernels and copies, because the latency grows with the size of the graph. Those after it have lag 0:
-    the STREAM edges order them. Traces do not record the dependencies inside a CUDA graph.
+    For the first kernel or copy on each stream, the lag is the recorded time between the two starts; once all other
+    edges are known, `construction.latency` reduces it to the launch latency. Those after it have lag 0: the STREAM
+    edges order them, and EVENT_WAIT edges where branches meet (`evidence.graph_branches`).
     """
     acts = job.activities
     work = np.flatnonzero(acts.on_device & (acts.cause >= 0))
@@ -27,21 +27,5 @@ def cuda_graph(job: Job) -> Edges:
     first = np.ones(len(order), np.bool_)
     first[1:] = (call[1:] != call[:-1]) | (lane[1:] != lane[:-1])
     lag = np.zeros(len(order), np.int64)
-    lag[first] = _least_latency(job, order[first], call[first], np.bincount(call, minlength=1))
+    lag[first] = job.moment(2 * order[first]) - job.moment(2 * call[first])
     return Edges.of(2 * call, 2 * order, lag, EdgeKind.GRAPH, Provenance.OBSERVED)
-
-
-def _least_latency(job: Job, root: np.ndarray, call: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Return for each `root` the smallest latency, ns, of the rank's graph launches of the same size.
-
-    Args:
-        job: the job.
-        root: the first kernel or copy of a graph launch on a stream.
-        call: the launch of each root.
-        size: for every activity, how many kernels and copies it launched as a graph.
-    """
-    acts = job.activities
-    _, member = np.unique(acts.rank[call].astype(np.int64) << 32 | size[call], return_inverse=True)
-    least = np.full(len(root), np.iinfo(np.int64).max)
-    np.minimum.at(least, member.ravel(), acts.start[root] - acts.start[call])
-    return np.maximum(0, least[member.ravel()])

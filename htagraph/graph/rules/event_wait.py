@@ -15,6 +15,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.call_sites import mixed
 from htagraph.graph.evidence.calls import Calls, await_rows, spread
+from htagraph.graph.evidence.graph_branches import graph_branches
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.stream_waits import StreamWaits, stream_waits
 from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS, unresolved_waits
@@ -63,7 +64,16 @@ def _resolved(job: Job) -> tuple[Edges, dict[int, Counter[str]]]:
             counts[rank] = Counter()
             waits = calls.rank[calls.of_kind(ActivityKind.WAIT)] == rank
             parts += (stream_waits if waits.any() else boundary_waits)(calls, rank, counts[rank])
-    return _edges(calls, StreamWaits.concatenate(parts)), counts
+    edges = _edges(calls, StreamWaits.concatenate(parts))
+    return Edges.concatenate([edges, _between_branches(job)]), counts
+
+
+def _between_branches(job: Job) -> Edges:
+    """Return the waits between the streams of CUDA graphs."""
+    source, target, confidence = graph_branches(job)
+    return Edges.of(
+        2 * source + 1, 2 * target, 0, EdgeKind.EVENT_WAIT, Provenance.INFERRED, confidence=confidence
+    )  # fmt: skip
 
 
 def _by_ids(calls: Calls, counts: Counter[str]) -> tuple[StreamWaits, set[int]]:

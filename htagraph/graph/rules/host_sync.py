@@ -1,6 +1,7 @@
 """HOST_SYNC: end of the last work that a blocking call waits for (of a stream, a device, before an event) → its end.
 
-Lag 0 (`construction.settle` adds the return time). Known by ids where the trace has cuda_sync rows, else inferred.
+Lag 0 (`construction.settle` adds the return time). Known by ids where the trace has cuda_sync rows, else inferred. A
+call that waits for the device before it does its own work, such as `cudaFree`, has the time of that work as lag.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.call_sites import grouped
 from htagraph.graph.evidence.calls import Calls, await_rows
+from htagraph.graph.evidence.implicit_syncs import implicit_syncs
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.wait_hypotheses import (
     TOLERANCE_NS,
@@ -79,6 +81,7 @@ def _resolved(job: Job) -> _Resolved:
     of_event = names_like(job.naming.event_sync, job.names, name)[left]
     parts += _inferred(calls, syncs[left], of_event, refused)
     unknown = np.concatenate(refused)
+    parts.append(_implicit(calls, counts))
     counts["refused"] += len(unknown)
     counts["inferred"] += int(left.sum()) - len(unknown)
     ranks = Counter(calls.rank[unknown[_had_work(calls, unknown)]].tolist())
@@ -154,6 +157,16 @@ def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:
     call = np.concatenate([np.zeros(0, np.int64), *(of_rank for of_rank, _ in pairs)])
     lane = np.concatenate([np.zeros(0, np.int64), *(np.full(len(of_rank), lane) for of_rank, lane in pairs)])
     return _linked(calls, calls.enqueued.last_before(lane, call), call, Provenance.ORDER, 100, TWO_CLOCKS_NS)
+
+
+def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
+    """Return the edges from the last work on every stream to each call that waits for the device without saying so."""
+    waits = implicit_syncs(calls)
+    counts["implicit"] += len(np.unique(waits.call))
+    return Edges.of(
+        2 * waits.source + 1, 2 * waits.call + 1, waits.own, EdgeKind.HOST_SYNC, Provenance.INFERRED,
+        confidence=waits.confidence,
+    )  # fmt: skip
 
 
 def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array]) -> Iterator[Edges]:

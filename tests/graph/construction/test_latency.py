@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from htagraph import EdgeKind
+from htagraph import EdgeKind, GapKind
 from tests.oracles import edges_by_name
 from tests.strategies import COMPUTE, Json, kernel, launch, load, runtime
 
@@ -31,3 +31,36 @@ def test_what_waited_for_an_event_tells_nothing_of_latencies() -> None:
 
 def test_where_nothing_was_free_a_latency_is_at_most_what_is_plausible() -> None:
     assert lags(kernel(COMPUTE, 0, 500), launch(10, 2, 1), kernel(COMPUTE, 502, 9, 1)) == [10]
+
+
+def graph_lags(*events: Json) -> list[int]:
+    return [lag for *_, lag in edges_by_name(load(list(events)), EdgeKind.GRAPH)]
+
+
+def test_the_queue_of_the_stream_is_no_latency_of_a_graph_launch() -> None:
+    events = [launch(0, 2, 1), kernel(COMPUTE, 6, 9000, 1), runtime("cudaGraphLaunch", 10, 300, 2)]
+    assert graph_lags(*events, kernel("in graph", 9010, 9, 2)) == [310], (
+        "it had been handed over when the call returned"
+    )
+
+
+def test_a_graph_has_the_least_latency_of_those_that_found_their_stream_idle() -> None:
+    events = []
+    for i, late in enumerate((12, 40, 20)):
+        at = 1000 * i
+        events += [runtime("cudaGraphLaunch", at, 30, i + 1), kernel(COMPUTE, at + late, 100, i + 1)]
+    events += [launch(3000, 2, 8), kernel("k", 3005, 500, 8)]
+    events += [runtime("cudaGraphLaunch", 3010, 30, 9), kernel(COMPUTE, 3510, 100, 9)]
+    assert graph_lags(*events) == [12, 12, 20, 40], "12 µs where it was queued for 490; pauses are added to the others"
+
+
+def test_a_graph_that_began_long_after_its_call_returned_waited_for_something_that_no_edge_describes() -> None:
+    assert graph_lags(runtime("cudaGraphLaunch", 0, 30, 1), kernel(COMPUTE, 20_000, 9, 1)) == [40]
+
+
+def test_work_that_waited_for_what_was_not_recorded_tells_nothing_of_latencies() -> None:
+    events = [launch(10 * i, 2, i + 1) for i in range(3)]
+    works = [kernel(COMPUTE, 7000, 9, 1), kernel(COMPUTE, 7010, 9, 2), kernel(COMPUTE, 7020, 9, 3)]
+    graph = load([*events, *works])
+    assert lags(*events, *works) == [10, 10, 10]
+    assert graph.gap[graph.gap_kind == GapKind.LAUNCH_EXCESS].tolist() == [6_990_000]

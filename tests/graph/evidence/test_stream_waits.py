@@ -57,3 +57,31 @@ def test_ranks_share_their_main_stream_and_what_is_known_to_be_awaited() -> None
     gemm = int(np.flatnonzero(acts.kind == ActivityKind.COMPUTATION)[0])
     assert as_site(shared, position, side, target).free.tolist() == [acts.end[gemm]]
     assert free[0] < acts.end[gemm]
+
+
+@pytest.mark.parametrize("pause", [3, 16])
+def test_a_device_that_is_slow_to_start_waiting_work_is_known_by_its_collectives(pause: float) -> None:
+    events = []
+    for i in range(4):  # two collectives behind computation; at the end, what awaits the first, then what awaits both
+        at, first = 1000 * i, 20 * i
+        events += [launch(at, 1, first + 1), kernel("gemm", at + 10, 90, first + 1)]
+        for j, name in enumerate(("ncclAllReduce_a", "ncclAllReduce_b")):
+            start = at + 100 + pause + 200 * j
+            events += [runtime("cudaStreamWaitEvent", at + 2 + 4 * j, 1, first + 2 + 2 * j)]
+            events += [
+                launch(at + 4 + 4 * j, 1, first + 3 + 2 * j),
+                kernel(name, start, 199, first + 3 + 2 * j, stream=20),
+            ]
+        for j, name in enumerate(("copy a", "copy b")):
+            start = at + 299 + 200 * j + 2 * pause
+            events += [runtime("cudaStreamWaitEvent", at + 20 + 10 * j, 1, first + 8 + 2 * j)]
+            events += [launch(at + 24 + 10 * j, 1, first + 9 + 2 * j), kernel(name, start, 9, first + 9 + 2 * j)]
+    job = by_hand(events)
+    calls = Calls.of(job)
+    assert SharedByRank.of(calls, 0).window == max(10_000, 2000 * pause)
+    waits = StreamWaits.concatenate(list(stream_waits(calls, 0, Counter())))
+    source = calls.enqueued.last_before(waits.record_lane, waits.record)
+    target = calls.enqueued.first_from(waits.lane, waits.position)
+    name = [job.names[code] for code in job.activities.name]
+    pairs = Counter((name[u], name[v]) for u, v in zip(source, target, strict=True))
+    assert pairs["ncclAllReduce_a", "copy a"] == pairs["ncclAllReduce_b", "copy b"] == 4

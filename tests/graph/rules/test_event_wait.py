@@ -219,3 +219,20 @@ def test_inferred_real_waits_agree_with_the_ids() -> None:
 
 def pairs_of(edges: Edges) -> set[Pair]:
     return set(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_inside_an_operator_a_stream_on_which_it_launches_later_waits_not_the_one_that_goes_on(
+    *, recorded: bool
+) -> None:
+    events = []
+    for i in range(3):  # as cudnn forks: an event on the current stream, many streams wait, one of them is used
+        at, first = 1000 * i, 20 * i
+        events += [op("conv", at, 40), op("before", at - 8, 6), launch(at - 6, 2, first + 1)]
+        events += [runtime("cudaEventRecord" if recorded else "cudaEventQuery", at + 2, 1, first + 2)]
+        events += [runtime("cudaStreamWaitEvent", at + 4 + j, 1, first + 3 + j) for j in range(3)]
+        events += [launch(at + 10, 2, first + 10), launch(at + 14, 2, first + 11)]
+        events += [kernel("first", at + 50, 300, first + 1), kernel("goes on", at + 351, 100, first + 10)]
+        events += [kernel("side", at + 400, 100, first + 11, stream=20)]
+    job = by_hand(events)
+    assert named(job, event_wait(job)) == [("first", "side")] * 3

@@ -1,0 +1,120 @@
+"""Runtime calls that wait for the whole device without saying so: `cudaFree`, loading a module.
+
+Some are known by name: the documentation says that they synchronize. Any other call is known by its times: it was long,
+and it returned right after the end of all that had been enqueued before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import is_graph_launch, is_memory_call, names_like, names_that
+from htagraph.graph.evidence.calls import Calls
+from htagraph.graph.evidence.wait_hypotheses import TWO_CLOCKS_NS, Returns, returns
+
+__all__ = ["ImplicitSyncs", "implicit_syncs"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_LONG_NS = 200_000
+"""ns: a call whose name does not say that it waits is looked at if it takes at least this long. Chosen: runtime calls
+take 1 to 20 µs, and those that wait for the device take ms. Doubled, waits of 0.2 to 0.4 ms stay unknown."""
+_TIMES_WINDOW = 10
+"""The wait of such a call must be this many times as long as the window in which it may return after the work. Chosen:
+the odds that a call ends in the window by chance are then 1 in 10. Doubled, shorter waits stay unknown."""
+_MIN_SHARE = 0.5
+"""Share of a name's long calls that must return right after the work. Chosen: more than half. It cannot be doubled; at
+1, one call that was slow for another reason hides the waits of the others."""
+_MAX_REFUTED = 0.5
+"""Share of a name's calls with pending work that may return before it: a call that frees nothing does not wait. Chosen.
+Doubled (1), a name is never refuted."""
+_SEEN, _BY_NAME, _BY_TIMES = 95, 80, 90
+"""Percent: confidence of a wait that is documented and seen in the trace, that is documented only, and the most for one
+that is only seen in the times. Chosen. It is shown, and `acyclic` drops the least confident edge of a cycle. They
+cannot be doubled."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImplicitSyncs:
+    """Which call waits for which work, one row for each call and stream with work before it."""
+
+    source: npt.NDArray[np.int64]
+    """The last work that was enqueued on a stream before the call."""
+    call: npt.NDArray[np.int64]
+    """The activity that waits."""
+    own: npt.NDArray[np.int64]
+    """What the call did once all that work had ended, ns."""
+    confidence: npt.NDArray[np.int64]
+    """Percent."""
+
+
+def implicit_syncs(calls: Calls) -> ImplicitSyncs:
+    """Return the runtime calls that wait for the device without being synchronizations, and what they wait for."""
+    acts = calls.job.activities
+    host = np.flatnonzero(np.isin(acts.kind, (ActivityKind.RUNTIME, ActivityKind.LAUNCH)))
+    documented = names_like(calls.job.naming.implicit_sync, calls.job.names, acts.name[host])
+    plain = ~documented & (acts.duration[host] >= _LONG_NS)
+    if plain.any():
+        other = [names_that(fits, calls.job.names) for fits in (is_memory_call, is_graph_launch)]
+        plain &= ~(other[0] | other[1])[acts.name[host]]
+    chosen = documented | plain
+    call, by_name = host[chosen], documented[chosen]
+    source, pairs, clock = _work_before(calls, call)
+    over = np.full(len(call), np.iinfo(np.int64).min)
+    np.maximum.at(over, pairs, acts.end[source])
+    confidence = np.where(by_name, _known_by_name(calls, call, over, clock), _known_by_times(calls, call, over, clock))
+    own = acts.end[call] - np.maximum(acts.start[call], over)
+    keep = confidence[pairs] > 0
+    source, pairs = source[keep], pairs[keep]
+    return ImplicitSyncs(source, call[pairs], np.maximum(0, own[pairs]), confidence[pairs])
+
+
+def _work_before(calls: Calls, call: Array) -> tuple[Array, Array, dict[int, Returns]]:
+    """Return pairs (last work on a stream before a call, index of the call), and how calls return, by rank."""
+    acts, sources, owners = calls.job.activities, [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    clock: dict[int, Returns] = {}
+    for rank in np.unique(acts.rank[call]).tolist():
+        of_rank = np.flatnonzero(acts.rank[call] == rank)
+        known = np.searchsorted(calls.rank, (rank, rank + 1))
+        at = known[0] + np.searchsorted(acts.start[calls.row[known[0] : known[1]]], acts.start[call[of_rank]])
+        clock[rank] = returns(calls, rank) if rank in calls.lanes else Returns()
+        for lane in calls.lanes.get(rank, ()):
+            source = calls.enqueued.last_before(np.full(len(at), lane), at)
+            sources.append(source[source >= 0])
+            owners.append(of_rank[source >= 0])
+    return np.concatenate(sources), np.concatenate(owners), clock
+
+
+def _known_by_name(calls: Calls, call: Array, over: Array, clock: dict[int, Returns]) -> Array:
+    """Return the confidence of each call as one whose documentation says that it waits; 0 where the times refute it."""
+    acts = calls.job.activities
+    tolerance = _by_rank(acts.rank[call], {rank: each.tolerance for rank, each in clock.items()})
+    pending = over > acts.start[call] + TWO_CLOCKS_NS
+    refuted = pending & (over > acts.end[call] + tolerance)
+    name = acts.name[call]
+    count = np.maximum(1, np.bincount(name, pending))[name]
+    possible = np.bincount(name, refuted)[name] <= _MAX_REFUTED * count
+    seen = np.bincount(name, pending & ~refuted)[name] > 0
+    return np.where(possible & ~refuted, np.where(seen, _SEEN, _BY_NAME), 0)
+
+
+def _known_by_times(calls: Calls, call: Array, over: Array, clock: dict[int, Returns]) -> Array:
+    """Return the confidence of each call as one that was seen to wait; 0 where it was not."""
+    acts, rank = calls.job.activities, calls.job.activities.rank[call]
+    window = _by_rank(rank, {each: known.window for each, known in clock.items()})
+    soonest = _by_rank(rank, {each: known.soonest for each, known in clock.items()})
+    waited, after = over - acts.start[call], acts.end[call] - over
+    long = waited >= _TIMES_WINDOW * window
+    right = long & (after >= soonest) & (after <= window)
+    name = acts.name[call]
+    share = np.bincount(name, right)[name] / np.maximum(1, np.bincount(name, long)[name])
+    sure = np.minimum(_BY_TIMES, 100 * share * (1 - window / np.maximum(waited, window)))
+    return np.where(right & (share >= _MIN_SHARE), sure, 0).astype(np.int64)
+
+
+def _by_rank(rank: Array, value: dict[int, int]) -> Array:
+    return np.fromiter((value[each] for each in rank.tolist()), np.int64, len(rank))
