@@ -32,9 +32,14 @@ def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) ->
     total = time_text(stragglers.total_wait_us)
     if stragglers.straggler is None:
         most = stragglers.ranks.iloc[int(stragglers.ranks["blamed_us"].to_numpy().argmax())]
+        slow = stragglers.ranks.loc[stragglers.ranks["slow"], "rank"].tolist()
+        but = (
+            f"rank {slow[0]} is slower, and yet not charged most of it"
+            if slow
+            else "no rank's steps are slower by more than chance"
+        )
         return [
-            f"The ranks wait {total} for each other (summed over ranks), but no rank is slower than its peers by more "
-            "than chance.",
+            f"The ranks wait {total} for each other (summed over ranks), but {but}.",
             f"The largest share, {most['share_percent']:.0f} %, is charged to rank {most['rank']}: {most['evidence']}.",
         ]
     row = stragglers.ranks[stragglers.ranks["rank"] == stragglers.straggler].iloc[0]

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from htagraph import Stragglers
 from htagraph.output.wording.stragglers import sentences
 
-RANKS = pd.DataFrame({"rank": [0, 1], "share_percent": [10.0, 90.0], "blamed_us": [1.0, 9.0], "evidence": ["a", "b"]})
+RANKS = pd.DataFrame(
+    {
+        "rank": [0, 1],
+        "share_percent": [10.0, 90.0],
+        "blamed_us": [1.0, 9.0],
+        "slow": [False, False],
+        "evidence": ["a", "b"],
+    }
+)
 
 
 def found(straggler: int | None, total_us: float = 10.0) -> Stragglers:
@@ -24,6 +34,11 @@ def test_without_a_straggler_the_largest_share_is_named() -> None:
     first, second = sentences(found(None), 2, [])
     assert "by more than chance" in first
     assert second == "The largest share, 90 %, is charged to rank 1: b."
+
+
+def test_a_slow_rank_that_is_charged_less_is_said_to_be_slow_and_not_the_straggler() -> None:
+    first, _ = sentences(replace(found(None), ranks=RANKS.assign(slow=[True, False])), 2, [])
+    assert first.endswith("but rank 0 is slower, and yet not charged most of it.")
 
 
 def test_nothing_to_compare_is_said_so() -> None:

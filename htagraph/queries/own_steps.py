@@ -1,0 +1,136 @@
+"""How long each rank takes for each step by itself, without waiting for others.
+
+Recorded steps are equally long on all ranks that synchronize: who is fast waits for who is slow. So the job is replayed
+with every rank on its own: a collective begins when this rank arrives, and takes what its transfer took. What is left
+is what the rank does itself, untraced host time included, and nothing in it depends on another rank or on clocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.kinds import TRANSFERS, ActivityKind, EdgeKind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.collective_waits import Waits
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import NEVER
+
+__all__ = ["OwnSteps", "own_steps"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnSteps:
+    """The own time of each rank in each step, and how long the step lasted."""
+
+    steps: npt.NDArray[np.int64]
+    """Numbers of the steps; -1 alone for a job without steps, whose recording counts as one."""
+    own: npt.NDArray[np.float64]
+    """ns, by rank and step: from one step's last arrival at a collective to the next one's, the rank on its own; NaN
+    where a rank has no matched collective in the step."""
+    lasted: npt.NDArray[np.float64]
+    """The same as recorded, others waited for, ns."""
+
+
+def own_steps(graph: DependencyGraph, waits: Waits) -> OwnSteps:
+    """Return how long each rank takes for each step by itself, without waiting for others.
+
+    A step ends for a rank when it arrives at its last collective there; the first one begins with the step itself. In a
+    job without steps the recording counts as one step, from a rank's first arrival to its last.
+
+    Args:
+        graph: the job.
+        waits: its waits.
+    """
+    recorded = graph.time - graph.origin_ns  # small numbers, which floats hold exactly
+    alone = predict(graph, lag=_lags_alone(graph, waits)) - graph.origin_ns
+    met = waits.collective >= 0
+    activity = waits.activity[met]
+    place = np.searchsorted(graph.ranks, waits.rank[met])
+    step = graph.activities.step[activity].astype(np.int64)
+    if not (step >= 0).any():
+        own = _between(alone, activity, place, len(graph.ranks))
+        lasted = _between(recorded, activity, place, len(graph.ranks))
+        return OwnSteps(np.full(1, -1), own, lasted)
+    activity, place, step = activity[step >= 0], place[step >= 0], step[step >= 0]
+    steps, at = np.unique(step, return_inverse=True)
+    shape = (len(graph.ranks), len(steps))
+    cell = place * shape[1] + at.ravel()
+    begin = _begin_of_step(graph, int(steps[0]))
+    own, lasted = (_progress(begin, _latest(time[2 * activity], cell, shape)) for time in (alone, recorded))
+    return OwnSteps(steps, own, lasted)
+
+
+def _lags_alone(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.int64]:
+    """Return the lags of all edges where no end waits for another rank, ns.
+
+    The transfer of a collective is the median of its members', as a wrong clock makes it longer on one and shorter on
+    another. Of an unmatched one nobody knows how much is waiting: the shortest of its kind counts.
+    """
+    edges = graph.edges
+    lag = graph.edges.lag.copy()
+    ends = np.isin(edges.kind, TRANSFERS) & (edges.target % 2 == 1)
+    ends &= graph.activities.kind[edges.target // 2] != ActivityKind.JOIN
+    lag[ends] = NEVER
+    transfer = np.full(len(graph.activities), -1, np.int64)
+    transfer[waits.activity] = np.where(waits.collective >= 0, _middle(waits.transfer, waits.collective), waits.pure)
+    last = np.flatnonzero((edges.kind == EdgeKind.BODY) & (edges.target == 2 * edges.activity + 1))
+    last = last[transfer[edges.activity[last]] >= 0]
+    before = graph.time[edges.source[last]] - graph.time[2 * edges.activity[last]]
+    lag[last] = np.maximum(transfer[edges.activity[last]] - before, 0)
+    return lag
+
+
+def _middle(values: Array, group: Array) -> npt.NDArray[np.int64]:
+    """Return, for each value, the median of its group; 0 for group -1."""
+    order = np.lexsort((values, group))
+    order = order[group[order] >= 0]
+    number, first, size = np.unique(group[order], return_index=True, return_counts=True)
+    ordered = values[order]
+    middle = (ordered[first + (size - 1) // 2] + ordered[first + size // 2]) // 2
+    out = np.zeros(len(values), np.int64)
+    out[order] = middle[np.searchsorted(number, group[order])]
+    return out
+
+
+def _begin_of_step(graph: DependencyGraph, step: int) -> npt.NDArray[np.float64]:
+    """Return when a step begins on each rank, ns; NaN where it does not."""
+    acts = graph.activities
+    rows = np.flatnonzero((acts.kind == ActivityKind.STEP) & (acts.step == step))
+    begin = np.full(len(graph.ranks), np.inf)
+    np.minimum.at(
+        begin,
+        np.searchsorted(graph.ranks, acts.rank[rows]),
+        (graph.time[2 * rows] - graph.origin_ns).astype(np.float64),
+    )
+    begin[np.isinf(begin)] = np.nan
+    return begin
+
+
+def _latest(time: Array, cell: Array, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
+    """Return the latest time by cell of a table; NaN for cells without any."""
+    latest = np.full(shape[0] * shape[1], -np.inf)
+    np.maximum.at(latest, cell, time.astype(np.float64))
+    latest[np.isinf(latest)] = np.nan
+    return latest.reshape(shape)
+
+
+def _progress(begin: Array, latest: Array) -> npt.NDArray[np.float64]:
+    """Return the time from one column to the next; the first one counts from `begin`."""
+    return np.diff(np.concatenate([begin[:, None], latest], axis=1), axis=1)
+
+
+def _between(time: Array, activity: Array, place: Array, ranks: int) -> npt.NDArray[np.float64]:
+    """Return the time from the first to the last arrival of each rank, as a column; NaN without two arrivals."""
+    at = time[2 * activity].astype(np.float64)
+    first, last = np.full(ranks, np.inf), np.full(ranks, -np.inf)
+    np.minimum.at(first, place, at)
+    np.maximum.at(last, place, at)
+    own = last - first
+    own[~(own > 0)] = np.nan
+    return own[:, None]

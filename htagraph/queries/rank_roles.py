@@ -1,0 +1,84 @@
+"""Roles: which ranks do the same work by design, so that one may be compared with another."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = ["rank_roles"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_PAIR_OPERATION = "send_recv"
+_MIN_SHARED = 0.7
+"""Share of the usual activities of a role that a rank has too, at least: others run another program.
+
+Chosen: ranks of one program differ by what shapes make of kernels' names, and a straggler may do more, but not less.
+Doubled, nobody has a role."""
+
+
+def rank_roles(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (a number per rank, shared by ranks that do the same work by design, a number shared by a pipeline's).
+
+    Ranks that send to each other one by one (the stages of a pipeline) have different roles; the n-th rank of one
+    pipeline has the role of the n-th of another. A rank that lacks much of what the others of its role do runs
+    something else, and has a role of its own.
+
+    Args:
+        graph: the job.
+    """
+    size = len(graph.ranks)
+    pipeline = _pipelines(graph)
+    members = np.bincount(pipeline, minlength=size)
+    place = np.zeros(size, np.int64)
+    for number in np.flatnonzero(members > 1).tolist():
+        place[pipeline == number] = np.arange(members[number])
+    role = members[pipeline] * size + place
+    for number in np.unique(role).tolist():
+        rows = np.flatnonzero(role == number)
+        if len(rows) > 1:
+            other = rows[~_same_program(_counts(graph, rows))]
+            role[other] = -1 - other
+    return np.unique(role, return_inverse=True)[1].astype(np.int64), pipeline
+
+
+def _pipelines(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return a number per rank, which ranks share that sends between pairs connect."""
+    number = np.arange(len(graph.ranks))
+    matches = graph.matches
+    if matches is None:
+        return number
+    size = np.bincount(matches.collective, minlength=matches.count)
+    pairs = np.array([op == _PAIR_OPERATION for op in matches.op], np.bool_) & (size == 2)
+    rows = np.flatnonzero(pairs[matches.collective])
+    rows = rows[np.argsort(matches.collective[rows], kind="stable")]
+    place = np.searchsorted(graph.ranks, graph.activities.rank[matches.activity[rows]])
+    for one, other in np.unique(place.reshape(-1, 2), axis=0).tolist():
+        number[number == number[other]] = number[one]
+    return number
+
+
+def _counts(graph: DependencyGraph, places: Array) -> npt.NDArray[np.float64]:
+    """Return how many operators of each name some ranks have, or kernels in a job without operators."""
+    acts = graph.activities
+    kind = ActivityKind.OP if (acts.kind == ActivityKind.OP).any() else ActivityKind.COMPUTATION
+    counts = np.zeros((len(places), len(graph.names)))
+    for row, place in enumerate(places.tolist()):
+        of_rank = acts.of_rank(graph.ranks[place])
+        names = acts.name[of_rank][acts.kind[of_rank] == kind]
+        counts[row] = np.bincount(names, minlength=len(graph.names))
+    return counts
+
+
+def _same_program(counts: Array) -> npt.NDArray[np.bool_]:
+    """Return which ranks have most of what is usual among them, or for two ranks of what the one that does less has."""
+    usual = np.median(counts, axis=0) if len(counts) > 2 else counts.min(axis=0)
+    total = usual.sum() if len(counts) > 2 else counts.sum(axis=1).min()
+    if not total:  # nothing is usual, and so nothing is lacking
+        return np.ones(len(counts), np.bool_)
+    shared = np.minimum(counts, usual).sum(axis=1) / total
+    return np.asarray(shared >= _MIN_SHARED)

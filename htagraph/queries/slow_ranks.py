@@ -1,0 +1,238 @@
+"""Which ranks take longer for their steps than their peers do, by more than chance.
+
+The step is the unit of evidence: operators of one step share what delays them, so they are no independent draws. The
+own time of a rank in a step (`own_steps`) is compared with the median of its peers' in the same step; the median of
+these differences over the steps is the rank's excess. It is more than chance if it exceeds the spread of the
+differences from step to step, and the differences between the other ranks, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.student import upper_quantile
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.collective_waits import Waits
+from htagraph.queries.own_steps import own_steps
+from htagraph.queries.rank_roles import rank_roles
+from htagraph.queries.rank_speed import rank_speed
+
+__all__ = ["Excess", "SlowRanks", "excess_of", "slow_ranks"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_CHANCE = 5e-3
+"""Probability that a rank of a job is slower than its peers by that much by chance, judged by the spread of its steps.
+
+Chosen: one of 200 jobs passes this test by chance if steps are independent draws, and fewer pass the next one, too.
+Doubled, a difference of 4.0 instead of 4.5 standard errors suffices in a job of 4 ranks and 5 steps."""
+_CHANCE_OF_TWO = 1e-3
+"""The same for two ranks, where no other rank shows how much ranks differ.
+
+Chosen: measured with noise that lasts for several steps, 0 to 6 % of jobs without a slow rank have one, with `_CHANCE`
+0 to 12 %. Doubled, 6.0 instead of 7.2 standard errors suffice in a job of 5 steps."""
+_CHANCE_BETWEEN = 0.08
+"""The same judged by the differences between the other ranks, in a job of several steps.
+
+Chosen: this second test alone need not convince; it protects from ranks that differ for good, or for several steps in a
+row. Measured on generated noise: without it 4 to 30 % of jobs whose noise lasts several steps have a false straggler,
+with it 0 to 2 %. Doubled, a rank of four must exceed the others by 3.3 instead of 4.8 of their deviations."""
+_CHANCE_IN_ONE_STEP = 1e-3
+"""The same in a recording of a single step, where the other ranks are all the evidence.
+
+Chosen: as `_CHANCE`. Doubled, a rank of eight must exceed the others by 6.6 instead of 7.7 of their deviations."""
+_MIN_ERRORS_TO_NEXT = 2.0
+"""Standard errors by which a slow rank's steps exceed those of every other rank, at least: the next may be as slow.
+
+Chosen: few pairs of equally slow ranks differ by more. Doubled, one of two ranks 10 and 13 % slower is missed."""
+_MIN_PEERS_BETWEEN = 2
+"""Peers whose differences show how much ranks differ: with one, there is no difference. It cannot be doubled."""
+_MIN_STAGES = 3
+"""Stages of a single pipeline that can be compared: of two, nobody can tell which one is as it should be. Doubled,
+pipelines of three to five stages are not judged."""
+_MAD_TO_DEVIATION = 1.4826
+"""Standard deviation over median absolute deviation, a constant of the normal distribution."""
+_MEDIAN_VARIANCE = 1.57
+"""Variance of a median over that of a mean of as many normal values: pi / 2. Doubled, errors are 1.4 times as large."""
+_FEW_STEPS = 5
+"""Up to so many steps the spread is the standard deviation; beyond, the median deviation, which no outlier changes.
+
+Chosen: a median of five deviations is often far too small by chance (measured: 1.8 % false alarms instead of 0.2 % with
+two ranks and five steps). Doubled, one outlier in ten steps hides a rank that is 2 % slower."""
+_MIN_STEPS_FOR_TREND = 6
+"""Steps from which the correlation of one step's difference with the next one's is estimated. Chosen: with fewer the
+estimate is mostly chance. Doubled, in jobs of 6 to 11 steps, only the differences between ranks protect from noise that
+lasts."""
+_MAX_TREND = 0.9
+"""The largest correlation of successive steps that is assumed: errors then are 4.4 times as large. Chosen. It cannot be
+doubled."""
+_LEAST_ERROR = 1e-4
+"""The least standard error, as a share of a step: for jobs without any noise. Chosen: below what matters to anybody.
+Doubled, a rank without any noise must be 0.1 % slower, which is below what counts as a straggler."""
+
+
+@dataclass(frozen=True, eq=False)
+class Excess:
+    """How much longer some ranks take for their steps than their peers do."""
+
+    excess: npt.NDArray[np.float64]
+    """By rank: median over the steps of the difference to the median of the others, ns; NaN where nothing compares."""
+    error: npt.NDArray[np.float64]
+    """By rank: the standard error of that, ns."""
+    slow: npt.NDArray[np.bool_]
+    """By rank: whether it is slower than its peers by more than chance; True for one rank at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class SlowRanks(Excess):
+    """The same for all ranks of a job, each compared with the ranks of its role."""
+
+    own: npt.NDArray[np.float64]
+    """By rank: median over the steps of what it takes by itself, ns."""
+    lasted_ns: float
+    """Median time from step to step as recorded, ns; NaN if nothing compares."""
+    steps: int
+    """How many steps are compared."""
+
+
+def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
+    """Return how much longer each rank takes for its steps than the ranks of its role do, and whether by chance.
+
+    Args:
+        graph: the job.
+        waits: its waits.
+    """
+    times = own_steps(graph, waits)
+    size = len(graph.ranks)
+    excess, error, slow = np.full(size, np.nan), np.full(size, np.nan), np.zeros(size, np.bool_)
+    roles, pipeline = rank_roles(graph)
+    for number in np.unique(roles).tolist():
+        rows = np.flatnonzero(roles == number)
+        if len(rows) > 1:
+            of_role = excess_of(times.own[rows])
+            excess[rows], error[rows], slow[rows] = of_role.excess, of_role.error, of_role.slow
+    for number in np.unique(pipeline).tolist():
+        rows = np.flatnonzero(pipeline == number)
+        if len(rows) >= _MIN_STAGES and np.isnan(excess[rows]).all():
+            of_role = _of_stages(graph, rows)
+            excess[rows], error[rows], slow[rows] = of_role.excess, of_role.error, of_role.slow
+    if int(slow.sum()) > 1:  # of several roles, only the rank that takes longest can hold up the job
+        slow &= excess == excess[slow].max()
+    return SlowRanks(excess, error, slow, _row_medians(times.own), _median(times.lasted), times.own.shape[1])
+
+
+def _of_stages(graph: DependencyGraph, rows: Array) -> Excess:
+    """Return the excess of the stages of a single pipeline, which differ by design: by how fast they do like work."""
+    both = [excess_of(rank_speed(graph, rows, device=device)) for device in (True, False)]
+    return max(both, key=lambda each: (each.slow.any(), np.isfinite(each.excess).any()))
+
+
+def excess_of(own: Array) -> Excess:
+    """Return how much longer each of some ranks takes for its steps than the others, and whether by chance.
+
+    Args:
+        own: own time by rank and step, ns; NaN where unknown. A rank that lacks most steps is left out, and so is a
+            step that one of the others lacks.
+
+    Example:
+        >>> excess_of(np.array([[50.0, 52, 51], [51, 50, 52], [1010, 1012, 1009]])).slow.tolist()
+        [False, False, True]
+    """
+    size = len(own)
+    excess, error, slow = np.full(size, np.nan), np.full(size, np.nan), np.zeros(size, np.bool_)
+    known = np.isfinite(own)
+    ranks = np.flatnonzero(known.mean(axis=1) > 0.5) if own.shape[1] else np.zeros(0, np.int64)
+    times = own[ranks][:, known[ranks].all(axis=0)] if len(ranks) > 1 else np.zeros((0, 0))
+    if not times.size:
+        return Excess(excess, error, slow)
+    usual = float(np.median(times))
+    shares = times * (usual / np.median(times, axis=0))  # a rank that takes twice as long does so in short steps, too
+    both = [_compared(each, _LEAST_ERROR * usual) for each in (times, shares)]
+    typical, errors, at, is_slow = max(both, key=lambda each: (each[3], each[0][each[2]] / each[1][each[2]]))
+    excess[ranks], error[ranks], slow[ranks[at]] = typical, errors, is_slow
+    return Excess(excess, error, slow)
+
+
+def _compared(times: Array, floor: float) -> tuple[Array, Array, int, bool]:
+    """Return (each rank's typical difference to the others, its error, the slowest rank, whether by more than chance).
+
+    Args:
+        times: by rank and step.
+        floor: the least error.
+    """
+    differences = times - np.stack([np.median(np.delete(times, at, 0), axis=0) for at in range(len(times))])
+    typical = np.median(differences, axis=1)
+    errors = _errors(differences, typical)
+    errors = np.maximum(np.where(np.isnan(errors), _between(typical), errors), floor)
+    at = int(typical.argmax())
+    return typical, errors, at, bool(typical[at] > 0) and _more_than_chance(times, typical, errors, at, floor)
+
+
+def _errors(differences: Array, typical: Array) -> npt.NDArray[np.float64]:
+    """Return the standard error of each rank's median difference, ns; NaN for a single step.
+
+    The spread is the rank's own or the median of all ranks', whichever is larger.
+    """
+    count = differences.shape[1]
+    if count < 2:
+        return np.full(len(differences), np.nan)
+    if count <= _FEW_STEPS:
+        spread = differences.std(axis=1, ddof=1)
+    else:
+        spread = _MAD_TO_DEVIATION * np.median(np.abs(differences - typical[:, None]), axis=1)
+        spread *= np.sqrt(count / (count - 1))
+    usual = float(np.median(spread))
+    return np.maximum(spread, usual) * np.sqrt(_MEDIAN_VARIANCE / count) * _lengthened(differences, typical, usual)
+
+
+def _lengthened(differences: Array, typical: Array, spread: float) -> float:
+    """Return the factor of errors where a step's difference resembles the one before: such steps are fewer facts."""
+    count = differences.shape[1]
+    if count < _MIN_STEPS_FOR_TREND or not spread:
+        return 1.0
+    rest = np.clip(differences - typical[:, None], -3 * spread, 3 * spread)
+    total = float((rest**2).sum())
+    trend = float((rest[:, 1:] * rest[:, :-1]).sum()) / total if total else 0.0
+    trend = min(max(trend + (1 + 3 * trend) / count, 0.0), _MAX_TREND)  # estimates from few steps are too small
+    return float(np.sqrt((1 + trend) / (1 - trend)))
+
+
+def _between(typical: Array) -> float:
+    """Return the deviation of the ranks' typical differences without the largest, ns."""
+    rest = np.delete(typical, typical.argmax())
+    return float(rest.std(ddof=1)) if len(rest) > 1 else 0.0
+
+
+def _more_than_chance(times: Array, typical: Array, errors: Array, at: int, floor: float) -> bool:
+    """Return whether the rank at a position takes longer than all others by more than chance."""
+    size, count = times.shape
+    rest = np.delete(typical, at)
+    if count > 1:
+        freedom = (count - 1) * max(1.0, (size - 1) / 2)
+        next_one = float(np.median(times[at] - np.delete(times, at, 0), axis=1).min())
+        chance = _CHANCE if size > _MIN_PEERS_BETWEEN else _CHANCE_OF_TWO
+        if typical[at] < upper_quantile(chance / size, freedom) * errors[at]:
+            return False
+        if next_one < _MIN_ERRORS_TO_NEXT * errors[at]:
+            return False
+    if len(rest) < _MIN_PEERS_BETWEEN:
+        return count > 1
+    if count == 1 and len(rest) <= _MIN_PEERS_BETWEEN:
+        return False
+    chance = _CHANCE_BETWEEN if count > 1 else _CHANCE_IN_ONE_STEP
+    needed = upper_quantile(chance / size, len(rest) - 1) * np.sqrt(1 + 1 / len(rest))
+    return bool(typical[at] - rest.mean() >= needed * max(float(rest.std(ddof=1)), floor))
+
+
+def _row_medians(values: Array) -> npt.NDArray[np.float64]:
+    """Return the median of the known values of each row; NaN without any."""
+    return np.array([_median(row) for row in values], np.float64)
+
+
+def _median(values: Array) -> float:
+    """Return the median of the known values; NaN without any."""
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else float("nan")
