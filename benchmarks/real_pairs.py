@@ -129,22 +129,23 @@ def judge(folder: Path) -> Judgement:
     judged = Judgement(folder.name, mean["A"], mean["B"], noise)
     before, after = hg.load(folder / "A1"), hg.load(folder / "B1")
     judged.problems += inexact(before, runs["A"][0]) + inexact(after, runs["B"][0])
-    try:
-        predict(judged, before, truth)
-    except hg.HtagraphError as error:
-        judged.refused = str(error)
+    predict(judged, before, truth)
     conclude(judged, before, after, truth)
     return judged
 
 
 def predict(judged: Judgement, graph: hg.DependencyGraph, truth: Mapping[str, Any]) -> None:
-    """Set the predicted step time and its interval, ms; a pair without a what-if is refused."""
+    """Set the predicted step time and its interval, ms, or why there is none."""
     if not truth["ask"]:
         judged.refused = f"no what-if: {truth.get('why', 'none says so')}"
         return
     scenario = hg.what_if(graph)
-    for method, arguments in truth["ask"]:
-        scenario = getattr(scenario, method)(**arguments)
+    try:
+        for method, arguments in truth["ask"]:
+            scenario = getattr(scenario, method)(**arguments)
+    except hg.HtagraphError as error:
+        judged.refused = str(error)
+        return
     outcome = scenario.run()
     judged.predicted_ms = mean_step_ms(begins(outcome.step_times(), "predicted_start_us"))
     judged.low_ms = judged.predicted_ms * outcome.speedup / outcome.high

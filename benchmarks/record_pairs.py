@@ -31,8 +31,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-if __package__ in (None, ""):
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.recorded.catalogue import PAIRS, Pair
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,7 +76,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def devices() -> int:
-    """Return how many CUDA devices there are, asked in another process: CUDA must not be up where ranks are forked."""
+    """Return how many CUDA devices there are, asked in another process: CUDA must not be up where jobs are forked."""
     code = "import torch; print(torch.cuda.device_count())"
     return int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
@@ -118,7 +116,7 @@ def record_pair(folder: Path, pair: Pair, name: str, runs: int) -> bool:
 def record_run(job: str, settings: dict[str, Any], target: Path, *, keep: bool) -> bool:
     """Run a job once and write when its steps began; with `keep`, its traces too."""
     with tempfile.TemporaryDirectory() as scratch:
-        process = multiprocessing.get_context("fork").Process(target=run_job, args=(job, settings, Path(scratch)))
+        process = processes(settings).Process(target=run_job, args=(job, settings, Path(scratch)))
         process.start()
         process.join()
         files = sorted(Path(scratch).glob("rank-*.json"))
@@ -133,6 +131,11 @@ def record_run(job: str, settings: dict[str, Any], target: Path, *, keep: bool) 
                 (target / f"{file.name}.gz").write_bytes(gzip.compress(trace.encode(), 9, mtime=0))
     target.with_suffix(".steps.json").write_text(json.dumps({"step_starts_us": starts}) + "\n", encoding="utf-8")
     return True
+
+
+def processes(settings: dict[str, Any]) -> Any:  # noqa: ANN401 - a context of multiprocessing
+    """Return how to start a job's processes: forked, which saves imports, but for CUDA, which survives no fork."""
+    return multiprocessing.get_context("spawn" if settings.get("device") == "cuda" else "fork")
 
 
 def anonymous(trace: str, scratch: str) -> str:
@@ -165,7 +168,7 @@ def run_job(job: str, settings: dict[str, Any], folder: Path) -> None:
         print(f"no real-time scheduling ({error}): expect noise", file=sys.stderr)
     if settings.get("ranks", 1) > 1 and settings.get("device") != "cuda":
         limit_network(settings.get("mbit"))
-    context = multiprocessing.get_context("fork")
+    context = processes(settings)
     ranks = [
         context.Process(target=run_rank, args=(job, settings, rank, folder)) for rank in range(settings.get("ranks", 1))
     ]

@@ -120,6 +120,21 @@ def experts(job: Job) -> None:
         timed("update")(x, job.get("update_ms", 4))
 
 
+def ring(job: Job) -> None:
+    """As ring attention: while a block is used, it is sent to the next rank and received from the one before."""
+    after, before = (job.rank + 1) % job.ranks, (job.rank - 1) % job.ranks
+    block, arriving = torch.zeros(job["elements"]), torch.zeros(job["elements"])
+    for step in job.steps():
+        for _ in range(job.ranks):
+            calls = [dist.P2POp(dist.isend, block, after), dist.P2POp(dist.irecv, arriving, before)]
+            works = dist.batch_isend_irecv(calls)
+            timed("attention")(block, job["attn_ms"] * job.factor(step))
+            for work in works:
+                work.wait()
+            block, arriving = arriving, block
+        timed("update")(block, job.get("update_ms", 4))
+
+
 def server(job: Job) -> None:
     """Rank 0 gathers gradients, updates (`timed::update`) and broadcasts weights; all ranks compute."""
     weights = torch.zeros(job["elements"])

@@ -1,7 +1,8 @@
 """Jobs on CUDA devices: real kernels, copies, allocations, graphs, streams and NCCL.
 
 `torch.cuda._sleep` launches one kernel, `spin_kernel`, that takes a given number of clock cycles: the device's
-counterpart of an operator that sleeps. Kernels that compute stand beside it.
+counterpart of an operator that sleeps. Kernels that compute stand beside it. Every step ends with a wait for the
+device, so that the host does not run ahead: when a step begins is then when the device is done with the one before.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from benchmarks.recorded.job import WARM_UP, Job, pause
+from benchmarks.recorded.job import Job, pause
 
 _CALIBRATION_CYCLES = 50_000_000
 """Cycles that are timed to learn the clock rate. Chosen: some 30 ms, long beside a launch; more only takes longer."""
@@ -98,15 +99,15 @@ def small_kernels(job: Job) -> None:
 
 def two_streams(job: Job) -> None:
     """A side stream that works beside the main stream, ordered by events in both directions."""
-    spin, x = spinner(), torch.ones(4096, 4096, device="cuda")
+    spin, x = spinner(), torch.ones(8192, 8192, device="cuda")
     side, ready, done = torch.cuda.Stream(), torch.cuda.Event(), torch.cuda.Event()
     for _ in job.steps():
         spin(job["first_ms"])
         ready.record()
         with torch.cuda.stream(side):
             side.wait_event(ready)
-            for _ in range(job["products"]):
-                x @ x
+            for _ in range(job["passes"]):
+                x.mul_(1.0)
             done.record(side)
         spin(job["beside_ms"])
         torch.cuda.current_stream().wait_event(done)
@@ -129,6 +130,4 @@ def data_parallel(job: Job) -> None:
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        if step < WARM_UP or job.get("log"):
-            loss.item()
-    torch.cuda.synchronize()
+        loss.item()

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
-from benchmarks.recorded.job import Job, timed
+from benchmarks.recorded.job import WARM_UP, Job, timed
 
 
 def producers(job: Job) -> None:
@@ -29,11 +29,11 @@ def producers(job: Job) -> None:
 
     threads = [threading.Thread(target=produce, daemon=True) for _ in range(job.get("producers", 2))]
     timed("produce"), timed("consume")  # registered before threads run
-    for number, _ in enumerate(job.steps()):
-        if number == 0:
+    for step in job.steps():
+        if step == WARM_UP:  # not earlier: while the profiler starts, the queue would fill
             for thread in threads:
                 thread.start()
-        timed("consume")(ready.get(), job["consume_ms"])
+        timed("consume")(x if step < WARM_UP else ready.get(), job["consume_ms"])
     over.set()
     for thread in threads:
         thread.join()

@@ -117,14 +117,14 @@ class Job:
         """Return the profiler of this rank, or a context of nothing where the rank is not recorded."""
         if self.rank in self.get("unrecorded", ()):
             return nullcontext()
-        late = int(self.own("late"))
+        late, early = int(self.own("late")), int(self.own("early"))
         config = torch._C._profiler._ExperimentalConfig(profile_all_threads=True) if self.get("all_threads") else None
         activities = [ProfilerActivity.CPU]
         if self.get("device") == "cuda":
             activities.append(ProfilerActivity.CUDA)
         return profile(
             activities=activities,
-            schedule=schedule(wait=WARM_UP - 1 + late, warmup=1, active=RECORDED - late, repeat=1),
+            schedule=schedule(wait=WARM_UP - 1 + late, warmup=1, active=RECORDED - late - early, repeat=1),
             on_trace_ready=lambda over: over.export_chrome_trace(str(self.folder / f"rank-{self.rank}.json")),
             record_shapes=True,
             with_stack=self.get("with_stack", False),
