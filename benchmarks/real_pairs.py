@@ -106,18 +106,18 @@ def main() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("folders", nargs="+", type=Path, help="folders of pairs")
-    made.add_argument("--only", default="*", help="glob on the names of pairs")
-    made.add_argument("--details", action="store_true", help="print all that is known of each pair")
-    made.add_argument("--json", type=Path, help="write all that is known of each pair")
-    return made
+    command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument("folders", nargs="+", type=Path, help="folders of pairs")
+    command.add_argument("--only", default="*", help="glob on the names of pairs")
+    command.add_argument("--details", action="store_true", help="print all that is known of each pair")
+    command.add_argument("--json", type=Path, help="write all that is known of each pair")
+    return command
 
 
 def pairs_in(folders: Sequence[Path], only: str = "*") -> list[Path]:
     """Return the complete pairs in folders, in the order of folders and names."""
-    found = [file.parent for folder in folders for file in sorted(folder.glob("*/truth.json"))]
-    return [each for each in found if fnmatch.fnmatch(each.name, only)]
+    pairs = [file.parent for folder in folders for file in sorted(folder.glob("*/truth.json"))]
+    return [each for each in pairs if fnmatch.fnmatch(each.name, only)]
 
 
 def judge(folder: Path) -> Judgement:

@@ -67,12 +67,12 @@ def main() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    found.add_argument("output", nargs="?", type=Path, default=Path("pairs"))
-    found.add_argument("--only", default="*", help="glob on the names of pairs")
-    found.add_argument("--runs", type=int, default=3, help="how often A and B are run")
-    found.add_argument("--list", action="store_true", help="print names and changes, record nothing")
-    return found
+    command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument("output", nargs="?", type=Path, default=Path("pairs"))
+    command.add_argument("--only", default="*", help="glob on the names of pairs")
+    command.add_argument("--runs", type=int, default=3, help="how often A and B are run")
+    command.add_argument("--list", action="store_true", help="print names and changes, record nothing")
+    return command
 
 
 def devices() -> int:
