@@ -9,13 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ADDED
+from htagraph.core.kinds import ADDED, ActivityKind
+from htagraph.core.student import upper_quantile
 from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Part", "parts_of"]
+__all__ = ["Part", "chance_us", "parts_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
+_MAX_CHANCE = 0.01
+"""Probability that the mean of steps which take equally long differs by more. Chosen: one comparison in a hundred.
+Doubled, changes that are 10 % smaller are taken for real."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,30 @@ class Part:
     def count(self) -> int:
         """How many steps it has; 1 for a whole job."""
         return len(self.steps) if self.steps else 1
+
+
+def chance_us(parts: tuple[Part, Part]) -> float:
+    """Return by how much the mean step times may differ by chance, µs, as steps of one job differ; 0 if unknown.
+
+    That is Student's limit for the difference of two means, from the spread of the steps of each job.
+
+    Args:
+        parts: the compared part of each job.
+    """
+    times = [_step_times(part) for part in parts]
+    if min(len(each) for each in times) < 2:  # noqa: PLR2004 - one step has no spread
+        return 0.0
+    freedom = sum(len(each) - 1 for each in times)
+    error = float(np.sqrt(sum(each.var(ddof=1) / len(each) for each in times)))
+    return upper_quantile(_MAX_CHANCE / 2, freedom) * error / 1000
+
+
+def _step_times(part: Part) -> npt.NDArray[np.float64]:
+    """Return how long each step takes on the host, mean over ranks, ns."""
+    acts = part.graph.activities
+    rows = part.activities[acts.kind[part.activities] == ActivityKind.STEP]
+    _, step = np.unique(acts.step[rows], return_inverse=True)
+    return np.bincount(step, acts.duration[rows]) / np.maximum(np.bincount(step), 1)
 
 
 def parts_of(

@@ -14,7 +14,7 @@ import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment, align
 from htagraph.analyses.differences.compare import change_words
-from htagraph.analyses.differences.compared_parts import Part, parts_of
+from htagraph.analyses.differences.compared_parts import Part, chance_us, parts_of
 from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import short_name, stable_name
@@ -28,6 +28,8 @@ __all__ = ["Diff", "diff"]
 Array: TypeAlias = npt.NDArray[Any]
 _HTML_ROWS = 8
 """Contributions shown in a notebook, the largest first. Chosen: a short table; `Diff.to_frame` has all."""
+_MAX_EQUAL_SHARE = 0.001
+"""Share of the step time; chosen: less is no change. Doubled, changes of 0.1 to 0.2 % are called none."""
 _ENTRY = ("path", "place", "category", "before_ns", "after_ns")
 _ROOT_COLUMNS = {
     "path": "str", "name": "str", "kind": "str", "count_per_step": "float64", "total_us": "float64",
@@ -83,6 +85,16 @@ class Diff:
         if self.before_us:
             return 100 * self.change_us / self.before_us
         return 0.0 if not self.after_us else float("inf")
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the mean step time changed by at most 0.1 %, which is no change."""
+        return abs(self.change_us) <= _MAX_EQUAL_SHARE * self.before_us
+
+    @cached_property
+    def is_chance(self) -> bool:
+        """Whether the mean step time changed by no more than steps of one job differ (at a level of 1 %)."""
+        return abs(self.change_us) <= chance_us(self.parts)
 
     @cached_property
     def entries(self) -> pd.DataFrame:
@@ -203,16 +215,21 @@ class Diff:
             count: how many, of those whose own time changed most.
 
         Returns:
-            One row per name, the largest effect first: ``name`` (str: short name), ``kind`` (str), ``before_us``,
+            One row per name, the likeliest cause first: ``name`` (str: short name), ``kind`` (str), ``before_us``,
             ``after_us``, ``change_us`` (float64: own time per rank and step), ``effect_us`` (float64: by how much the
-            mean step time is longer because of that). Effects need not sum to the change: if two things delay the same
-            moment, one alone may have no effect; and dependencies may have changed.
+            mean step time is longer because of that), ``rank`` (int64: the rank whose own time changed most, -1 if the
+            jobs have different ranks), ``rank_change_us`` (float64: by how much, per step). Effects need not sum to the
+            change: if two things delay the same moment, one alone may have no effect; and dependencies may have
+            changed. Waiting for communication on host threads is no own time; its effect counts for the
+            communication. Rows are ordered by their effect in the direction of the change. Where replays explain
+            too little of it, because dependencies were not recorded, work of one rank that changed as much comes first.
+            Where the step time did not change beyond chance, that whose own time changed most comes first.
         """
         return self.effects(count).to_frame()
 
     def effects(self, count: int = 10) -> Effects:
         """Return the rows of `causes`, and the effect of all changes of work together."""
-        return effects(self.alignment, self.parts, count)
+        return effects(self.alignment, self.parts, count, 0.0 if self.is_same or self.is_chance else self.change_us)
 
     def step_times(self) -> pd.DataFrame:
         """Return each step's time, from the first rank's start to the last rank's end, paired in order.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -11,7 +12,8 @@ import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import Part
-from htagraph.core.kinds import ActivityKind
+from htagraph.analyses.differences.waits import awaited
+from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import short_name
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, initial, own_time, with_factor
@@ -22,8 +24,20 @@ Array: TypeAlias = npt.NDArray[Any]
 _BETWEEN = ("host code between operators", "host")
 _COLUMNS = {
     "name": "str", "kind": "str", "before_us": "float64", "after_us": "float64", "change_us": "float64",
-    "effect_us": "float64",
+    "effect_us": "float64", "rank": "int64", "rank_change_us": "float64",
 }  # fmt: skip
+_MAY_WAIT = frozenset(
+    (_BETWEEN[1], *(each.label for each in ActivityKind if each.is_annotation or each.is_communication))
+)
+"""Kinds whose own time may hide waiting: code that no operator covers, and communication without its partners."""
+_MAY_WAIT_SHARE = 0.5
+"""How much own time that may be waiting counts beside the time of operators and kernels, where no replay decides.
+
+Chosen: an operator that took 12 ms less makes somebody wait 12 ms more, and is the cause of both. Doubled, they tie."""
+_MIN_EXPLAINED_SHARE = 0.7
+"""Share of the change of the step time that replays must explain to be all that decides the order of causes.
+
+Chosen: dependencies that were not recorded are common on hosts. Doubled, replays never decide alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +47,48 @@ class Effects:
     rows: list[tuple[Any, ...]]
     explained_us: float
     """Change of the mean step time that all changes of work cause together, µs."""
+    change_us: float = 0.0
+    """Change of the mean step time as recorded, µs; 0 where it is no larger than chance explains."""
+    replayed: Callable[[Sequence[tuple[str, str]]], float] = lambda _: 0.0
+    """Returns the effect of several rows, (name, kind) each, together, µs."""
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether replays explain most of the change, so that a row without effect is no cause."""
+        return not self.change_us or self._alone_us / abs(self.change_us) >= _MIN_EXPLAINED_SHARE
+
+    @property
+    def _alone_us(self) -> float:
+        """How much of the change the rows explain one by one, µs; all together may explain more, as waiting does."""
+        sign, at = np.sign(self.change_us), [*_COLUMNS].index("effect_us")
+        return float(sum(max(0.0, sign * row[at]) for row in self.rows))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per name; the columns are documented at `Diff.causes`."""
         table = pd.DataFrame(self.rows, columns=[*_COLUMNS]).astype(_COLUMNS)
-        order = np.argsort(-table["effect_us"].abs().to_numpy(), kind="stable")
+        order = np.lexsort((-table["effect_us"].abs().to_numpy(), -self._weight(table)))
         return table.iloc[order].reset_index(drop=True)
+
+    def likely_us(self, row: dict[Any, Any]) -> float:
+        """Return how much of the change that no replay explains a row may have caused, µs, in its direction.
+
+        Where dependencies were not recorded, a replay does not see what a change of work led to. The work of one rank
+        that changed by as much as the step time did is then the likely cause; communication and code between
+        operators are not, whose time may be waiting for just that work.
+        """
+        if self.is_explained or row["kind"] in _MAY_WAIT:
+            return 0.0
+        sign = np.sign(self.change_us)
+        missing = abs(self.change_us) - self._alone_us
+        return max(0.0, min(missing, float(sign * row["rank_change_us"]) - max(0.0, float(sign * row["effect_us"]))))
+
+    def _weight(self, table: pd.DataFrame) -> npt.NDArray[np.float64]:
+        """Return how much speaks for each row as a cause; below 0 where its effect is against the change."""
+        if not self.change_us:
+            share = np.where(table["kind"].isin(_MAY_WAIT), _MAY_WAIT_SHARE, 1.0)
+            return share * table[["change_us", "rank_change_us"]].abs().max(axis=1).to_numpy()
+        likely = [self.likely_us(row) for row in table.to_dict("records")]
+        return np.sign(self.change_us) * table["effect_us"].to_numpy() + np.array(likely, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +102,13 @@ class _Own:
     """Own time of each edge and gap, ns."""
     whose: Array
     """The activity that each belongs to."""
-    between: Array
-    """Whether each is host code before that activity, outside every region."""
+    part: Array
+    """What each is: `_SELF`, `_BEFORE` or `_WAIT`."""
+    awaited: Array
+    """The communication that each waits for; -1 for none."""
 
     @staticmethod
-    def of(part: Part) -> _Own:
+    def of(part: Part, path: Array) -> _Own:
         graph, edges = part.graph, part.graph.edges
         inside = np.zeros(len(graph.activities), np.bool_)
         inside[part.activities] = True
@@ -66,31 +118,47 @@ class _Own:
         whose = np.where(owner >= 0, owner, every.gaps >> 1)
         on_edge, at_gap = inside[edges.activity[every.edges]], inside[whose]
         where = OwnTime(every.edges[on_edge], every.fixed[on_edge], every.gaps[at_gap])
-        return _Own(
-            state, where, np.maximum(0, np.concatenate([edges.lag[where.edges] - where.fixed, graph.gap[where.gaps]])),
-            np.concatenate([edges.activity[where.edges], whose[at_gap]]),
-            np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0]),
-        )  # fmt: skip
+        whose = np.concatenate([edges.activity[where.edges], whose[at_gap]])
+        times = np.maximum(0, np.concatenate([edges.lag[where.edges] - where.fixed, graph.gap[where.gaps]]))
+        until = np.concatenate([
+            graph.time[edges.source[where.edges]] + edges.lag[where.edges], graph.time[where.gaps]
+        ])  # fmt: skip
+        waits = awaited(graph, whose, until - times, until, path[whose])
+        ending = where.gaps >> 1  # a pause up to the end of communication is part of it, whatever it was called in
+        transfers = (where.gaps % 2 == 1) & np.isin(graph.activities.kind[ending], COMMUNICATION)
+        waits[len(where.edges) :][transfers] = ending[transfers]
+        between = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
+        return _Own(state, where, times, whose, np.where(waits >= 0, _WAIT, np.where(between, _BEFORE, _SELF)), waits)
 
 
-def effects(tree: Alignment, parts: tuple[Part, Part], count: int) -> Effects:
+_SELF, _BEFORE, _WAIT = range(3)
+"""Time in the activity; of host code before it, outside every region; waiting in it for communication."""
+
+
+def effects(tree: Alignment, parts: tuple[Part, Part], count: int, change_us: float = 0.0) -> Effects:
     """Return the effects of changes of own time; see `Diff.causes`.
 
     Args:
         tree: both jobs.
         parts: the part of each that is compared.
         count: how many names are replayed one by one, those that changed most; all together are replayed in any case.
+        change_us: by how much the mean step time changed, µs; 0 if that is no more than chance explains.
     """
     if not all(len(part.activities) for part in parts):
         return Effects([], 0.0)
-    both = [_Own.of(part) for part in parts]
-    keys, group, labels = _keys(tree, both)
+    both = [_Own.of(part, path) for part, path in zip(parts, tree.path, strict=True)]
+    keys, group, labels, rank = _keys(tree, both)
     size = len(group)
     old, new = (
         np.bincount(key, own.time, size) / part.repeats / 1000 for key, own, part in zip(keys, both, parts, strict=True)
     )
-    sums = [np.bincount(group, each, len(labels)) for each in (old, new)]
-    change = sums[1] - sums[0]
+    waits = np.zeros(size, np.bool_)
+    for key, own in zip(keys, both, strict=True):
+        waits[key[own.part == _WAIT]] = True
+    work = [np.bincount(group[~waits], each[~waits], len(labels)) for each in (old, new)]
+    change = work[1] - work[0]
+    most = np.abs(np.bincount(group, new - old, len(labels)))
+    by_rank = _by_rank(rank, group, np.where(waits, 0.0, new - old), len(labels), parts)
     factors = _ratio(new, old), _ratio(old, new)  # these make the job before like the job after, and vice versa
 
     def effect(chosen: Array) -> float:
@@ -102,17 +170,35 @@ def effects(tree: Alignment, parts: tuple[Part, Part], count: int) -> Effects:
         return caused
 
     rows = [
-        (*labels[which], sums[0][which], sums[1][which], change[which], effect(group == which))
-        for which in np.argsort(-np.abs(change), kind="stable")[:count].tolist()
-        if change[which]
+        (*labels[which], work[0][which], work[1][which], change[which], effect(group == which), *by_rank[which])
+        for which in np.argsort(-most, kind="stable")[:count].tolist()
+        if most[which]
     ]
-    return Effects(rows, effect(np.ones(size, np.bool_)))
+    number = {label: i for i, label in enumerate(labels)}
+    return Effects(
+        rows, effect(np.ones(size, np.bool_)), change_us,
+        lambda chosen: effect(np.isin(group, [number[each] for each in chosen])),
+    )  # fmt: skip
 
 
-def _keys(tree: Alignment, both: list[_Own]) -> tuple[list[Array], Array, list[tuple[str, str]]]:
-    """Return (for both jobs, a key of each own time; the group of each key; name and kind of each group).
+def _by_rank(
+    rank: Array, group: Array, change: Array, count: int, parts: tuple[Part, Part]
+) -> list[tuple[int, float]]:
+    """Return for each group (the rank whose own time per step changed most, by how much, µs); (-1, 0) if unknown."""
+    if parts[0].graph.ranks != parts[1].graph.ranks:
+        return [(-1, 0.0)] * count
+    width = int(rank.max(initial=0)) + 1
+    table = np.bincount(group * width + rank, change, count * width).reshape(count, width)
+    most = np.abs(table).argmax(axis=1)
+    per_step = table[np.arange(count), most] * len(parts[0].chosen_ranks)  # repeats are pairs of rank and step
+    return list(zip((most - 1).tolist(), per_step.tolist(), strict=True))
 
-    A key is a place, and the rank if both jobs have the same ranks, so that one slow rank is kept separate.
+
+def _keys(tree: Alignment, both: list[_Own]) -> tuple[list[Array], Array, list[tuple[str, str]], Array]:
+    """Return (for both jobs, a key of each own time; the group and the rank + 1 of each key; name and kind of groups).
+
+    A key is a place, and the rank if both jobs have the same ranks, so that one slow rank is kept separate. Waits
+    belong to the group of the communication that they wait for.
     """
     graphs = [own.state.graph for own in both]
     ranks = [each.activities.rank[own.whose].astype(np.int64) + 1 for each, own in zip(graphs, both, strict=True)]
@@ -120,14 +206,15 @@ def _keys(tree: Alignment, both: list[_Own]) -> tuple[list[Array], Array, list[t
         ranks = [np.zeros_like(each) for each in ranks]
     width = max(int(each.max(initial=0)) for each in ranks) + 1
     codes = [
-        (2 * place[own.whose] + own.between) * width + rank
-        for place, own, rank in zip(tree.place, both, ranks, strict=True)
+        (3 * place[own.whose] + own.part) * width + rank for place, own, rank in zip(tree.place, both, ranks, strict=True)
     ]
     unique, first, number = np.unique(np.concatenate(codes), return_index=True, return_inverse=True)
-    path = np.concatenate([each[own.whose] for each, own in zip(tree.path, both, strict=True)])[first]
+    path = np.concatenate([
+        each[np.where(own.awaited >= 0, own.awaited, own.whose)] for each, own in zip(tree.path, both, strict=True)
+    ])[first]  # fmt: skip
     of_path, labels = _groups(tree)
-    group = np.where(unique // width % 2 == 1, 0, of_path[path])
-    return np.split(number, [len(codes[0])]), group, labels
+    group = np.where(unique // width % 3 == _BEFORE, 0, of_path[path])
+    return np.split(number, [len(codes[0])]), group, labels, unique % width
 
 
 def _ratio(wanted: Array, now: Array) -> npt.NDArray[np.float64]:

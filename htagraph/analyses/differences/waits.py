@@ -1,0 +1,64 @@
+"""Own time of host code in which it waited for communication, told by when the communication ended."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.kinds import COMMUNICATION, ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = ["awaited"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_MAX_LEFT_SHARE = 0.1
+"""How much of own time may come after the end of the communication that it waited for, as a share of it.
+
+Chosen: a thread goes on at once when what it waits for ends. An end falls in there by chance one time in ten. Doubled,
+one in five."""
+_MIN_WAIT_SHARE = 0.5
+"""Share of a call path's own time that must end with communication, for it to be waiting. Chosen: most of it, which
+chance (one in ten) does not reach. Doubled, only paths that do nothing else."""
+
+
+def awaited(
+    graph: DependencyGraph, whose: Array, begin: Array, end: Array, path: Array
+) -> npt.NDArray[np.int64]:
+    """Return the communication on host threads that each piece of own time waits for; -1 where it does not wait.
+
+    ``work.wait()`` leaves no event of its own: it is own time of whatever calls it, an operator, a step or a Python
+    function, that ends when communication on another thread of the rank does. A thread that works all the time ends at
+    other moments. So a call path waits if most of its own time ends just after communication that ran meanwhile.
+
+    Args:
+        graph: the job.
+        whose: the activity of each piece.
+        begin: when each begins, ns on the common clock.
+        end: when it ends.
+        path: the call path of each.
+    """
+    acts = graph.activities
+    waits = np.full(len(whose), -1, np.int64)
+    talks = np.flatnonzero(acts.kind == ActivityKind.HOST_COMMUNICATION)
+    if not len(talks) or not len(whose):
+        return waits
+    ends = graph.time[2 * talks + 1]
+    host = ~acts.on_device[whose] & ~np.isin(acts.kind[whose], COMMUNICATION)
+    for rank in np.unique(acts.rank[talks]).tolist():
+        here = acts.rank[talks] == rank
+        order = np.argsort(ends[here], kind="stable")
+        those, until = talks[here][order], ends[here][order]
+        rows = np.flatnonzero(host & (acts.rank[whose] == rank))
+        at = np.searchsorted(until, end[rows], side="right") - 1
+        last = those[np.maximum(at, 0)]
+        late = end[rows] - until[np.maximum(at, 0)]
+        meets = (at >= 0) & (late < _MAX_LEFT_SHARE * (end[rows] - begin[rows]))
+        waits[rows[meets]] = last[meets]
+    count = int(path.max(initial=-1)) + 1
+    length = (end - begin).astype(np.float64)
+    whole = np.bincount(path[host], length[host], count)
+    waiting = np.bincount(path[waits >= 0], length[waits >= 0], count)
+    waits[(waiting < _MIN_WAIT_SHARE * whole)[path]] = -1
+    return waits
