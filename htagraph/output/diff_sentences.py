@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from htagraph.core.kinds import COMMUNICATION, ActivityKind
+from htagraph.core.naming import short_name
 from htagraph.output.phrases import CATEGORY_WORDS, time_text
 from htagraph.output.report import inputs_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from htagraph.analyses.differences.compared_parts import Part
     from htagraph.analyses.differences.diff import Diff
+    from htagraph.analyses.differences.effects import Effects
 
 __all__ = ["diff_sentences"]
 
-_MAX_EQUAL_PERCENT = 0.1
-"""Percent of the step time; chosen: less is no change. Doubled, changes of 0.1 to 0.2 % are called none."""
+_TRANSFERS = frozenset(kind.label for kind in COMMUNICATION)
 _MIN_SHARE = 0.05
 """Share of the change; chosen: less is not worth a sentence. Doubled, causes of 5 to 10 % of it are not named."""
+_MIN_PATH_SHARE = 0.001
+"""Share of the step time; chosen: less of a category is no change. Doubled, changes of 0.1 to 0.2 % are not listed."""
 _MAX_SENTENCES = 3
 """Causes that are named; chosen: more do not fit on a screen. Doubled, six are."""
 _MIN_EXPLAINED_SHARE = 0.7
 """Share of the change that durations explain; below it, a sentence says where the rest is. Chosen; doubled, always."""
+_ONE_RANK_SHARE = 0.8
+"""Share of a change of own time that is one rank's, for it to be called that rank's. Chosen; doubled, none is."""
+_CHANGE = {"rank": "rank_change_us"}
 _MAX_LETTERS = 100
 """Letters of a call path in a sentence; chosen: about one line. Doubled, two lines."""
 
@@ -30,17 +38,19 @@ def diff_sentences(diff: Diff) -> list[str]:
     """Return why the steps of one job take longer than those of the other, the most important first."""
     if not diff.before.makespan_ns and not diff.after.makespan_ns:
         return ["Nothing was recorded: there is nothing to compare."]
-    return [_change(diff), *_unlike(diff), *_causes(diff), *_where(diff), *_structure(diff)]
+    effects = diff.effects()
+    return [_change(diff, effects), *_unlike(diff), *_causes(diff, effects), *_where(diff), *_structure(diff)]
 
 
-def _change(diff: Diff) -> str:
+def _change(diff: Diff, effects: Effects) -> str:
     before, after = time_text(diff.before_us), time_text(diff.after_us)
     what = "On average, a step" if diff.unit == "step" else "The job"
-    if _same(diff):
+    if diff.is_same:
         return f"{what} takes as long as before: {after} ({before} before)."
-    word = "longer" if diff.change_us > 0 else "shorter"
     percent = f" ({abs(diff.change_percent):.1f} %)" if diff.before_us else ""
-    return f"{what} is {time_text(abs(diff.change_us))}{percent} {word}: {after} instead of {before}."
+    chance = "; steps of one job differ by that much, too" if effects.is_chance else ""
+    change = f"{time_text(abs(diff.change_us))}{percent} {_longer(diff.change_us)}"
+    return f"{what} is {change}: {after} instead of {before}{chance}."
 
 
 def _unlike(diff: Diff) -> list[str]:
@@ -70,13 +80,16 @@ def _unlike(diff: Diff) -> list[str]:
     return lines
 
 
-def _causes(diff: Diff) -> list[str]:
-    """Say which work, as long as before, would bring the old time back."""
-    if _same(diff):
-        return []
-    effects = diff.effects()
-    rows = [row for row in effects.to_frame().to_dict("records") if row["effect_us"] / diff.change_us >= _MIN_SHARE]
-    lines = [_cause(row, diff) for row in rows[:_MAX_SENTENCES]]
+def _causes(diff: Diff, effects: Effects) -> list[str]:
+    """Say which work, as long as before, would bring the old time back; causes of one origin in one sentence."""
+    rows = effects.to_frame().to_dict("records")
+    if not effects.change_us:
+        return _beside(rows[0], diff) if rows else []
+    bullets: dict[tuple[str, Any], list[dict[Any, Any]]] = {}
+    for row in rows:
+        if (row["effect_us"] / diff.change_us + effects.likely_us(row) / abs(diff.change_us)) >= _MIN_SHARE:
+            bullets.setdefault(_origin(row, diff), []).append(row)
+    lines = [_cause(origin, each, effects, diff) for origin, each in [*bullets.items()][:_MAX_SENTENCES]]
     share = effects.explained_us / diff.change_us
     if share < _MIN_EXPLAINED_SHARE:
         lines.append(
@@ -84,6 +97,27 @@ def _causes(diff: Diff) -> list[str]:
             f"waits for what, and in pauses{_largest_parts(diff)}."
         )
     return lines
+
+
+def _origin(row: dict[Any, Any], diff: Diff) -> tuple[str, Any]:
+    """Return what rows must have in common to be one cause: transfers, or work of one rank."""
+    if row["kind"] in _TRANSFERS:
+        return "transfers", None
+    ranks = len(diff.parts[0].chosen_ranks)
+    alike = ranks > 1 and row["rank"] >= 0 and row["rank_change_us"] * row["change_us"] > 0
+    if alike and abs(row["rank_change_us"]) >= _ONE_RANK_SHARE * ranks * abs(row["change_us"]):
+        return "rank", row["rank"]
+    return row["kind"], row["name"]
+
+
+def _beside(row: dict[Any, Any], diff: Diff) -> list[str]:
+    """Say what changed most although the step time did not, or not beyond chance."""
+    origin = _origin(row, diff)
+    if abs(row[_CHANGE.get(origin[0], "change_us")]) < _MIN_SHARE * diff.before_us:
+        return []
+    if diff.is_same:
+        return [f"{_own(origin, [row], diff)}, which does not change how long the {diff.unit} takes."]
+    return [f"{_own(origin, [row], diff)}; steps differ too much to say whether that changed the step time."]
 
 
 def _largest_parts(diff: Diff) -> str:
@@ -97,20 +131,43 @@ def _largest_parts(diff: Diff) -> str:
     return f": {'; '.join(parts)}" if parts else ""
 
 
-def _cause(row: dict[Any, Any], diff: Diff) -> str:
-    change, effect = float(row["change_us"]), float(row["effect_us"])
-    if change * effect < 0:
+def _cause(origin: tuple[str, Any], rows: list[dict[Any, Any]], effects: Effects, diff: Diff) -> str:
+    """Say how much the work of one origin changed, and what that did to the step time."""
+    unit, change = diff.unit, sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows)
+    effect = float(rows[0]["effect_us"])
+    if len(rows) > 1:
+        effect = effects.replayed([(row["name"], row["kind"]) for row in rows])
+    if sum(effects.likely_us(row) for row in rows) > abs(effect):
         return (
-            f"{row['name']} takes {_more_or_less(change)} own time per rank and {diff.unit} on average, but where the "
-            f"{diff.unit} waits for it, it makes the {diff.unit} {time_text(abs(effect))} "
-            f"{'longer' if effect > 0 else 'shorter'} ({100 * effect / diff.change_us:.0f} % of the change)."
+            f"{_own(origin, rows, diff)}, which is likely why the {unit} is {_longer(diff.change_us)}: "
+            "what waits for it was not recorded, and no replay can tell."
         )
-    new = " (it is new)" if not row["before_us"] else " (it is gone)" if not row["after_us"] else ""
-    return (
-        f"{row['name']}{new} takes {_more_or_less(change)} own time per rank and {diff.unit}, which makes the "
-        f"{diff.unit} {time_text(abs(effect))} {'longer' if effect > 0 else 'shorter'} "
-        f"({100 * effect / diff.change_us:.0f} % of the change)."
+    result = (
+        f"the {unit} {time_text(abs(effect))} {_longer(effect)} ({100 * effect / diff.change_us:.0f} % of the change)"
     )
+    if change * effect < 0:
+        return f"{_own(origin, rows, diff)} on average, but where the {unit} waits for it, it makes {result}."
+    return f"{_own(origin, rows, diff)}, which makes {result}."
+
+
+def _own(origin: tuple[str, Any], rows: list[dict[Any, Any]], diff: Diff) -> str:
+    """Say by how much the own time of some rows changed."""
+    change = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows)
+    where = f"per {diff.unit} on rank {origin[1]}" if origin[0] in _CHANGE else f"per rank and {diff.unit}"
+    return f"{_names(rows)} {'take' if len(rows) > 1 else 'takes'} {_more_or_less(change)} own time {where}"
+
+
+def _names(rows: list[dict[Any, Any]]) -> str:
+    """Return the names of some rows, as a list in words; what only one job has is said to be new or gone."""
+    names = [
+        row["name"] + (" (it is new)" if not row["before_us"] else " (it is gone)" if not row["after_us"] else "")
+        for row in rows
+    ]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _longer(us: float) -> str:
+    return "longer" if us > 0 else "shorter"
 
 
 def _more_or_less(us: float) -> str:
@@ -121,15 +178,32 @@ def _where(diff: Diff) -> list[str]:
     """Say how the time on the critical path shifted between categories."""
     table = diff.summary()
     by_category = table[table["group"] == "category"]
-    smallest = max(_MIN_SHARE * abs(diff.change_us), _MAX_EQUAL_PERCENT / 100 * diff.before_us)
+    smallest = max(_MIN_SHARE * abs(diff.change_us), _MIN_PATH_SHARE * diff.before_us)
     by_category = by_category[by_category["change_us"].abs() > smallest].head(2 * _MAX_SENTENCES)
     if not len(by_category):
         return []
     parts = [
-        f"{CATEGORY_WORDS[key]} {_signed(us)}"
+        f"{CATEGORY_WORDS[key]} {_signed(us)}{_exposed(key, us, diff)}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
     ]
     return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
+
+
+def _exposed(category: str, us: float, diff: Diff) -> str:
+    """Say where more of the same computation is on the critical path only because something else is not."""
+    if category != "computation":
+        return ""
+    before, after = (_computation_us(part) for part in diff.parts)
+    if abs(after - before) < abs(us) / 2 or (after - before) * us < 0:
+        return " (no more work than before, it was hidden)" if us > 0 else " (hidden now, not less work)"
+    return ""
+
+
+def _computation_us(part: Part) -> float:
+    """Return the time of kernels that compute, per rank and step."""
+    acts = part.graph.activities
+    rows = part.activities[acts.kind[part.activities] == ActivityKind.COMPUTATION]
+    return float(acts.duration[rows].sum()) / part.repeats / 1000
 
 
 def _structure(diff: Diff) -> list[str]:
@@ -144,24 +218,17 @@ def _structure(diff: Diff) -> list[str]:
             )
     renamed = diff.renamed
     if len(renamed):
-        first = renamed.iloc[0]
-        kernels = "1 kernel has" if len(renamed) == 1 else f"{len(renamed):,} kernels have"
-        lines.append(f"{kernels} another name: {_renamed(first)}.")
+        kernels = "1 kernel was" if len(renamed) == 1 else f"{len(renamed):,} kernels were"
+        lines.append(f"{kernels} replaced by another: {_replaced(renamed.iloc[0])}.")
     return lines
 
 
-def _renamed(row: pd.Series[str]) -> str:
+def _replaced(row: pd.Series[str]) -> str:
     """Return both names, short ones where these differ."""
-    from htagraph.core.naming import short_name
-
     old, new = short_name(row["before"]), short_name(row["after"])
     if old == new:
-        return f"{old} with other template arguments or parameters"
+        return f"{old} has other template arguments or parameters"
     return f"{_cut(new)} instead of {_cut(old)}"
-
-
-def _same(diff: Diff) -> bool:
-    return abs(diff.change_us) <= _MAX_EQUAL_PERCENT / 100 * diff.before_us
 
 
 def _cut(text: str) -> str:

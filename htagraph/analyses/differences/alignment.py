@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,10 @@ from htagraph.graph.dependency_graph import DependencyGraph
 __all__ = ["Alignment", "align"]
 
 Array: TypeAlias = npt.NDArray[Any]
+_MIN_ALIKE_SHARE = 0.5
+"""Share of the words of two kernels' names that both have, at least, for one to be the other's new name.
+
+Chosen: ``ampere_sgemm_128x32_nn`` and ``volta_sgemm_128x32_nn`` have three of five. Doubled, only equal names are."""
 _OPTIONAL = (ActivityKind.ANNOTATION, ActivityKind.PYTHON)
 
 
@@ -80,8 +85,8 @@ def align(before: DependencyGraph, after: DependencyGraph) -> Alignment:
     """Return both jobs' activities in one tree of call paths.
 
     Annotations and module frames that only one of the jobs has are no level of the tree, so that adding one moves
-    nothing, nor are frames of Python functions, whose names hold line numbers. Device work under the same path whose
-    name only one job has is paired, in the order of its first launch: it was renamed.
+    nothing, nor are frames of Python functions, whose names hold line numbers. Device work of a name that only one of
+    the jobs has is paired under each path: by likeness of names, and the only one left of each job with the other's.
 
     Args:
         before: a job.
@@ -221,15 +226,43 @@ def _first(path: Array, count: int) -> Array:
 
 
 def _renamed(rows: _Rows, path: Array, parent: Array) -> list[tuple[int, int]]:
-    """Return pairs (path that only the job after has, the one that only the job before has) of device work."""
+    """Return pairs (path that only the job after has, the one that only the job before has) of device work.
+
+    A name that both jobs have, wherever, is no new name: kernels were chosen differently.
+    """
     count = len(parent)
     first = _first(path, count)
-    has = [np.bincount(path[part], minlength=count) > 0 for part in (slice(None, rows.split), slice(rows.split, None))]
+    parts = slice(None, rows.split), slice(rows.split, None)
+    launched = np.stack([np.bincount(path[part], minlength=count) for part in parts])
+    names = [np.bincount(rows.label[part], minlength=2 * len(rows.names)) > 0 for part in parts]
+    one_sided = (names[0] != names[1])[rows.label[first]]
     kind = rows.kind[first].astype(np.int64)
     device = kind >= min(each for each in ActivityKind if each.on_device)
-    some = np.flatnonzero(device & (has[0] != has[1]) & (parent >= 0))
+    some = np.flatnonzero(device & one_sided & ((launched[0] > 0) != (launched[1] > 0)) & (parent >= 0))
     some = some[np.lexsort((rows.begin[first[some]], kind[some], parent[some]))]
     sides: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
     for each in some.tolist():
-        sides.setdefault((int(parent[each]), int(kind[each])), ([], []))[int(has[1][each])].append(each)
-    return [pair for gone, come in sides.values() for pair in zip(come, gone, strict=False)]
+        sides.setdefault((int(parent[each]), int(kind[each])), ([], []))[int(launched[1][each] > 0)].append(each)
+    words = {each: _words(rows.names[rows.label[first[each]] >> 1]) for each in some.tolist()}
+    return [pair for gone, come in sides.values() for pair in _alike(gone, come, words)]
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.split(r"[^a-z0-9]+", short_name(name).lower())) - {""}
+
+
+def _alike(gone: list[int], come: list[int], words: dict[int, frozenset[str]]) -> list[tuple[int, int]]:
+    """Return pairs of names that have most words in common, the most alike first, then of the one left on each side."""
+    scores = [
+        (len(words[new] & words[old]) / len(words[new] | words[old]), old, new)
+        for old in gone for new in come if words[new] & words[old]
+    ]  # fmt: skip
+    left, pairs = ({*gone}, {*come}), []
+    for score, old, new in sorted(scores, key=lambda each: (-each[0], *each[1:])):
+        if score >= _MIN_ALIKE_SHARE and old in left[0] and new in left[1]:
+            pairs.append((new, old))
+            left[0].remove(old)
+            left[1].remove(new)
+    if len(left[0]) == len(left[1]) == 1:
+        pairs.append((left[1].pop(), left[0].pop()))
+    return pairs

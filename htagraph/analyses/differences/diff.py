@@ -92,11 +92,6 @@ class Diff:
         return abs(self.change_us) <= _MAX_EQUAL_SHARE * self.before_us
 
     @cached_property
-    def is_chance(self) -> bool:
-        """Whether the mean step time changed by no more than steps of one job differ (at a level of 1 %)."""
-        return abs(self.change_us) <= chance_us(self.parts)
-
-    @cached_property
     def entries(self) -> pd.DataFrame:
         """The exact time of each place on the two critical paths.
 
@@ -193,7 +188,7 @@ class Diff:
 
     @property
     def renamed(self) -> pd.DataFrame:
-        """Kernels whose name changed under the same call path: ``path``, ``before``, ``after`` (str)."""
+        """Kernels replaced by others, or renamed, under the same call path: ``path``, ``before``, ``after`` (str)."""
         tree, numbers = self.alignment, np.array(sorted(self.alignment.renamed), np.int64)
         counts = self._counts("path")[:, numbers] if len(numbers) else np.zeros((2, 0))
         numbers = numbers[(counts > 0).all(axis=0)]
@@ -229,7 +224,8 @@ class Diff:
 
     def effects(self, count: int = 10) -> Effects:
         """Return the rows of `causes`, and the effect of all changes of work together."""
-        return effects(self.alignment, self.parts, count, 0.0 if self.is_same or self.is_chance else self.change_us)
+        change = 0.0 if self.is_same else self.change_us
+        return effects(self.alignment, self.parts, count, change, chance_us(self.parts))
 
     def step_times(self) -> pd.DataFrame:
         """Return each step's time, from the first rank's start to the last rank's end, paired in order.

@@ -47,20 +47,35 @@ class Effects:
     rows: list[tuple[Any, ...]]
     explained_us: float
     """Change of the mean step time that all changes of work cause together, µs."""
-    change_us: float = 0.0
-    """Change of the mean step time as recorded, µs; 0 where it is no larger than chance explains."""
+    recorded_us: float = 0.0
+    """Change of the mean step time as recorded, µs."""
+    chance_us: float = 0.0
+    """How large a change may be by chance, µs, as steps of one job differ."""
     replayed: Callable[[Sequence[tuple[str, str]]], float] = lambda _: 0.0
     """Returns the effect of several rows, (name, kind) each, together, µs."""
 
     @property
-    def is_explained(self) -> bool:
-        """Whether replays explain most of the change, so that a row without effect is no cause."""
-        return not self.change_us or self._alone_us / abs(self.change_us) >= _MIN_EXPLAINED_SHARE
+    def is_chance(self) -> bool:
+        """Whether the change may be chance: it is no larger, and no replay leads to a change of about that size."""
+        if not self.recorded_us or abs(self.recorded_us) > self.chance_us:
+            return False
+        together, alone = self.explained_us / self.recorded_us, self._alone_us(self.recorded_us) / abs(self.recorded_us)
+        return not all(_MIN_EXPLAINED_SHARE <= each <= 1 / _MIN_EXPLAINED_SHARE for each in (together, alone))
 
     @property
-    def _alone_us(self) -> float:
-        """How much of the change the rows explain one by one, µs; all together may explain more, as waiting does."""
-        sign, at = np.sign(self.change_us), [*_COLUMNS].index("effect_us")
+    def change_us(self) -> float:
+        """Change of the mean step time that needs a cause, µs: as recorded, 0 where it may be chance."""
+        return 0.0 if self.is_chance else self.recorded_us
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether replays explain most of the change, so that a row without effect is no cause."""
+        change = self.change_us
+        return not change or self._alone_us(change) / abs(change) >= _MIN_EXPLAINED_SHARE
+
+    def _alone_us(self, change: float) -> float:
+        """Return how much of a change the rows explain one by one, µs; together they may explain more, as waits do."""
+        sign, at = np.sign(change), [*_COLUMNS].index("effect_us")
         return float(sum(max(0.0, sign * row[at]) for row in self.rows))
 
     def to_frame(self) -> pd.DataFrame:
@@ -79,7 +94,7 @@ class Effects:
         if self.is_explained or row["kind"] in _MAY_WAIT:
             return 0.0
         sign = np.sign(self.change_us)
-        missing = abs(self.change_us) - self._alone_us
+        missing = abs(self.change_us) - self._alone_us(self.change_us)
         return max(0.0, min(missing, float(sign * row["rank_change_us"]) - max(0.0, float(sign * row["effect_us"]))))
 
     def _weight(self, table: pd.DataFrame) -> npt.NDArray[np.float64]:
@@ -135,14 +150,17 @@ _SELF, _BEFORE, _WAIT = range(3)
 """Time in the activity; of host code before it, outside every region; waiting in it for communication."""
 
 
-def effects(tree: Alignment, parts: tuple[Part, Part], count: int, change_us: float = 0.0) -> Effects:
+def effects(
+    tree: Alignment, parts: tuple[Part, Part], count: int, change_us: float = 0.0, chance_us: float = 0.0
+) -> Effects:
     """Return the effects of changes of own time; see `Diff.causes`.
 
     Args:
         tree: both jobs.
         parts: the part of each that is compared.
         count: how many names are replayed one by one, those that changed most; all together are replayed in any case.
-        change_us: by how much the mean step time changed, µs; 0 if that is no more than chance explains.
+        change_us: by how much the mean step time changed, µs; 0 for no change.
+        chance_us: how large a change may be by chance, µs.
     """
     if not all(len(part.activities) for part in parts):
         return Effects([], 0.0)
@@ -176,14 +194,12 @@ def effects(tree: Alignment, parts: tuple[Part, Part], count: int, change_us: fl
     ]
     number = {label: i for i, label in enumerate(labels)}
     return Effects(
-        rows, effect(np.ones(size, np.bool_)), change_us,
+        rows, effect(np.ones(size, np.bool_)), change_us, chance_us,
         lambda chosen: effect(np.isin(group, [number[each] for each in chosen])),
     )  # fmt: skip
 
 
-def _by_rank(
-    rank: Array, group: Array, change: Array, count: int, parts: tuple[Part, Part]
-) -> list[tuple[int, float]]:
+def _by_rank(rank: Array, group: Array, change: Array, count: int, parts: tuple[Part, Part]) -> list[tuple[int, float]]:
     """Return for each group (the rank whose own time per step changed most, by how much, µs); (-1, 0) if unknown."""
     if parts[0].graph.ranks != parts[1].graph.ranks:
         return [(-1, 0.0)] * count
@@ -206,7 +222,8 @@ def _keys(tree: Alignment, both: list[_Own]) -> tuple[list[Array], Array, list[t
         ranks = [np.zeros_like(each) for each in ranks]
     width = max(int(each.max(initial=0)) for each in ranks) + 1
     codes = [
-        (3 * place[own.whose] + own.part) * width + rank for place, own, rank in zip(tree.place, both, ranks, strict=True)
+        (3 * place[own.whose] + own.part) * width + rank
+        for place, own, rank in zip(tree.place, both, ranks, strict=True)
     ]
     unique, first, number = np.unique(np.concatenate(codes), return_index=True, return_inverse=True)
     path = np.concatenate([

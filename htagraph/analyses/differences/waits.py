@@ -23,9 +23,7 @@ _MIN_WAIT_SHARE = 0.5
 chance (one in ten) does not reach. Doubled, only paths that do nothing else."""
 
 
-def awaited(
-    graph: DependencyGraph, whose: Array, begin: Array, end: Array, path: Array
-) -> npt.NDArray[np.int64]:
+def awaited(graph: DependencyGraph, whose: Array, begin: Array, end: Array, path: Array) -> npt.NDArray[np.int64]:
     """Return the communication on host threads that each piece of own time waits for; -1 where it does not wait.
 
     ``work.wait()`` leaves no event of its own: it is own time of whatever calls it, an operator, a step or a Python

@@ -20,7 +20,7 @@ TITLES = {
     "names": "Activities of both jobs, per rank and step",
     "added": "Call paths only in the job after, per rank and step",
     "removed": "Call paths only in the job before, per rank and step",
-    "renamed": "Kernels with a different name",
+    "renamed": "Kernels replaced by others, under the same call path",
 }
 """Titles by the name of the table."""
 
