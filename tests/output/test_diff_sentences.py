@@ -5,7 +5,7 @@ from __future__ import annotations
 import htagraph as hg
 from htagraph.output.diff_sentences import diff_sentences
 from tests.reach import DATA, graph_of
-from tests.strategies import COMPUTE, kernel, launch, load, step
+from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
 
 def one_step(kernel_us: int) -> hg.DependencyGraph:
@@ -28,3 +28,56 @@ def test_a_job_is_as_long_as_itself() -> None:
 
 def test_nothing_against_nothing() -> None:
     assert diff_sentences(hg.diff(load([]), load([]))) == ["Nothing was recorded: there is nothing to compare."]
+
+
+def in_a_row(*durations: int) -> hg.DependencyGraph:
+    """Return a step of three operators, one after the other."""
+    names, begins = ("embed", "mlp", "norm"), [sum(durations[:i]) for i in range(len(durations))]
+    events = [step(1, 0, sum(durations)), *(op(*each) for each in zip(names, begins, durations, strict=True))]
+    return load(events)
+
+
+def test_operators_that_one_change_halves_are_one_cause() -> None:
+    lines = diff_sentences(hg.diff(in_a_row(400, 200, 90), in_a_row(200, 100, 90)))
+    assert lines[1].startswith("embed and mlp take 300.0 µs less own time per rank and step, which makes the step 300")
+    assert not any("mlp takes" in line for line in lines)
+
+
+def test_operators_that_change_differently_are_two_causes() -> None:
+    lines = diff_sentences(hg.diff(in_a_row(400, 200, 90), in_a_row(200, 40, 90)))
+    assert [line.split(" takes ")[0] for line in lines[1:3]] == ["embed", "mlp"]
+
+
+def test_work_of_one_slow_rank_is_one_cause() -> None:
+    def job(slow: int) -> hg.DependencyGraph:
+        fast = [step(1, 0, 300), op("embed", 0, 100), op("mlp", 100, 200)]
+        return load(
+            {0: fast, 1: [step(1, 0, 300 + 2 * slow), op("embed", 0, 100 + slow), op("mlp", 100 + slow, 200 + slow)]}
+        )
+
+    assert "per step on rank 1, which makes the step 400" in diff_sentences(hg.diff(job(0), job(200)))[1]
+
+
+def test_work_that_changes_beside_longer_work_is_named_where_the_step_does_not_change() -> None:
+    def job(aside: int) -> hg.DependencyGraph:
+        return load([step(1, 0, 1000), op("main", 0, 1000), op("aside", 0, aside, tid=77)])
+
+    lines = diff_sentences(hg.diff(job(800), job(400)))
+    assert "as long as before" in lines[0]
+    assert (
+        lines[1]
+        == "aside takes 400.0 µs less own time per rank and step, which does not change how long the step takes."
+    )
+
+
+def test_computation_that_is_no_longer_hidden_is_not_called_more_work() -> None:
+    def job(transfer: int) -> hg.DependencyGraph:
+        return load([
+            step(1, 0, 20), launch(0, 2, 1), launch(5, 2, 2), kernel(COMPUTE, 10, 500, 1),
+            kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 8, transfer, 2, stream=20),
+        ])  # fmt: skip
+
+    line = next(line for line in diff_sentences(hg.diff(job(900), job(100))) if "On the critical path" in line)
+    assert "(no more work than before, it was hidden)" in line
+    line = next(line for line in diff_sentences(hg.diff(job(100), job(900))) if "On the critical path" in line)
+    assert "(hidden now, not less work)" in line

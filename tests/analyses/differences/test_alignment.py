@@ -107,3 +107,40 @@ def test_equal_siblings_are_told_apart_by_order() -> None:
     places = [set(each[part.activities].tolist()) for each, part in zip(tree.place, found.parts, strict=True)]
     assert places[0] < places[1]
     assert found.to_frame().query("name == 'a'")["change"].tolist()[:1] == ["more"]
+
+
+def one_operator(*kernels: str, elsewhere: tuple[str, ...] = ()) -> DependencyGraph:
+    """Return an operator that launches some kernels, and another that launches others."""
+    events: list[Any] = []
+    for at, name, launched in ((0, "op", kernels), (500, "elsewhere", elsewhere)):
+        events.append(op(name, at, 10 * len(launched) + 10))
+        for i, each in enumerate(launched):
+            number = at + i + 1
+            events += [launch(at + 10 * i + 1, 2, number), kernel(each, at + 10 * i + 4, 3, number)]
+    return load(events)
+
+
+def replaced(before: DependencyGraph, after: DependencyGraph) -> list[list[str]]:
+    return hg.diff(before, after).renamed[["before", "after"]].to_numpy().tolist()
+
+
+def test_kernels_are_paired_by_their_names_and_not_by_order() -> None:
+    before = one_operator("ampere_sgemm_64x32_nt", "ampere_sgemm_128x64_nn", "softmax_forward")
+    after = one_operator("volta_sgemm_128x64_nn", "softmax_forward", "volta_sgemm_64x32_nt")
+    assert sorted(replaced(before, after)) == [
+        ["ampere_sgemm_128x64_nn", "volta_sgemm_128x64_nn"], ["ampere_sgemm_64x32_nt", "volta_sgemm_64x32_nt"]
+    ]  # fmt: skip
+
+
+def test_unlike_kernels_are_not_paired_unless_one_of_each_is_left() -> None:
+    assert not replaced(one_operator("flash_fwd", "add_vectorized"), one_operator("triton_poi_0", "triton_red_1"))
+    assert replaced(one_operator("gelu_vectorized"), one_operator("triton_poi_0")) == [
+        ["gelu_vectorized", "triton_poi_0"]
+    ]
+
+
+def test_a_kernel_that_both_jobs_run_is_no_other_kernels_new_name() -> None:
+    before = one_operator("gemm_128x64_nn", elsewhere=("gemm_64x64_nn",))
+    after = one_operator("gemm_64x64_nn", elsewhere=("gemm_64x64_nn",))
+    assert not replaced(before, after)
+    assert not replaced(after, before)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.analyses.differences.compared_parts import parts_of
+from htagraph.analyses.differences.compared_parts import chance_us, parts_of
 from tests.reach import DATA, graph_of
 from tests.strategies import Job, jobs, load, op, step
 
@@ -70,3 +70,29 @@ def test_an_error_names_the_job() -> None:
         parts_of(graph, graph, None, None, 7)
     with pytest.raises(TypeError, match="the job after is a str, not a DependencyGraph"):
         parts_of(graph, "graph", None, None, None)  # type: ignore[arg-type]
+
+
+def of_lengths(*lengths: int) -> hg.DependencyGraph:
+    events, at = [], 0
+    for i, length in enumerate(lengths):
+        events += [step(i + 1, at, length), op("work", at, length)]
+        at += length
+    return load(events)
+
+
+def test_chance_is_students_limit_of_the_spread_of_steps() -> None:
+    """By hand: from the ends of steps, 90, 110, 90 and 110, and the same; s² = 133.3, t(0.995, 6) = 3.707."""
+    uneven = of_lengths(100, 90, 110, 90, 110)
+    assert chance_us(parts_of(uneven, uneven, None, None, None)) == pytest.approx(
+        3.707 * (2 * 133.33 / 4) ** 0.5, rel=1e-3
+    )
+    even = of_lengths(100, 100, 100, 100)
+    assert chance_us(parts_of(even, even, None, None, None)) == 0
+
+
+def test_too_few_steps_have_no_spread() -> None:
+    for lengths in ((100,), (100, 50)):
+        one = of_lengths(*lengths)
+        assert chance_us(parts_of(one, one, None, None, None)) == 0
+    bare = load([op("a", 0, 9)])
+    assert chance_us(parts_of(bare, bare, None, None, None)) == 0

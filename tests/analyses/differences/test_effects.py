@@ -64,3 +64,57 @@ def test_the_other_way_round_effects_have_the_other_sign(first: Any, second: Any
     before, after = load(first), load(second)
     there, back = between(before, after, 0), between(after, before, 0)
     assert there.explained_us == pytest.approx(-back.explained_us, abs=0.01)
+
+
+def test_waiting_in_a_call_counts_for_the_communication_it_waits_for() -> None:
+    def job(transfer: int) -> DependencyGraph:
+        return load([op("caller", 0, transfer + 3), op("gloo:all_reduce", 1, transfer, tid=77)])
+
+    rows = between(job(100), job(200)).to_frame().set_index("name")
+    assert abs(rows.loc["gloo:all_reduce", "effect_us"]) == pytest.approx(100, abs=3)
+    assert "caller" not in rows.index or abs(rows.loc["caller", "change_us"]) < 5
+
+
+def named(change_us: float, chance_us: float, *rows: tuple[str, str, float, float, float]) -> Effects:
+    """Return effects of rows (name, kind, change, effect, change of the rank that changed most)."""
+    full = [(name, kind, 100.0, 100.0 + own, own, effect, 0, most) for name, kind, own, effect, most in rows]
+    return Effects(full, sum(row[5] for row in full), change_us, chance_us)
+
+
+def test_an_effect_against_the_change_is_no_cause_of_it() -> None:
+    found = named(-20, 0, ("wait", "host_communication", -15, 18, -30), ("work", "op", -1, -19, -8))
+    assert found.to_frame()["name"].tolist() == ["work", "wait"]
+
+
+def test_where_replays_explain_little_the_work_of_one_rank_that_changed_as_much_comes_first() -> None:
+    rows = ("wait", "host_communication", -15, -0.3, -30), ("work", "op", -4, 0, -20), ("other", "op", -1, -0.1, -2)
+    found = named(-20, 0, *rows)
+    assert found.to_frame()["name"].tolist() == ["work", "other", "wait"]
+    assert [round(found.likely_us(row), 1) for row in found.to_frame().to_dict("records")] == [19.6, 1.9, 0]
+    told = named(-20, 0, *rows, ("cause", "op", -19, -19, -19))
+    assert told.to_frame()["name"].tolist()[0] == "cause"
+    assert told.is_explained
+    assert not found.is_explained
+
+
+def test_where_the_change_may_be_chance_the_work_that_changed_most_comes_first() -> None:
+    rows = ("less", "op", -12, -0.1, -12), ("longer wait", "step", 12, 4, 12)
+    for found in (named(0, 0, *rows), named(-1, 5, *rows)):
+        assert found.to_frame()["name"].tolist() == ["less", "longer wait"]
+        assert not found.change_us
+
+
+def test_a_change_that_a_replay_leads_to_is_not_chance_however_uneven_steps_are() -> None:
+    assert not named(-12, 30, ("rare", "op", -12, -12, -12)).is_chance
+    assert named(-12, 30, ("rare", "op", -1, -1, -1)).is_chance
+    assert not named(-12, 3, ("rare", "op", -1, -1, -1)).is_chance
+
+
+def test_the_rank_whose_own_time_changed_most_is_named() -> None:
+    def job(slow: int) -> DependencyGraph:
+        return load({0: [op("a", 0, 10)], 1: [op("a", 0, slow)]})
+
+    (row,) = between(job(10), job(50)).to_frame().to_dict("records")
+    assert (row["change_us"], row["rank"], row["rank_change_us"]) == (20.0, 1, 40.0)
+    (row,) = between(job(10), load([op("a", 0, 90)])).to_frame().to_dict("records")
+    assert (row["rank"], row["rank_change_us"]) == (-1, 0.0)
