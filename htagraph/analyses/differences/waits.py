@@ -1,4 +1,4 @@
-"""Own time of host code in which it waited for communication, told by when the communication ended."""
+"""Own time of host code in which it waited for communication, known from when that ended."""
 
 from __future__ import annotations
 
