@@ -19,7 +19,7 @@ from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.graph.construction.matching.clusters import cluster
-from htagraph.graph.construction.matching.host_transfers import host_transfers
+from htagraph.graph.construction.matching.host_transfers import host_collectives, host_transfers
 from htagraph.graph.construction.matching.hosts import hosts_of
 from htagraph.graph.construction.matching.members import Members, members_of
 from htagraph.graph.construction.matching.partners import partners
@@ -92,7 +92,7 @@ def match(
     members, hosts = members_of(activities, names, naming, traces), hosts_of(traces)
     teams, left = _by_id(members)
     left &= ~members.host_transfer
-    kept, issues = tested(members, teams)
+    kept, issues = tested(members, teams + host_collectives(members))
     held = np.zeros(len(members), np.bool_)
     for team in kept:
         held[team.rows[team.rows >= 0]] = True
