@@ -120,8 +120,9 @@ class _Takes(NamedTuple):
         before = np.where(first, name, np.roll(name, 1))
         idle = np.where(first, 0, start - np.roll(end, 1))
         order = np.argsort(start, kind="stable")
-        columns = (column[order] for column in (items, lane, mixed(name, before), start, idle))
-        return _Takes({thread.lane: thread for thread in threads}, *columns)
+        key = mixed(name, before)
+        by_lane = {thread.lane: thread for thread in threads}
+        return _Takes(by_lane, items[order], lane[order], key[order], start[order], idle[order])
 
 
 class _Link(NamedTuple):
