@@ -108,8 +108,10 @@ def _handed_over(waits: _Waits, lag: Array) -> Change:
     """Set the BODY edges to 0 during which a thread was blocked until another thread was done."""
     del lag  # the new lag does not depend on it
     edges = waits.edges
-    joined = edges.target[edges.kind == EdgeKind.THREAD]
-    rows = np.flatnonzero((edges.kind == EdgeKind.BODY) & np.isin(edges.target, joined))
+    joined = edges.kind == EdgeKind.THREAD
+    until = _latest(edges.target[joined], waits.source_time[joined], 2 * len(waits.job.activities))
+    rows = np.flatnonzero(edges.kind == EdgeKind.BODY)
+    rows = rows[until[edges.target[rows]] > waits.source_time[rows]]
     return rows, np.zeros(len(rows), np.int64)
 
 
