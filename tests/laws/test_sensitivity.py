@@ -41,7 +41,7 @@ CONSTANTS = {
     f"{GRAPH}.construction.settle": ("_UNKNOWN_OWN_NS", "_MAX_PAUSE_NS", "_MAX_RETURN_NS"),
     f"{GRAPH}.evidence.wait_hypotheses": ("TOLERANCE_NS", "_USUAL_RETURN_NS", "_MAX_RETURN_NS", "_MIN_RETURNS",
                                   "_MAX_RECORDS_BACK", "_SAMPLE", "_MAX_WINDOW_NS"),
-    f"{GRAPH}.evidence.stream_waits": ("WINDOW_NS", "_LATENCY_NS", "_MAX_PLACES"),
+    f"{GRAPH}.evidence.stream_waits": ("WINDOW_NS", "LATENCY_NS", "_MAX_PLACES"),
     f"{GRAPH}.rules.stream": ("_AHEAD_NS", "_MAX_PAUSE_NS", "_MIN_PAUSES", "_USUAL_PAUSE_NS"),
     f"{GRAPH}.rules.thread": ("_MAX_BUSY_GAP_NS",),
     f"{GRAPH}.rules.host_sync": ("_OWN_NS",),
