@@ -135,8 +135,7 @@ class _Barriers:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of units that are absent from a collective
             end, start, waited = (
-                np.stack([over(times[rows][:, unit], axis=1) for unit in units], axis=1)
-                for times, over in parts
+                np.stack([over(times[rows][:, unit], axis=1) for unit in units], axis=1) for times, over in parts
             )
         return _Barriers(end, start, waited, self.origin)
 
