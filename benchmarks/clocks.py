@@ -3,8 +3,8 @@
     python -m benchmarks.clocks --jobs 200
 
 Random jobs of one or several hosts, with few or many collectives, several groups and pipelines, with and without
-Random jobs of one or several hosts, with few or many collectives, several groups and pipelines, with and without
 process-group arguments, whose clocks differ between hosts; some ranks lack the head or the tail of their collectives.
+"""
 
 from __future__ import annotations
 
