@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of, others_median
 from htagraph.queries.collective_waits import Waits, waits_of
@@ -77,7 +78,8 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     steps and the differences between the other ranks, where the time of a step is what the rank does by itself, without
     waiting for others; (2) by at least 0.4 % of a step; and (3) no other rank is charged more waiting. Peers are ranks
     that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines. A
-    recording of a single step needs four ranks. A job whose ranks are late by chance has no straggler.
+    recording of a single step needs four ranks. Nobody is named where the clocks of the ranks are unknown. A job whose
+    ranks are late by chance has no straggler.
 
     Args:
         graph: the job.
@@ -128,7 +130,9 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     evidence = [_evidence(row, work) for row, work in zip(table.to_dict("records"), works, strict=True)]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
     total = int(waits.wait.sum())
-    return Stragglers(table, _blame_table(graph, waits, chains, blame), _straggler(table, slow), total / 1000)
+    comparable = agreement_ns(graph.clocks, np.unique(waits.rank[waits.wait > 0]).tolist()) >= 0
+    named = _straggler(table, slow) if comparable else None
+    return Stragglers(table, _blame_table(graph, waits, chains, blame), named, total / 1000)
 
 
 def _straggler(table: pd.DataFrame, slow: SlowRanks) -> int | None:
@@ -202,9 +206,10 @@ def _of_steps(row: dict[Any, Any]) -> str:
     if np.isnan(excess):
         return "its steps cannot be compared with those of another rank"
     alone = "by itself, without waiting for others, its step takes"
+    if excess <= 0:
+        return f"{alone} {-excess:.3f} ms less than its peers' (±{error:.3f} ms)"
     if not row["slow"]:
-        side = "more" if excess > 0 else "less"
-        return f"{alone} {abs(excess):.3f} ms {side} than its peers', which is no more than chance (±{error:.3f} ms)"
+        return f"{alone} {excess:.3f} ms more than its peers', which may be chance (±{error:.3f} ms)"
     peers = row["own_step_us"] / 1000 - excess
     ratio = _times(1 + excess / peers) if peers > 0 else "longer than its peers'"
     return f"{alone} {ratio} ({excess:.3f} ms more, ±{error:.3f} ms)"

@@ -47,7 +47,8 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
     pauses = into & of_kind(graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
     state = weighed(state, own | pauses, np.minimum(state.lag[own | pauses], 0), before)
     waits = of_kind(graph, EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.QUEUE_FULL, EdgeKind.MEMCPY_SYNC)
-    meets = of_kind(graph, *TRANSFERS) & (chosen[edges.target >> 1] | chosen[edges.source >> 1])
+    meets = of_kind(graph, *TRANSFERS)
+    meets &= chosen[edges.target >> 1] | chosen[edges.source >> 1] | (chosen[edges.activity] & (edges.activity >= 0))
     state = replace(state, unblocked=(*state.unblocked, np.flatnonzero(chosen)))
     return released(state, (into & waits) | meets)
 
