@@ -26,7 +26,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
 
-__all__ = ["CLASSES", "Candidate", "Trial", "candidates", "time_of"]
+__all__ = ["CLASSES", "Candidate", "Trial", "candidates", "target_of", "time_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _MAX_LEVELS = 200
@@ -39,8 +39,7 @@ _CALLS = (ActivityKind.RUNTIME,)
 _RUNTIME = (ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME)
 _OWN_WORK = ["host", "computation", "memory"]
 _HOST = {"kind": "host"}
-_NOTHING = OwnTime(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
-CLASSES = ("all host work", "all transfers between ranks")
+CLASSES = ("all host work", "all transfers between ranks", "other runtime calls")
 """Names of candidates that stand for a whole class of work: they say how much there is to gain, not what to change."""
 _NOTES = {
     "kernel": "",
@@ -67,8 +66,8 @@ class Candidate:
     """What selects it for `Scenario.scale`; None where nothing selects exactly this."""
     note: str
     """What its time includes; empty where the name says it."""
-    unselected: Callable[[State], OwnTime] | None = None
-    """Returns its lags and gaps where no criteria select them."""
+    special: Callable[[State], OwnTime] | None = None
+    """Returns its lags and gaps where criteria may not select them."""
 
 
 class Trial:
@@ -175,7 +174,8 @@ def _by_name(graph: DependencyGraph, owned: pd.DataFrame, what: str) -> Iterator
     by_name = owned.groupby([acts.kind[owned["owner"]], acts.name[owned["owner"]]])["ns"].sum()
     for (kind, name), ns in _positive(by_name):
         criteria = {"kind": ActivityKind(kind).label, "name": glob.escape(graph.names[name])}
-        yield Candidate(what, graph.names[name], ns, criteria, _NOTES[what])
+        special = partial(_self_time, name=int(name)) if what == "function" else None
+        yield Candidate(what, graph.names[name], ns, criteria, _NOTES[what], special)
 
 
 def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
@@ -221,7 +221,9 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
         members = np.flatnonzero(label == number)
         criteria = _exact_criteria(graph, members)
         note = _NOTES["group"] if criteria else f"{_NOTES['group']}; no criteria select exactly this group"
-        yield Candidate("group", texts[number], ns, criteria, note, partial(_transfers, members=members))
+        yield Candidate(
+            "group", texts[number], ns, criteria, note, None if criteria else partial(_transfers, members=members)
+        )
     alone = owned[group_of < 0]
     for name, ns in _positive(alone.groupby(acts.name[alone["owner"]])["ns"].sum()):
         criteria = {"kind": [kind.label for kind in COMMUNICATION], "name": glob.escape(graph.names[name])}
@@ -261,7 +263,7 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[Candidate]
          "host time inside steps and annotations that no event covers"),
         ("launch calls", kind == ActivityKind.LAUNCH, {"kind": "launch"}, "the calls themselves, not the operators"),
         ("synchronizing calls", kind == ActivityKind.SYNC, {"kind": "sync"}, "their own cost, not what they wait for"),
-        ("other runtime calls", np.isin(kind, _RUNTIME), {"kind": [each.label for each in _RUNTIME]}, ""),
+        (CLASSES[2], np.isin(kind, _RUNTIME), {"kind": [each.label for each in _RUNTIME]}, ""),
     ):  # fmt: skip
         if ns[chosen].sum() > 0:
             yield Candidate("phase", name, int(ns[chosen].sum()), criteria, note)
@@ -279,6 +281,14 @@ def _launch_time(state: State) -> OwnTime:
     calls = np.append(graph.activities.kind == ActivityKind.LAUNCH, [False])
     own = of_kind(graph, EdgeKind.BODY) & calls[edges.activity]
     rows = np.flatnonzero(own | (of_kind(graph, *LAUNCHES) & calls[edges.source >> 1]))
+    return OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
+
+
+def _self_time(state: State, name: int) -> OwnTime:
+    """Return the own time of the Python functions of a name."""
+    acts, edges = state.graph.activities, state.graph.edges
+    chosen = np.append((acts.kind == ActivityKind.PYTHON) & (acts.name == name), [False])
+    rows = np.flatnonzero(chosen[edges.activity] & of_kind(state.graph, EdgeKind.BODY))
     return OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
 
 
@@ -301,6 +311,16 @@ def _transfers(state: State, members: Array) -> OwnTime:
 
 def time_of(state: State, candidate: Candidate) -> OwnTime:
     """Return the lags and gaps that are a candidate's time."""
-    if candidate.criteria is not None:
-        return own_time(state, dict(candidate.criteria))
-    return candidate.unselected(state) if candidate.unselected else _NOTHING
+    if candidate.special:
+        return candidate.special(state)
+    return own_time(state, dict(candidate.criteria or {}))
+
+
+def target_of(state: State, candidate: Candidate, time: OwnTime) -> dict[str, Any]:
+    """Return the criteria that select a candidate's time and nothing else, empty where there are none."""
+    criteria = dict(candidate.criteria or {})
+    if criteria and candidate.special:
+        same = own_time(state, criteria)
+        if not (np.array_equal(same.edges, time.edges) and np.array_equal(same.gaps, time.gaps)):
+            return {}
+    return criteria

@@ -14,7 +14,7 @@ import pandas as pd
 
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, checked, initial
-from htagraph.whatif.candidates import Candidate, Trial, candidates, time_of
+from htagraph.whatif.candidates import Candidate, Trial, candidates, target_of, time_of
 from htagraph.whatif.change_options import criteria_text
 
 __all__ = ["opportunities"]
@@ -85,7 +85,8 @@ def opportunities(
         steps), ``critical_us`` (the part on the critical path: no gain is larger), ``gain_us`` and ``gain_percent`` (of
         the makespan; if it took no time), for each factor of the curve a column such as ``gain_at_75_us``,
         ``gain_at_50_us``, ``gain_at_25_us`` and ``gain_at_0_us`` (if it took that percentage of its time; all float64)
-        and ``note`` (str: what the time includes).
+        ``note`` (str: what the time includes) and ``inside`` (str: the name of the smallest larger row that contains
+        it; empty for none).
 
     Raises:
         SelectionError: `top` or a factor is negative.
@@ -98,19 +99,21 @@ def opportunities(
     """
     checked(top, "top")
     factors = {f"gain_at_{100 * checked(factor, 'curve'):g}_us": float(factor) for factor in curve}
-    kinds = _COLUMNS | dict.fromkeys(factors, "float64") | {"note": "str"}
+    kinds = _COLUMNS | dict.fromkeys(factors, "float64") | {"note": "str", "inside": "str"}
     trial = Trial(initial(graph))
     rows = []
-    for gain, candidate, time in _best(trial, top):
+    best = _best(trial, top)
+    for at, (gain, candidate, time) in enumerate(best):
         gains = {
             column: float(gain if factor == 0 else trial.gain(time, factor)) / 1000
             for column, factor in factors.items()
         }
         rows.append({
             "what": candidate.what, "name": candidate.name,
-            "target": criteria_text(dict(candidate.criteria)) if candidate.criteria else "",
+            "target": criteria_text(target_of(trial.state, candidate, time)),
             "time_us": trial.total(time) / 1000, "critical_us": trial.on_path(time) / 1000, "gain_us": gain / 1000,
             "gain_percent": 100 * gain / trial.makespan, **gains, "note": candidate.note,
+            "inside": next((other.name for _, other, more in reversed(best[:at]) if _within(time, more)), ""),
         })  # fmt: skip
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 

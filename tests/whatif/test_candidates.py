@@ -25,19 +25,13 @@ def every_name(graph: hg.DependencyGraph) -> Iterator[tuple[str, dict[str, Any]]
     """Yield each name that takes a noticeable time, with the criteria that select all of its time."""
     acts = graph.activities
     least = NOTICEABLE * (graph.time.max(initial=0) - graph.origin_ns)
-    wanted = (
-        (ActivityKind.COMPUTATION, lambda name: {"kind": "computation", "name": name}),
-        (ActivityKind.MEMORY, lambda name: {"kind": "memory", "name": name}),
-        (ActivityKind.RUNTIME, lambda name: {"kind": "runtime", "name": name}),
-        (ActivityKind.PYTHON, lambda name: {"kind": "python", "name": name}),
-        (ActivityKind.OP, lambda name: {"op": name}),
-        (ActivityKind.ANNOTATION, lambda name: {"op": name}),
-    )
-    for kind, criteria in wanted:
+    by_name = (ActivityKind.COMPUTATION, ActivityKind.MEMORY, ActivityKind.RUNTIME)
+    for kind in (*by_name, ActivityKind.OP, ActivityKind.ANNOTATION):
         rows = acts.kind == kind
         total = np.bincount(acts.name[rows], acts.duration[rows], len(graph.names))
         for name in np.flatnonzero(total >= least):
-            yield graph.names[name], criteria(glob.escape(graph.names[name]))
+            text = glob.escape(graph.names[name])
+            yield graph.names[name], {"kind": kind.label, "name": text} if kind in by_name else {"op": text}
 
 
 @pytest.mark.parametrize("path", [*DATASETS, *SMALL], ids=lambda path: path.name[:30])

@@ -26,15 +26,24 @@ from htagraph.core.naming.kinds_by_name import DEFAULT_NAMING, Naming, activity_
 from htagraph.core.naming.patterns import names_like, names_that
 from htagraph.core.naming.regions import (
     LINEAR,
+    has_loader_workers,
     inference_phase,
     is_backward,
     is_compiled_region,
     is_data_loader,
     is_module_frame,
+    is_source_frame,
     operator_of_frame,
     step_number,
 )
-from htagraph.core.naming.work import copy_kind, is_graph_launch, is_kernel_launch, is_memory_call, is_triton_kernel
+from htagraph.core.naming.work import (
+    copy_kind,
+    is_graph_launch,
+    is_kernel_launch,
+    is_memory_call,
+    is_poll,
+    is_triton_kernel,
+)
 
 __all__ = [
     "COUNTER_RANGE",
@@ -51,6 +60,7 @@ __all__ = [
     "element_bytes",
     "flop_formula",
     "flop_per_count",
+    "has_loader_workers",
     "inference_phase",
     "is_backward",
     "is_collective_call",
@@ -62,6 +72,8 @@ __all__ = [
     "is_kernel_launch",
     "is_memory_call",
     "is_module_frame",
+    "is_poll",
+    "is_source_frame",
     "is_tf32_kernel",
     "is_triton_kernel",
     "names_like",

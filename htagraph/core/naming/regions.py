@@ -8,11 +8,13 @@ from htagraph.core.naming.patterns import matches
 
 __all__ = [
     "LINEAR",
+    "has_loader_workers",
     "inference_phase",
     "is_backward",
     "is_compiled_region",
     "is_data_loader",
     "is_module_frame",
+    "is_source_frame",
     "operator_of_frame",
     "step_number",
 ]
@@ -45,6 +47,18 @@ def is_data_loader(name: str) -> bool:
     return matches(r"^enumerate\(DataLoader\)|DataLoaderIter\.__next__", name)
 
 
+def has_loader_workers(name: str) -> bool:
+    """Return True for the annotation or operator of a data loader whose batches come from worker processes.
+
+    Example:
+        >>> has_loader_workers("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
+        True
+        >>> has_loader_workers("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+        False
+    """
+    return matches(r"MultiProcessingDataLoaderIter", name)
+
+
 def is_backward(name: str) -> bool:
     """Return True for the autograd engine's operator around a backward operator.
 
@@ -53,6 +67,16 @@ def is_backward(name: str) -> bool:
         True
     """
     return name.startswith("autograd::engine::")
+
+
+def is_source_frame(name: str) -> bool:
+    """Return True for the Python frame of a function in a source file, as opposed to a built-in one or a module.
+
+    Example:
+        >>> is_source_frame("train.py(42): augment"), is_source_frame("<built-in function sleep>")
+        (True, False)
+    """
+    return matches(r"\(\d+\): ", name)
 
 
 def is_module_frame(name: str) -> bool:
