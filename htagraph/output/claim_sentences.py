@@ -72,8 +72,7 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
         inputs: the words of the command line that choose what is read.
     """
     for claim in gains[:1]:
-        half = f"{claim_name(claim)} in half its time: {time_text(claim.facts['half_us'])} shorter."
-        half = half[0].upper() + half[1:]
+        half = f"Half the time of {claim_name(claim)} saves {time_text(claim.facts['half_us'])}."
         if claim.facts["target"]:
             line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
             return [f"{half} To try it together with other changes: {line}"]
@@ -103,7 +102,6 @@ def _bound(claim: Claim) -> str:
 
 _NEXT = {
     "communication": " See which ranks and groups transfer, and who is late: htagraph collectives.",
-    "gap": " Nothing in the traces says what was waited for: htagraph critical-path --segments lists what came next.",
 }
 """What to do next, by what bounds the job, where no other sentence says it."""
 
@@ -131,18 +129,16 @@ def _pauses(claims: Sequence[Claim]) -> str:
 
 
 def _gains(claims: Sequence[Claim]) -> str:
-    parts = []
+    parts, any_wide = [], False
     for claim in claims:
         low, high = claim.interval or (claim.figure, claim.figure)
         wide = high - low > _MIN_SPREAD * claim.figure
-        spread = (
-            f", {time_text(max(low, 0.0))} to {time_text(high)} as pauses that nothing explains may go" if wide else ""
-        )
+        spread = f"; {time_text(max(low, 0.0))} to {time_text(high)} given what nothing explains" if wide else ""
         parts.append(f"{claim_name(claim)}, {time_text(claim.figure)} ({claim.facts['percent']:.0f} %{spread})")
-    listed = "; ".join(parts)
+        any_wide |= wide
+    bounds = "" if any_wide else " No speedup of one of them alone saves more."
     return (
-        f"Largest gains, each replayed as if it took no time: {listed}. No speedup of one of them alone saves more "
-        "(htagraph opportunities)."
+        f"Largest gains, each replayed as if it took no time: {'; '.join(parts)}.{bounds} See htagraph opportunities."
     )
 
 

@@ -39,8 +39,8 @@ _MIN_PERCENT = 2.0
 _MIN_SHARE = 0.05
 """Share of the window; chosen: less is not worth a sentence. Doubled, 5 to 10 % of waiting is not named."""
 _MAX_WRAPPED = 0.6
-"""Share of the makespan; what gains more only wraps the job, such as an annotation around a step. Chosen. Doubled, they
-are named before what they contain."""
+"""Share of the makespan; what gains more and contains other rows only wraps the job, such as an annotation around a
+step. Chosen. Doubled, they are named before what they contain."""
 _INNER_SHARE = 0.5
 """Share of a gain from which something inside it is named in its place. Chosen: then it is the larger part. Doubled,
 the outer one is always named."""
@@ -201,18 +201,13 @@ def _worth_naming(table: pd.DataFrame, straggler: int | None) -> list[dict[Any, 
     rows = table[table["gain_percent"] >= _MIN_PERCENT].to_dict("records")
     rows = [row for row in rows if row["what"] != "rank" or row["name"] == f"rank {straggler}"]
     several = [row for row in rows if row["name"] not in CLASSES]
-    small = [
-        row for row in several if row["what"] == "rank" or row["gain_percent"] <= 100 * _MAX_WRAPPED or _is_leaf(row)
-    ]
+    around = {row["inside"] for row in rows}
+    small = [row for row in several if row["name"] not in around or row["gain_percent"] <= 100 * _MAX_WRAPPED]
     rows = small or several or rows
     inner: dict[str, float] = {}
     for row in rows:
         inner[row["inside"]] = max(inner.get(row["inside"], 0.0), row["gain_us"])
     return [row for row in rows if inner.get(row["name"], 0.0) < _INNER_SHARE * row["gain_us"]]
-
-
-def _is_leaf(row: Mapping[Any, Any]) -> bool:
-    return row["what"] in ("kernel", "call", "function", "group") or row["name"] == "data loading"
 
 
 def _replayed(
@@ -255,7 +250,8 @@ def _device(busy: pd.DataFrame, tables: _Tables, inputs: pd.DataFrame, bound: Bo
     if not window:
         return []
     claims = _idle(tables["rank_idle"], window, len(busy), bound, path)
-    claims += _launching(tables, window, bound)
+    if any(claim.facts["host"] == "launches" for claim in claims):
+        claims += _launching(tables["launches"], bound)
     span = float(inputs.loc[inputs["rank"].isin(on_device["rank"]), "span_us"].sum())
     if claims and window < _MAX_COVERED_SHARE * span:
         claims.append(Claim(Says.PARTLY_DEVICE, "", 100 * window / span, "percent"))
@@ -284,12 +280,10 @@ def _host_reason(bound: Bound, path: CriticalPath) -> str:
     return "pauses" if share_of_long_pauses(path, _LONG_PAUSE_US) > _MAX_LONG_SHARE else "launches"
 
 
-def _launching(tables: _Tables, window: float, bound: Bound) -> list[Claim]:
-    """Return whether most launches take longer than their work, where devices wait for launches at all."""
-    launches, rank_idle = tables["launches"], tables["rank_idle"]
+def _launching(launches: pd.DataFrame, bound: Bound) -> list[Claim]:
+    """Return whether most launches take longer than their work, where devices wait for launches and these are many."""
     total, short = int(launches["launches"].sum()), int(launches["short"].sum())
-    waits = float(rank_idle.loc[rank_idle["cause"] == "host_wait", "idle_us"].sum())
-    if bound.cause not in _HOST_CAUSES or total < _MIN_LAUNCHES or short < total / 2 or waits < _MIN_SHARE * window:
+    if bound.cause not in _HOST_CAUSES or total < _MIN_LAUNCHES or short < total / 2:
         return []
     return [Claim(Says.SHORT_LAUNCHES, "", 100 * short / total, "percent", facts={"total": total})]
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
     ANNOTATIONS,
     BETWEEN,
@@ -21,6 +22,7 @@ from htagraph.core.kinds import (
     TRANSFERS,
     ActivityKind,
     EdgeKind,
+    GapKind,
 )
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
@@ -49,6 +51,7 @@ _NOTES = {
     "rank": "its own work; the gain is that others no longer wait for it",
     "group": "transfers only; waiting for a late rank counts for what makes it late",
     "host": "operators, calls and the Python between them; waits and transfers between ranks are replayed",
+    "Python between operators": "host time that no event covers",
     "launching": "the calls and the latency until their work starts; to predict it: --no-launch-overhead",
 }
 
@@ -161,7 +164,9 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
     for rank, ns in _positive(ranks) if len(graph.ranks) > 1 else ():  # a single rank has all the time
         yield Candidate("rank", f"rank {rank}", ns, {"rank": int(rank), "kind": _OWN_WORK}, _NOTES["rank"])
     yield from _phases(graph, shares)
-    yield from _launching(trial)
+    yield from _special(trial, "launching", None, _launch_time)
+    in_regions = {"kind": [each.label for each in ANNOTATIONS]}
+    yield from _special(trial, "Python between operators", in_regions, _untraced_time)
 
 
 def _positive(totals: pd.Series[Any]) -> list[tuple[Any, int]]:
@@ -259,8 +264,6 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[Candidate]
         talks = bool((acts.kind == ActivityKind.HOST_COMMUNICATION).any())
         yield Candidate("phase", CLASSES[0], int(ns[host].sum()), None if talks else _HOST, _NOTES["host"], _host_time)
     for name, chosen, criteria, note in (
-        ("Python between operators", gap & (kind >= 0), {"kind": [each.label for each in ANNOTATIONS]},
-         "host time inside steps and annotations that no event covers"),
         ("launch calls", kind == ActivityKind.LAUNCH, {"kind": "launch"}, "the calls themselves, not the operators"),
         ("synchronizing calls", kind == ActivityKind.SYNC, {"kind": "sync"}, "their own cost, not what they wait for"),
         (CLASSES[2], np.isin(kind, _RUNTIME), {"kind": [each.label for each in _RUNTIME]}, ""),
@@ -269,11 +272,19 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[Candidate]
             yield Candidate("phase", name, int(ns[chosen].sum()), criteria, note)
 
 
-def _launching(trial: Trial) -> Iterator[Candidate]:
-    """Yield the launch calls together with the latency of what they launch."""
-    bound = trial.on_path(_launch_time(trial.state))
+def _special(
+    trial: Trial, name: str, criteria: Mapping[str, Any] | None, time: Callable[[State], OwnTime]
+) -> Iterator[Candidate]:
+    """Yield a phase that is no selection of activities."""
+    bound = trial.on_path(time(trial.state))
     if bound > 0:
-        yield Candidate("phase", "launching", bound, None, _NOTES["launching"], _launch_time)
+        yield Candidate("phase", name, bound, criteria, _NOTES[name], time)
+
+
+def _untraced_time(state: State) -> OwnTime:
+    """Return the host's time that no event covers."""
+    nothing = np.zeros(0, np.int64)
+    return OwnTime(nothing, nothing, np.flatnonzero((state.graph.gap_kind == GapKind.HOST_UNTRACED) & (state.gap > 0)))
 
 
 def _launch_time(state: State) -> OwnTime:
@@ -319,8 +330,11 @@ def time_of(state: State, candidate: Candidate) -> OwnTime:
 def target_of(state: State, candidate: Candidate, time: OwnTime) -> dict[str, Any]:
     """Return the criteria that select a candidate's time and nothing else, empty where there are none."""
     criteria = dict(candidate.criteria or {})
-    if criteria and candidate.special:
+    if not criteria or not candidate.special:
+        return criteria
+    try:
         same = own_time(state, criteria)
-        if not (np.array_equal(same.edges, time.edges) and np.array_equal(same.gaps, time.gaps)):
-            return {}
-    return criteria
+    except SelectionError:  # such as annotations, of which the job has none
+        return {}
+    gaps, wanted = (each.gaps[state.gap[each.gaps] > 0] for each in (same, time))
+    return criteria if np.array_equal(same.edges, time.edges) and np.array_equal(gaps, wanted) else {}

@@ -22,7 +22,7 @@ __all__ = ["opportunities"]
 Array: TypeAlias = npt.NDArray[Any]
 _P = ParamSpec("_P")
 _SAME_GAIN = 0.97
-"""A candidate is left out if one inside it gains at least this share of its gain.
+"""A candidate is left out if one with this share of its time inside it gains at least this share of its gain.
 
 Chosen: smaller differences are within the error of a prediction. Nearer to 1, wrappers
 appear beside what they wrap; halved, an operator gives way to a kernel with half of its gain. The gains themselves do
@@ -113,7 +113,7 @@ def opportunities(
             "target": criteria_text(target_of(trial.state, candidate, time)),
             "time_us": trial.total(time) / 1000, "critical_us": trial.on_path(time) / 1000, "gain_us": gain / 1000,
             "gain_percent": 100 * gain / trial.makespan, **gains, "note": candidate.note,
-            "inside": next((other.name for _, other, more in reversed(best[:at]) if _within(time, more)), ""),
+            "inside": next((other.name for _, other, more in reversed(best[:at]) if _within(trial, time, more)), ""),
         })  # fmt: skip
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 
@@ -125,43 +125,45 @@ def _best(trial: Trial, top: int) -> list[_Tried]:
     """
     tried: list[_Tried] = []
     for candidate in sorted(candidates(trial), key=lambda each: -each.bound):
-        if candidate.bound < max(1, _SAME_GAIN * _least_of_best(tried, top, candidate.bound)):
+        if candidate.bound < max(1, _SAME_GAIN * _least_of_best(trial, tried, top, candidate.bound)):
             break
         time = time_of(trial.state, candidate)
         gain = trial.gain(time, 0.0)
         if gain > 0:
             tried.append((gain, candidate, time))
-    return _smallest(tried)[:top]
+    return _smallest(trial, tried)[:top]
 
 
-def _least_of_best(tried: list[_Tried], top: int, bound: int) -> float:
+def _least_of_best(trial: Trial, tried: list[_Tried], top: int, bound: int) -> float:
     """Return the gain of the last of the best, ns; 0 where there are fewer, or the bound is larger anyway."""
     gains = sorted((gain for gain, _, _ in tried), reverse=True)
     if not top:
         return float("inf")
     if len(gains) < top or bound >= _SAME_GAIN * gains[top - 1]:
         return 0.0
-    best = _smallest(tried)
+    best = _smallest(trial, tried)
     return best[top - 1][0] if len(best) >= top else 0.0
 
 
-def _smallest(tried: list[_Tried]) -> list[_Tried]:
+def _smallest(trial: Trial, tried: list[_Tried]) -> list[_Tried]:
     """Return the candidates that gain clearly more than any other inside them, best first."""
     best: list[_Tried] = []
     for gain, candidate, time in sorted(tried, key=lambda each: (each[0], len(each[2].edges) + len(each[2].gaps))):
-        if not any(less >= _SAME_GAIN * gain and _within(part, time) for less, _, part in best):
+        if not any(less >= _SAME_GAIN * gain and _within(trial, part, time) for less, _, part in best):
             best.append((gain, candidate, time))
     return sorted(best, key=lambda each: -each[0])
 
 
-def _within(some: OwnTime, other: OwnTime) -> bool:
-    """Return True if some time is part of other time."""
-    return _is_part(some.edges, other.edges) and _is_part(some.gaps, other.gaps)
+def _within(trial: Trial, some: OwnTime, other: OwnTime) -> bool:
+    """Return True if nearly all of some time is part of other time."""
+    edges, gaps = _among(some.edges, other.edges), _among(some.gaps, other.gaps)
+    part = OwnTime(some.edges[edges], some.fixed[edges], some.gaps[gaps])
+    return trial.total(part) >= _SAME_GAIN * trial.total(some)
 
 
-def _is_part(some: Array, other: Array) -> bool:
-    """Return True if all of some ascending numbers are among others."""
-    if len(some) > len(other):
-        return False
-    at = np.searchsorted(other, some)
-    return bool(not len(some) or (at[-1] < len(other) and (other[at] == some).all()))
+def _among(some: Array, other: Array) -> npt.NDArray[np.bool_]:
+    """Return which of some ascending numbers are among others."""
+    if not len(other):
+        return np.zeros(len(some), np.bool_)
+    at = np.minimum(np.searchsorted(other, some), len(other) - 1)
+    return np.asarray(other[at] == some)

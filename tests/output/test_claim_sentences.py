@@ -67,11 +67,11 @@ def test_a_wide_interval_is_said() -> None:
 def test_the_largest_gain_can_be_tried() -> None:
     gains = [gain("aten::mm", 500.0, 5.0, "operator", target="op=aten::mm"), gain("x", 400.0, 4.0)]
     (line,) = trial(gains, ["job"])
-    assert line.startswith("Operator aten::mm in half its time: 250.0 µs shorter.")
+    assert line.startswith("Half the time of operator aten::mm saves 250.0 µs.")
     assert line.endswith(": htagraph what-if job --scale op=aten::mm:0.5")
     assert claim_name(gains[0]) == "operator aten::mm"
     launching = gain("launching", 5.0, 5.0, "phase", target="")
-    assert trial([launching], []) == ["Launching in half its time: 2.5 µs shorter."]
+    assert trial([launching], []) == ["Half the time of launching saves 2.5 µs."]
     assert trial([], []) == []
 
 
