@@ -32,11 +32,19 @@ from htagraph.core.naming.regions import (
     is_compiled_region,
     is_data_loader,
     is_module_frame,
+    is_source_frame,
     is_wait,
     operator_of_frame,
     step_number,
 )
-from htagraph.core.naming.work import copy_kind, is_graph_launch, is_kernel_launch, is_memory_call, is_triton_kernel
+from htagraph.core.naming.work import (
+    copy_kind,
+    is_graph_launch,
+    is_kernel_launch,
+    is_memory_call,
+    is_poll,
+    is_triton_kernel,
+)
 
 __all__ = [
     "COUNTER_RANGE",
@@ -65,6 +73,8 @@ __all__ = [
     "is_kernel_launch",
     "is_memory_call",
     "is_module_frame",
+    "is_poll",
+    "is_source_frame",
     "is_tf32_kernel",
     "is_triton_kernel",
     "is_wait",

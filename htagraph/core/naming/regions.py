@@ -14,6 +14,7 @@ __all__ = [
     "is_compiled_region",
     "is_data_loader",
     "is_module_frame",
+    "is_source_frame",
     "is_wait",
     "operator_of_frame",
     "step_number",
@@ -79,6 +80,16 @@ def is_wait(name: str) -> bool:
         False
     """
     return matches(r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)", name)
+
+
+def is_source_frame(name: str) -> bool:
+    """Return True for the Python frame of a function in a source file, as opposed to a built-in one or a module.
+
+    Example:
+        >>> is_source_frame("train.py(42): augment"), is_source_frame("<built-in function sleep>")
+        (True, False)
+    """
+    return matches(r"\(\d+\): ", name)
 
 
 def is_module_frame(name: str) -> bool:
