@@ -106,9 +106,13 @@ def test_every_rank_is_on_the_common_clock(graph: DependencyGraph) -> None:
 def test_a_notebook_shows_recorded_and_predicted_times_with_the_users_text_escaped() -> None:
     graph = load([step(1, 0, 10), op("<b>&", 10, 10)])
     outcome = hg.what_if(graph).scale(factor=2, name="<b>&").run()
+    assert len(outcome.notes) == 1
     shown = ElementTree.fromstring(outcome._repr_html_())  # sound XML: what the user wrote is escaped
     caption = "".join(shown.find("caption").itertext())  # type: ignore[union-attr]
-    assert caption == f"scale(factor=2, name='<b>&')speedup 0.667× [{outcome.low:.3f}, {outcome.high:.3f}]"
+    assert (
+        caption
+        == f"scale(factor=2, name='<b>&')speedup 0.667× [{outcome.low:.3f}, {outcome.high:.3f}]{outcome.notes[0]}"
+    )
     assert [[cell.text for cell in row] for row in shown.findall("tr")] == [
         ["ms", "recorded", "predicted"], ["makespan", "0.020", "0.030"], ["mean step", "0.010", "0.010"],
     ]  # fmt: skip

@@ -27,6 +27,7 @@ from htagraph.core.naming.patterns import names_like, names_that
 from htagraph.core.naming.regions import (
     LINEAR,
     inference_phase,
+    is_autograd_node,
     is_backward,
     is_compiled_region,
     is_data_loader,
@@ -52,6 +53,7 @@ __all__ = [
     "flop_formula",
     "flop_per_count",
     "inference_phase",
+    "is_autograd_node",
     "is_backward",
     "is_collective_call",
     "is_compiled_region",

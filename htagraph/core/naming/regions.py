@@ -9,6 +9,7 @@ from htagraph.core.naming.patterns import matches
 __all__ = [
     "LINEAR",
     "inference_phase",
+    "is_autograd_node",
     "is_backward",
     "is_compiled_region",
     "is_data_loader",
@@ -53,6 +54,18 @@ def is_backward(name: str) -> bool:
         True
     """
     return name.startswith("autograd::engine::")
+
+
+def is_autograd_node(name: str) -> bool:
+    """Return True for the operator of an autograd node: what the engine runs for a forward operator.
+
+    Old versions of PyTorch record it without the engine's operator around it.
+
+    Example:
+        >>> is_autograd_node("AddmmBackward"), is_autograd_node("MmBackward0"), is_autograd_node("aten::relu_backward")
+        (True, True, False)
+    """
+    return matches(r"^[A-Za-z_]+Backward\d*$", name)
 
 
 def is_module_frame(name: str) -> bool:
