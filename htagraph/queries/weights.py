@@ -102,6 +102,8 @@ class State:
     """Noise to draw; empty unless `jitter` was asked for."""
     unblocked: tuple[npt.NDArray[np.int64], ...] = ()
     """Activities that no longer block, one array per change that made them so."""
+    shared_link: bool | None = None
+    """Whether transfers that overlap slow each other down; None lets the recording decide."""
 
     def with_note(self, note: str) -> State:
         """Return the state with one more note, unless it has it."""

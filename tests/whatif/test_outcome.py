@@ -73,7 +73,7 @@ def test_the_critical_path_is_that_of_the_prediction(graph: DependencyGraph) -> 
     assert outcome.critical_path(steps=graph.steps[0]).makespan_ns <= path.makespan_ns
 
 
-def test_the_error_bar_is_the_speedup_without_unexplained_pauses() -> None:
+def test_the_interval_holds_the_speedup_without_unexplained_pauses() -> None:
     # two kernels of 10 µs; the second starts 60 µs after the first for no reason that the trace shows
     events = [launch(0, 1, 1), kernel(COMPUTE, 5, 10, 1), launch(2, 1, 2), kernel(COMPUTE, 75, 10, 2)]
     graph = load(events)
@@ -82,8 +82,12 @@ def test_the_error_bar_is_the_speedup_without_unexplained_pauses() -> None:
     assert outcome.speedup == pytest.approx(
         85 / (2 + 5 + 59)
     )  # launched at 2, 5 later at the earliest, and 1 is a pause
-    assert outcome.low == outcome.speedup
-    assert outcome.high == pytest.approx(26 / (2 + 5))
+    assert 0.97 * outcome.speedup < outcome.low < outcome.speedup
+    assert 26 / (2 + 5) < outcome.high < 1.01 * 26 / (2 + 5)
+    assert outcome.notes == (
+        f"too uncertain to act on: a speedup of {outcome.low:.2f} to {outcome.high:.2f} (90 %), as pauses in the "
+        "recording are not explained",
+    )
 
 
 def test_a_job_that_takes_no_time() -> None:
