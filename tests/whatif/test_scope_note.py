@@ -34,10 +34,6 @@ def graph() -> DependencyGraph:
             "set 0.01 ms self time of a, 50 % of the time inside it; op='a' sets everything inside",
         ),
         (
-            lambda s: s.inject(rank=0, kind="host", name="b", factor=2),
-            "scaled 0.01 ms self time of b, 100 % of the time inside it; op='b' scales everything inside",
-        ),
-        (
             lambda s: s.jitter(sigma=0.1, name="b"),
             "varied 0.01 ms self time of b, 100 % of the time inside it; op='b' varies everything inside",
         ),

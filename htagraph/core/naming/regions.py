@@ -13,6 +13,7 @@ __all__ = [
     "is_backward",
     "is_compiled_region",
     "is_data_loader",
+    "is_gradient_ready",
     "is_module_frame",
     "operator_of_frame",
     "step_number",
@@ -36,6 +37,28 @@ def step_number(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def is_autograd_node(name: str) -> bool:
+    """Return True for the operator of an autograd node: what the engine runs for a forward operator.
+
+    Old versions of PyTorch record it without the engine's operator around it.
+
+    Example:
+        >>> is_autograd_node("AddmmBackward"), is_autograd_node("MmBackward0"), is_autograd_node("aten::relu_backward")
+        (True, True, False)
+    """
+    return matches(r"^[A-Za-z_]+Backward\d*$", name)
+
+
+def is_gradient_ready(name: str) -> bool:
+    """Return True for the operator after which the gradient of a parameter is complete.
+
+    Example:
+        >>> is_gradient_ready("torch::autograd::AccumulateGrad")
+        True
+    """
+    return name.endswith("AccumulateGrad")
+
+
 def is_data_loader(name: str) -> bool:
     """Return True for the annotation or operator in which a process waits for the data loader's next batch.
 
@@ -54,18 +77,6 @@ def is_backward(name: str) -> bool:
         True
     """
     return name.startswith("autograd::engine::")
-
-
-def is_autograd_node(name: str) -> bool:
-    """Return True for the operator of an autograd node: what the engine runs for a forward operator.
-
-    Old versions of PyTorch record it without the engine's operator around it.
-
-    Example:
-        >>> is_autograd_node("AddmmBackward"), is_autograd_node("MmBackward0"), is_autograd_node("aten::relu_backward")
-        (True, True, False)
-    """
-    return matches(r"^[A-Za-z_]+Backward\d*$", name)
 
 
 def is_module_frame(name: str) -> bool:

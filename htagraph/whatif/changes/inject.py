@@ -7,7 +7,6 @@ from typing import Any, Literal
 from htagraph.core.kinds import ActivityKind
 from htagraph.queries.weights import ChangeError, State, checked, own_time, with_factor
 from htagraph.whatif.loader_time import loader_time
-from htagraph.whatif.scope_note import with_scope_note
 
 __all__ = ["inject"]
 
@@ -41,6 +40,4 @@ def inject(
     if not isinstance(kind, str) or kind not in _KINDS:
         msg = f"kind={kind!r}: choose from kernels, host, loader"
         raise ChangeError(msg)
-    every = {"kind": _KINDS[kind], "rank": rank} | criteria
-    time = own_time(state, every)
-    return with_scope_note(with_factor(state, time, factor), state, time, every, "scaled")
+    return with_factor(state, own_time(state, {"kind": _KINDS[kind], "rank": rank} | criteria), factor)
