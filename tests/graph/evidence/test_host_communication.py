@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -86,7 +88,8 @@ def test_an_operator_that_only_passes_on_is_not_the_one_that_asked() -> None:
 def test_inputs_say_peer_tag_and_sizes(
     name: str, concrete: object, dims: object, types: object, expected: tuple[int, ...]
 ) -> None:
-    call = op(name, 0, 5, **{"Concrete Inputs": concrete, "Input Dims": dims, "Input type": types})
+    arguments: dict[str, Any] = {"Concrete Inputs": concrete, "Input Dims": dims, "Input type": types}
+    call = op(name, 0, 5, **arguments)
     graph = host_job({0: [call]})
     got = call_arguments(graph.activities, graph.names, np.array([0, -1]))
     assert (got.peer[0], got.tag[0], got.elements[0], got.own_elements[0]) == expected

@@ -6,6 +6,7 @@ import gzip
 import json
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,12 +27,14 @@ def pairs(graph: DependencyGraph) -> set[tuple[tuple[int, float], tuple[int, flo
     out = set()
     for number in range(matches.count):
         rows = matches.activity[matches.collective == number]
-        ends = sorted((int(acts.rank[row]), round(float(acts.start[row] - graph.origin_ns) / 1000, 1)) for row in rows)
-        out.add(tuple(ends))
+        one, other = sorted(
+            (int(acts.rank[row]), round(float(acts.start[row] - graph.origin_ns) / 1000, 1)) for row in rows
+        )
+        out.add((one, other))
     return out
 
 
-def hop(source: int, target: int, at: float, ready: float, end: float, **more: int) -> tuple[list[Json], list[Json]]:
+def hop(source: int, target: int, at: float, ready: float, end: float, **more: Any) -> tuple[list[Json], list[Json]]:
     """Return what a send and its receive record: posted `at` and `ready`, the data is there at `end`."""
     return transfer("send", target, at, max(at, ready) + 2, **more), transfer("recv", source, ready, end, **more)
 
