@@ -94,8 +94,8 @@ def _weakness(fit: Fit) -> float:
 def _shared_clocks(tracks: Sequence[Track]) -> dict[int, int]:
     """Return for each rank a number, equal for ranks whose clocks are one: those of a host that nothing contradicts.
 
-    The ranks of a host share its clock if two of them can have met without an offset, about as well as with one. If a
-    rank ends together with others there under some offset, and with none of them without, they do not.
+    A rank shares the clock of its host if it can have met others there without an offset, about as well as with one. If
+    a rank surely ends together with others under some offset, and with none of them without, nobody there shares it.
     """
     agrees: dict[tuple[int, int], bool] = {}
     for a, b in pairs([track for track in tracks if track.host >= 0]):
@@ -108,8 +108,8 @@ def _shared_clocks(tracks: Sequence[Track]) -> dict[int, int]:
     agreeing = [pair for pair, verdict in agrees.items() if verdict]
     differing = {rank for pair in agrees for rank in pair} - {rank for pair in agreeing for rank in pair}
     void = {host[rank] for rank in differing}
-    shared = {host[rank] for pair in agreeing for rank in pair} - void
-    return {rank: -1 - own if own in shared else rank for rank, own in host.items()}
+    shared = {rank for pair in agreeing for rank in pair if host[rank] not in void}
+    return {rank: -1 - own if rank in shared else rank for rank, own in host.items()}
 
 
 def _one_clock(a: Track, b: Track) -> bool | None:
