@@ -7,7 +7,7 @@ other choice is left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -51,16 +51,18 @@ on one host lie apart by up to twice their spread in real jobs. Doubled, offsets
 larger to be seen."""
 
 
-def cluster(tracks: Sequence[Track], *, lone: bool = True) -> list[Cluster]:
+def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *, lone: bool = True) -> list[Cluster]:
     """Return which tracks belong together, and how they are aligned; tracks that match no other are left out.
 
     Args:
-        tracks: the sequences.
+        tracks: the sequences, corrected for what is known of clocks.
+        island: by rank: equal for ranks whose clocks are known against each other. Without it, ranks of one host are.
         lone: whether the job has no other communication. Only then, and if each rank has but one track, may a few
             collectives unite ranks whose clocks are not known: in a pipeline, stages are as alike as replicas.
     """
     lone = lone and len({track.rank for track in tracks}) == len(tracks)
-    state = _State({track.number: track for track in tracks}, _shared_clocks(tracks))
+    known = _shared_clocks(tracks) if island is None else {track.rank: island[track.rank] for track in tracks}
+    state = _State({track.number: track for track in tracks}, known)
     for certain in (True, False):
         options = [(a, b) for a, b in pairs(tracks) if a.certain == certain]
         fits = [fit for a, b in options if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
@@ -71,6 +73,8 @@ def cluster(tracks: Sequence[Track], *, lone: bool = True) -> list[Cluster]:
                 state.join(strong, doubtful=doubtful)
         again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
         fits = [fit for a, b in again if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
+        if not certain and not lone:
+            state.tie_agreeing(fits)
         for fit in sorted(fits, key=lambda fit: (-fit.count, fit.spread)):
             a, b = state.tracks[fit.first], state.tracks[fit.second]
             if certain or lone or state.between(a.rank, b.rank) is not None:
@@ -109,12 +113,9 @@ def _one_clock(a: Track, b: Track) -> bool | None:
     plain, free = fit_pair(a, b, 0.0), fit_pair(a, b)
     if free is None:
         return True if plain is not None and a.certain else None
-    closer = plain is None or (
-        not a.on_host and free.count >= MIN_PROOF and plain.spread > _MUCH_BETTER * (free.spread + FLOOR_NS)
-    )
-    if not closer:
+    if plain is not None and (a.on_host or plain.spread <= _MUCH_BETTER * (free.spread + FLOOR_NS)):
         return True
-    return False if a.certain or _proven(a, b, free) else None
+    return False if (a.certain and plain is None) or _proven(a, b, free) else None
 
 
 def _proven(a: Track, b: Track, fit: Fit) -> bool:
@@ -178,6 +179,25 @@ class _State:
             x.shift[number] = shift + move
             self.root[number] = self.root[a.number]
         del self.clusters[next(root for root, each in self.clusters.items() if each is y)]
+
+    def tie_agreeing(self, fits: Sequence[Fit]) -> None:
+        """Note the clock offset between ranks on which several short fits agree, as long as no other has half as many.
+
+        Fits between the same two sets of ranks with known clocks say the same offset, if they are true.
+        """
+        between: dict[tuple[int, int], list[tuple[float, Fit]]] = {}
+        for fit in fits:
+            a, b = (self.tracks[number].rank for number in (fit.first, fit.second))
+            if self.island[a] != self.island[b] and fit.count > 1:
+                way = 1 if self.island[a] < self.island[b] else -1
+                offset = way * (fit.offset + self.offset[a] - self.offset[b])
+                pair = (min(self.island[a], self.island[b]), max(self.island[a], self.island[b]))
+                between.setdefault(pair, []).append((offset, fit))
+        for pair, options in between.items():
+            best, count, rival = _agreed(options)
+            a, b = (self.tracks[number].rank for number in (best.first, best.second))
+            if count >= MIN_PROOF and 2 * rival <= count and {self.island[a], self.island[b]} == set(pair):
+                self._tie(a, b, best.offset)
 
     def _tie(self, a: int, b: int, offset: float) -> None:
         correction = self.offset[a] + offset - self.offset[b]
@@ -243,6 +263,17 @@ class _State:
         count = np.isfinite(ends).sum(axis=0)
         middle = medians(ends.T, count)
         return low, last, np.where(count > 0, middle, np.nan)
+
+
+def _agreed(options: Sequence[tuple[float, Fit]]) -> tuple[Fit, int, int]:
+    """Return (the fit whose offset most agree with, the collectives of those, those of the next other offset)."""
+    counts = []
+    for offset, fit in options:
+        near = [other for at, other in options if abs(at - offset) <= 2 * FLOOR_NS + fit.spread + other.spread]
+        counts.append((sum(other.count for other in near), -fit.spread, offset, fit))
+    count, _, offset, best = max(counts, key=lambda each: each[:2])
+    rivals = [own for own, _, at, fit in counts if abs(at - offset) > 2 * FLOOR_NS + fit.spread + best.spread]
+    return best, count, max(rivals, default=0)
 
 
 def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairwise: bool) -> int:  # noqa: FBT001
