@@ -131,18 +131,18 @@ def shared_lags(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - a graph as 
     transfers_running = edges_running = 0
     ready = [(np.int64(0), np.int64(-1))]
     ready.pop()
-    for vertex in range(vertices):
-        if waiting[vertex] == 0:
-            heapq.heappush(ready, (np.int64(head[vertex]), np.int64(vertex)))
+    for first in range(vertices):
+        if waiting[first] == 0:
+            heapq.heappush(ready, (np.int64(head[first]), np.int64(first)))
     now = 0.0
     while len(ready) > 0 or edges_running > 0:
-        soonest, when = np.int64(-1), np.inf
+        soonest, when = -1, np.inf
         for a in range(edges_running):
             speed = rate[transfer[edges[a]]]
             if left[edges[a]] <= 0 or speed > 0:
                 over = now if left[edges[a]] <= 0 else now + left[edges[a]] / speed
                 if over < when:
-                    when, soonest = over, edges[a]
+                    when, soonest = over, int(edges[a])
         at_vertex = len(ready) > 0 and ready[0][0] <= when
         moment = max(now, float(ready[0][0])) if at_vertex else when
         for a in range(edges_running):

@@ -56,8 +56,8 @@ def test_collectives_of_one_step_lie_side_by_side_whatever_ends_suggest(period: 
     a = track(0, start, start + 4e5)
     b = track(1, start, start + 4e5 + 1e3 * np.arange(10) % 7 + period * 1e6)
     numbers = np.arange(10) + 3
-    stepped = [replace(each, steps=numbers, on_host=True) for each in (a, b)]
-    fit = fit_pair(*stepped)
+    first, second = (replace(each, steps=numbers, on_host=True) for each in (a, b))
+    fit = fit_pair(first, second)
     assert fit is not None
     assert fit.shift == 0
 
