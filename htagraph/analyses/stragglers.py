@@ -76,10 +76,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
 
     A rank is called the straggler if (1) its steps take longer than its peers', step by step, beyond the spread of its
     steps and the differences between the other ranks, where the time of a step is what the rank does by itself, without
-    waiting for others; (2) by at least 0.4 % of a step; and (3) no other rank is charged more waiting. Peers are ranks
-    that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines. A
-    recording of a single step needs four ranks. Nobody is named where the clocks of the ranks are unknown. A job whose
-    ranks are late by chance has no straggler.
+    waiting for others; (2) by at least 0.4 % of a step; and (3) no other rank is charged more waiting, and what this
+    one is charged is not mostly transfers. Peers are ranks that do the same work by design; stages of a pipeline are
+    compared with the same stage of other pipelines. A recording of a single step needs four ranks. Clocks do not matter
+    for (1) and (2); where they are unknown, the evidence says so. A job whose ranks are late by chance has none.
 
     Args:
         graph: the job.
@@ -128,11 +128,11 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         own_step_us=slow.own / 1000, step_excess_us=slow.excess / 1000, step_error_us=slow.error / 1000, slow=slow.slow
     )
     evidence = [_evidence(row, work) for row, work in zip(table.to_dict("records"), works, strict=True)]
+    if agreement_ns(graph.clocks, np.unique(waits.rank[waits.wait > 0]).tolist()) < 0:
+        evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
     total = int(waits.wait.sum())
-    comparable = agreement_ns(graph.clocks, np.unique(waits.rank[waits.wait > 0]).tolist()) >= 0
-    named = _straggler(table, slow) if comparable else None
-    return Stragglers(table, _blame_table(graph, waits, chains, blame), named, total / 1000)
+    return Stragglers(table, _blame_table(graph, waits, chains, blame), _straggler(table, slow), total / 1000)
 
 
 def _straggler(table: pd.DataFrame, slow: SlowRanks) -> int | None:
@@ -142,7 +142,8 @@ def _straggler(table: pd.DataFrame, slow: SlowRanks) -> int | None:
     at = int(table["slow"].to_numpy().argmax())
     blamed = table["blamed_us"].to_numpy()
     worth = slow.excess[at] >= _MIN_STEP_SHARE * slow.lasted_ns
-    return int(table["rank"].iloc[at]) if worth and blamed[at] > 0 and blamed[at] >= blamed.max() else None
+    transfers = table["cause"].iloc[at] == "network" and 2 * table["cause_us"].iloc[at] > blamed[at]
+    return int(table["rank"].iloc[at]) if worth and not transfers and blamed[at] >= max(blamed.max(), 1e-3) else None
 
 
 def _table(graph: DependencyGraph, waits: Waits, by_cause: Array, best: Array, works: list[SlowWork]) -> pd.DataFrame:
