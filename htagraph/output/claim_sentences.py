@@ -133,7 +133,7 @@ def _gains(claims: Sequence[Claim]) -> str:
     for claim in claims:
         low, high = claim.interval or (claim.figure, claim.figure)
         wide = high - low > _MIN_SPREAD * claim.figure
-        spread = f"; {time_text(max(low, 0.0))} to {time_text(high)} given what nothing explains" if wide else ""
+        spread = f"; likely {time_text(max(low, 0.0))} to {time_text(high)}" if wide else ""
         parts.append(f"{claim_name(claim)}, {time_text(claim.figure)} ({claim.facts['percent']:.0f} %{spread})")
         any_wide |= wide
     bounds = "" if any_wide else " No speedup of one of them alone saves more."

@@ -47,8 +47,8 @@ SUMMARY_HEADINGS = {
     "excessive_delay": "delays > 100 µs",
 }
 """Headings of columns whose names do not say enough."""
-_OPPORTUNITIES_PER_KERNEL = 3
-"""Opportunities for each kernel that is named; chosen: they are of several kinds. Doubled, more replays run."""
+_OPPORTUNITIES_PER_KERNEL = 2
+"""Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
 _MIN_US_IN_MS = 10_000.0
 """µs from which a window's parts are shown in ms, as in the other tables."""
 _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")

@@ -226,7 +226,7 @@ def end_spread(state: State, rows: Array) -> npt.NDArray[np.int64]:
     """
     graph, matches = state.graph, state.graph.matches
     fixed = np.zeros(len(rows), np.int64)
-    if matches is None or not matches.count:
+    if matches is None or not matches.count or not (graph.edges.kind[rows] == EdgeKind.COLLECTIVE).any():
         return fixed
     together = np.zeros(len(graph.activities) + 1, np.bool_)
     ops = np.array(matches.op)
