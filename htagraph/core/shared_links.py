@@ -159,8 +159,8 @@ def shared_lags(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - a graph as 
         now = moment
         changed = False
         if at_vertex:
-            time, vertex = heapq.heappop(ready)
-            for edge in range(out_offsets[vertex], out_offsets[vertex + 1]):
+            time, reached = heapq.heappop(ready)
+            for edge in range(out_offsets[reached], out_offsets[reached + 1]):
                 one = transfer[edge]
                 if one < 0:
                     end = target[edge]
