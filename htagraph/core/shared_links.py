@@ -45,8 +45,9 @@ def _set_rates(  # noqa: PLR0913, PLR0917 - a state as arrays
             rate[one] = 1.0 / users
 
 
-@njit(cache=True)
-def work_alone(start: Array, end: Array, transfer: Array, link_offsets: Array, link_ids: Array, in_turn: int) -> Array:
+def work_alone(
+    start: Array, end: Array, transfer: Array, link_offsets: Array, link_ids: Array, in_turn: int
+) -> npt.NDArray[np.float64]:
     """Return how long each edge of a transfer would take alone, given when all were under way, ns.
 
     Args:
@@ -57,10 +58,18 @@ def work_alone(start: Array, end: Array, transfer: Array, link_offsets: Array, l
         link_ids: the links.
         in_turn: 1 if a link serves its transfers one after the other, 0 if all at once, at equal shares.
     """
-    count = len(start)
+    moment = np.concatenate((start, end)).astype(np.float64)
+    order = np.argsort(moment, kind="stable")  # here, because numba takes seconds to compile a sort
+    return np.asarray(_work_alone(moment, order, transfer, link_offsets, link_ids, in_turn))
+
+
+@njit(cache=True)
+def _work_alone(
+    moment: Array, order: Array, transfer: Array, link_offsets: Array, link_ids: Array, in_turn: int
+) -> Array:
+    """Return the work of each edge, given the moments of all starts and then of all ends, and their order."""
+    count = len(transfer)
     transfers = len(link_offsets) - 1
-    moment = np.concatenate((start, end))
-    order = np.argsort(moment, kind="mergesort")
     work, rate = np.zeros(count, np.float64), np.zeros(transfers, np.float64)
     busy, since = np.zeros(transfers, np.int64), np.zeros(transfers, np.float64)
     running, edges = np.zeros(transfers, np.int64), np.zeros(count, np.int64)
@@ -150,8 +159,8 @@ def shared_lags(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - a graph as 
         now = moment
         changed = False
         if at_vertex:
-            time, vertex = heapq.heappop(ready)
-            for edge in range(out_offsets[vertex], out_offsets[vertex + 1]):
+            time, reached = heapq.heappop(ready)
+            for edge in range(out_offsets[reached], out_offsets[reached + 1]):
                 one = transfer[edge]
                 if one < 0:
                     end = target[edge]

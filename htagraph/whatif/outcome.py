@@ -261,12 +261,15 @@ def _steps(graph: DependencyGraph) -> tuple[Array, Array]:
 
 
 def _step_lengths(graph: DependencyGraph, time: Array) -> npt.NDArray[np.float64]:
-    """Return the time from the start of each step to the start of the next, mean over ranks, ns."""
-    start, end = _steps(graph)
+    """Return the time from the end of each step's work to the end of the next one's, mean over ranks, ns.
+
+    Not from start to start: hosts that run ahead of their devices begin the steps of a short recording faster.
+    """
+    _, end = _steps(graph)
     rank, step = graph.activities.rank[end >> 1], graph.activities.step[end >> 1]
     follows = np.flatnonzero(rank[1:] == rank[:-1])
     _, number = np.unique(step[1:][follows], return_inverse=True)
-    length = np.diff(time[start])[follows].astype(np.float64)
+    length = np.diff(time[end])[follows].astype(np.float64)
     return np.bincount(number.ravel(), length) / np.bincount(number.ravel())
 
 
