@@ -2,7 +2,8 @@
 
 Random training jobs are simulated, written as traces, loaded, and changed by what-if; the same jobs simulated with the
 change are the truth. The error is |predicted - true| / true of the mean step time, as a table by how the traces were
-recorded, by regime and by change, and the worst of all. Nothing is fitted to these jobs: their seeds are the options'.
+recorded, by regime and by change, with the share of 90 % intervals that hold the truth and their median width, and the
+worst of all. Nothing is fitted to these jobs: their seeds are the options'.
 """
 
 from __future__ import annotations
@@ -49,11 +50,25 @@ class Trial(NamedTuple):
     predicted_ns: float
     true_ns: float
     seed: int
+    interval: tuple[float, float, float]
+    """The speedup, and its interval."""
 
     @property
     def error(self) -> float:
         """|predicted - true| / true."""
         return abs(self.predicted_ns - self.true_ns) / self.true_ns
+
+    @property
+    def width(self) -> float:
+        """How wide the interval is, relative to the prediction."""
+        speedup, low, high = self.interval
+        return speedup / low - speedup / high
+
+    @property
+    def covered(self) -> bool:
+        """Whether the interval holds the truth."""
+        speedup, low, high = self.interval
+        return self.predicted_ns * speedup / high <= self.true_ns <= self.predicted_ns * speedup / low
 
 
 def jobs() -> dict[str, Callable[[random.Random], Job]]:
@@ -138,11 +153,12 @@ def trial(seed: int, regime: str = "", recorded: str = "", contention: float = 0
         change, rewrite = chosen[name]
         truth = simulate(job.model_copy(update={"changes": (change,)})).mean_step_ns
         try:
-            predicted = rewrite(scenario).run().mean_step_ns
+            outcome = rewrite(scenario).run()
+            predicted, interval = outcome.mean_step_ns, (outcome.speedup, outcome.low, outcome.high)
         except hg.SelectionError as error:  # a job without what is to be changed
             print(f"seed {seed}, {regime}: no {name}: {error}", flush=True)
             continue
-        found.append(Trial(regime, recorded, f"{name} {_factor(change)}", baseline, predicted, truth, seed))
+        found.append(Trial(regime, recorded, f"{name} {_factor(change)}", baseline, predicted, truth, seed, interval))
     return found
 
 
@@ -154,6 +170,8 @@ def _factor(change: object) -> str:
 def table(trials: list[Trial]) -> pd.DataFrame:
     """Return one row per trial, errors in percent."""
     frame = pd.DataFrame(trials)
+    frame["width_percent"] = [100 * trial.width for trial in trials]
+    frame["covered_percent"] = [100 * trial.covered for trial in trials]
     frame["error_percent"] = [100 * trial.error for trial in trials]
     frame["effect_percent"] = 100 * (frame["true_ns"] / frame["baseline_ns"] - 1)
     frame["kind"] = frame["change"].str.split("×").str[0].str.strip()
@@ -163,7 +181,10 @@ def table(trials: list[Trial]) -> pd.DataFrame:
 def shares(frame: pd.DataFrame, by: str) -> pd.DataFrame:
     """Return the distribution of errors in percent."""
     errors = frame.groupby(by)["error_percent"]
-    columns = {"count": errors.size(), "median": errors.median(), "p95": errors.quantile(0.95), "worst": errors.max()}
+    columns = {
+        "count": errors.size(), "median": errors.median(), "p95": errors.quantile(0.95), "worst": errors.max(),
+        "covered": frame.groupby(by)["covered_percent"].mean(), "width": frame.groupby(by)["width_percent"].median(),
+    }  # fmt: skip
     return pd.DataFrame(columns)
 
 
@@ -185,7 +206,8 @@ def main() -> None:
         frame = table([each for found in pool.starmap(trial, work, chunksize=4) for each in found])
     errors = frame["error_percent"]
     print(f"{len(frame)} what-ifs: median {errors.median():.3f} %, p95 {np.percentile(errors, 95):.3f} %, "
-          f"worst {errors.max():.2f} %\n")  # fmt: skip
+          f"worst {errors.max():.2f} %; the 90 % interval holds the truth in {frame['covered_percent'].mean():.1f} %, "
+          f"median width {frame['width_percent'].median():.2f} %\n")  # fmt: skip
     for by in ("recorded", "regime", "kind"):
         print(shares(frame, by).round(3).to_string(), "\n")
     columns = ["regime", "recorded", "change", "seed", "error_percent", "effect_percent"]

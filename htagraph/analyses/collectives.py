@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.collective_waits import Waits, bus_factor, waits_of
 
@@ -33,7 +34,9 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
         ``duration_us``, ``wait_us``, ``transfer_us`` (pure), ``excess_us`` (float64, µs), ``bytes`` (float64, NaN if
         unknown), ``algbw_gb_s`` and ``busbw_gb_s`` (float64,
         10^9 bytes/s: bytes over transfer and excess, and that times the factor of NCCL's tests), ``last_rank`` (int64:
-        whose arrival it had to wait for, itself if it came last; -1 if not matched) and ``matched`` (bool).
+        whose arrival it had to wait for, itself if it came last; -1 if not matched), ``wait_error_us`` (float64: by how
+        much the clocks of this rank and the last may mislead about the wait, NaN if that is unknown) and ``matched``
+        (bool).
 
     Example:
         >>> import htagraph as hg
@@ -71,6 +74,7 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
             "algbw_gb_s": algorithm,
             "busbw_gb_s": bus,
             "last_rank": late.astype(np.int64),
+            "wait_error_us": _wait_errors(graph, waits.rank, late) / 1000,
             "matched": known,
         }
     )
@@ -84,6 +88,13 @@ def _absent(graph: DependencyGraph, waits: Waits) -> np.ndarray:
         group = np.asarray(graph.matches.size, np.int64)[waits.collective[known]]
         out[known] = np.maximum(0, group - waits.size[known])
     return out
+
+
+def _wait_errors(graph: DependencyGraph, rank: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Return by how much the clocks of two ranks may be wrong against each other, ns; NaN where it is unknown."""
+    pairs, at = np.unique(np.stack((rank, last)), axis=1, return_inverse=True)
+    errors = [agreement_ns(graph.clocks, pair) if min(pair) >= 0 else -1 for pair in pairs.T.tolist()]
+    return np.where(np.array(errors) >= 0, errors, np.nan)[at.ravel()] if len(errors) else np.empty(0)
 
 
 def _bandwidths(graph: DependencyGraph, waits: Waits, ops: list[str]) -> tuple[np.ndarray, np.ndarray]:

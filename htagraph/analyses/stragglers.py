@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of, others_median
 from htagraph.queries.collective_waits import Waits, waits_of
@@ -75,9 +76,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
 
     A rank is called the straggler if (1) its steps take longer than its peers', step by step, beyond the spread of its
     steps and the differences between the other ranks, where the time of a step is what the rank does by itself, without
-    waiting for others; (2) by at least 0.4 % of a step; and (3) no other rank is charged more waiting. Peers are ranks
-    that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines. A
-    recording of a single step needs four ranks. A job whose ranks are late by chance has no straggler.
+    waiting for others; (2) by at least 0.4 % of a step; and (3) no other rank is charged more waiting, and what this
+    one is charged is not mostly transfers. Peers are ranks that do the same work by design; stages of a pipeline are
+    compared with the same stage of other pipelines. A recording of a single step needs four ranks. Clocks do not matter
+    for (1) and (2); where they are unknown, the evidence says so. A job whose ranks are late by chance has none.
 
     Args:
         graph: the job.
@@ -126,6 +128,8 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         own_step_us=slow.own / 1000, step_excess_us=slow.excess / 1000, step_error_us=slow.error / 1000, slow=slow.slow
     )
     evidence = [_evidence(row, work) for row, work in zip(table.to_dict("records"), works, strict=True)]
+    if agreement_ns(graph.clocks, np.unique(waits.rank[waits.wait > 0]).tolist()) < 0:
+        evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
     total = int(waits.wait.sum())
     return Stragglers(table, _blame_table(graph, waits, chains, blame), _straggler(table, slow), total / 1000)
@@ -138,7 +142,8 @@ def _straggler(table: pd.DataFrame, slow: SlowRanks) -> int | None:
     at = int(table["slow"].to_numpy().argmax())
     blamed = table["blamed_us"].to_numpy()
     worth = slow.excess[at] >= _MIN_STEP_SHARE * slow.lasted_ns
-    return int(table["rank"].iloc[at]) if worth and blamed[at] > 0 and blamed[at] >= blamed.max() else None
+    transfers = table["cause"].iloc[at] == "network" and 2 * table["cause_us"].iloc[at] > blamed[at]
+    return int(table["rank"].iloc[at]) if worth and not transfers and blamed[at] >= max(blamed.max(), 1e-3) else None
 
 
 def _table(graph: DependencyGraph, waits: Waits, by_cause: Array, best: Array, works: list[SlowWork]) -> pd.DataFrame:
@@ -202,9 +207,10 @@ def _of_steps(row: dict[Any, Any]) -> str:
     if np.isnan(excess):
         return "its steps cannot be compared with those of another rank"
     alone = "by itself, without waiting for others, its step takes"
+    if excess <= 0:
+        return f"{alone} {-excess:.3f} ms less than its peers' (±{error:.3f} ms)"
     if not row["slow"]:
-        side = "more" if excess > 0 else "less"
-        return f"{alone} {abs(excess):.3f} ms {side} than its peers', which is no more than chance (±{error:.3f} ms)"
+        return f"{alone} {excess:.3f} ms more than its peers', which may be chance (±{error:.3f} ms)"
     peers = row["own_step_us"] / 1000 - excess
     ratio = _times(1 + excess / peers) if peers > 0 else "longer than its peers'"
     return f"{alone} {ratio} ({excess:.3f} ms more, ±{error:.3f} ms)"

@@ -70,16 +70,19 @@ def _written(path: CriticalPath, perfetto: Path | None, graphviz: Path | None) -
 
 def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:
     """Return the report on a path; `inputs` are the words that choose what is read."""
+    from htagraph.output.claims import path_claims
     from htagraph.output.report import Wording, report_on
+    from htagraph.queries.host_pauses import host_pauses
 
     whole = path.summary()
+    claims = path_claims(path)
     shares = whole.groupby("group", sort=False).head(top).reset_index(drop=True)
-    tables = {"shares": shares, "hops": path.hops(), "near": path.near(top)}
+    tables = {"shares": shares, "host": host_pauses(path, top), "hops": path.hops(), "near": path.near(top)}
     if segments:
         tables["segments"] = path.to_frame()
     figures = {"makespan_us": path.makespan_ns / 1000, "segments_count": len(path.segments)}
     return report_on(
-        path.graph, "critical-path", tables, wording.sentences(path, whole, tables["hops"], inputs),
+        path.graph, "critical-path", tables, wording.sentences(path, claims, tables["hops"], inputs),
         figures=figures, brief=_brief(path, tables, top), wording=Wording(wording.TITLES, wording.HEADINGS),
     )  # fmt: skip
 
@@ -92,6 +95,8 @@ def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dic
         rows = shares[shares["group"] == group].drop(columns="group").rename(columns={"key": group})
         if group != "rank" or len(path.graph.ranks) > 1:
             brief[f"path_{group}"] = rows[rows[group] != "none"]
+    if len(tables["host"]):
+        brief["path_host"] = tables["host"].drop(columns="activity")
     hops = tables["hops"]
     if len(hops):
         pairs = hops.groupby(["from_rank", "to_rank"], as_index=False)

@@ -37,8 +37,15 @@ def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -
     from htagraph.output.report import Wording, report_on
 
     columns = ["what", "name", "time_us", "critical_us", "gain_us", "gain_percent", "gain_at_50_us"]
+    from htagraph.analyses.critical_path import critical_path
+    from htagraph.output.claims import bound_claims, consistent, doubts_of, gain_claims
+    from htagraph.queries.bound import bound_of
+
+    path = critical_path(graph)
+    bound, doubts = bound_of(path), doubts_of(graph)
+    claims = [*bound_claims(path, bound, doubts)[:1], *gain_claims(graph, table, bound=bound, doubts=doubts)]
     brief = {"opportunities": table[columns].rename(columns={"gain_at_50_us": "gain_if_halved_us"})}
     return report_on(
-        graph, "opportunities", {"opportunities": table}, wording.sentences(table, inputs), brief=brief,
+        graph, "opportunities", {"opportunities": table}, wording.sentences(consistent(claims), inputs), brief=brief,
         wording=Wording(wording.TITLES),
     )  # fmt: skip

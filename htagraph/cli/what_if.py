@@ -91,6 +91,8 @@ def what_if(  # noqa: PLR0913 - one argument per option
 
     CRITERIA are key=value pairs separated by commas; keys: kind, name, op, rank, stream, step; name and op are globs.
 
+    name= of an operator is its self time, op= all inside it; kind=untraced is Python between operators.
+
     Put double quotes around a value that contains a comma followed by a key and =; colons need no quotes.
 
     Example: htagraph what-if traces/ --scale 'name=*gemm*,rank=0-3:0.5' --network 0.5 --perfect-overlap

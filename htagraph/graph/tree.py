@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind
-from htagraph.core.naming import is_backward
+from htagraph.core.naming import is_autograd_node, is_backward
 from htagraph.core.parents import depths, nearest, outermost
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _ordered(acts: Activities, parent: Array) -> Tree:
 
 def _adopt_engine_threads(acts: Activities, names: Sequence[str], parent: Array) -> None:
     """Set the parent of each top-level activity of an autograd engine thread: what called the engine."""
-    backward = np.array([is_backward(name) for name in names], np.bool_)
+    backward = np.array([is_backward(name) or is_autograd_node(name) for name in names], np.bool_)
     in_engine = backward[acts.name[: acts.ranked]] & (acts.kind[: acts.ranked] == ActivityKind.OP)
     engines = np.unique(acts.lane[: acts.ranked][in_engine])
     for rank in np.unique(acts.rank[: acts.ranked][in_engine]).tolist():

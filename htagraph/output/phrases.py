@@ -14,7 +14,7 @@ __all__ = [
 CATEGORY_WORDS = {
     "host": "host code (operators and Python)", "launch": "launch calls", "computation": "computation",
     "communication": "transfers between ranks", "waiting": "pauses between kernels",
-    "sync": "returns from blocking calls", "memory": "memory copies", "data_loading": "data loading",
+    "sync": "returns from blocking calls", "memory": "memory copies", "data_loading": "the data loader",
     "gap": "unexplained pauses", "head": "time before the first recorded activity",
 }  # fmt: skip
 """What the time of a segment of a critical path was spent on, by its category."""

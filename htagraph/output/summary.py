@@ -17,9 +17,11 @@ from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.claim_sentences import sentences
+from htagraph.output.claims import claims_of
 from htagraph.output.phrases import short_number, time_text
 from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
-from htagraph.output.verdict import verdict
+from htagraph.queries.claim import Claim
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
 
@@ -45,8 +47,8 @@ SUMMARY_HEADINGS = {
     "excessive_delay": "delays > 100 µs",
 }
 """Headings of columns whose names do not say enough."""
-_OPPORTUNITIES_PER_KERNEL = 3
-"""Opportunities for each kernel that is named; chosen: they are of several kinds. Doubled, more replays run."""
+_OPPORTUNITIES_PER_KERNEL = 2
+"""Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
 _MIN_US_IN_MS = 10_000.0
 """µs from which a window's parts are shown in ms, as in the other tables."""
 _PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
@@ -78,6 +80,7 @@ class Summary:
         issues: What was repaired, dropped or unmatched: ``rank``, ``file``, ``what``, ``detail``, ``count``.
         verdict: Sentences: what bounds the job.
         window_us: From the first to the last moment of any rank, on the common clock, µs.
+        claims: What the verdict says, as values: what about, figure, interval, proof, and what it rests on.
     """
 
     inputs: pd.DataFrame
@@ -85,6 +88,7 @@ class Summary:
     issues: pd.DataFrame
     verdict: list[str]
     window_us: float
+    claims: tuple[Claim, ...] = ()
 
     def __repr__(self) -> str:
         """Return what was read, the window and the first sentence of the verdict; the tables are in `tables`."""
@@ -155,7 +159,7 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         ['clocks', 'critical_path', 'gaps']
     """
     temporal, hidden, idle = temporal_breakdown(graph), overlap(graph), idle_breakdown(graph, by="rank")
-    launches, inputs, slow = _launches(graph), inputs_of(graph), stragglers(graph)
+    launches, inputs, slow, path = _launches(graph), inputs_of(graph), stragglers(graph), critical_path(graph)
     tables = {
         "steps": _steps(graph),
         "temporal_breakdown": temporal,
@@ -164,14 +168,14 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         "idle_breakdown": idle_breakdown(graph),
         "kernels": _top(kernel_breakdown(graph), top),
         "launches": launches,
-        "critical_path": critical_path(graph).summary(),
+        "critical_path": path.summary(),
         "opportunities": opportunities(graph, top=_OPPORTUNITIES_PER_KERNEL * top),
         "stragglers": slow.to_frame(),
         "gaps": replay(graph).gap_shares(),
         "clocks": _clocks(graph),
     }
-    read = verdict(tables, inputs, slow)
-    return Summary(inputs, tables, issues_of(graph), read, window_us(graph))
+    claims = claims_of(graph, path, tables, inputs, slow)
+    return Summary(inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims))
 
 
 def _with_shares(table: pd.DataFrame) -> pd.DataFrame:

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind
-from htagraph.core.naming import is_module_frame, names_that, short_name
+from htagraph.core.naming import is_data_loader, is_module_frame, names_that, short_name
 from htagraph.core.parents import nearest
 from htagraph.graph.dependency_graph import DependencyGraph
 
 if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
 
-__all__ = ["annotation_of", "label_of", "module_of", "names_of", "operator_of"]
+__all__ = ["annotation_of", "in_data_loader", "label_of", "module_of", "names_of", "operator_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _MAX_LABEL = 60
@@ -65,6 +65,14 @@ def module_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[
     above[graph.edges.target[backward] >> 1] = graph.edges.source[backward] >> 1
     module = nearest(above, (kind == ActivityKind.PYTHON) & is_module[graph.activities.name], activities)
     return np.where(module >= 0, module, region)
+
+
+def in_data_loader(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Return which activities run inside a data loader's call, as all work of a loader without workers does."""
+    loader = names_that(is_data_loader, graph.names)[graph.activities.name]
+    if not loader.any():
+        return np.zeros(np.shape(activities), np.bool_)
+    return np.asarray(graph.tree.nearest(loader, activities) >= 0)
 
 
 def names_of(graph: DependencyGraph, activities: npt.ArrayLike) -> ExtensionArray:

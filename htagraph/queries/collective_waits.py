@@ -114,15 +114,15 @@ def _joins(graph: DependencyGraph, activity: Array) -> tuple[Array, Array]:
     edges, time = graph.edges, graph.time
     meets = np.flatnonzero(np.isin(edges.kind, TRANSFERS))
     last = _last_arrivals(graph, meets)
-    moment = np.full(graph.vertex_count, np.iinfo(np.int64).min)
-    late = np.full(graph.vertex_count, -1, np.int64)
-    leaving = meets[edges.target[meets] % 2 == 1]
+    moment = np.full(len(graph.activities), np.iinfo(np.int64).min)
+    late = np.full(len(graph.activities), -1, np.int64)
+    leaving = meets[edges.activity[meets] >= 0]
     leaving = leaving[
         np.argsort(time[edges.source[leaving]], kind="stable")
     ]  # where there are several JOINs, the last one counts
-    moment[edges.target[leaving]] = time[edges.source[leaving]]
-    late[edges.target[leaving]] = last[edges.source[leaving]]
-    return moment[2 * activity + 1], late[2 * activity + 1]
+    moment[edges.activity[leaving]] = time[edges.source[leaving]]
+    late[edges.activity[leaving]] = last[edges.source[leaving]]
+    return moment[activity], late[activity]
 
 
 def _last_arrivals(graph: DependencyGraph, meets: Array) -> Array:

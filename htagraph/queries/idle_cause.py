@@ -32,7 +32,8 @@ def pause_cause(
 ) -> npt.NDArray[np.str_]:
     """Return the cause of each pause, which begins when a stream or rank becomes idle and ends when a kernel starts.
 
-    ``host_wait``: the LAUNCH edge is binding, or the launch call was still running for most of the pause.
+    ``host_wait``: for most of the pause, the launch call had not returned, or the LAUNCH edge, which is binding, did
+    not allow the kernel to start yet. A kernel that starts long after that waited for something else.
     ``kernel_wait``: neither, and the pause is short enough to be the device's own between two kernels. ``other``:
     nothing in the graph explains a pause this long.
 
@@ -48,5 +49,7 @@ def pause_cause(
     call = acts.cause[work]
     launched = (call >= 0) & (acts.kind[call] == ActivityKind.LAUNCH)
     under_way = launched & (np.minimum(acts.end[call], acts.start[work]) - free > pause / 2)
+    allowed = acts.start[work] - graph.gap[2 * work]
+    too_late = (binding[2 * work] == EdgeKind.LAUNCH) & (allowed - free > pause / 2)
     short = np.where(pause < kernel_pause_us * 1000, "kernel_wait", "other")
-    return np.where((binding[2 * work] == EdgeKind.LAUNCH) | under_way, "host_wait", short)
+    return np.where(too_late | under_way, "host_wait", short)

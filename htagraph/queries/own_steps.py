@@ -74,15 +74,18 @@ def _lags_alone(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.int64]:
     """
     edges = graph.edges
     lag = graph.edges.lag.copy()
-    ends = np.isin(edges.kind, TRANSFERS) & (edges.target % 2 == 1)
-    ends &= graph.activities.kind[edges.target // 2] != ActivityKind.JOIN
+    ends = np.flatnonzero(np.isin(edges.kind, TRANSFERS) & (edges.activity >= 0))
     lag[ends] = NEVER
-    transfer = np.full(len(graph.activities), -1, np.int64)
+    transfer = np.zeros(len(graph.activities), np.int64)
     transfer[waits.activity] = np.where(waits.collective >= 0, _middle(waits.transfer, waits.collective), waits.pure)
-    last = np.flatnonzero((edges.kind == EdgeKind.BODY) & (edges.target == 2 * edges.activity + 1))
-    last = last[transfer[edges.activity[last]] >= 0]
-    before = graph.time[edges.source[last]] - graph.time[2 * edges.activity[last]]
-    lag[last] = np.maximum(transfer[edges.activity[last]] - before, 0)
+    released = 2 * np.arange(len(graph.activities)) + 1
+    released[edges.activity[ends]] = edges.target[ends]
+    transfer -= graph.time[2 * np.arange(len(transfer)) + 1] - graph.time[released]  # what follows takes its own time
+    member = np.full(graph.vertex_count, -1, np.int64)
+    member[released[waits.activity]] = waits.activity
+    last = np.flatnonzero(np.isin(edges.kind, (EdgeKind.BODY, EdgeKind.HOST_ORDER)) & (member[edges.target] >= 0))
+    owner = member[edges.target[last]]
+    lag[last] = np.maximum(transfer[owner] - (graph.time[edges.source[last]] - graph.time[2 * owner]), 0)
     return lag
 
 

@@ -14,7 +14,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
-from htagraph.queries.attribution import label_of, module_of, names_of, operator_of
+from htagraph.queries.attribution import in_data_loader, label_of, module_of, names_of, operator_of
 from htagraph.queries.near_critical import Way, ways_beside
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ _GAP_CODES = 64
 """Added to the code of a GapKind where codes of both kinds share an array: any number above all codes of EdgeKind."""
 _MAIN_ACTIVITIES = 3
 """How many activities `CriticalPath.near` names per row. Chosen to fit a line; no figure depends on it."""
+_HOST, _LOADING = CATEGORIES.index("host"), CATEGORIES.index("data_loading")
 _DEVICE_CATEGORIES = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
 
 
@@ -152,7 +153,7 @@ class CriticalPath:
         - ``launch``: own time of calls that launch, record an event or make a stream wait; launch latency.
         - ``sync``: the return of a blocking call, after the work that it waits for.
         - ``waiting``: the shortest pause that a stream, an event, a full queue or another thread causes; a user's lag.
-        - ``data_loading``: waiting for the data loader.
+        - ``data_loading``: waiting for the data loader, and host code that runs inside its call.
         - ``gap``: what no dependency in the graph explains.
         - ``head``: before recording starts, where the path's first recorded moment is later than the window's begin.
 
@@ -344,11 +345,11 @@ def segments_of(graph: DependencyGraph, vertices: Array, into: Array, start: int
     owner[known], kind[known] = edges.activity[edge[known]], edges.kind[edge[known]]
     gap = np.where(keep % 2, GapKind.NONE, graph.gap_kind[into_vertex]).astype(np.int8)
     activity = np.where(owner >= 0, owner, target)
+    region = np.where(kind == EdgeKind.HOST_ORDER, owner, activity)
     return Segments(
         start=bounds[keep], length=np.diff(bounds)[keep], activity=activity,
         place=_places(graph, target), target=target,
-        region=np.where(kind == EdgeKind.HOST_ORDER, owner, activity),
-        edge=kind, gap=gap, category=_categories(graph, activity, kind, gap),
+        region=region, edge=kind, gap=gap, category=_categories(graph, activity, kind, gap, region),
     )  # fmt: skip
 
 
@@ -358,11 +359,12 @@ def _places(graph: DependencyGraph, target: Array) -> Array:
     return target[np.maximum.accumulate(np.where(is_join, 0, np.arange(len(target))))]
 
 
-def _categories(graph: DependencyGraph, activity: Array, edge: Array, gap: Array) -> npt.NDArray[np.int8]:
+def _categories(graph: DependencyGraph, activity: Array, edge: Array, gap: Array, region: Array) -> Array:
     tables = (_OF_KIND, _OF_EDGE, _OF_GAP)
     body, lag, rest = (np.array([CATEGORIES.index(each[kind]) for kind in sorted(each)], np.int8) for each in tables)
     spent = np.where(edge == EdgeKind.BODY, body[graph.activities.kind[activity]], lag[edge])
-    return np.where(gap == GapKind.NONE, spent, rest[gap])
+    category = np.where(gap == GapKind.NONE, spent, rest[gap])
+    return np.where((category == _HOST) & in_data_loader(graph, region), _LOADING, category).astype(np.int8)
 
 
 def _way_row(path: CriticalPath, way: Way) -> tuple[Any, ...]:

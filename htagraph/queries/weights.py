@@ -5,9 +5,7 @@ A change is a function from a state to a new state. It writes to nothing that it
 
 from __future__ import annotations
 
-import difflib
 import math
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,15 +14,15 @@ import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
-    ANNOTATIONS,
     BETWEEN,
     COMMUNICATION,
     HOST_GAPS,
     TRANSFERS,
-    ActivityKind,
     EdgeKind,
     GapKind,
 )
+from htagraph.queries.change_scope import activities_of, kinds_of
+from htagraph.queries.untraced import UNTRACED, untraced_gaps
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -35,15 +33,14 @@ __all__ = [
     "Jitter",
     "OwnTime",
     "State",
-    "activities_of",
     "checked",
     "end_spread",
     "here",
     "initial",
-    "no_match",
     "of_kind",
     "own_time",
     "released",
+    "time_of",
     "weighed",
     "with_factor",
 ]
@@ -63,14 +60,6 @@ _MAX_END_SPREAD_NS = 5_000
 Chosen: the members of one ring end within a few µs of each other (the simulator draws up to 1.5 µs, its traces show
 1.25 µs at the 99th percentile); recorded traces show more, which clock errors explain. Doubled, up to 5 µs more of each
 transfer do not scale with the network, on the members that end late."""
-_MAX_SIMILAR_NAMES = 5
-"""How many similar names an error names. Chosen to fit a line or two; it changes messages only."""
-_MAX_DIFFLIB_NAMES = 2000
-"""How many names are searched for similar words, the shortest first.
-
-Chosen: difflib is slow, and an error should come at once. It changes messages only."""
-_MAX_NAME_WIDTH = 100
-"""How many characters of a name an error shows. Chosen: C++ kernel names have thousands. It changes messages only."""
 _MAX_NUMBER_WIDTH = 40
 """How many characters of a refused value an error shows. Chosen as above; it changes messages only."""
 
@@ -113,6 +102,8 @@ class State:
     """Noise to draw; empty unless `jitter` was asked for."""
     unblocked: tuple[npt.NDArray[np.int64], ...] = ()
     """Activities that no longer block, one array per change that made them so."""
+    shared_link: bool | None = None
+    """Whether transfers that overlap slow each other down; None lets the recording decide."""
 
     def with_note(self, note: str) -> State:
         """Return the state with one more note, unless it has it."""
@@ -157,118 +148,59 @@ def checked(value: float, what: str, *, least: float = 0.0, above: bool = False,
     return float(value)
 
 
-def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:
-    """Return which activities a change is about; one entry more than there are, always False, for owner -1.
-
-    A name of annotations or steps stands for all that lies inside them too, device work launched there included: a
-    region has no other time of its own. What lies inside ``op`` counts, and so does that operator itself.
-
-    Raises:
-        SelectionError: nothing meets the criteria; names what would.
-    """
-    graph = state.graph
-    rows = _rows_of(graph, criteria)
-    kind = criteria.get("kind")
-    named = criteria.get("name") is not None and (kind is None or _words(kind) <= {each.label for each in ANNOTATIONS})
-    chosen = np.zeros(len(graph.activities) + 1, np.bool_)
-    chosen[rows] = True
-    if named:
-        regions = np.zeros(len(graph.activities), np.bool_)
-        regions[rows[np.isin(graph.activities.kind[rows], ANNOTATIONS)]] = True
-        others = {key: value for key, value in criteria.items() if key not in {"name", "kind"}}
-        among = _rows_of(graph, others)
-        chosen[among[graph.tree.inside(regions)[among]]] = True
-    if not len(rows):
-        raise no_match(graph, criteria)
-    return chosen
-
-
-def _rows_of(graph: DependencyGraph, criteria: dict[str, Any]) -> Array:
-    """Return the activities that meet some criteria, an operator as lying inside itself."""
-    op = criteria.get("op")
-    if op is None:
-        return graph.select(**criteria).activities
-    operators = graph.select(name=op)
-    return (graph.select(**criteria | {"op": None}) & (operators | operators.descendants())).activities
-
-
-def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> SelectionError:
-    """Return the error for criteria that no activity meets, with similar names and looser criteria that would match."""
-    if not len(graph.activities):
-        return SelectionError("this graph has no activities, so nothing in it can be changed")
-    given = {key: value for key, value in criteria.items() if value is not None}
-    text = ", ".join(f"{key}={value!r}" for key, value in given.items()) or "no criteria"
-    globs = [key for key in ("name", "op") if key in given]
-    looser = graph.select(**{key: value for key, value in given.items() if key not in globs})
-    hints = []
-    for key in globs:
-        known = np.unique(graph.activities.name[looser.activities if key == "name" else slice(None)])
-        near = _similar(str(given[key]), [graph.names[name] for name in known])
-        if near:
-            hints.append(f"names like that: {', '.join(repr(_short(name)) for name in near)}")
-    without = graph.select(**{key: value for key, value in given.items() if key in globs})
-    if len(without) and len(globs) < len(given):
-        kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind[without.activities])})
-        hints.append(f"without {', '.join(key for key in given if key not in globs)} it would match {', '.join(kinds)}")
-    elif not hints:
-        kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind)})
-        hints.append(f"the graph has the kinds {', '.join(kinds)}")
-    return SelectionError(f"nothing matches {text}; {'; '.join(hints)}")
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _MAX_NAME_WIDTH else name[: _MAX_NAME_WIDTH - 1] + "…"
-
-
-def _similar(glob: str, names: list[str]) -> list[str]:
-    """Return names that resemble a glob: those that contain its text, or else those with similar words."""
-    text = "".join(letter for letter in glob if letter not in "*?[]").lower()
-    within = [name for name in names if text and text in name.lower()]
-    if within:
-        return within[:_MAX_SIMILAR_NAMES]
-    by_word: dict[str, list[str]] = {}
-    for name in sorted(names, key=len)[:_MAX_DIFFLIB_NAMES]:
-        short = name.lower()[:_MAX_NAME_WIDTH]
-        for word in {short, *re.split(r"[^a-z]+", short)}:
-            by_word.setdefault(word, []).append(name)
-    near = [name for word in difflib.get_close_matches(text, by_word, n=_MAX_SIMILAR_NAMES) for name in by_word[word]]
-    return list(dict.fromkeys(near))[:_MAX_SIMILAR_NAMES]
-
-
-def _words(kind: Any) -> set[str]:  # noqa: ANN401 - one word or several
-    return {kind} if isinstance(kind, str) else set(kind)
-
-
 def own_time(state: State, criteria: dict[str, Any], *, loader: bool | None = None) -> OwnTime:
     """Return the lags and gaps that are the time of the activities that meet some criteria.
 
     The time of an activity is the lag of each edge it owns (slices of self time, device work, transfers) and, for
     annotations and steps, the untraced gaps between the operators inside, on any thread. The whole host, or that of
     some ranks, also has the gaps outside all regions. Waiting for the data loader is no host work: where a kind is
-    asked for, it counts only if it is named.
+    asked for, it counts only if it is named. The kind ``"untraced"`` has no activities: it is the gaps between them.
 
     Args:
         state: the weights so far.
-        criteria: those of `DependencyGraph.select`.
+        criteria: those of `DependencyGraph.select`; for the kind ``"untraced"`` those of `untraced_gaps`.
         loader: whether waits for the data loader count; by default where the criteria have a name, an op or no kind.
 
     Raises:
         SelectionError: nothing meets the criteria; names what would.
     """
-    graph = state.graph
-    chosen = activities_of(state, criteria)
-    edges = graph.edges
-    named = criteria.get("name") is not None or criteria.get("op") is not None
+    kinds = kinds_of(criteria)
+    if UNTRACED not in kinds:
+        return _of_criteria(state, criteria, loader=loader)
+    gaps = untraced_gaps(state.graph, {key: value for key, value in criteria.items() if key != "kind"})
+    rest = sorted(kinds - {UNTRACED})
+    if not rest:
+        nothing = np.zeros(0, np.int64)
+        return OwnTime(nothing, nothing, gaps)
+    time = _of_criteria(state, criteria | {"kind": rest}, loader=loader)
+    return replace(time, gaps=np.union1d(time.gaps, gaps))
+
+
+def _of_criteria(state: State, criteria: dict[str, Any], *, loader: bool | None) -> OwnTime:
+    named = any(criteria.get(key) is not None for key in ("name", "regex", "op"))
     loader = (named or criteria.get("kind") is None) if loader is None else loader
+    given = {key for key, value in criteria.items() if value is not None}
+    host = given <= {"kind", "rank"} and "host" in (kinds_of(criteria) or {"host"})
+    return time_of(state, activities_of(state, criteria), loader=loader, outside=here(state.graph, criteria) & host)
+
+
+def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outside: npt.NDArray[np.bool_]) -> OwnTime:
+    """Return the lags and gaps that are the time of some activities; see `own_time`.
+
+    Args:
+        state: the weights so far.
+        chosen: which activities; one entry more than there are, always False.
+        loader: whether waits for the data loader count.
+        outside: which activities the gaps before count for if no region is around them.
+    """
+    graph = state.graph
+    edges = graph.edges
     rows = np.flatnonzero(chosen[edges.activity])
     kind = edges.kind[rows]
     between = np.isin(kind, BETWEEN)
     free = edges.target[np.isin(edges.kind, BETWEEN) & (edges.activity < 0)]  # nothing is around them on their thread
     region = graph.tree.parent[free >> 1]
-    belongs = chosen[region]
-    given = {key for key, value in criteria.items() if value is not None}
-    if given <= {"kind", "rank"} and "host" in _words(criteria.get("kind") or "host"):
-        belongs |= (region < 0) & here(graph, criteria)[free >> 1]
+    belongs = chosen[region] | ((region < 0) & outside[free >> 1])
     gaps = np.concatenate((edges.target[rows[between]], free[belongs]))
     rows = rows[~between & (loader | (kind != EdgeKind.DATALOADER))]
     kinds = HOST_GAPS if loader else (GapKind.HOST_UNTRACED,)
@@ -294,7 +226,7 @@ def end_spread(state: State, rows: Array) -> npt.NDArray[np.int64]:
     """
     graph, matches = state.graph, state.graph.matches
     fixed = np.zeros(len(rows), np.int64)
-    if matches is None or not matches.count:
+    if matches is None or not matches.count or not (graph.edges.kind[rows] == EdgeKind.COLLECTIVE).any():
         return fixed
     together = np.zeros(len(graph.activities) + 1, np.bool_)
     ops = np.array(matches.op)

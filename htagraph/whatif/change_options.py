@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANGES", "Change", "ChangeForm", "bandwidth", "criteria", "criteria_text", "duration_ns", "numbers"]
 
-_KEYS = ("kind", "name", "op", "rank", "stream", "step")
+_KEYS = ("kind", "name", "op", "rank", "stream", "step", "after", "before")
 _NUMBERED = ("rank", "stream", "step")
 _KEY = re.compile(r"(\w+)=")
 _NEXT = re.compile(r",(\w+)=")
@@ -298,6 +298,13 @@ def _move_to_stream(text: str) -> Change:
     return Change("move_to_stream", {**given, "stream": _whole(stream, "the number of a stream")})
 
 
+def _shared_link(text: str) -> Change:
+    if text not in ("on", "off"):
+        msg = f"{text!r} is neither on nor off"
+        raise ValueError(msg)
+    return Change("shared_link", {"on": text == "on"})
+
+
 def _scale_ranks(text: str) -> Change:
     return Change("scale_ranks", {"n": _whole(text, "a number of ranks")})
 
@@ -354,6 +361,12 @@ CHANGES: dict[str, ChangeForm] = {
         "GROUP",
         "Collectives (of this process group) do not overlap with computation.",
         _grouped("no_overlap"),
+    ),
+    "shared-link": ChangeForm(
+        "required",
+        "on|off",
+        "Transfers that overlap slow each other down, or do not; by default as recorded.",
+        _shared_link,
     ),
     "fuse": ChangeForm(
         "required", "CRITERIA", "Selected kernels that follow each other on a stream become one.", _selecting("fuse")

@@ -1,4 +1,4 @@
-"""Outcome: the prediction of a scenario, moment by moment, with an error bar."""
+"""Outcome: the prediction of a scenario, moment by moment, with an interval."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import frozen
 from htagraph.graph.criteria import IntSelector
-from htagraph.queries.replay import predict, without_unexplained
-from htagraph.queries.weights import NEVER, State, initial
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import NEVER, State
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
+    from htagraph.whatif.interval import Interval
+    from htagraph.whatif.link_sharing import Assumed
 
 __all__ = ["Outcome"]
 
@@ -40,6 +42,8 @@ class Outcome:
     """The changes, in order."""
     time: npt.NDArray[np.int64]
     """The predicted moment of each vertex of `state.graph`, ns."""
+    links: Assumed
+    """What is assumed about links that transfers share."""
 
     def __repr__(self) -> str:
         what = " · ".join(self.changes) or "nothing changed"
@@ -66,8 +70,11 @@ class Outcome:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on the prediction, such as that it is an extrapolation."""
-        return self.state.notes
+        """Notes on the prediction, such as that it is an extrapolation, or too uncertain to act on."""
+        if not self._interval.too_wide:
+            return self.state.notes
+        low, high, cause = self._interval
+        return (*self.state.notes, f"too uncertain to act on: a speedup of {low:.2f} to {high:.2f} (90 %), as {cause}")
 
     @property
     def baseline_ns(self) -> int:
@@ -91,23 +98,31 @@ class Outcome:
 
     @property
     def low(self) -> float:
-        """The lower end of the error bar of `speedup`.
+        """The lower end of the 90 % interval of `speedup`.
 
-        `speedup` keeps the pauses that no edge explains. Without them, before and after, the job has another speedup;
-        the error bar is the interval between the two. It is [1, 1] if nothing is changed, and narrow if unexplained
-        pauses do not matter for the answer.
+        The interval has the predictions under other ways to read the recording: pauses that no edge explains vanish,
+        waits that are not certain do not exist, waits that may be missing exist, transfers share a link or do not. To
+        that it adds how much steps differ, from each other and from run to run. It is [1, 1] if nothing is changed.
         """
-        return min(self.speedup, self._speedup_without_unexplained)
+        return self._interval.low
 
     @property
     def high(self) -> float:
-        """The upper end of the error bar of `speedup`; see `low`."""
-        return max(self.speedup, self._speedup_without_unexplained)
+        """The upper end of the 90 % interval of `speedup`; see `low`."""
+        return self._interval.high
 
     @cached_property
-    def _speedup_without_unexplained(self) -> float:
-        before = _span(self.baseline, _without_unexplained(initial(self.baseline)))
-        return _ratio(before, _span(self.baseline, _without_unexplained(self.state)))
+    def _interval(self) -> Interval:
+        from htagraph.whatif import interval
+
+        if not 0 < self.speedup < float("inf") or interval.changes_nothing(self.baseline, self.links.state):
+            return interval.Interval(self.speedup, self.speedup, "")
+        return interval.interval(self.baseline, self.links, self.speedup, self._length)
+
+    def _length(self, graph: DependencyGraph, time: Array) -> tuple[float, Array]:
+        """Return (the time that stands for the job's speed, the time of each step between), ns."""
+        steps = _step_lengths(graph, time)
+        return (float(steps.mean()), steps) if len(steps) > 1 else (float(_span(self.baseline, time)), steps)
 
     @property
     def baseline_mean_step_ns(self) -> float:
@@ -235,11 +250,6 @@ def _ratio(before: float, after: float) -> float:
     return before / after if after else (float("inf") if before else 1.0)
 
 
-def _without_unexplained(state: State) -> Array:
-    """Return the predicted moments without unexplained gaps, ns."""
-    return predict(state.graph, state.lag, without_unexplained(state.graph, state.gap), state.head)
-
-
 def _steps(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return the vertices of each step's start and end, by (rank, step)."""
     acts = graph.activities
@@ -248,6 +258,19 @@ def _steps(graph: DependencyGraph) -> tuple[Array, Array]:
     of_end, of_mark = (acts.rank[rows].astype(np.int64) << 32 | acts.step[rows] for rows in (ends, marks))
     order = np.argsort(of_mark, kind="stable")
     return 2 * marks[order][np.searchsorted(of_mark[order], of_end)], 2 * ends
+
+
+def _step_lengths(graph: DependencyGraph, time: Array) -> npt.NDArray[np.float64]:
+    """Return the time from the end of each step's work to the end of the next one's, mean over ranks, ns.
+
+    Not from start to start: hosts that run ahead of their devices begin the steps of a short recording faster.
+    """
+    _, end = _steps(graph)
+    rank, step = graph.activities.rank[end >> 1], graph.activities.step[end >> 1]
+    follows = np.flatnonzero(rank[1:] == rank[:-1])
+    _, number = np.unique(step[1:][follows], return_inverse=True)
+    length = np.diff(time[end])[follows].astype(np.float64)
+    return np.bincount(number.ravel(), length) / np.bincount(number.ravel())
 
 
 def _mean_step(graph: DependencyGraph, time: Array) -> float:

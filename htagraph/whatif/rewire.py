@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import GraphError, SelectionError
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.graph.activities import Edges, frozen
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, Jitter, State
 
-__all__ = ["collective_kernels", "launch_order", "rewired"]
+__all__ = ["collective_members", "launch_order", "rewired"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _MAX_GROUPS_SHOWN = 12
@@ -103,16 +103,17 @@ def launch_order(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDA
     return rows[np.lexsort((rows, acts.start[rows], enqueued, ~before))]
 
 
-def collective_kernels(graph: DependencyGraph, group: str | None, change: str) -> npt.NDArray[np.int64]:
-    """Return the communication kernels of the process groups whose label matches a glob; all of them if it is None.
+def collective_members(graph: DependencyGraph, group: str | None, change: str) -> npt.NDArray[np.int64]:
+    """Return the communication of the process groups whose label matches a glob; all of it if it is None.
 
-    For a kernel of no known group, the glob is matched with the kernel's name.
+    That is communication kernels, and communication on host threads. For communication of no known group, the glob is
+    matched with its name.
 
     Raises:
-        SelectionError: no kernel matches; the error names the process groups of the graph.
+        SelectionError: nothing matches; the error names the process groups of the graph.
     """
     acts = graph.activities
-    rows = np.flatnonzero(acts.kind == ActivityKind.COMMUNICATION)
+    rows = np.flatnonzero(np.isin(acts.kind, COMMUNICATION))
     labels = _group_labels(graph)
     if group is not None:
         pattern = re.compile(fnmatch.translate(group))
@@ -126,9 +127,7 @@ def collective_kernels(graph: DependencyGraph, group: str | None, change: str) -
     if not len(rows):
         shown = ", ".join(sorted(set(labels.values()))[:_MAX_GROUPS_SHOWN]) or "none known"
         asked = "" if group is None else f" of group {group!r}"
-        on_host = (acts.kind == ActivityKind.HOST_COMMUNICATION).any()
-        rest = "; collectives on host threads are no kernels and stay as they are" if on_host else ""
-        msg = f"{change}: no communication kernel{asked}; the graph's process groups: {shown}{rest}"
+        msg = f"{change}: no communication{asked}; the graph's process groups: {shown}"
         raise SelectionError(msg)
     return rows
 

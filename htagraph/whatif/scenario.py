@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import ChangeError, State
 from htagraph.whatif import changes as change
+from htagraph.whatif.link_sharing import assumed
 from htagraph.whatif.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -41,8 +42,10 @@ class Scenario:
 
     def run(self) -> Outcome:
         """Return the prediction: a replay of the job with these changes."""
-        state = self.state
-        return Outcome(self.graph, state, self.changes, predict(state.graph, state.lag, state.gap, state.head))
+        links = assumed(self.state)
+        state = links.shared
+        time = predict(state.graph, state.lag, state.gap, state.head)
+        return Outcome(self.graph, state, self.changes, time, links)
 
     def apply(self, function: Callable[..., State], **options: Any) -> Scenario:  # noqa: ANN401 - the change's options
         """Return the scenario with one more change, given as a function ``(state, **options) -> state``."""
@@ -148,6 +151,10 @@ class Scenario:
     def perfect_overlap(self, *, group: str | None = None) -> Scenario:
         """Let no other work wait for collectives of process groups; see `htagraph.whatif.changes.perfect_overlap`."""
         return self.apply(change.perfect_overlap, group=group)
+
+    def shared_link(self, *, on: bool = True) -> Scenario:
+        """Let transfers that overlap slow each other down, or not; see `htagraph.whatif.changes.shared_link`."""
+        return self.apply(change.shared_link, on=on)
 
     def no_overlap(self, *, group: str | None = None) -> Scenario:
         """Let collectives of process groups not overlap with computation; see `htagraph.whatif.changes.no_overlap`."""

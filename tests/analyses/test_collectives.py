@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from htagraph.analyses.collectives import collectives
+from tests.host_jobs import host_job
 from tests.queries.test_collective_waits import MADE, made
 from tests.reach import DATASETS, SHARED, graph_of, label
-from tests.strategies import COMMUNICATE, kernel, launch, load
+from tests.strategies import COMMUNICATE, annotation, kernel, launch, load, op
 
 PARTS = ["wait_us", "transfer_us", "excess_us"]
 
@@ -71,3 +72,18 @@ def test_real_jobs(name: str, count: int) -> None:
     assert matched["collective"].nunique() == count
     full = matched[matched["op"] != "all_to_all"].groupby("collective")["wait_us"].min()
     assert (full == 0).all()  # whoever comes last waits for nobody
+
+
+def test_members_without_a_recording_are_counted() -> None:
+    def rank(late: float) -> list[dict[str, object]]:
+        made: list[dict[str, object]] = []
+        for i in range(3):
+            at = 1_000 * i
+            made += [op("c10d::allreduce_", at, 5), annotation("gloo:all_reduce", at + 50 + late, 500 - late, 2)]
+        return made
+
+    table = collectives(host_job({0: rank(0), 2: rank(90)}, groups=[[0, 1, 2, 3]]))
+    assert table["matched"].all()
+    assert table["size"].tolist() == [2] * 6
+    assert table["absent"].tolist() == [2] * 6
+    assert collectives(host_job({0: rank(0), 1: rank(90)}))["absent"].tolist() == [0] * 6

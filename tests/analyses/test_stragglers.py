@@ -150,6 +150,7 @@ def test_the_demo_has_a_straggler_with_slow_kernels() -> None:
     [
         ("megatron_tp8_a100", {0, 6}, "host", None),
         ("torchrec_v100_equal", {2}, "host", None),
+        ("torchrec_v100_leading_missing", {2}, "host", 2),
         ("gloo4_cpu", {2}, "host", None),
     ],
 )

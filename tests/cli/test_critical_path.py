@@ -23,26 +23,25 @@ def results(run: Any, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("regime", "option"),
-    [("gpu_bound", "--scale"), ("host_bound", "--infinite-host"), ("communication_bound", "--network")],
+    ("regime", "bound"),
+    [("gpu_bound", "computation"), ("host_bound", "host code"), ("communication_bound", "transfers between ranks")],
 )
 def test_the_path_names_what_bounds_the_job_and_a_change_that_helps(
-    regime: str, option: str, simulated: Callable[[str], str], run: Any
+    regime: str, bound: str, simulated: Callable[[str], str], run: Any
 ) -> None:
     said = results(run, "critical-path", simulated(regime))["conclusions"]
+    assert said[1].startswith(f"Bound by {bound}")
     line = shlex.split(said[-1].partition(": htagraph ")[2])
-    assert line[2] == option
     (prediction,) = results(run, *line)["prediction"]
     assert prediction["saved_us"] > 0
-    assert f"shorter by {time_text(prediction['saved_us'])}" in said[-2]
+    assert f" saves {time_text(prediction['saved_us'])}." in said[-1]
 
 
-def test_halving_never_saves_more_than_the_path_allows(simulated: Callable[[str], str], run: Any) -> None:
+def test_a_faster_network_never_saves_more_than_the_path_allows(simulated: Callable[[str], str], run: Any) -> None:
     found = results(run, "critical-path", simulated("communication_bound"))
     (row,) = [row for row in found["shares"] if row["key"] == "communication"]
     (prediction,) = results(run, "what-if", simulated("communication_bound"), "--network", "0.5")["prediction"]
     assert 0 < prediction["saved_us"] <= row["time_us"] / 2
-    assert f"at most {time_text(row['time_us'] / 2)}" in " ".join(found["conclusions"])
 
 
 def test_the_segments_of_the_path_sum_to_its_makespan(run: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from htagraph import ActivityKind, DependencyGraph
-from htagraph.core.naming import is_backward
+from htagraph.core.naming import is_autograd_node, is_backward
 
 __all__ = ["ancestors", "parents"]
 
@@ -20,7 +20,8 @@ def parents(graph: DependencyGraph) -> list[int]:
     engines = {
         (int(acts.rank[row]), int(acts.lane[row]))
         for row in range(acts.ranked)
-        if kinds[row] is ActivityKind.OP and is_backward(graph.names[acts.name[row]])
+        for name in [graph.names[acts.name[row]]]
+        if kinds[row] is ActivityKind.OP and (is_backward(name) or is_autograd_node(name))
     }
     for rank in {rank for rank, _ in engines}:
         _under_the_caller(graph, rank, {lane for each, lane in engines if each == rank}, kinds, above)

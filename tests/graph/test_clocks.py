@@ -10,9 +10,10 @@ import pytest
 
 import htagraph as hg
 from htagraph.graph.activities import Activities, common_time
-from htagraph.graph.clocks import Clock, corrected, estimate_clocks
+from htagraph.graph.clocks import Clock, agreement_ns, corrected, estimate_clocks
+from htagraph.graph.construction.matching.match import match
 from htagraph.simulate import REGIMES, Job, simulate
-from tests.graph.construction.matching.test_match import OFFSETS, loaded, matched, recorded
+from tests.graph.construction.matching.test_match import OFFSETS, loaded, made, matched, recorded
 from tests.reach import SHARED
 
 
@@ -65,6 +66,37 @@ def test_correction_is_the_same_for_one_moment_and_for_columns() -> None:
             t - round((t - clock.reference_ns) * clock.drift_ppm / 1e6) - clock.offset_ns for t in times.tolist()
         ]
         assert corrected(clocks, rank, times).tolist() == clock.common(times).tolist() == expected
+
+
+def test_what_is_claimed_covers_the_truth() -> None:
+    """Groups of few or many all-reduces, whose ends scatter, on clocks that are off or right."""
+    covered = []
+    for seed in range(40):
+        draw = np.random.default_rng(seed)
+        ranks, count = int(draw.integers(2, 5)), int(draw.integers(1, 12))
+        offset = draw.choice([0.0, 3e3, 2e6]) * draw.uniform(-1, 1, ranks)
+        scatter = draw.choice([1e3, 2e4, 1e5])
+        start = 5e6 * np.arange(count) + draw.exponential(3e5, (ranks, count))
+        end = start.max(axis=0) + draw.uniform(5e4, 4e5, count) + draw.uniform(0, scatter, (ranks, count))
+        times = {
+            rank: [
+                [(int(s + offset[rank]), int(e + offset[rank])) for s, e in zip(start[rank], end[rank], strict=True)]
+            ]
+            for rank in range(ranks)
+        }
+        for clock in estimate_clocks(range(ranks), match(*made(times), {})):
+            if clock.gauge >= 0 and clock.rank != clock.gauge:
+                error = abs(clock.offset_ns - (offset[clock.rank] - offset[clock.gauge]))
+                covered.append(error <= clock.uncertainty_ns)
+    assert len(covered) > 50
+    assert np.mean(covered) >= 0.95
+
+
+def test_agreement_is_unknown_between_gauges_and_adds_up_between_others() -> None:
+    clocks = (Clock(0, uncertainty_ns=0, gauge=0), Clock(1, uncertainty_ns=7, gauge=0),
+              Clock(2, uncertainty_ns=5, gauge=0), Clock(3, uncertainty_ns=0, gauge=3), Clock(4))  # fmt: skip
+    expected = {(0, 1): 7, (1, 2): 12, (0, 1, 2): 7, (0, 3): -1, (0, 4): -1, (4,): 0, (0, 9): -1}
+    assert {ranks: agreement_ns(clocks, ranks) for ranks in expected} == expected
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="no shared traces")

@@ -178,8 +178,8 @@ def test_each_kernel_of_the_demo_lies_in_an_annotation_as_its_tree_says() -> Non
     assert (table["annotation"] != "").sum() == len(table) >= len(launched)
 
 
-def test_backward_lies_in_what_called_the_engine_and_an_annotation_around_it() -> None:
-    backward = "autograd::engine::evaluate_function: MmBackward0"
+@pytest.mark.parametrize("backward", ["autograd::engine::evaluate_function: MmBackward0", "MmBackward"])
+def test_backward_lies_in_what_called_the_engine_and_an_annotation_around_it(backward: str) -> None:
     graph = load([
         step(1, 0, 100), annotation("backward", 10, 60),
         complete("cpu_op", backward, 20, 30, tid=OTHER), launch(25, 2, 1, tid=OTHER), kernel(COMPUTE, 40, 5, 1),

@@ -27,12 +27,13 @@ from tests.reach import DATA
 
 MATCHING, GRAPH = "htagraph.graph.construction.matching", "htagraph.graph"
 CONSTANTS = {
-    f"{GRAPH}.clocks": ("_RESOLUTION_NS", "_CLOSE_NS", "_MIN_FOR_DRIFT", "_MIN_DRIFT_SPREADS", "_MAX_SWEEPS"),
+    f"{GRAPH}.clocks": ("_TOLERANCE_NS", "_MAX_SPREADS", "_MIN_FOR_OFFSET"),
+    f"{GRAPH}.clock_fits": ("RESOLUTION_NS", "_CLOSE_NS", "MIN_FOR_DRIFT", "_MIN_DRIFT_SPREADS", "_MAX_SWEEPS"),
     f"{GRAPH}.matches": ("_TRANSFER_PERCENTILE", "_MAX_TRANSFER_RATIO", "_MIN_MESSAGES", "_MAX_VIOLATED_SHARE",
                          "_TOLERANCE_NS"),
     f"{MATCHING}.sequence_alignment": (
-        "TOLERANCE_NS", "_FLOOR_NS", "_NEAR_SHIFTS", "_MAX_VIOLATED", "_MIN_PROOF", "_PRIOR_NS",
-                              "_COMPRESSED", "_MAX_OFFSET_ERROR_NS", "_NEIGHBOURS"),
+        "TOLERANCE_NS", "FLOOR_NS", "_NEAR_SHIFTS", "MAX_VIOLATED", "MIN_PROOF", "PRIOR_NS", "_NEIGHBOURS"),
+    f"{MATCHING}.clusters": ("_COMPRESSED", "_MAX_OFFSET_ERROR_NS", "_MUCH_BETTER"),
     f"{MATCHING}.timing_check": ("_MAX_VIOLATED", "_MIN_PROOF", "_FOREIGN_TIMES", "_FOREIGN_NS", "_FOREIGN_PAIR_NS"),
     f"{MATCHING}.partners": ("_MAX_APART_NS", "_MAX_SPREAD_NS", "_MIN_TIMES_WORSE", "_RESOLUTION_NS"),
     f"{MATCHING}.match": ("_SWAP_NS",),
@@ -41,7 +42,7 @@ CONSTANTS = {
     f"{GRAPH}.construction.settle": ("_UNKNOWN_OWN_NS", "_MAX_PAUSE_NS", "_MAX_RETURN_NS"),
     f"{GRAPH}.evidence.wait_hypotheses": ("TOLERANCE_NS", "_USUAL_RETURN_NS", "_MAX_RETURN_NS", "_MIN_RETURNS",
                                   "_MAX_RECORDS_BACK", "_SAMPLE", "_MAX_WINDOW_NS"),
-    f"{GRAPH}.evidence.stream_waits": ("WINDOW_NS", "_LATENCY_NS", "_MAX_PLACES"),
+    f"{GRAPH}.evidence.stream_waits": ("WINDOW_NS", "LATENCY_NS", "_MAX_PLACES"),
     f"{GRAPH}.rules.stream": ("_AHEAD_NS", "_MAX_PAUSE_NS", "_MIN_PAUSES", "_USUAL_PAUSE_NS"),
     f"{GRAPH}.rules.thread": ("_MAX_BUSY_GAP_NS",),
     f"{GRAPH}.rules.host_sync": ("_OWN_NS",),
@@ -121,7 +122,7 @@ def worst_change(jobs: Iterable[str]) -> float:
 
 def jobs_of(module: str) -> tuple[str, ...]:
     """Return the generated jobs in which the thresholds of a module have something to decide."""
-    of_ranks = MATCHING in module or module.endswith((".clocks", ".matches"))
+    of_ranks = MATCHING in module or module.endswith((".clocks", ".clock_fits", ".matches"))
     return ("without arguments", "pipeline") if of_ranks else ("blocked hosts", "full queue")
 
 

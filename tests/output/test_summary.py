@@ -79,7 +79,7 @@ def test_the_envelope_is_json_with_a_version(job: dict[int, list[Json]]) -> None
 
 def test_its_repr_is_one_line() -> None:
     text = repr(small())
-    assert text.startswith("Summary(2 ranks, 90.0 µs, 12 tables: The job is bound by")
+    assert text.startswith("Summary(2 ranks, 90.0 µs, 12 tables: Bound by")
     assert "\n" not in text
     assert len(text) < 300
 

@@ -4,7 +4,7 @@ import numpy.typing as npt
 from hypothesis import given, settings
 
 from htagraph import ActivityKind, DependencyGraph, EdgeKind
-from htagraph.queries.attribution import label_of, module_of, names_of, operator_of
+from htagraph.queries.attribution import in_data_loader, label_of, module_of, names_of, operator_of
 from tests.graph import slow_tree
 from tests.strategies import COMPUTE, Job, annotation, arrow, complete, jobs, kernel, launch, load, op, step
 
@@ -69,3 +69,12 @@ def test_labels_are_short() -> None:
     graph = load([op("x" * 80, 0, 5), launch(1, 1, 1), kernel("void at::add<4, float>(int, float*)", 8, 5, 1)])
     assert label_of(graph, 0) == "x" * 59 + "…"
     assert label_of(graph, 2) == "at::add"
+
+
+def test_what_a_loader_without_workers_calls_runs_inside_it() -> None:
+    name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    graph = load([annotation(name, 0, 100), op("aten::stack", 10, 50), op("aten::mm", 200, 50)])
+    inside = in_data_loader(graph, range(len(graph.activities)))
+    named = {graph.names[graph.activities.name[row]] for row in inside.nonzero()[0]}
+    assert named == {name, "aten::stack"}
+    assert not in_data_loader(load([op("aten::mm", 0, 50)]), [0]).any()

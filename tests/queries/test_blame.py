@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import htagraph as hg
 import htagraph.queries.blame as module
 from htagraph.core.kinds import EdgeKind
 from htagraph.queries.blame import CAUSES, _split, blame_of, chains_of, others_median
 from htagraph.queries.collective_waits import waits_of
 from htagraph.simulate import Job, SlowRank
+from tests.host_jobs import host_job, tensor_args
 from tests.queries.test_collective_waits import MADE, made
-from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load, op
+from tests.strategies import COMMUNICATE, COMPUTE, OTHER, Json, annotation, kernel, launch, load, op
 
 KERNELS = CAUSES.index("kernels")
 MADE["slow in one of four groups"] = Job(
@@ -140,3 +142,29 @@ def test_a_rank_that_began_late_is_late_for_no_cause_of_its_work() -> None:
     graph = load({0: _rank(100, 50, 300), 1: _rank(100, 50, 300), 2: late})
     blame = blame_of(graph, waits_of(graph), chains_of(graph))
     assert {(int(rank), CAUSES[cause]) for rank, cause in zip(blame.rank, blame.cause, strict=True)} == {(2, "none")}
+
+
+def test_nobody_is_charged_for_what_a_late_recording_does_not_hold() -> None:
+    """Rank 1's recording begins 30 ms later; both ranks do the same work before each all-reduce."""
+
+    def rank(late: float) -> list[Json]:
+        made: list[Json] = []
+        for i in range(6):
+            at = 100_000.0 * i + (late if i == 0 else 0.0)
+            made += [op("aten::mm", at, 20_000), op("c10d::allreduce_", at + 20_010, 5, **tensor_args(8, "True", -1))]
+            end = 100_000.0 * i + 60_000
+            made.append(annotation("gloo:all_reduce", at + 20_050, end - at - 20_050, OTHER))
+        return made
+
+    graph = host_job({0: rank(0.0), 1: rank(30_000.0)})
+    waits, chains = waits_of(graph), chains_of(graph)
+    assert waits.wait.max() == pytest.approx(30_000_000, rel=1e-3)
+    blame = blame_of(graph, waits, chains)
+    first = blame.row == int(waits.wait.argmax())
+    assert [CAUSES[cause] for cause in blame.cause[first]] == ["recording"]
+    assert blame.rank[first].tolist() == [-1]
+    charged = np.zeros(len(waits), np.int64)
+    np.add.at(charged, blame.row, blame.charged)
+    assert np.array_equal(charged, waits.wait)
+    table = hg.stragglers(graph).to_frame()
+    assert table["blamed_us"].sum() < 1_000, "and no rank is blamed for it"

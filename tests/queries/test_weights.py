@@ -8,7 +8,7 @@ import pytest
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import NEVER, ChangeError, activities_of, checked, initial, own_time, released
+from htagraph.queries.weights import NEVER, ChangeError, checked, initial, own_time, released, time_of
 from htagraph.whatif.changes.scale import scale
 from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step
 
@@ -56,26 +56,11 @@ def test_python_outside_any_region_counts_by_rank_and_step() -> None:
     assert _lasts(graph, kind="host", name="a") == 12
 
 
-@pytest.mark.parametrize(
-    ("criteria", "expected"),
-    [
-        ({"name": "*gemn*"}, "gemm"),
-        ({"name": "phas"}, "'phase'"),
-        ({"op": "*PHASE*"}, "'phase'"),
-        ({"name": "b", "kind": "computation"}, "without kind it would match op"),
-        ({"kind": "memory"}, "without kind it would match annotation, boundary, computation, launch, op, step"),
-        ({"stream": 99}, "stream=99"),
-        ({"rank": 3}, "its ranks: 0"),
-        ({"step": 9}, "its steps: 1"),
-        ({"kind": "kernels"}, "choose from"),
-    ],
-)
-def test_an_empty_selection_says_what_would_match(
-    graph: DependencyGraph, criteria: dict[str, object], expected: str
-) -> None:
-    with pytest.raises(SelectionError) as caught:
-        activities_of(initial(graph), criteria)
-    assert expected in str(caught.value)
+def test_the_time_of_chosen_activities_is_that_of_their_criteria(graph: DependencyGraph) -> None:
+    chosen = np.zeros(len(graph.activities) + 1, np.bool_)
+    chosen[graph.select(name="a").activities] = True
+    time = time_of(initial(graph), chosen, loader=False, outside=np.zeros(len(graph.activities), np.bool_))
+    assert np.array_equal(time.edges, own_time(initial(graph), {"name": "a"}).edges)
 
 
 def test_an_empty_graph_says_so() -> None:

@@ -84,6 +84,7 @@ READ = [
     ("remove-sync", "name=*Sync*", "remove_sync", {"name": "*Sync*"}),
     ("perfect-overlap", "", "perfect_overlap", {"group": None}),
     ("no-overlap", "dp*", "no_overlap", {"group": "dp*"}),
+    ("shared-link", "off", "shared_link", {"on": False}),
     ("fuse", "name=a", "fuse", {"name": "a"}),
     ("move-to-stream", "name=a::b:20", "move_to_stream", {"name": "a::b", "stream": 20}),
     ("scale-ranks", "64", "scale_ranks", {"n": 64}),

@@ -20,11 +20,12 @@ from htagraph.simulate import Change, Job, ScaleKernels, ScaleLoader, ScaleNetwo
 from htagraph.whatif.change_options import criteria
 from htagraph.whatif.opportunities import opportunities
 from tests.reach import DATA, graph_of
-from tests.strategies import COMPUTE, kernel, launch, load, op, runtime
+from tests.strategies import COMPUTE, complete, kernel, launch, load, op, runtime
 from tests.whatif.changes.made import Piece, jobs, made
 
 EVERYTHING = 10_000
 module = sys.modules["htagraph.whatif.opportunities"]
+candidates = sys.modules["htagraph.whatif.candidates"]
 
 
 def _rows(table: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -55,7 +56,8 @@ def test_every_row_is_what_the_what_if_of_its_target_gives() -> None:
     graph = graph_of(DATA / "demo")
     table = opportunities(graph, top=EVERYTHING, curve=(0.5, 0.0))
     assert set(table["what"]) == {"kernel", "operator", "rank", "group", "phase"}
-    for row in _rows(table):
+    assert table.loc[table["target"] == "", "name"].tolist() == ["launching"]
+    for row in _rows(table[table["target"] != ""]):
         which = criteria(row["target"])
         assert row["gain_at_0_us"] == row["gain_us"]
         assert round(1000 * row["gain_us"]) == _gain(graph, 0.0, **which), row
@@ -111,6 +113,23 @@ def test_of_two_that_gain_the_same_the_inner_one_stays() -> None:
     assert not (wrappers & table["gain_us"].isin(table.loc[table["what"] == "group", "gain_us"])).any()
 
 
+def test_a_thread_that_only_sleeps_hides_no_gain() -> None:
+    """A watchdog's frame spans the recording; a kernel bounds the job, which ends when the kernel does."""
+    watchdog = complete("python_function", "threading.py(5): watch", 0, 5000, 77)
+    graph = load({0: [op("aten::mm", 0, 50), launch(10, 5, 1), kernel(COMPUTE, 20, 1000, 1), watchdog]})
+    (kernel_row,) = [row for row in _rows(opportunities(graph)) if row["what"] == "kernel"]
+    assert round(1000 * kernel_row["gain_us"]) == _gain(graph, 0.0, kind="computation") > 900_000
+
+
+def test_a_python_function_counts_with_its_own_time() -> None:
+    """`step` calls `sleep`; what sleeps for 800 of 1000 µs is the inner one."""
+    calls = {"train.py(3): step": (0, 1000), "<built-in function sleep>": (100, 800)}
+    frames = [complete("python_function", name, *times) for name, times in calls.items()]
+    table = opportunities(load({0: [*frames, op("aten::add", 950, 20)]}))
+    gains = {row["name"]: round(row["gain_us"]) for row in _rows(table) if row["what"] == "function"}
+    assert gains == {"<built-in function sleep>": 800, "train.py(3): step": 180}
+
+
 @pytest.mark.parametrize("options", [{"top": -1}, {"curve": (0.5, -0.5)}])
 def test_negative_numbers_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(SelectionError):
@@ -141,14 +160,11 @@ def test_a_job_of_nothing_has_no_opportunities() -> None:
 
 
 @pytest.mark.parametrize("factor", [0.5, 2])
-@pytest.mark.parametrize("threshold", ["_MAX_LEVELS", "_MAX_CANDIDATES"])
-def test_the_first_rows_and_their_gains_stay_whatever_the_limits(
-    threshold: str, factor: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Halved and doubled: rows come and go at the end of the list only."""
+def test_the_first_rows_and_their_gains_stay_whatever_the_limit(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Halved and doubled: only what is hundreds of levels above anything changes."""
     graph = graph_of(DATA / "demo")
     before = opportunities(graph, top=5)
-    monkeypatch.setattr(module, threshold, int(factor * getattr(module, threshold)))
+    monkeypatch.setattr(candidates, "_MAX_LEVELS", int(factor * candidates._MAX_LEVELS))
     pd.testing.assert_frame_equal(opportunities(graph, top=5), before)
 
 

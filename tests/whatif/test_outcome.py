@@ -73,7 +73,7 @@ def test_the_critical_path_is_that_of_the_prediction(graph: DependencyGraph) -> 
     assert outcome.critical_path(steps=graph.steps[0]).makespan_ns <= path.makespan_ns
 
 
-def test_the_error_bar_is_the_speedup_without_unexplained_pauses() -> None:
+def test_the_interval_holds_the_speedup_without_unexplained_pauses() -> None:
     # two kernels of 10 µs; the second starts 60 µs after the first for no reason that the trace shows
     events = [launch(0, 1, 1), kernel(COMPUTE, 5, 10, 1), launch(2, 1, 2), kernel(COMPUTE, 75, 10, 2)]
     graph = load(events)
@@ -82,8 +82,12 @@ def test_the_error_bar_is_the_speedup_without_unexplained_pauses() -> None:
     assert outcome.speedup == pytest.approx(
         85 / (2 + 5 + 59)
     )  # launched at 2, 5 later at the earliest, and 1 is a pause
-    assert outcome.low == outcome.speedup
-    assert outcome.high == pytest.approx(26 / (2 + 5))
+    assert 0.97 * outcome.speedup < outcome.low < outcome.speedup
+    assert 26 / (2 + 5) < outcome.high < 1.01 * 26 / (2 + 5)
+    assert outcome.notes == (
+        f"too uncertain to act on: a speedup of {outcome.low:.2f} to {outcome.high:.2f} (90 %), as pauses in the "
+        "recording are not explained",
+    )
 
 
 def test_a_job_that_takes_no_time() -> None:
@@ -106,9 +110,13 @@ def test_every_rank_is_on_the_common_clock(graph: DependencyGraph) -> None:
 def test_a_notebook_shows_recorded_and_predicted_times_with_the_users_text_escaped() -> None:
     graph = load([step(1, 0, 10), op("<b>&", 10, 10)])
     outcome = hg.what_if(graph).scale(factor=2, name="<b>&").run()
+    assert len(outcome.notes) == 1
     shown = ElementTree.fromstring(outcome._repr_html_())  # sound XML: what the user wrote is escaped
     caption = "".join(shown.find("caption").itertext())  # type: ignore[union-attr]
-    assert caption == f"scale(factor=2, name='<b>&')speedup 0.667× [{outcome.low:.3f}, {outcome.high:.3f}]"
+    assert (
+        caption
+        == f"scale(factor=2, name='<b>&')speedup 0.667× [{outcome.low:.3f}, {outcome.high:.3f}]{outcome.notes[0]}"
+    )
     assert [[cell.text for cell in row] for row in shown.findall("tr")] == [
         ["ms", "recorded", "predicted"], ["makespan", "0.020", "0.030"], ["mean step", "0.010", "0.010"],
     ]  # fmt: skip

@@ -10,10 +10,13 @@ __all__ = [
     "LINEAR",
     "has_loader_workers",
     "inference_phase",
+    "is_autograd_node",
     "is_backward",
     "is_compiled_region",
     "is_data_loader",
+    "is_gradient_ready",
     "is_module_frame",
+    "is_source_frame",
     "is_wait",
     "operator_of_frame",
     "step_number",
@@ -35,6 +38,28 @@ def step_number(name: str) -> int | None:
     """
     match = _STEP.match(name)
     return int(match[1]) if match else None
+
+
+def is_autograd_node(name: str) -> bool:
+    """Return True for the operator of an autograd node: what the engine runs for a forward operator.
+
+    Old versions of PyTorch record it without the engine's operator around it.
+
+    Example:
+        >>> is_autograd_node("AddmmBackward"), is_autograd_node("MmBackward0"), is_autograd_node("aten::relu_backward")
+        (True, True, False)
+    """
+    return matches(r"^[A-Za-z_]+Backward\d*$", name)
+
+
+def is_gradient_ready(name: str) -> bool:
+    """Return True for the operator after which the gradient of a parameter is complete.
+
+    Example:
+        >>> is_gradient_ready("torch::autograd::AccumulateGrad")
+        True
+    """
+    return name.endswith("AccumulateGrad")
 
 
 def is_data_loader(name: str) -> bool:
@@ -79,6 +104,16 @@ def is_wait(name: str) -> bool:
         False
     """
     return matches(r"::wait_tensor$|^<built-in method (wait|synchronize) of (PyCapsule|torch\._C\._distributed)", name)
+
+
+def is_source_frame(name: str) -> bool:
+    """Return True for the Python frame of a function in a source file, as opposed to a built-in one or a module.
+
+    Example:
+        >>> is_source_frame("train.py(42): augment"), is_source_frame("<built-in function sleep>")
+        (True, False)
+    """
+    return matches(r"\(\d+\): ", name)
 
 
 def is_module_frame(name: str) -> bool:

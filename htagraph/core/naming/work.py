@@ -6,7 +6,7 @@ import re
 
 from htagraph.core.naming.patterns import matches
 
-__all__ = ["copy_kind", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_triton_kernel"]
+__all__ = ["copy_kind", "is_graph_launch", "is_kernel_launch", "is_memory_call", "is_poll", "is_triton_kernel"]
 
 
 def is_graph_launch(name: str) -> bool:
@@ -40,6 +40,16 @@ def is_memory_call(name: str) -> bool:
         (True, False)
     """
     return matches(r"^(cuda|hip|cu)Mem(cpy|set)", name)
+
+
+def is_poll(name: str) -> bool:
+    """Return True for a runtime or driver call that only asks whether work is over, and never waits or starts any.
+
+    Example:
+        >>> is_poll("cudaEventQuery"), is_poll("hipStreamQuery"), is_poll("cudaEventSynchronize")
+        (True, True, False)
+    """
+    return matches(r"^(cuda|hip|cu)(Event|Stream)Query$", name)
 
 
 def copy_kind(name: str) -> str:

@@ -75,12 +75,13 @@ def settle(job: Job, edges: Edges) -> Edges:
 def _waits(job: Job, edges: Edges) -> _Waits:
     acts = job.activities
     source_time, target_time = job.moment(edges.source), job.moment(edges.target)
-    may_wait = np.isin(edges.kind, BLOCKING + TRANSFERS) & (edges.target % 2 == 1)
+    meets = np.isin(edges.kind, TRANSFERS) & (edges.activity >= 0)
+    may_wait = (np.isin(edges.kind, BLOCKING) & (edges.target % 2 == 1)) | meets
     rows = np.flatnonzero(may_wait)
     awaited = np.full(len(acts), np.iinfo(np.int64).min)
-    np.maximum.at(awaited, edges.target[rows] // 2, source_time[rows])
+    np.maximum.at(awaited, np.where(meets[rows], edges.activity[rows], edges.target[rows] // 2), source_time[rows])
     in_meeting = np.zeros(len(acts), np.bool_)
-    in_meeting[edges.target[rows[np.isin(edges.kind[rows], TRANSFERS)]] // 2] = True
+    in_meeting[edges.activity[meets]] = True
     last = _last_stretches(edges)
     bodies = np.flatnonzero(last & ((awaited[edges.activity] > source_time) | in_meeting[edges.activity]))
     waited = may_wait & np.isin(edges.target, edges.target[bodies])
@@ -88,8 +89,11 @@ def _waits(job: Job, edges: Edges) -> _Waits:
 
 
 def _last_stretches(edges: Edges) -> npt.NDArray[np.bool_]:
-    """Return which BODY edges lead to the end of their activity."""
-    return (edges.kind == EdgeKind.BODY) & (edges.target == 2 * edges.activity + 1)
+    """Return which BODY edges lead to the end of their activity, or of its wait if work in it follows."""
+    meets = np.isin(edges.kind, TRANSFERS) & (edges.activity >= 0)
+    released = 2 * np.arange(int(edges.activity.max(initial=-1)) + 1) + 1
+    released[edges.activity[meets]] = edges.target[meets]
+    return (edges.kind == EdgeKind.BODY) & (edges.activity >= 0) & (edges.target == released[edges.activity])
 
 
 def _without_waits(waits: _Waits, lag: Array) -> Change:
@@ -108,8 +112,10 @@ def _handed_over(waits: _Waits, lag: Array) -> Change:
     """Set the BODY edges to 0 during which a thread was blocked until another thread was done."""
     del lag  # the new lag does not depend on it
     edges = waits.edges
-    joined = edges.target[edges.kind == EdgeKind.THREAD]
-    rows = np.flatnonzero((edges.kind == EdgeKind.BODY) & np.isin(edges.target, joined))
+    joined = edges.kind == EdgeKind.THREAD
+    until = _latest(edges.target[joined], waits.source_time[joined], 2 * len(waits.job.activities))
+    rows = np.flatnonzero(edges.kind == EdgeKind.BODY)
+    rows = rows[until[edges.target[rows]] > waits.source_time[rows]]
     return rows, np.zeros(len(rows), np.int64)
 
 

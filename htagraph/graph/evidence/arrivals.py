@@ -23,8 +23,8 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     """Return the edges of all collectives: from arrivals to JOINs, from JOIN to JOIN, and from JOINs to ends.
 
     The lag from a JOIN to an end is the member's transfer time: from the JOIN, or from its own start if that is later,
-    to its end. A member whose arrival no JOIN waits for (a receiver of a broadcast) has an edge with the same lag from
-    its own start to its end.
+    to its end, or to the first call inside it after that (a copy of what it received). A member whose arrival no JOIN
+    waits for (a receiver of a broadcast) has an edge with the same lag from its own start to its end.
 
     Args:
         job: the job with its matches.
@@ -41,9 +41,9 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     early = _posted_early(job, np.flatnonzero(waits)) if pairs else _Posted.none()
     waits[early.row] = False
     member, join = matches.activity[waits].astype(np.int64), matches.join[waits].astype(np.int64)
-    ends = job.moment(2 * member + 1)
     awaited = np.maximum(job.moment(2 * join), job.moment(2 * member))
-    lag = np.maximum(0, ends - awaited)
+    released = 2 * member + 1 if pairs else _released(job, member, awaited)
+    lag = np.maximum(0, job.moment(released) - awaited)
     if pairs:
         lag = _without_other_work(job, np.flatnonzero(waits), lag)
     own = matches.feeds[waits] < 0  # no JOIN waits for this arrival, but the member's own end does
@@ -55,8 +55,8 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     parts = (
         (arrives, 2 * matches.feeds[feeds].astype(np.int64), 0, -1, sure[feeds]),
         (2 * chained[0], 2 * chained[1], 0, -1, at_join[np.searchsorted(joins, chained[1])]),
-        (2 * join, 2 * member + 1, lag, member, sure[waits]),
-        (2 * member[own], 2 * member[own] + 1, lag[own], member[own], sure[waits][own]),
+        (2 * join, released, lag, member, sure[waits]),
+        (2 * member[own], released[own], lag[own], member[own], sure[waits][own]),
         (2 * early.call, 2 * early.member + 1, early.lag, early.member, sure[early.row]),
     )
     edges = []
@@ -66,6 +66,34 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
         edges.append(part)
     edges.append(Edges.of(2 * joins, 2 * joins + 1, 0, EdgeKind.BODY, Provenance.INFERRED, activity=joins))
     return Edges.concatenate(edges)
+
+
+def _released(job: Job, member: np.ndarray, awaited: np.ndarray) -> np.ndarray:
+    """Return the vertex at which the wait of each member ends: its end, or the start of a call inside it.
+
+    A collective on a host thread may prepare buffers before it communicates, and copy what it received afterwards. The
+    longest stretch in which it calls nothing, of those that end after the last arrival, is the wait and the transfer.
+    """
+    acts = job.activities
+    released = 2 * member + 1
+    if not (acts.kind[member] == ActivityKind.HOST_COMMUNICATION).any():
+        return released
+    row = np.full(len(acts) + 1, -1, np.int64)
+    row[member] = np.arange(len(member))
+    inside = np.flatnonzero((row[acts.parent] >= 0) & ~acts.on_device)
+    inside = inside[acts.lane[inside] == acts.lane[acts.parent[inside]]]
+    at = np.concatenate([row[acts.parent[inside]], np.arange(len(member))])
+    vertex = np.concatenate([2 * inside, released])
+    order = np.lexsort((job.moment(vertex), at))
+    at, vertex = at[order], vertex[order]
+    begin = np.concatenate([[0], vertex[:-1] + 1])  # the end of the call before, or the member's start
+    first = np.concatenate([[True], at[1:] != at[:-1]])
+    begin[first] = 2 * member[at[first]]
+    length = job.moment(vertex) - job.moment(begin)
+    length[job.moment(vertex) < awaited[at]] = -1
+    longest = np.lexsort((length, at))  # the last of each member counts
+    released[at[longest]] = vertex[longest]
+    return released
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,30 +22,40 @@ __all__ = ["HandOvers", "hand_overs"]
 
 Array = npt.NDArray[np.int64]
 
-_MIN_IDLE_NS = 500_000
+_MIN_IDLE_NS = 1_000_000
 """ns: a thread that ran no operator for at least this long may have been woken. Chosen: above all Python between two
-operators of a thread that others interrupt (0.1 to 0.3 ms in recordings). Doubled, short waits are no evidence."""
+operators of a thread that others interrupt (0.1 to 0.6 ms in recordings). Doubled, short waits are no evidence."""
 _MAX_DELAY_NS = 1_000_000
 """ns: the longest time from the end of the operator to the start of the one that it wakes. Measured: 0.1 to 0.25 ms for
 queues and futures of Python. Doubled, more pairs agree by chance."""
-_MAX_DELAY_SHARE = 0.25
-"""The same as a share of the idle time. Chosen: by chance, an end lies in the last quarter of a wait in one of four
-waits. Doubled, more pairs agree by chance."""
+_MAX_DELAY_SHARE = 0.5
+"""The same as a share of the idle time. Chosen: an end in the first half of a wait did not end it. Doubled, more pairs
+agree by chance."""
 _MIN_AGREE = 0.9
 """Share of the waits after which the same name must have ended shortly before. Chosen: the first and the last wait of a
 recording may differ. It cannot be doubled."""
 _MIN_WAITS = 3
 """How many waits must agree. Chosen: of two, each may be chance. Doubled, recordings of five steps show no
 hand-over."""
+_MAX_CHANCE = 1e-4
+"""How likely it may be that the ends lie before the waits by chance, given how often the name ends. Chosen: some
+hundred pairs of names are compared in a trace. Doubled, one trace in fifty may have a false link."""
 _NEAREST = 4
 """How many ends before a wake-up are looked at for the names that may have caused it. Chosen: threads that work in step
 end together. Doubled, more threads may end between cause and effect."""
+_MAX_TAKEN = 16
+"""How many of the operators that one operator waits for get an edge, the last ones. Chosen: futures on a few threads;
+of more, such as all operators of backward, the first do not matter. Doubled, graphs have more edges that never bind."""
 _WOKEN = 80
 """Percent: confidence that the operator that ended woke the thread, where it did so in all waits; it falls with the
 share that agrees. Chosen: times fit, but no id proves it. Used by `acyclic`, and shown. It cannot be doubled."""
 _COUNTED = 65
 """Percent: the same where the thread did not wait, and counting says whose result it took. Chosen: below `_WOKEN`. Used
 likewise. It cannot be doubled."""
+
+_STOCKED = 55
+"""Percent: the same for the other direction of a queue, in which no thread ever waited, because the length of the queue
+is not known. Chosen: little more than a guess. Used likewise. It cannot be doubled."""
 
 
 class HandOvers(NamedTuple):
@@ -69,14 +79,12 @@ def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
     none = np.zeros(0, np.int64)
     parts = [HandOvers(none, none, none)]
     if len(threads) > 1:
-        lanes = [thread.lane for thread in threads]
-        items = _operators(job, lanes)
-        lane = job.activities.lane[items]
-        for thread in threads:
-            made = items[lane != thread.lane]
-            made = made[np.argsort(job.moment(2 * made + 1), kind="stable")]
-            takes = _Takes.of(job, thread, items[lane == thread.lane])
-            parts += [each for rows in grouped(takes.key) if (each := _taken(job, takes, rows, made)) is not None]
+        items = _operators(job, [thread.lane for thread in threads])
+        takes = _Takes.of(job, threads, items)
+        made = items[np.argsort(job.moment(2 * items + 1), kind="stable")]
+        links = [link for rows in grouped(takes.key) if (link := _link(job, takes, rows, made)) is not None]
+        parts += [_counted(job, link) for link in links]
+        parts += _stocked(job, items, links)
     return HandOvers(*map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -90,35 +98,65 @@ def _operators(job: Job, lanes: Sequence[int]) -> Array:
 
 
 class _Takes(NamedTuple):
-    """The operators of a thread that may have waited for another thread."""
+    """The operators that may have waited for another thread, by their start."""
 
-    thread: HostThread
+    threads: dict[int, HostThread]
+    """The threads by their lane."""
     item: Array
+    lane: Array
     key: npt.NDArray[np.uint64]
-    """Equal for operators of one name behind operators of one name."""
+    """Equal for operators of one name behind operators of one name, on any thread."""
     start: Array
     """When each starts, ns."""
     idle: Array
-    """For how long the thread had run nothing before, ns."""
+    """For how long its thread had run nothing before, ns; 0 for the first one of a thread."""
 
     @staticmethod
-    def of(job: Job, thread: HostThread, items: Array) -> _Takes:
-        name, start, end = job.activities.name[items], job.moment(2 * items), job.moment(2 * items + 1)
-        return _Takes(thread, items[1:], mixed(name[1:], name[:-1]), start[1:], start[1:] - end[:-1])
+    def of(job: Job, threads: Sequence[HostThread], items: Array) -> _Takes:
+        """Return the operators of some threads, given by thread and start."""
+        name, lane = job.activities.name[items], job.activities.lane[items].astype(np.int64)
+        start, end = job.moment(2 * items), job.moment(2 * items + 1)
+        first = np.concatenate(([True], lane[1:] != lane[:-1]))[: len(items)]
+        before = np.where(first, name, np.roll(name, 1))
+        idle = np.where(first, 0, start - np.roll(end, 1))
+        order = np.argsort(start, kind="stable")
+        key = mixed(name, before)
+        by_lane = {thread.lane: thread for thread in threads}
+        return _Takes(by_lane, items[order], lane[order], key[order], start[order], idle[order])
 
 
-def _taken(job: Job, takes: _Takes, rows: Array, made: Array) -> HandOvers | None:
-    """Return the hand-overs to the operators of one key, None if nothing regular precedes them.
+class _Link(NamedTuple):
+    """Operators of one key, which wait for operators of one name on other threads."""
+
+    takes: _Takes
+    rows: Array
+    """Those of the key, in order."""
+    made: Array
+    """The operators of the other name, by their end."""
+    woken: Array
+    """Which of `rows` waited."""
+    by: Array
+    """For which of `made`."""
+    sure: int
+    """Percent of confidence."""
+
+
+def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
+    """Return what wakes the operators of one key, None if nothing regular precedes them.
 
     Args:
         job: the job.
-        takes: the operators of a thread.
+        takes: the operators of all threads.
         rows: those of one key, in order.
-        made: the operators of the other threads, by their end.
+        made: the operators of all threads, by their end.
     """
     waited = np.flatnonzero(takes.idle[rows] >= _MIN_IDLE_NS)
-    if len(waited) < _MIN_WAITS or not len(made):
+    if len(waited) < _MIN_WAITS:
         return None
+    elsewhere = ~np.isin(job.activities.lane[made], takes.lane[rows])
+    if not elsewhere.any():
+        return None
+    made = made[elsewhere]
     start, limit = takes.start[rows[waited]], np.minimum(_MAX_DELAY_NS, _MAX_DELAY_SHARE * takes.idle[rows[waited]])
     name, ends = job.activities.name[made], job.moment(2 * made + 1)
     last = np.searchsorted(ends, start, side="right")[:, None] - 1 - np.arange(_NEAREST)
@@ -129,27 +167,33 @@ def _taken(job: Job, takes: _Takes, rows: Array, made: Array) -> HandOvers | Non
         delay = start - ends[of_name[at]]
         agrees = (at >= 0) & (delay <= limit)
         share = float(agrees.mean())
-        if agrees.sum() < _MIN_WAITS or share < _MIN_AGREE:
+        too_few = agrees.sum() < _MIN_WAITS or share < _MIN_AGREE
+        if too_few or _by_chance(ends[of_name], start, delay[agrees]) > _MAX_CHANCE:
             continue
         candidate = (share, -float(np.median(delay[agrees])), made[of_name], waited[agrees], at[agrees])
         best = max(best, candidate, key=lambda of: of[:2]) if best else candidate
     if best is None:
         return None
     share, _, made, woken, by = best
-    return _counted(job, takes, rows, made, (woken, by, round(_WOKEN * share)))
+    return _Link(takes, rows, made, woken, by, round(_WOKEN * share))
 
 
-def _counted(job: Job, takes: _Takes, rows: Array, made: Array, seen: tuple[Array, Array, int]) -> HandOvers:
-    """Return the hand-overs to all operators of a key: those seen, and where counting tells, those that did not wait.
+def _by_chance(ends: Array, start: Array, delay: Array) -> float:
+    """Return how likely it is that moments anywhere have ends before them that are as near as these.
 
     Args:
-        job: the job.
-        takes: the operators of a thread.
-        rows: those of one key, in order.
-        made: the operators of one name on other threads, by their end.
-        seen: (which of `rows` waited, for which of `made`, percent of confidence).
+        ends: the ends, ns, ascending.
+        start: the moments, ns, ascending.
+        delay: from the last end before each moment to the moment, ns.
     """
-    woken, by, sure = seen
+    span = max(1, int(max(start[-1], ends[-1]) - min(start[0], ends[0])))
+    near = np.minimum(np.append(np.diff(ends), span), 2 * int(delay.max())).sum()
+    return float(min(1.0, near / span) ** len(delay))
+
+
+def _counted(job: Job, link: _Link) -> HandOvers:
+    """Return the hand-overs to all operators of a link: those seen, and, where counting tells, all others."""
+    takes, rows, made, woken, by, sure = link
     target = _first_moments(takes, rows[woken], job.moment(2 * made[by] + 1))
     found = HandOvers(2 * made[by] + 1, target, np.full(len(by), sure))
     each = round((by[-1] - by[0]) / max(1, int(woken[-1] - woken[0])))  # how many are made for one that takes
@@ -157,8 +201,9 @@ def _counted(job: Job, takes: _Takes, rows: Array, made: Array, seen: tuple[Arra
     usual = int(np.median(offset))
     if each < 1 or (offset == usual).mean() < _MIN_AGREE:
         return found
-    taker = np.repeat(np.arange(len(rows)), each)
-    maker = each * taker + usual - np.tile(np.arange(each), len(rows))
+    last = min(each, _MAX_TAKEN)
+    taker = np.repeat(np.arange(len(rows)), last)
+    maker = each * taker + usual - np.tile(np.arange(last), len(rows))
     known = (maker >= 0) & (maker < len(made))
     taker, maker = taker[known], maker[known]
     in_time = job.moment(2 * made[maker] + 1) <= takes.start[rows[taker]]
@@ -168,8 +213,59 @@ def _counted(job: Job, takes: _Takes, rows: Array, made: Array, seen: tuple[Arra
     return HandOvers(*map(np.concatenate, zip(found, counted, strict=True)))
 
 
+def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
+    """Return the hand-overs in the other direction of each link, in which no thread ever waited.
+
+    If a producer waits for room in a queue, the consumer would wait for the producer if it were faster, and the other
+    way round. Which item it takes is not known, because the length of the queue is not. The edges assume the shortest
+    one with which neither side slows the other one down below its own speed.
+
+    Args:
+        job: the job.
+        items: the operators of all threads.
+        links: what is known to wake what.
+    """
+    name, lane = job.activities.name, job.activities.lane
+    known = {_names(name, link) for link in links}
+    parts, done = [], set()
+    for link in links:
+        waits, frees = names = _names(name, link)
+        if (frees, waits) in known or names in done:
+            continue
+        done.add(names)
+        takers, makers = (items[name[items] == each] for each in (frees, waits))
+        takers = takers[np.argsort(job.moment(2 * takers), kind="stable")]
+        makers = makers[np.argsort(job.moment(2 * makers + 1), kind="stable")]
+        count = np.unique(lane[makers])
+        room = _index(makers, link.takes.item[link.rows[link.woken]]) - _index(takers, link.made[link.by])
+        usual = int(np.median(room))
+        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in count or (room == usual).mean() < _MIN_AGREE:
+            continue
+        order = np.arange(len(takers))
+        ready = np.searchsorted(job.moment(2 * makers + 1), job.moment(2 * takers), side="right") - 1
+        item = order + min(int((ready - order).min()), usual - len(count) - 1)
+        exists = (item >= 0) & (item < len(makers))
+        parts.append(HandOvers(2 * makers[item[exists]] + 1, 2 * takers[exists], np.full(exists.sum(), _STOCKED)))
+    return parts
+
+
+def _names(name: npt.NDArray[np.int32], link: _Link) -> tuple[int, int]:
+    """Return (the name of the operators that wait, the name of those that they wait for)."""
+    return int(name[link.takes.item[link.rows[0]]]), int(name[link.made[0]])
+
+
+def _index(among: Array, wanted: Array) -> Array:
+    """Return where in some distinct activities others of them are."""
+    order = np.argsort(among)
+    return order[np.searchsorted(among, wanted, sorter=order)]
+
+
 def _first_moments(takes: _Takes, rows: Array, since: Array) -> Array:
-    """Return the vertex of the thread's first moment since each time (ns), at the latest the start of each operator."""
-    thread = takes.thread
-    at = np.searchsorted(thread.times, since)
-    return np.where(thread.times[at] < takes.start[rows], thread.vertices[at], 2 * takes.item[rows])
+    """Return the vertex of the thread's first moment since each time (ns), at the latest the operator's start."""
+    target = 2 * takes.item[rows]
+    for lane in np.unique(takes.lane[rows]).tolist():
+        own, thread = takes.lane[rows] == lane, takes.threads[lane]
+        at = np.searchsorted(thread.times, since[own])
+        sooner = thread.times[at] < takes.start[rows[own]]
+        target[own] = np.where(sooner, thread.vertices[at], target[own])
+    return target

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import is_backward, is_wait, names_that
+from htagraph.core.naming import collective_op, is_backward, is_wait, names_that
 from htagraph.graph.evidence.call_sites import grouped, mixed, owners
 from htagraph.graph.evidence.host_threads import HostThread
 from htagraph.graph.evidence.job import Job
@@ -84,7 +84,7 @@ def host_waits(job: Job, thread: HostThread, calls: Array, works: Array) -> Host
         calls: the operators on the thread that enqueued collectives, in order.
         works: the collective that each of them enqueued.
     """
-    timeline = _timeline(job, thread)
+    timeline = _timeline(job, thread, calls)
     issued = _Issued.of(job, timeline, calls, works)
     place, confidence = np.full(len(calls), -1), np.zeros(len(calls), np.int64)
     for rows in grouped(_site(job, timeline, issued)):
@@ -105,7 +105,8 @@ class _Timeline:
     """Which moments of the thread are ends of Python frames that wait, by their names."""
     times: Array
     free: npt.NDArray[np.bool_]
-    """Whether the thread may wait in the stretch after each moment: no operator runs there, or one that waits."""
+    """Whether the thread may wait in the stretch after each moment: no operator runs there, or one that enqueued a
+    collective, runs hooks, or waits by its name."""
     named: npt.NDArray[np.bool_]
     """Whether a Python frame that waits, by its name, ends in the stretch after each moment."""
     after_backward: npt.NDArray[np.bool_]
@@ -134,19 +135,24 @@ class _Timeline:
         return np.append(behind, -1)[at]
 
 
-def _timeline(job: Job, thread: HostThread) -> _Timeline:
+def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
     acts = job.activities
     owner = thread.vertices // 2
     is_frame = acts.kind[owner] == ActivityKind.PYTHON
     shown = np.flatnonzero(~is_frame)
     running = thread.running[shown]
     waits = names_that(is_wait, job.names)
+    may_wait = waits[acts.name] | names_that(is_backward, job.names)[acts.name]  # the engine's operator runs hooks
+    around = np.unique(acts.parent[calls])
+    while len(around := around[around >= 0]):
+        may_wait[around] = True
+        around = np.unique(acts.parent[around])
     frames = np.flatnonzero(
         (acts.kind[owner] == ActivityKind.PYTHON) & (thread.vertices % 2 == 1) & waits[acts.name[owner]]
     )
     named = np.zeros(len(shown), np.bool_)
     named[np.searchsorted(shown, frames) - 1] = True
-    free = (running < 0) | (acts.kind[running] == ActivityKind.PYTHON) | waits[acts.name[running]]
+    free = (running < 0) | (acts.kind[running] == ActivityKind.PYTHON) | may_wait[running]
     rows = owner[shown]
     path = np.where(acts.kind[rows] == ActivityKind.STEP, np.uint64(0), owners(acts, rows)[1])
     key = mixed(path, thread.vertices[shown] % 2)
@@ -179,6 +185,7 @@ class _Issued:
     blocked: Array
     """Position of the moment after the stretch in which the thread was idle when the collective ended, else -1."""
     in_backward: npt.NDArray[np.bool_]
+    """Whether each call is made during backward and sums gradients."""
 
     @staticmethod
     def of(job: Job, timeline: _Timeline, calls: Array, works: Array) -> _Issued:
@@ -188,7 +195,13 @@ class _Issued:
         last = len(timeline.times) - 1
         before, behind = timeline.times[np.minimum(at, last)], timeline.times[np.minimum(at + 1, last)]
         late = (at >= since) & (at < last) & (2 * end >= before + behind) & timeline.free[np.minimum(at, last)]
-        return _Issued(calls, since, end, np.where(late, at + 1, -1), _in_backward(job, calls))
+        reduces = names_that(_reduces, job.names)[job.activities.name[calls]]
+        return _Issued(calls, since, end, np.where(late, at + 1, -1), reduces & _in_backward(job, calls))
+
+
+def _reduces(name: str) -> bool:
+    """Return whether an operator of this name enqueues a collective that sums."""
+    return "reduce" in collective_op(name, host=True)
 
 
 def _site(job: Job, timeline: _Timeline, issued: _Issued) -> npt.NDArray[np.uint64]:

@@ -25,14 +25,14 @@ from htagraph.graph.evidence.wait_hypotheses import (
     start_window,
 )
 
-__all__ = ["WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
+__all__ = ["LATENCY_NS", "WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
 WINDOW_NS = 10_000
 """ns: waiting work starts this soon after the awaited work ended, or within twice what the rank's collectives usually
 take behind computation, if that is longer. Chosen: a few µs on most devices (simulated: 0.8, real traces: 1 to 6, AMD:
 10 to 18). Doubled, work that starts by chance within 20 µs supports a wait."""
-_LATENCY_NS = 15_000
+LATENCY_NS = 15_000
 """ns: work that starts this soon after its launch waited for nothing else. Chosen: twice the usual launch latency.
 Doubled, short waits right after a launch go unnoticed."""
 _MAX_PLACES = 64
@@ -113,7 +113,7 @@ class SharedByRank:
         records = np.sort(calls.records[calls.rank[calls.records] == rank])
         return SharedByRank(
             calls, int(streams[0]), streams, quiet, _places(calls, rank), awaited, records,
-            start_window(calls, rank, WINDOW_NS, _LATENCY_NS),
+            start_window(calls, rank, WINDOW_NS, LATENCY_NS),
         )  # fmt: skip
 
     def learn(self, waits: StreamWaits) -> None:
@@ -310,7 +310,7 @@ def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -
     before = calls.enqueued.last_before(lane, position)
     free = np.where(before >= 0, acts.end[np.maximum(before, 0)], np.iinfo(np.int64).min)
     launch = acts.cause[target]
-    free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + _LATENCY_NS), free)
+    free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + LATENCY_NS), free)
     return Site(position, acts.start[target], np.maximum(free, shared.awaited[target]), shared.window)
 
 

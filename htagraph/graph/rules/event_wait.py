@@ -16,6 +16,7 @@ from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.call_sites import mixed
 from htagraph.graph.evidence.calls import Calls, await_rows, spread
 from htagraph.graph.evidence.graph_branches import graph_branches
+from htagraph.graph.evidence.idle_ends import idle_ends
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.stream_waits import StreamWaits, stream_waits
 from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS, unresolved_waits
@@ -65,12 +66,11 @@ def _resolved(job: Job) -> tuple[Edges, dict[int, Counter[str]]]:
             waits = calls.rank[calls.of_kind(ActivityKind.WAIT)] == rank
             parts += (stream_waits if waits.any() else boundary_waits)(calls, rank, counts[rank])
     edges = _edges(calls, StreamWaits.concatenate(parts))
-    return Edges.concatenate([edges, _between_branches(job)]), counts
+    edges = Edges.concatenate([edges, _inferred(*graph_branches(job))])
+    return Edges.concatenate([edges, _inferred(*idle_ends(calls, edges.source >> 1, edges.target >> 1))]), counts
 
 
-def _between_branches(job: Job) -> Edges:
-    """Return the waits between the streams of CUDA graphs."""
-    source, target, confidence = graph_branches(job)
+def _inferred(source: Array, target: Array, confidence: Array) -> Edges:
     return Edges.of(
         2 * source + 1, 2 * target, 0, EdgeKind.EVENT_WAIT, Provenance.INFERRED, confidence=confidence
     )  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 
@@ -18,11 +18,14 @@ def host_order(job: Job) -> Edges:
     """Return an edge for each stretch of a thread's time in which no operator or call runs.
 
     The lag is 0: what the thread did meanwhile, usually Python, is not recorded, so its time becomes the gap at the
-    target. The edge's activity is the innermost annotation around the stretch, which the gap counts for.
+    target. The edge's activity is the innermost annotation around the stretch, which the gap counts for; a send that
+    goes on meanwhile is none.
     """
-    parent = job.activities.parent
+    parent, kind = job.activities.parent, job.activities.kind
     source, target, owner = job.slices()
     free = owner < 0
     source, target = source[free], target[free]
     region = np.where(source % 2, parent[source // 2], source // 2)
+    while (sent := (region >= 0) & (kind[region] == ActivityKind.HOST_COMMUNICATION)).any():
+        region[sent] = parent[region[sent]]
     return Edges.of(source, target, 0, EdgeKind.HOST_ORDER, Provenance.ORDER, activity=region)

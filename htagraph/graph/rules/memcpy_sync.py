@@ -37,7 +37,7 @@ copy look awaited. Chosen. Doubled, fewer copies are exempt from the test of `_S
 _MAX_STAGED_BYTES = 65_536
 """bytes: a copy of pageable memory to the device of at most this size is staged, and its call returns at once; a larger
 one waits for the stream first ("API synchronization behavior" of the CUDA Runtime API; in real traces, calls for
-16,640 bytes take 25 µs with 30 ms of work queued). Doubled, copies of 64 to 128 KiB seem not to wait."""
+16,640 bytes take 25 µs on a stream that is busy for 30 ms). Doubled, copies of 64 to 128 KiB seem not to wait."""
 _MIN_SEEN = 3
 """Calls of a class that must be seen to wait long for their copies before a class is taken as blocking whose names do
 not say so. Chosen: two may agree by chance. Doubled, rare copies on AMD devices, whose names do not tell pageable

@@ -145,7 +145,8 @@ def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[
         return []
     calls, works = enqueued_works(job, calls, works)
     parts = [_edges([2 * calls], [2 * works], _COLLECTIVE_CONFIDENCE)]
-    caller = next((thread for thread in threads if not thread.is_worker), None)
+    callers = (thread for thread in threads if not thread.is_worker and not _runs_collectives(job, thread))
+    caller = next(callers, None)
     for thread in threads:
         own = acts.lane[calls] == thread.lane
         if own.any():

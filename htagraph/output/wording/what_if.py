@@ -47,8 +47,8 @@ def _gain(after: Outcome) -> str:
     start = f"The job would take {new} instead of {old}: {how}"
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"
     if low == high:
-        return f"{start}, with or without the unexplained pauses."
-    return f"{start} (speedup {low} to {high}, depending on whether unexplained pauses stay or vanish)."
+        return f"{start}."
+    return f"{start} (90 % interval of the speedup: {low} to {high})."
 
 
 def _noise(after: Outcome) -> list[str]:

@@ -19,6 +19,7 @@ from htagraph.whatif.changes.scale import scale
 from htagraph.whatif.changes.scale_network import scale_network
 from htagraph.whatif.changes.scale_ranks import scale_ranks
 from htagraph.whatif.changes.set_duration import set_duration
+from htagraph.whatif.changes.shared_link import shared_link
 
 __all__ = [
     "cuda_graph",
@@ -40,4 +41,5 @@ __all__ = [
     "scale_network",
     "scale_ranks",
     "set_duration",
+    "shared_link",
 ]

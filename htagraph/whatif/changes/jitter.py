@@ -20,6 +20,7 @@ from htagraph.queries.weights import (
     own_time,
     with_factor,
 )
+from htagraph.whatif.scope_note import with_scope_note
 
 __all__ = ["drawn", "jitter"]
 
@@ -57,7 +58,7 @@ def jitter(state: State, *, sigma: float, runs: int = _RUNS, seed: int = 0, **cr
         raise ChangeError(msg)
     time = own_time(state, criteria)
     noise = Jitter(time, _owners(state, time), sigma, int(runs), int(seed))
-    return replace(state, jitter=(*state.jitter, noise))
+    return with_scope_note(replace(state, jitter=(*state.jitter, noise)), state, time, criteria, "varied")
 
 
 def drawn(state: State) -> Iterator[State]:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind
-from htagraph.queries.weights import State, activities_of, of_kind, weighed
+from htagraph.queries.change_scope import activities_of
+from htagraph.queries.weights import State, of_kind, weighed
 
 __all__ = ["no_launch_overhead"]
 

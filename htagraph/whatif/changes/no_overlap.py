@@ -11,7 +11,8 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State
-from htagraph.whatif.rewire import collective_kernels, launch_order, rewired
+from htagraph.whatif.host_communication import asked_at, next_moment
+from htagraph.whatif.rewire import collective_members, launch_order, rewired
 
 __all__ = ["no_overlap"]
 
@@ -20,20 +21,26 @@ def no_overlap(state: State, *, group: str | None = None) -> State:
     """Return the state where the collectives of some process groups run in line with their rank's computation.
 
     A collective starts when all computation launched before it, on any stream of its rank, has ended, and computation
-    launched after it starts when it has ended. This applies to all ranks.
+    launched after it starts when it has ended. This applies to all ranks. The thread that asks for a collective on host
+    threads (gloo) goes on when that has ended.
 
     Args:
         state: the weights so far.
-        group: glob on the labels of process groups, or on the names of communication kernels of no known group; None
-            means all.
+        group: glob on the labels of process groups, or on the names of communication of no known group; None means
+            all.
 
     Raises:
-        SelectionError: no communication kernel matches; the error names the process groups of the graph.
+        SelectionError: no communication matches; the error names the process groups of the graph.
         GraphError: ranks launch collectives in conflicting orders; the error names the cycle.
     """
     graph = state.graph
-    rows = collective_kernels(graph, group, "no_overlap")
+    rows = collective_members(graph, group, "no_overlap")
     acts = graph.activities
+    if not acts.on_device[rows].all():
+        state = _on_hosts(state, rows[~acts.on_device[rows]])
+    graph, rows = state.graph, rows[acts.on_device[rows]]
+    if not len(rows):
+        return state
     sources, targets = [], []
     for rank in np.unique(acts.rank[rows]).tolist():
         source, target = _in_line(graph, rank, rows[acts.rank[rows] == rank])
@@ -45,6 +52,21 @@ def no_overlap(state: State, *, group: str | None = None) -> State:
     state = replace(state, notes=(*state.notes, note))
     lag = np.concatenate([state.lag, new.lag])
     return rewired(state, Edges.concatenate([graph.edges, new]), lag, "no_overlap")
+
+
+def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
+    """Return the state where the thread that asks for communication on host threads waits for its end."""
+    graph = state.graph
+    edge = asked_at(graph, rows)
+    rows, edge = rows[edge >= 0], edge[edge >= 0]
+    after = next_moment(graph, graph.edges.source[edge] >> 1)
+    rows, after = rows[after >= 0], after[after >= 0]
+    if not len(rows):
+        return state.with_note("no_overlap: which thread asked for collectives on host threads is not known: they stay")
+    new = Edges.of(2 * rows + 1, after, 0, EdgeKind.THREAD, Provenance.INFERRED)
+    note = f"no_overlap: {len(rows)} collectives on host threads run while their thread waits"
+    edges, lag = Edges.concatenate([graph.edges, new]), np.concatenate([state.lag, new.lag])
+    return rewired(state.with_note(note), edges, lag, "no_overlap")
 
 
 def _in_line(

@@ -1,4 +1,4 @@
-"""Perfect overlap: no other work waits for collectives. The gain is a ceiling for overlapping them."""
+"""Perfect overlap: communication runs beside other work. The gain is what overlapping it can give at most."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State
-from htagraph.whatif.rewire import collective_kernels, rewired
+from htagraph.whatif.host_communication import asked_at, first_gradient, waits_for
+from htagraph.whatif.rewire import collective_members, rewired
 
 __all__ = ["perfect_overlap"]
 
@@ -20,22 +21,35 @@ _COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION, A
 
 
 def perfect_overlap(state: State, *, group: str | None = None) -> State:
-    """Return the state where no other work waits for the collectives of some process groups.
+    """Return the state where communication of some process groups runs beside other work as far as it can.
 
-    Streams, waiting kernels and blocking calls no longer wait for them. The collectives themselves wait as before, and
-    other communication and the end of their step still wait for them. Computation after a collective on one stream
-    follows the computation before it. The result is a ceiling: work may use data that has not arrived yet.
+    On devices, streams, waiting kernels and blocking calls no longer wait for the collectives. The collectives
+    themselves
+    wait as before, and other communication and the end of their step still wait for them. Computation after a
+    collective
+    on one stream follows the computation before it. The result is a ceiling: work may use data that has not arrived
+    yet.
+
+    On host threads (gloo), communication that carries gradients begins as soon as the first of them is ready, and what
+    waited for its end still does: what DistributedDataParallel does with small buckets. For other communication on host
+    threads nothing waits any more, as on devices.
 
     Args:
         state: the weights so far.
-        group: glob on the labels of process groups, or on the names of communication kernels of no known group; None
-            means all.
+        group: glob on the labels of process groups, or on the names of communication of no known group; None means all.
 
     Raises:
-        SelectionError: no communication kernel matches; the error names the process groups of the graph.
+        SelectionError: no communication matches; the error names the process groups of the graph.
     """
     graph = state.graph
-    rows = collective_kernels(graph, group, "perfect_overlap")
+    rows = collective_members(graph, group, "perfect_overlap")
+    on_device = graph.activities.on_device[rows]
+    state = _on_devices(state, rows[on_device]) if on_device.any() else state
+    return _on_hosts(state, rows[~on_device]) if not on_device.all() else state
+
+
+def _on_devices(state: State, rows: npt.NDArray[np.int64]) -> State:
+    graph = state.graph
     acts, edges = graph.activities, graph.edges
     collective = np.zeros(len(acts), np.bool_)
     collective[rows] = True
@@ -50,6 +64,27 @@ def perfect_overlap(state: State, *, group: str | None = None) -> State:
     state = replace(state, notes=(*state.notes, note))
     edges, lag = Edges.concatenate([edges.take(~vanish), chains]), np.concatenate([state.lag[~vanish], chains.lag])
     return rewired(state, edges, lag, "perfect_overlap")
+
+
+def _on_hosts(state: State, rows: npt.NDArray[np.int64]) -> State:
+    graph = state.graph
+    edge = asked_at(graph, rows)
+    known = edge >= 0
+    call = graph.edges.source[edge[known]]
+    gradient = first_gradient(graph, rows[known], graph.time[call])
+    early = gradient >= 0
+    vanish = waits_for(graph, np.setdiff1d(rows, rows[known][early]))
+    note = (
+        f"perfect_overlap: {int(early.sum())} collectives on host threads begin with their first gradient; for "
+        f"{len(rows) - int(early.sum())} nothing waits any more ({int(vanish.sum())} waits vanished)"
+    )
+    vanish[edge[known][early]] = True
+    begin = Edges.of(
+        2 * gradient[early] + 1, 2 * rows[known][early], 0, EdgeKind.THREAD, Provenance.INFERRED,
+        confidence=graph.edges.confidence[edge[known][early]],
+    )  # fmt: skip
+    edges = Edges.concatenate([graph.edges.take(~vanish), begin])
+    return rewired(state.with_note(note), edges, np.concatenate([state.lag[~vanish], begin.lag]), "perfect_overlap")
 
 
 def _chains(graph: DependencyGraph, collective: npt.NDArray[np.bool_], freed: npt.NDArray[np.int64]) -> Edges:

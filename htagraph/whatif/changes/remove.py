@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import TRANSFERS, ActivityKind, EdgeKind
-from htagraph.queries.weights import State, activities_of, of_kind, own_time, released, weighed, with_factor
+from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, GapKind
+from htagraph.queries.change_scope import activities_of
+from htagraph.queries.weights import State, of_kind, own_time, released, time_of, weighed, with_factor
+from htagraph.whatif.scope_note import with_scope_note
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -22,7 +24,9 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
 
     They take no time. For kernels and copies, this includes the call that launched only them, the pause before them
     and the wait for their launch; later work on the stream still waits for what they waited for. No rank waits for a
-    removed collective.
+    removed collective. An operator with nothing inside but removed operators, such as the autograd node around one, is
+    left out too. Of the Python before and after a removed operator on its thread, the longer stretch stays: one of the
+    two was the way to its call.
 
     Args:
         state: the weights so far.
@@ -34,8 +38,10 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
     graph = state.graph
     edges = graph.edges
     chosen = activities_of(state, criteria)
-    time = own_time(state, criteria, loader=True)
+    time, before_change = own_time(state, criteria, loader=True), state
     state = with_factor(state, replace(time, fixed=np.zeros(len(time.edges), np.int64)), 0.0)
+    state = _without_calls(state, chosen)
+    state = with_scope_note(state, before_change, time, criteria, "removed")
     work = np.flatnonzero(chosen[:-1] & graph.activities.on_device)
     calls = np.zeros(len(chosen), np.bool_)
     calls[_launching_only(graph, work)] = True
@@ -47,9 +53,51 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
     pauses = into & of_kind(graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
     state = weighed(state, own | pauses, np.minimum(state.lag[own | pauses], 0), before)
     waits = of_kind(graph, EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.QUEUE_FULL, EdgeKind.MEMCPY_SYNC)
-    meets = of_kind(graph, *TRANSFERS) & (chosen[edges.target >> 1] | chosen[edges.source >> 1])
+    meets = of_kind(graph, *TRANSFERS)
+    meets &= chosen[edges.target >> 1] | chosen[edges.source >> 1] | (chosen[edges.activity] & (edges.activity >= 0))
     state = replace(state, unblocked=(*state.unblocked, np.flatnonzero(chosen)))
     return released(state, (into & waits) | meets)
+
+
+def _without_calls(state: State, chosen: npt.NDArray[np.bool_]) -> State:
+    """Return the state without operators around nothing but removed ones, and without the pauses for their calls."""
+    graph = state.graph
+    kind, tree = graph.activities.kind, graph.tree
+    removed = chosen[:-1] & (kind == ActivityKind.OP)
+    if not removed.any():
+        return state
+    work = ~np.isin(kind, (ActivityKind.PYTHON, *ADDED))
+    left = np.concatenate(([0], np.cumsum((work & ~chosen[:-1])[tree.order])))
+    nothing_left = left[tree.stop] == left[tree.first + 1]
+    around = (kind == ActivityKind.OP) & ~removed & nothing_left & tree.around(removed)
+    around |= (kind == ActivityKind.PYTHON) & tree.inside(around)
+    nowhere = np.zeros(len(kind), np.bool_)
+    state = with_factor(state, time_of(state, np.append(around, False), loader=False, outside=nowhere), 0.0)
+    gone = tree.outermost((removed & nothing_left) | around)
+    return _with_merged_pauses(state, gone)
+
+
+def _with_merged_pauses(state: State, gone: npt.NDArray[np.int64]) -> State:
+    """Return the state where of the pauses around a removed activity, or a row of them, only the longest stays."""
+    graph = state.graph
+    behind = np.full(graph.vertex_count, -1, np.int64)
+    order = np.flatnonzero(of_kind(graph, EdgeKind.HOST_ORDER))
+    behind[graph.edges.source[order]] = graph.edges.target[order]
+    gone = gone[(behind[2 * gone + 1] >= 0) & ~graph.activities.on_device[gone]]
+    gone = gone[np.lexsort((graph.time[2 * gone], graph.activities.lane[gone]))]
+    if not len(gone):
+        return state
+    opens = np.ones(len(gone), np.bool_)
+    opens[1:] = behind[2 * gone[:-1] + 1] != 2 * gone[1:]
+    row = np.cumsum(opens) - 1
+    last = np.append(opens[1:], True)
+    vertices = np.concatenate((2 * gone, behind[2 * gone[last] + 1]))
+    row = np.concatenate((row, row[last]))
+    pause = graph.gap_kind[vertices] == GapKind.HOST_UNTRACED
+    vertices, row = vertices[pause], row[pause]
+    ends = np.lexsort((state.gap[vertices], row))
+    keep = np.append(np.diff(row[ends]) != 0, True)[: len(ends)]
+    return weighed(state, np.zeros(0, np.int64), 0, vertices[ends[~keep]])
 
 
 def _launching_only(graph: DependencyGraph, work: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

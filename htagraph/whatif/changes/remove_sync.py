@@ -9,7 +9,8 @@ import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
-from htagraph.queries.weights import NEVER, State, activities_of, of_kind, released, weighed
+from htagraph.queries.change_scope import activities_of
+from htagraph.queries.weights import NEVER, State, of_kind, released, weighed
 
 __all__ = ["remove_sync"]
 

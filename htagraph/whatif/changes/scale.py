@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from htagraph.queries.weights import State, checked, own_time, with_factor
+from htagraph.whatif.scope_note import with_scope_note
 
 __all__ = ["scale"]
 
@@ -12,8 +13,10 @@ __all__ = ["scale"]
 def scale(state: State, *, factor: float, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state in which the selected activities take `factor` times as long.
 
-    The time of an operator is its self time; ``op=``, or the name of an annotation or step, selects everything inside
-    and all device work launched there. For communication the transfer is scaled, never the wait for other ranks.
+    The time of an operator is its self time, with the Python in it that no inner operator covers; ``op=``, or the name
+    of an annotation, step or Python frame, selects everything inside and all device work launched there. A note says
+    how much time a name stands for. ``kind="untraced"`` is the Python between operators where no stacks were recorded;
+    see `untraced_gaps` for its criteria. For communication the transfer is scaled, never the wait for other ranks.
 
     Args:
         state: the weights so far.
@@ -24,4 +27,5 @@ def scale(state: State, *, factor: float, **criteria: Any) -> State:  # noqa: AN
         SelectionError: nothing meets the criteria, or the factor is negative or not finite.
     """
     factor = checked(factor, "factor")
-    return with_factor(state, own_time(state, criteria), factor)
+    time = own_time(state, criteria)
+    return with_scope_note(with_factor(state, time, factor), state, time, criteria, "scaled")

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from htagraph.core.kinds import TRANSFERS
-from htagraph.queries.weights import State, checked, no_match, of_kind, own_time, weighed
+from htagraph.core.kinds import TRANSFERS, ActivityKind
+from htagraph.queries.change_scope import no_match
+from htagraph.queries.weights import State, checked, of_kind, own_time, weighed
+from htagraph.whatif.scope_note import with_scope_note
 
 __all__ = ["set_duration"]
 
@@ -33,17 +35,33 @@ def set_duration(state: State, *, ns: float, **criteria: Any) -> State:  # noqa:
         SelectionError: nothing with time of its own meets the criteria, or `ns` is negative or not finite.
     """
     total = round(checked(ns, "ns", most=_MAX_DURATION_NS))
-    rows = own_time(state, criteria, loader=True).edges
+    time = own_time(state, criteria, loader=True)
+    rows = time.edges
     if not len(rows):
         raise no_match(state.graph, criteria)
-    owner, lag = state.graph.edges.activity[rows], np.maximum(state.lag[rows], 0)
+    owner, lag = _operators(state, rows, criteria), np.maximum(state.lag[rows], 0)
     transfer = of_kind(state.graph, *TRANSFERS)[rows]
     slices = np.flatnonzero(~transfer)
     new = np.full(len(rows), total, np.int64)  # a transfer, whatever else its member does meanwhile
     new[slices] = _shared_out(owner[slices], lag[slices], total)
     beside = slices[np.isin(owner[slices], owner[transfer])]
     new[beside] = np.minimum(lag[beside], new[beside])  # what a member does by itself is no part of its transfer
-    return weighed(state, rows, new)
+    return with_scope_note(weighed(state, rows, new), state, time, criteria, "set")
+
+
+def _operators(state: State, rows: np.ndarray, criteria: dict[str, Any]) -> np.ndarray:
+    """Return whose time each lag is: that of Python frames in a named operator is the operator's."""
+    graph = state.graph
+    owner = graph.edges.activity[rows].astype(np.int64)
+    if criteria.get("name") is None or criteria.get("op") is not None:
+        return owner
+    kind = graph.activities.kind
+    frames = np.flatnonzero(kind[owner] == ActivityKind.PYTHON)
+    caller = graph.tree.nearest(kind != ActivityKind.PYTHON, owner[frames])
+    named = np.zeros(len(kind) + 1, np.bool_)
+    named[graph.select(**criteria).activities] = True
+    owner[frames] = np.where(named[caller], caller, owner[frames])
+    return owner
 
 
 def _shared_out(owner: np.ndarray, lag: np.ndarray, total: int) -> np.ndarray:

@@ -46,3 +46,23 @@ def test_without_matches_there_are_no_edges() -> None:
     assert graph.matches is not None
     assert not (graph.edges.kind == EdgeKind.P2P).any(), "all-reduces are no sends and receives"
     assert Matches.none().count == 0
+
+
+def test_the_wait_of_a_collective_on_a_host_ends_where_it_copies_what_it_received() -> None:
+    """Rank 1 comes 500 µs later; both prepare, communicate until 700, copy for 20 µs and end."""
+
+    def rank(late: int) -> list[Json]:
+        events: list[Json] = []
+        for i in range(6):
+            at = 2000 * i + 41 * i * i
+            events += [op("gloo:all_gather", at + late, 730 - late), op("aten::view", at + late + 2, 3)]
+            events += [op("aten::copy_", at + 700, 20)]
+        return events
+
+    graph = load({0: rank(0), 1: rank(500)})
+    acts, edges = graph.activities, graph.edges
+    leaving = (edges.kind == EdgeKind.COLLECTIVE) & (edges.activity >= 0)
+    assert leaving.sum() == 12
+    assert {graph.names[acts.name[vertex // 2]] for vertex in edges.target[leaving].tolist()} == {"aten::copy_"}
+    assert (edges.target[leaving] % 2 == 0).all(), "the start of the copy"
+    assert graph.gap[edges.target[leaving]].max() == 0, "the wait and the transfer explain all of it"

@@ -101,3 +101,19 @@ def test_a_collective_whose_call_was_not_recorded_is_left_alone() -> None:
     events = [annotation(GLOO, 0, 30, OTHER), op("x", 10, 50), op(CALL, 70, 10), annotation(GLOO, 75, 30, OTHER)]
     begun = [edge for edge in edges_by_name(load([*events, op("y", 120, 5)]), EdgeKind.THREAD) if CALL in edge[0]]
     assert begun == [(f"{CALL}.start", f"{GLOO}.start", 0)]
+
+
+def test_a_hook_of_backward_may_wait_inside_the_operator_that_calls_it() -> None:
+    frame, hook = "autograd::engine::evaluate_function: A", "RegisterPostBackward"
+    events: list[Json] = []
+    for number in range(3):
+        begin = 1000 * number
+        events += [
+            step(number, begin, 900), op("forward", begin + 5, 100), op(frame, begin + 110, 600),
+            op(hook, begin + 115, 590), op("c10d::_reduce_scatter_base_", begin + 120, 10),
+            annotation(GLOO, begin + 128, 400, OTHER), op("aten::chunk", begin + 540, 20),
+            op("optimizer", begin + 750, 50),
+        ]  # fmt: skip
+    assert [name for name, _, _ in waits(events)] == ["aten::chunk.start"] * 3
+    slower = hg.what_if(load(events)).scale(factor=2, name=GLOO, step=2).run()
+    assert slower.makespan_ns == (2900 + 400) * 1000

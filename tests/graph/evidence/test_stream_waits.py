@@ -82,6 +82,6 @@ def test_a_device_that_is_slow_to_start_waiting_work_is_known_by_its_collectives
     waits = StreamWaits.concatenate(list(stream_waits(calls, 0, Counter())))
     source = calls.enqueued.last_before(waits.record_lane, waits.record)
     target = calls.enqueued.first_from(waits.lane, waits.position)
-    name = [job.names[code] for code in job.activities.name]
-    pairs = Counter((name[u], name[v]) for u, v in zip(source, target, strict=True))
+    names = [job.names[code] for code in job.activities.name]
+    pairs = Counter((names[u], names[v]) for u, v in zip(source, target, strict=True))
     assert pairs["ncclAllReduce_a", "copy a"] == pairs["ncclAllReduce_b", "copy b"] == 4

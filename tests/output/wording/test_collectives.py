@@ -23,3 +23,11 @@ def test_waiting_names_the_last_rank_and_transfers_name_the_network() -> None:
 def test_unmatched_parts_and_jobs_without_collectives_are_named() -> None:
     assert "could not be matched" in sentences(parts(0, 0, matched=False), LATE, [])[-1]
     assert "do not communicate" in sentences(parts(0, 0).iloc[:0], LATE, [])[0]
+
+
+def test_transfers_that_may_be_waiting_for_ranks_without_a_recording_do_not_blame_the_network() -> None:
+    table = parts(10, 80).assign(absent=[2], collective=[0])
+    text = sentences(table, LATE, ["x"])
+    assert "up to 2 ranks of the group were not recorded" in text[-1]
+    assert not any("--network" in sentence for sentence in text)
+    assert sentences(table.assign(absent=[0]), LATE, ["x"]) == sentences(parts(10, 80), LATE, ["x"])

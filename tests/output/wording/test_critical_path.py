@@ -1,8 +1,9 @@
-"""Whether the path is told with its parts, its rank and a change to try."""
+"""Whether the path is told with what bounds it, its rank and a change to try."""
 
 from __future__ import annotations
 
 import htagraph as hg
+from htagraph.output.claims import path_claims
 from htagraph.output.wording.critical_path import sentences
 from tests.reach import DATA, graph_of
 from tests.strategies import load
@@ -10,14 +11,15 @@ from tests.strategies import load
 
 def lines(graph: hg.DependencyGraph) -> list[str]:
     path = hg.critical_path(graph)
-    return sentences(path, path.summary(), path.hops(), ["x"])
+    return sentences(path, path_claims(path), path.hops(), ["x"])
 
 
-def test_the_demos_path_has_four_sentences() -> None:
-    what, where, saving, command = lines(graph_of(DATA / "demo"))
-    assert what.startswith("The critical path is 26.2 ms long: computation 67 %")
-    assert where == "100 % of the path is on rank 2; it waits for no other rank."
-    assert saving.startswith("If ampere")
+def test_the_demos_path_has_five_sentences() -> None:
+    long, bound, where, gains, command = lines(graph_of(DATA / "demo"))
+    assert long.startswith("The critical path is 26.2 ms long")
+    assert bound.startswith("Bound by computation: 67 % of the critical path; the path is on rank 2.")
+    assert where == "It waits for no other rank."
+    assert gains.startswith("Largest gains, each replayed as if it took no time: kernel ")
     assert ": htagraph what-if x --scale" in command
 
 

@@ -1,19 +1,19 @@
-"""Whether the largest possible gain is named where it is worth the work."""
+"""Whether the largest possible gains are named, or that there is none."""
 
 from __future__ import annotations
 
-import pandas as pd
-
 from htagraph.output.wording.opportunities import sentences
+from htagraph.queries.claim import Claim, Says
 
 
-def table(percent: float) -> pd.DataFrame:
-    row = {"what": "operator", "name": "aten::mm", "note": "", "gain_us": 500.0, "gain_percent": percent}
-    return pd.DataFrame([row | {"gain_at_50_us": 300.0, "target": "op=aten::mm"}])
-
-
-def test_a_gain_is_named_from_two_percent_on() -> None:
-    first, second = sentences(table(2.0), ["x"])
-    assert first.startswith("Largest possible gain: operator aten::mm, up to 500.0 µs (2 %), or 300.0 µs if")
+def test_a_gain_is_named_with_its_note_and_a_command() -> None:
+    facts = {"what": "operator", "percent": 2.0, "target": "op=aten::mm", "half_us": 300.0, "note": "all inside it"}
+    first, second = sentences([Claim(Says.GAIN, "aten::mm", 500.0, "us", facts=facts)], ["x"])
+    assert "operator aten::mm, 500.0 µs (2 %)" in first
+    assert first.endswith("It counts all inside it. Gains overlap and do not add up.")
     assert second.endswith(": htagraph what-if x --scale op=aten::mm:0.5")
-    assert sentences(table(1.9), [])[0].startswith("No single improvement would gain 2 %")
+
+
+def test_where_nothing_gains_that_is_said() -> None:
+    (sentence,) = sentences([], [])
+    assert sentence.startswith("No single improvement would gain 2 %")

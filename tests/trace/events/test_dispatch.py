@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from htagraph.trace import events
 from htagraph.trace.events import (
     CATEGORY_ALIASES,
+    HOST_BACKENDS,
+    HOST_CALLS,
     MODELS,
     Args,
     Column,
@@ -28,6 +30,7 @@ from htagraph.trace.events import (
     RuntimeCall,
     TraceSpan,
     UnknownEvent,
+    call_columns,
     canonical_category,
     columns,
     dispatch,
@@ -128,3 +131,9 @@ def test_models_that_disagree_on_a_column_are_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(dispatch, "MODELS", {**MODELS, "other": Other})
     with pytest.raises(TypeError, match=r"column 'stream' is .*uint64.* in category 'other'"):
         columns.__wrapped__()
+
+
+def test_texts_of_calls_are_no_columns_of_all_operators() -> None:
+    assert [bulk.keys[0] for bulk in call_columns()] == ["Input Dims", "Input type", "Concrete Inputs"]
+    assert not {bulk.column.name for bulk in call_columns()} & {bulk.column.name for bulk in columns()}
+    assert ("c10d::", *(f"{backend}:" for backend in HOST_BACKENDS)) == HOST_CALLS

@@ -138,6 +138,7 @@ def _graph(
     matches = replace(
         Matches.none(), activity=np.array([works[i] for i in members], np.int32), collective=numbers,
         join=(2 * len(pieces) + numbers).astype(np.int32), op=("all_reduce",) * len(joins),
+        bytes=np.full(len(members), -1, np.int64),
         group=tuple("even" if number % 2 == 0 else "odd" for number in joins),
     )  # fmt: skip
     return DependencyGraph.build(

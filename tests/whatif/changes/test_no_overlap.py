@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
+import htagraph as hg
 from htagraph.core.errors import SelectionError
 from htagraph.queries.weights import initial
 from htagraph.whatif.changes.no_overlap import no_overlap
 from htagraph.whatif.rewire import launch_order
 from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load, op
+from tests.whatif.changes.gloo import STEP_US, job
 from tests.whatif.changes.made import Piece, in_groups, jobs, made, moments
 
 
@@ -44,10 +46,11 @@ def test_no_overlap_is_the_job_whose_collectives_wait_for_all_computation_before
     assert max(got) >= int(graph.time.max())
 
 
-def test_collectives_on_host_threads_are_refused_with_the_reason() -> None:
+def test_collectives_that_no_thread_is_known_to_have_asked_for_stay() -> None:
     graph = load({0: [op("gloo:all_reduce", 0, 10), op("aten::mm", 20, 5)]})
-    with pytest.raises(SelectionError, match="collectives on host threads are no kernels"):
-        no_overlap(initial(graph))
+    outcome = hg.what_if(graph).no_overlap().run()
+    assert outcome.saved_ns == 0
+    assert "not known" in outcome.notes[0]
 
 
 def test_work_from_before_the_recording_comes_before_all_that_was_launched_in_it() -> None:
@@ -71,3 +74,9 @@ def test_a_group_that_is_not_there_is_an_error_that_names_those_that_are() -> No
     pieces = [Piece("nccl", 7, 5, collective=0), Piece("nccl", 7, 5, collective=1)]
     with pytest.raises(SelectionError, match="process groups: even, odd"):
         no_overlap(initial(made(pieces)), group="tensor*")
+
+
+def test_a_thread_waits_for_what_it_asks_of_host_threads() -> None:
+    graph = job()
+    lengths = hg.what_if(graph).no_overlap().run().step_times()["predicted_start_us"].diff().tolist()[1:3]
+    assert lengths == pytest.approx([STEP_US] * 2, abs=1)  # its end was waited for anyway, with nothing in between

@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given, settings
 
+import htagraph as hg
 from htagraph.core.errors import SelectionError
 from htagraph.queries.weights import initial
 from htagraph.whatif.changes.perfect_overlap import perfect_overlap
+from tests.whatif.changes.gloo import STEP_US, job
 from tests.whatif.changes.made import Order, Piece, by_stream, in_groups, jobs, made, moments
 
 
@@ -56,7 +58,7 @@ def test_a_kernel_of_no_known_group_is_asked_for_its_name() -> None:
     pieces = [Piece("a", 7, 100), Piece("ncclSend", 8, 50, waits=(0,)), Piece("b", 7, 10, waits=(1,))]
     state = initial(made(pieces))
     assert max(moments(perfect_overlap(state, group="*Send"))) == 5 + 150
-    with pytest.raises(SelectionError, match="no communication kernel of group '\\*Recv'"):
+    with pytest.raises(SelectionError, match="no communication of group '\\*Recv'"):
         perfect_overlap(state, group="*Recv")
 
 
@@ -64,3 +66,14 @@ def test_a_group_that_is_not_there_is_an_error_that_names_those_that_are() -> No
     pieces = [Piece("nccl", 7, 5, collective=0), Piece("nccl", 7, 5, collective=1)]
     with pytest.raises(SelectionError, match="process groups: even, odd"):
         perfect_overlap(initial(made(pieces)), group="tensor*")
+
+
+def test_gradients_on_host_threads_are_summed_beside_backward() -> None:
+    graph = job()
+    outcome = hg.what_if(graph).perfect_overlap().run()
+    # the all-reduce begins when the first gradient is ready, 1200 after the step's start, and not after it was asked
+    # for
+    assert outcome.step_times()["predicted_start_us"].diff().tolist()[1:3] == pytest.approx(
+        [STEP_US - 1100] * 2, abs=120
+    )
+    assert "6 collectives on host threads begin with their first gradient" in outcome.notes[0]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 import htagraph as hg
-from tests.strategies import COMPUTE, COPY, kernel, launch, load, op
+from tests.strategies import COMPUTE, COPY, kernel, launch, load, op, step
 from tests.whatif.changes.made import CALL_NS, LATENCY_NS, Piece, made, places
 from tests.whatif.changes.simulated import recorded, small
 
@@ -54,3 +54,14 @@ def test_an_operator_goes_alone() -> None:
     graph = load([op("a", 0, 10), op("b", 6, 2), op("c", 12, 1)])
     assert hg.what_if(graph).remove(name="a").run().saved_ns == 8_000
     assert hg.what_if(graph).remove(op="a").run().saved_ns == 10_000
+
+
+def test_an_operator_around_nothing_but_a_removed_one_goes_with_it() -> None:
+    graph = load([op("node", 0, 20), op("inner", 5, 10), op("other", 20, 10), op("inner", 22, 2), op("more", 25, 1)])
+    outcome = hg.what_if(graph).remove(name="inner").run()
+    assert outcome.saved_ns == 20_000 + 2_000
+
+
+def test_of_the_pauses_around_a_removed_operator_the_longest_stays() -> None:
+    graph = load([step(1, 0, 100), op("a", 0, 10), op("b", 13, 7), op("b", 24, 6), op("c", 32, 68)])
+    assert hg.what_if(graph).remove(name="b").run().saved_ns == 1000 * (3 + 7 + 6 + 2)

@@ -7,7 +7,7 @@ other choice is left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from htagraph.graph.construction.matching.sequence_alignment import (
     FLOOR_NS,
     MAX_VIOLATED,
     MIN_PROOF,
+    PRIOR_NS,
     TOLERANCE_NS,
     Cluster,
     Fit,
@@ -36,9 +37,6 @@ _MAX_SLOPE: Final = 0.5
 strangers are linked."""
 _CLEAR: Final = 2
 """What `_State._evidence` returns where times say clearly that two clusters are one; a code, no threshold."""
-_PRIOR_NS: Final = 1_000_000.0
-"""ns: clocks that are off by more are less likely, and fits that need it are taken later. Chosen: NTP keeps hosts
-within 1 ms. Doubled, only the order of trial changes."""
 _COMPRESSED: Final = 0.25
 """Ends that lie so much closer together than arrivals were brought together by a collective. Chosen. Doubled, chance
 brings them together more often."""
@@ -51,16 +49,18 @@ on one host lie apart by up to twice their spread in real jobs. Doubled, offsets
 larger to be seen."""
 
 
-def cluster(tracks: Sequence[Track], *, lone: bool = True) -> list[Cluster]:
+def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *, lone: bool = True) -> list[Cluster]:
     """Return which tracks belong together, and how they are aligned; tracks that match no other are left out.
 
     Args:
-        tracks: the sequences.
+        tracks: the sequences, corrected for what is known of clocks.
+        island: by rank: equal for ranks whose clocks are known against each other. Without it, ranks of one host are.
         lone: whether the job has no other communication. Only then, and if each rank has but one track, may a few
             collectives unite ranks whose clocks are not known: in a pipeline, stages are as alike as replicas.
     """
     lone = lone and len({track.rank for track in tracks}) == len(tracks)
-    state = _State({track.number: track for track in tracks}, _shared_clocks(tracks))
+    known = _shared_clocks(tracks) if island is None else {track.rank: island[track.rank] for track in tracks}
+    state = _State({track.number: track for track in tracks}, known)
     for certain in (True, False):
         options = [(a, b) for a, b in pairs(tracks) if a.certain == certain]
         fits = [fit for a, b in options if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
@@ -68,26 +68,34 @@ def cluster(tracks: Sequence[Track], *, lone: bool = True) -> list[Cluster]:
         weak = [fit for fit in fits if fit.count < MIN_PROOF]
         for doubtful in (False, True):
             for strong in sorted((fit for fit in fits if fit.count >= MIN_PROOF), key=_weakness):
-                state.join(strong, doubtful=doubtful)
+                a, b = state.tracks[strong.first], state.tracks[strong.second]
+                if certain or lone or state.between(a.rank, b.rank) is not None:
+                    state.join(strong, doubtful=doubtful)
+                elif strong.spread <= 3 * state.usual[a.pool] + 2 * FLOOR_NS:  # any closeness may be chance
+                    state.join(strong, doubtful=False)
         again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
         fits = [fit for a, b in again if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
-        for fit in sorted(fits, key=lambda fit: (-fit.count, fit.spread)):
-            a, b = state.tracks[fit.first], state.tracks[fit.second]
-            if certain or lone or state.between(a.rank, b.rank) is not None:
-                state.join(fit, doubtful=True)
+        fits.sort(key=lambda fit: (-fit.count, fit.spread))
+        for turn in range(1 if certain or lone else 2):
+            if turn:
+                state.tie_agreeing(fits)
+            for fit in fits:
+                a, b = state.tracks[fit.first], state.tracks[fit.second]
+                if certain or lone or state.between(a.rank, b.rank) is not None:
+                    state.join(fit, doubtful=True)
     return [united for united in state.clusters.values() if len(united.shift) > 1]
 
 
 def _weakness(fit: Fit) -> float:
     """Return how little a fit proves: much spread, few collectives, a clock far off."""
-    return (fit.spread + FLOOR_NS) * (1 + 30 / fit.count) * (1 + min(3.0, abs(fit.offset) / _PRIOR_NS))
+    return (fit.spread + FLOOR_NS) * (1 + 30 / fit.count) * (1 + min(3.0, abs(fit.offset) / PRIOR_NS))
 
 
 def _shared_clocks(tracks: Sequence[Track]) -> dict[int, int]:
     """Return for each rank a number, equal for ranks whose clocks are one: those of a host that nothing contradicts.
 
-    The ranks of a host share its clock if two of them can have met without an offset, about as well as with one. If a
-    rank ends together with others there under some offset, and with none of them without, they do not.
+    A rank shares the clock of its host if it can have met others there without an offset, about as well as with one. If
+    a rank surely ends together with others under some offset, and with none of them without, nobody there shares it.
     """
     agrees: dict[tuple[int, int], bool] = {}
     for a, b in pairs([track for track in tracks if track.host >= 0]):
@@ -100,8 +108,8 @@ def _shared_clocks(tracks: Sequence[Track]) -> dict[int, int]:
     agreeing = [pair for pair, verdict in agrees.items() if verdict]
     differing = {rank for pair in agrees for rank in pair} - {rank for pair in agreeing for rank in pair}
     void = {host[rank] for rank in differing}
-    shared = {host[rank] for pair in agreeing for rank in pair} - void
-    return {rank: -1 - own if own in shared else rank for rank, own in host.items()}
+    shared = {rank for pair in agreeing for rank in pair if host[rank] not in void}
+    return {rank: -1 - own if rank in shared else rank for rank, own in host.items()}
 
 
 def _one_clock(a: Track, b: Track) -> bool | None:
@@ -109,12 +117,9 @@ def _one_clock(a: Track, b: Track) -> bool | None:
     plain, free = fit_pair(a, b, 0.0), fit_pair(a, b)
     if free is None:
         return True if plain is not None and a.certain else None
-    closer = plain is None or (
-        not a.on_host and free.count >= MIN_PROOF and plain.spread > _MUCH_BETTER * (free.spread + FLOOR_NS)
-    )
-    if not closer:
+    if plain is not None and (a.on_host or plain.spread <= _MUCH_BETTER * (free.spread + FLOOR_NS)):
         return True
-    return False if a.certain or _proven(a, b, free) else None
+    return False if (a.certain and plain is None) or _proven(a, b, free) else None
 
 
 def _proven(a: Track, b: Track, fit: Fit) -> bool:
@@ -178,6 +183,25 @@ class _State:
             x.shift[number] = shift + move
             self.root[number] = self.root[a.number]
         del self.clusters[next(root for root, each in self.clusters.items() if each is y)]
+
+    def tie_agreeing(self, fits: Sequence[Fit]) -> None:
+        """Note the clock offset between ranks on which several short fits agree, as long as no other has half as many.
+
+        Fits between the same two sets of ranks with known clocks say the same offset, if they are true.
+        """
+        between: dict[tuple[int, int], list[tuple[float, Fit]]] = {}
+        for fit in fits:
+            a, b = (self.tracks[number].rank for number in (fit.first, fit.second))
+            if self.island[a] != self.island[b] and fit.count > 1:
+                way = 1 if self.island[a] < self.island[b] else -1
+                offset = way * (fit.offset + self.offset[a] - self.offset[b])
+                pair = (min(self.island[a], self.island[b]), max(self.island[a], self.island[b]))
+                between.setdefault(pair, []).append((offset, fit))
+        for pair, options in between.items():
+            best, count, rival = _agreed(options, self.root)
+            a, b = (self.tracks[number].rank for number in (best.first, best.second))
+            if count >= MIN_PROOF and 2 * rival <= count and {self.island[a], self.island[b]} == set(pair):
+                self._tie(a, b, best.offset)
 
     def _tie(self, a: int, b: int, offset: float) -> None:
         correction = self.offset[a] + offset - self.offset[b]
@@ -243,6 +267,26 @@ class _State:
         count = np.isfinite(ends).sum(axis=0)
         middle = medians(ends.T, count)
         return low, last, np.where(count > 0, middle, np.nan)
+
+
+def _agreed(options: Sequence[tuple[float, Fit]], root: Mapping[int, int]) -> tuple[Fit, int, int]:
+    """Return (the fit whose offset most agree with, the collectives of those, those of the next other offset).
+
+    Collectives of one cluster count once, as its tracks end together anyway.
+    """
+    counts = []
+    for offset, fit in options:
+        used: set[int] = set()
+        count = 0
+        for at, other in options:
+            ends = {root[other.first], root[other.second]}
+            if abs(at - offset) <= 2 * FLOOR_NS + fit.spread + other.spread and not used & ends:
+                used |= ends
+                count += other.count
+        counts.append((count, -fit.spread, offset, fit))
+    count, _, offset, best = max(counts, key=lambda each: each[:2])
+    rivals = [own for own, _, at, fit in counts if abs(at - offset) > 2 * FLOOR_NS + fit.spread + best.spread]
+    return best, count, max(rivals, default=0)
 
 
 def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairwise: bool) -> int:  # noqa: FBT001

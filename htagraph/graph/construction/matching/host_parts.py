@@ -68,6 +68,7 @@ def host_parts(
     way = _ways(acts, names, rows) * on_host
     members = {rank: _groups_of(trace) for rank, trace in traces.items()}
     partner = _partners(acts.rank[rows], way, of_call, members)
+    partner = np.where((partner < 0) & (way != 0), _only_other(acts.rank[rows], traces), partner)
     root = _roots(acts.rank[rows], way, of_call, members)
     group, groups = _only_groups(acts.rank[rows], traces)
     return HostParts(
@@ -133,6 +134,15 @@ def _partners(rank: Array, way: Array, arguments: CallArguments, members: Mappin
     chosen = np.array([_supported(each, options) for each in classes], np.int64)
     out[rows] = chosen[inverse.ravel()]
     return out
+
+
+def _only_other(rank: Array, traces: Mapping[int, Trace]) -> npt.NDArray[np.int64]:
+    """Return the other rank of a job of two, which needs no name; -1 in any other job."""
+    infos = [trace.header.distributed_info for trace in traces.values()]
+    sizes = {info.world_size for info in infos if info is not None and info.world_size} or {len(traces)}
+    if sizes != {2} or len(traces) != 2:
+        return np.full(len(rank), -1, np.int64)
+    return np.where(rank == min(traces), max(traces), min(traces)).astype(np.int64)
 
 
 def _candidates(transfers: _Class, groups: list[list[int]]) -> set[int]:

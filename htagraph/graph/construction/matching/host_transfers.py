@@ -1,8 +1,9 @@
-"""Which send on a host thread goes with which receive: by partner, tag and order, and by time where no call names them.
+"""Which communication on host threads belongs together: sends and receives by partner, tag and order, the rest by step.
 
-A send ends once its data has left, a receive once it has come, so their ends may lie a whole transfer apart. But with
-every backend in reach neither can end before the other has begun. Of one rank's sends to another, the n-th belongs to
-the n-th receive there; only heads and tails may be missing from a recording.
+All members of a process group ask for its collectives in one order: within a step of one number, the n-th of a rank
+belongs to the n-th of every other. A send ends once its data has left, a receive once it has come, so their ends may
+lie a whole transfer apart. But with every backend in reach neither can end before the other has begun. Of one rank's
+sends to another, the n-th belongs to the n-th receive there; only heads and tails may be missing from a recording.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from htagraph.graph.construction.matching.members import Members
 from htagraph.graph.construction.matching.timing_check import Team
 
-__all__ = ["host_transfers"]
+__all__ = ["host_collectives", "host_transfers"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -58,6 +59,44 @@ def host_transfers(members: Members) -> tuple[list[Team], list[_Complaint]]:
             continue
         teams.append(Team(_by_rank(members, grid[:, ~broken]), label, "pg+order", 2))
     return teams, complaints
+
+
+def host_collectives(members: Members) -> list[Team]:
+    """Return the collectives on hosts of each known group whose ranks asked for the same in every step.
+
+    Groups in which a step differs between ranks are left out: other evidence has to align them.
+
+    Args:
+        members: the communication of all ranks.
+    """
+    rows = np.flatnonzero(members.on_host & ~members.host_transfer & (members.group >= 0))
+    teams = []
+    for group in np.unique(members.group[rows]).tolist():
+        own = rows[members.group[rows] == group]
+        own = own[np.lexsort((members.asked[own], members.step[own], members.rank[own]))]
+        ranks, line = np.unique(members.rank[own], return_inverse=True)
+        new = (np.diff(members.rank[own]) != 0) | (np.diff(members.step[own]) != 0)
+        first = np.maximum.accumulate(np.where(np.append(True, new), np.arange(len(own)), 0))
+        place = np.stack([members.step[own], np.arange(len(own)) - first])
+        column = np.unique(place, axis=1, return_inverse=True)[1].ravel()
+        grid = np.full((len(ranks), int(column.max()) + 1), -1, np.int64)
+        grid[line.ravel(), column] = own
+        if len(ranks) > 1 and _same_in_every_step(members, grid):
+            asked = np.where(grid >= 0, members.asked[grid], np.iinfo(np.int64).max).min(axis=0)
+            grid = grid[:, np.argsort(asked, kind="stable")]
+            teams.append(Team(grid, members.groups[group], "pg+order", int(members.group_size[group])))
+    return teams
+
+
+def _same_in_every_step(members: Members, grid: Array) -> bool:
+    """Return whether ranks that have a step have the same collectives in it, and some steps are of several ranks."""
+    held = grid >= 0
+    step = np.where(held, members.step[grid], -2).max(axis=0)
+    label = np.where(held, members.label[grid], -1)
+    has_step = np.stack([np.isin(step, step[line]) for line in held])
+    agree = ((label == label.max(axis=0)) | ~has_step).all()
+    shared = (has_step & (step >= 0)).sum(axis=0) > 1
+    return bool(agree and (held == has_step).all() and shared.any())
 
 
 def _by_rank(members: Members, grid: Array) -> Array:

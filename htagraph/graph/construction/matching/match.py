@@ -19,7 +19,7 @@ from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.graph.construction.matching.clusters import cluster
-from htagraph.graph.construction.matching.host_transfers import host_transfers
+from htagraph.graph.construction.matching.host_transfers import host_collectives, host_transfers
 from htagraph.graph.construction.matching.hosts import hosts_of
 from htagraph.graph.construction.matching.members import Members, members_of
 from htagraph.graph.construction.matching.partners import partners
@@ -92,10 +92,8 @@ def match(
     members, hosts = members_of(activities, names, naming, traces), hosts_of(traces)
     teams, left = _by_id(members)
     left &= ~members.host_transfer
-    kept, issues = tested(members, teams)
-    held = np.zeros(len(members), np.bool_)
-    for team in kept:
-        held[team.rows[team.rows >= 0]] = True
+    kept, issues = tested(members, teams + host_collectives(members))
+    held = ~_unheld(members, kept)
     refused = np.zeros(len(members), np.bool_)  # by id: their order may still tell
     for team in teams:
         if not any(each.label == team.label for each in kept):
@@ -112,6 +110,10 @@ def match(
     kept += pairs
     on_hosts, contradictions = host_transfers(members)
     kept += on_hosts
+    if pairs:  # they show clocks, under which a few collectives may prove enough
+        rest = _unheld(members, kept) & ~partnerless & ~unnamed & ~members.host_transfer
+        more, _ = tested(members, _by_order(members, np.flatnonzero(rest), hosts, _clocks(members, kept, hosts)))
+        kept += more
     where = str(next(iter(traces.values())).path.parent) if traces else ""
     all_complaints = (
         *issues,
@@ -123,6 +125,19 @@ def match(
     )
     all_complaints += (*_apart(members, kept, list(traces)),)
     return _collect(members, kept, tuple(Issue(where, *complaint) for complaint in all_complaints), hosts)
+
+
+def _unheld(members: Members, teams: list[Team]) -> npt.NDArray[np.bool_]:
+    """Return which members have a place in none of the groups."""
+    out = np.ones(len(members), np.bool_)
+    for team in teams:
+        out[team.rows[team.rows >= 0]] = False
+    return out
+
+
+def _clocks(members: Members, teams: list[Team], hosts: Mapping[int, int]) -> tuple[Clock, ...]:
+    """Return the clocks of all ranks, as some groups show them."""
+    return estimate_clocks(np.unique(members.rank).tolist(), _collect(members, teams, (), hosts))
 
 
 def _none_of(acts: Activities) -> Activities:
@@ -170,12 +185,13 @@ def _grid(members: Members, rows: Array, column: Array) -> npt.NDArray[np.int64]
     return grid[:, np.argsort(start, kind="stable")]
 
 
-def _by_order(members: Members, rows: Array, hosts: Mapping[int, int]) -> list[Team]:
+def _by_order(members: Members, rows: Array, hosts: Mapping[int, int], clocks: Sequence[Clock] = ()) -> list[Team]:
     """Return the groups of members without ids, known from arguments or inferred from time; members match by order."""
     if not len(rows) or members.rank[rows[0]] == members.rank[rows[-1]]:
         return []
-    tracks = _tracks(members, rows, members.sequence[rows], hosts)
-    return _teams(members, tracks, cluster(tracks, lone=len(rows) == len(members)))
+    tracks = _tracks(members, rows, members.sequence[rows], hosts, clocks)
+    lone = len(rows) == len(members)
+    return _teams(members, tracks, cluster(tracks, _compared(clocks) if clocks else None, lone=lone))
 
 
 def _unnamed_pairs(members: Members, teams: list[Team]) -> npt.NDArray[np.bool_]:
@@ -196,11 +212,15 @@ def _by_partner(members: Members, rows: Array, known: list[Team], hosts: Mapping
     ranks = np.unique(members.rank[rows])
     if len(ranks) < 2:
         return []
-    clocks = estimate_clocks(np.unique(members.rank).tolist(), _collect(members, known, (), hosts))
+    clocks = _clocks(members, known, hosts)
     way = members.way[rows]
     tracks = _tracks(members, rows, 3 * members.sequence[rows] + way, hosts, clocks)
-    island = {clock.rank: clock.gauge if clock.gauge >= 0 else clock.rank for clock in clocks}
-    return _teams(members, tracks, partners(tracks, island))
+    return _teams(members, tracks, partners(tracks, _compared(clocks)))
+
+
+def _compared(clocks: Sequence[Clock]) -> dict[int, int]:
+    """Return a number by rank, equal for ranks whose clocks are known against each other."""
+    return {clock.rank: clock.gauge if clock.gauge >= 0 else clock.rank for clock in clocks}
 
 
 def _teams(members: Members, tracks: list[Track], clusters: list[Cluster]) -> list[Team]:
@@ -320,9 +340,7 @@ def _absent(members: Members, teams: list[Team]) -> list[tuple[str, str, int, in
 
 def _alone(members: Members, teams: list[Team], doubtful: Array) -> list[tuple[str, str, int, int]]:
     """Return complaints that count the communication without a match: ambiguous ones, and those with no counterpart."""
-    left = np.ones(len(members), np.bool_)
-    for team in teams:
-        left[team.rows[team.rows >= 0]] = False
+    left = _unheld(members, teams)
     unsure = left & doubtful & (len(np.unique(members.rank[doubtful])) > 1)
     alone = "communication without a counterpart on another rank; not linked"
     doubt = "sends and receives that name no partner, and whose times fit several; not linked"

@@ -154,7 +154,7 @@ def members_of(
         seq=values(acts, "seq", described_by),
         comms_id=values(acts, "comms_id", described_by, missing=0).astype(np.uint64),
         bytes=np.where(on_host, _size(host.elements, host.width), _bytes(names, elements, dtype)), on_host=on_host,
-        way=way, ops=ops, groups=groups, group_size=group_size, root=host.root, step=acts.step[rows],
+        way=way, ops=ops, groups=groups, group_size=group_size, root=host.root, step=acts.step[asked],
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "FLOOR_NS",
     "MAX_VIOLATED",
     "MIN_PROOF",
+    "PRIOR_NS",
     "TOLERANCE_NS",
     "Cluster",
     "Fit",
@@ -61,6 +62,12 @@ are linked last, on clocks that others have shown."""
 _TYPICAL_SHARE: Final = 0.8
 """Share of the differences of ends that the spread covers; the rest are outliers. Chosen. At 1 one outlier
 decides."""
+PRIOR_NS: Final = 1_000_000.0
+"""ns: clocks that are off by more are less likely, and fits that need it cost more and are taken later. Chosen: NTP
+keeps hosts within 1 ms. Doubled, only fits that are about as good change."""
+_MAX_PRIOR: Final = 3.0
+"""How many times as much a fit costs at most for the clock offset that it needs. Chosen: a clock that was never set may
+be off by anything. Doubled, fits that need large offsets must be better by as much."""
 _MAX_PAIRS: Final = 3000
 """Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
 takes twice as long."""
@@ -242,15 +249,25 @@ def _best(a: Track, b: Track, shifts: Array, terms: _Terms) -> Fit | None:
     agree = same.sum(axis=1) >= _MIN_AGREEING * inside.sum(axis=1)
     good = (count > 0) & agree & (broken <= MAX_VIOLATED * count)
     cost = (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** (1 if terms.by_step else 2)
+    if terms.hint is None:
+        cost = cost * (1 + np.minimum(_MAX_PRIOR, np.abs(middle) / PRIOR_NS))
     if terms.by_step:
         apart = np.where(same & (a.step[at] >= 0) & (b.step[place] >= 0), a.step[at] - b.step[place], np.nan)
         good &= np.abs(medians(apart, np.isfinite(apart).sum(axis=1))) < 1
-        cost = cost * (1 + (np.isfinite(apart) & (apart != 0)).sum(axis=1))
+        unpaired = np.maximum(0, _common(a, b) - overlap)
+        cost = cost * (1 + (np.isfinite(apart) & (apart != 0)).sum(axis=1) + unpaired)
     cost = np.where(good, cost, np.inf)
     best = int(np.argmin(cost))
     if not np.isfinite(cost[best]):
         return None
     return Fit(a.number, b.number, int(shifts[best]), float(middle[best]), float(spread[best]), int(count[best]))
+
+
+def _common(a: Track, b: Track) -> int:
+    """Return how many collectives of two tracks can be side by side if those of each step are."""
+    (number_a, count_a), (number_b, count_b) = (np.unique(each.step, return_counts=True) for each in (a, b))
+    number, in_a, in_b = np.intersect1d(number_a, number_b, return_indices=True)
+    return int(np.minimum(count_a[in_a], count_b[in_b])[number >= 0].sum())
 
 
 def _offsets(middle: Array, low: Array, high: Array, hint: float | None, *, on_host: bool) -> Array:

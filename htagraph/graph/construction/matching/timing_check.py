@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.clocks import feasible_offsets
+from htagraph.graph.clock_fits import feasible_offsets, fitted
 from htagraph.graph.construction.matching.members import Members
 from htagraph.graph.construction.matching.sequence_alignment import TOLERANCE_NS, slope
 
@@ -71,7 +71,8 @@ def aligned(end: Array, start: Array, use: Array) -> tuple[Array, Array]:
     if not len(columns):
         return end, start
     columns = columns[:: -(-len(columns) // _SAMPLE)]
-    end, start = end.copy(), start.copy()
+    offset, _ = fitted(end[:, columns].T, np.zeros(len(columns)), drifting=False)  # ranks may lack most of the columns
+    end, start = end - offset[:, None], start - offset[:, None]
     for turn in range(6):
         off = end[:, columns] - np.nanmedian(end[:, columns], axis=0)
         for line in range(len(end)):

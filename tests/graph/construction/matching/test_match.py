@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from htagraph.graph.construction.matching.match import Matching, match
 from htagraph.simulate import REGIMES, Job, Simulated, simulate
 from tests.reach import SHARED
 
+PAIRS = SHARED.parent / "real_pairs" / "data"
 MESHES = {
     "mesh": Job(ranks=8, tp=2, pp=2, steps=3),
     "fsdp": Job(ranks=4, data_strategy="fsdp", steps=2),
@@ -92,6 +94,57 @@ def test_meshes_without_arguments_fall_into_their_groups(name: str, offsets: tup
     found = matched(graph)
     wrong, linked, possible = score(truth_of(done, graph, found), found.collective)
     assert (wrong, linked) == (0, possible)
+
+
+def cut(acts: Activities, members: np.ndarray, seed: int) -> Activities:
+    """Return activities in which some ranks lack the head or the tail of their communication."""
+    draw = np.random.default_rng(seed)
+    kind = acts.kind.copy()
+    for rank in np.unique(acts.rank[members]).tolist():
+        rows = members[acts.rank[members] == rank]
+        head, tail = (int(draw.integers(0, len(rows) // 3 + 1)) * int(draw.random() < 0.5) for _ in range(2))
+        kind[np.concatenate((rows[:head], rows[len(rows) - tail :]))] = ActivityKind.COMPUTATION
+    return replace(acts, kind=kind)
+
+
+@pytest.mark.parametrize("offsets", [(), OFFSETS[:4]])
+def test_missing_heads_and_tails_change_no_match(offsets: tuple[float, ...], tmp_path: Path) -> None:
+    done = simulate(Job(ranks=4, tp=2, steps=3, layers=2, group_args=False, clock_offsets_us=offsets))
+    graph = loaded(done, tmp_path)
+    acts = recorded(graph)
+    whole = match(acts, graph.names, graph.traces)
+    for seed in range(2):
+        found = match(cut(acts, whole.members.activity, seed), graph.names, graph.traces)
+        wrong, linked, possible = score(truth_of(done, graph, found), found.collective)
+        assert wrong == 0
+        assert linked >= 0.75 * possible  # what too few collectives are left of may stay alone
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="no shared traces")
+@pytest.mark.parametrize("folder", ["torchrec_v100_equal", "megatron_tp8_a100"])
+def test_missing_heads_and_tails_change_no_match_of_real_traces(folder: str) -> None:
+    graph = hg.load(SHARED / folder)
+    acts = recorded(graph)
+    whole = match(acts, graph.names, graph.traces)
+    place = dict(zip(whole.members.activity.tolist(), whole.collective.tolist(), strict=True))
+    for seed in range(1):
+        found = match(cut(acts, whole.members.activity, seed), graph.names, graph.traces)
+        truth = [place[row] for row in found.members.activity.tolist()]
+        wrong, linked, possible = score(truth, found.collective)
+        assert (wrong, linked) == (0, possible)
+
+
+@pytest.mark.skipif(not PAIRS.exists(), reason="no real pairs")
+@pytest.mark.parametrize("pair", ["ddp2_network_half", "ddp4_straggler_log", "ddp2_backward_half"])
+def test_gloo_jobs_are_matched_in_their_steps_on_one_clock(pair: str) -> None:
+    """Their ends lie up to 18 ms apart, in every step by the same."""
+    graph = hg.load(PAIRS / pair / "A1")
+    found = matched(graph)
+    assert (found.collective >= 0).all()
+    step = found.members.step
+    for number in range(len(found)):
+        assert len(set(step[found.collective == number].tolist())) == 1
+    assert {clock.offset_ns for clock in estimate_clocks(graph.ranks, found)} == {0}
 
 
 def test_operations_are_named_by_what_called_them(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from htagraph.core.naming import collective_op, transfer_direction
 from htagraph.graph.construction.matching.members import members_of
 from htagraph.simulate import Job, simulate
 from tests.graph.construction.matching.test_match import matched, score, truth_of
+from tests.host_jobs import host_job, tensor_args, transfer
+from tests.strategies import OTHER, Json, annotation, op
 
 
 @pytest.mark.parametrize(
@@ -146,3 +148,28 @@ def test_batched_sends_and_receives_go_by_the_calls_before_their_launch(tmp_path
     assert set(found.group) == {"0↔1", "1↔2", "2↔3"}
     assert set(found.op) == {"send_recv"}
     assert (found.members.way == 0).all()
+
+
+def test_calls_on_a_host_say_size_root_and_the_only_group() -> None:
+    def rank(late: float) -> list[Json]:
+        called = op("c10d::broadcast_", late, 5, **tensor_args(100, 1, 0, "True", -1))
+        done = annotation("gloo:broadcast", late + 30, 50, OTHER)
+        return [called, done | {"args": {"Input Dims": [[100]], "Input type": ["float"]}}]
+
+    graph = host_job({0: rank(0), 1: rank(10)}, groups=[[0, 1, 2]])
+    members = members_of(graph.activities, graph.names, traces=graph.traces)
+    assert members.bytes.tolist() == [400, 400]
+    assert members.root.tolist() == [1, 1]
+    assert members.groups == ("0 default_pg [0, 1, 2]",)
+    assert members.group_size.tolist() == [3]
+    assert (members.start - members.asked).tolist() == [30_000, 30_000]
+
+
+def test_sends_on_a_host_begin_with_their_operator_and_end_apart() -> None:
+    graph = host_job({0: transfer("send", 1, 100, 110), 1: transfer("recv", 0, 50, 900), 2: []}, groups=[[0, 1, 2]])
+    members = members_of(graph.activities, graph.names, traces=graph.traces)
+    assert members.way.tolist() == [1, -1]
+    assert members.groups == ("0→1",)
+    assert not members.barrier.any(), "no end of one says anything about the other's"
+    assert members.host_transfer.all()
+    assert (graph.activities.start[members.activity] - members.start).tolist() == [100, 100]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -66,3 +68,13 @@ def test_offsets_and_drift_are_taken_off_the_times() -> None:
     assert np.ptp(raw, axis=0).min() > 5_000_000
     straight, _ = aligned(*times(members, team.rows), np.ones(60, np.bool_))
     assert np.median(np.ptp(straight, axis=0)) < 2_500
+
+
+def test_groups_on_host_threads_are_kept_however_far_apart_they_end() -> None:
+    """The last bytes reach one rank 18 ms after another, on a slow link, and whoever arrives late ends late."""
+    arrival, end = meetings(1, 3)
+    end = end + np.array([0, 18_000_000, 400_000])[:, None] + (arrival - arrival.min(axis=0)) // 2
+    members, team = team_of(arrival, end)
+    kept, complaints = trial.tested(replace(members, on_host=np.ones(len(members), np.bool_)), [team])
+    assert complaints == []
+    assert kept[0].rows.tolist() == team.rows.tolist()

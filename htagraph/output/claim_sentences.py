@@ -1,0 +1,228 @@
+"""Claims → sentences: the only place that words a conclusion, for every command that states it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+
+from htagraph.core.naming import is_source_frame, short_name
+from htagraph.output.phrases import CATEGORY_WORDS, and_list, command_line, plural, time_text
+from htagraph.queries.claim import Claim, Says
+
+__all__ = ["claim_name", "sentences", "trial"]
+
+_MAX_LETTERS = 60
+"""Letters of a name; chosen: half a line. Doubled, a kernel's name may fill one."""
+_MIN_PERCENT = 2.0
+"""Percent of the path; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
+_MIN_SPREAD = 0.1
+"""Width of a gain's interval, relative to the gain; chosen: less does not change what to do. Doubled, intervals of 10
+to 20 % of the gain are not shown."""
+_WHAT = {
+    "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
+    "rank": "the work of ", "group": "transfers of ", "phase": "",
+}  # fmt: skip
+_CAUSES = {
+    "kernels": "its kernels take longer", "host": "its host code takes longer",
+    "data_loading": "its data loader takes longer", "launch": "its launch calls take longer",
+    "sync": "its blocking calls take longer", "network": "its transfers take longer",
+    "collective": "it is late from an earlier collective", "none": "its own work looks like theirs",
+}  # fmt: skip
+_IDLE = {
+    "host_wait": "From first to last device work, devices wait for the host {share} of the time{at}: {host}",
+    "kernel_wait": (
+        "From first to last device work, devices pause between queued kernels {share} of the time{at}: there are many "
+        "small kernels. Fuse them (torch.compile) or replay them as a CUDA graph (htagraph idle)."
+    ),
+    "other": (
+        "From first to last device work, devices are idle {share} of the time{at} for a reason other than a late "
+        "launch: work that waited for an event, another stream or another rank, or whose launch was not recorded "
+        "(htagraph idle)."
+    ),
+}
+_HOST = {
+    "loader": "it waits for the data loader before it launches (htagraph what-if --free-dataloader).",
+    "pauses": "a few long pauses of the host, not the number of launches, keep it from launching (htagraph idle).",
+    "launches": (
+        "it launches many small pieces of work, each too late. Larger batches, fewer operators (torch.compile) or CUDA "
+        "graphs reduce that (htagraph idle)."
+    ),
+}
+
+
+def sentences(claims: Iterable[Claim]) -> list[str]:
+    """Return claims in words, in their order; neighbours of one kind that are lists share a sentence."""
+    lines = []
+    for says, group in groupby(claims, key=lambda claim: claim.says):
+        every = list(group)
+        lines += [_LISTS[says](every)] if says in _LISTS else [_ONE[says](claim) for claim in every]
+    return lines
+
+
+def claim_name(claim: Claim) -> str:
+    """Return what a gain is about: the names of phases and ranks say it already."""
+    return f"{_WHAT[claim.facts['what']]}{_short(claim.about)}"
+
+
+def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
+    """Return what half of the largest gain's time is worth, and the command that tries it.
+
+    Args:
+        gains: what gains most, the largest first.
+        inputs: the words of the command line that choose what is read.
+    """
+    for claim in gains[:1]:
+        half = f"Half the time of {claim_name(claim)} saves {time_text(claim.facts['half_us'])}."
+        if claim.facts["target"]:
+            line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
+            return [f"{half} To try it together with other changes: {line}"]
+        return [half]
+    return []
+
+
+def _bound(claim: Claim) -> str:
+    """Name what most of the critical path is, and the rank on which most of it lies."""
+    shares, by_workers = claim.facts["shares"], claim.facts["by_workers"]
+    text = f"Bound by {CATEGORY_WORDS[claim.about]}: {claim.figure:.0f} % of the critical path"
+    text += _rank_of(claim.facts["ranks"], several=claim.facts["several"])
+    others = [
+        f"{CATEGORY_WORDS[category]} {share:.0f} %"
+        for category, share in shares.items()
+        if category != claim.about and share >= _MIN_PERCENT
+    ]
+    also = f" Also on it: {', '.join(others)}." if others else ""
+    if by_workers:
+        return (
+            f"{text} waits for its worker processes, in most steps.{also} That runs while the workers prepare the next "
+            "batch: only a faster loader (more workers, cheaper samples) shortens the job (htagraph what-if "
+            "--free-dataloader)."
+        )
+    return f"{text}.{also}{_NEXT.get(claim.about, '')}"
+
+
+_NEXT = {
+    "communication": " See which ranks and groups transfer, and who is late: htagraph collectives.",
+}
+"""What to do next, by what bounds the job, where no other sentence says it."""
+
+
+def _rank_of(ranks: Mapping[int, float], *, several: bool) -> str:
+    if not ranks:
+        return ""
+    rank, share = next(iter(ranks.items()))
+    if share >= 100 - _MIN_PERCENT:
+        return f"; the path is on rank {rank}" if several or rank else ""
+    return f"; {share:.0f} % of the path is on rank {rank}"
+
+
+def _pauses(claims: Sequence[Claim]) -> str:
+    parts = []
+    for claim in claims:
+        facts, us = claim.facts, claim.facts["total_us"]
+        where = f" in {_short(facts['inside'])}" if facts["inside"] else ""
+        what = _short(claim.about) if claim.about else f"untraced code{where}"
+        where = where if claim.about else f" before {_short(facts['before'])}" if facts["before"] else ""
+        times = f", {facts['count']:,} times" if facts["count"] > 1 else ""
+        longest = f" (longest {time_text(facts['longest_us'])})" if facts["count"] > 1 else ""
+        parts.append(f"{what}{where}{times}, {time_text(us)}{longest}, {claim.figure:.0f} %")
+    return f"Largest on the host's part of the path: {'; '.join(parts)}."
+
+
+def _gains(claims: Sequence[Claim]) -> str:
+    parts, any_wide = [], False
+    for claim in claims:
+        low, high = claim.interval or (claim.figure, claim.figure)
+        wide = high - low > _MIN_SPREAD * claim.figure
+        spread = f"; likely {time_text(max(low, 0.0))} to {time_text(high)}" if wide else ""
+        parts.append(f"{claim_name(claim)}, {time_text(claim.figure)} ({claim.facts['percent']:.0f} %{spread})")
+        any_wide |= wide
+    bounds = "" if any_wide else " No speedup of one of them alone saves more."
+    return (
+        f"Largest gains, each replayed as if it took no time: {'; '.join(parts)}.{bounds} See htagraph opportunities."
+    )
+
+
+def _straggler(claim: Claim) -> str:
+    cause, name = claim.facts["cause"], claim.facts["cause_name"]
+    why = _CAUSES.get(cause, cause)
+    where = f", mainly in {_short(name)}" if name else ""
+    return (
+        f"Rank {claim.about} makes the others wait: it causes {claim.figure:.0f} % of the "
+        f"{time_text(claim.facts['total_us'])} spent waiting in collectives (summed over ranks); {why}{where} "
+        "(htagraph stragglers)."
+    )
+
+
+def _waiting(claim: Claim) -> str:
+    return (
+        f"Ranks wait {time_text(claim.figure)} for each other in collectives (summed over ranks), but no single rank "
+        "is slower than its peers beyond chance (htagraph stragglers)."
+    )
+
+
+def _idle(claim: Claim) -> str:
+    facts = claim.facts
+    at = f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
+    return _IDLE[claim.about].format(share=f"{claim.figure:.0f} %", at=at, host=_HOST.get(facts["host"], ""))
+
+
+def _short_launches(claim: Claim) -> str:
+    return (
+        f"{claim.figure:.0f} % of {claim.facts['total']:,} launches take longer than the work they start: the kernels "
+        "are too small for the device (htagraph launches)."
+    )
+
+
+def _unexplained(claim: Claim) -> str:
+    kind = claim.facts["mostly"].replace("_", " ")
+    return (
+        f"Unexplained pauses make up {claim.figure:.0f} % of the critical path (mostly {kind}): predictions are less "
+        "certain by that much (htagraph critical-path --segments)."
+    )
+
+
+def _partly(claim: Claim) -> str:
+    return (
+        f"From first to last device work, {claim.figure:.0f} % of the recorded time passes; in the rest only the host "
+        "was active, and shares of device time say nothing about it."
+    )
+
+
+def _clocks(claim: Claim) -> str:
+    ranks = claim.facts["ranks"]
+    return (
+        f"The clock{'' if len(ranks) == 1 else 's'} of {plural(len(ranks), 'rank')} ({and_list(map(str, ranks))}) "
+        f"cannot be compared with the others: who waits for whom is not said, and shares of ranks are uncertain."
+    )
+
+
+def _unmatched(claim: Claim) -> str:
+    return (
+        f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner: waiting for other "
+        "ranks inside them looks like transfer (htagraph validate)."
+    )
+
+
+def _alone(claim: Claim) -> str:
+    return (
+        f"Only rank {claim.about} of {claim.figure:.0f} was read, so waiting for the others looks like communication. "
+        "Read all ranks to tell them apart."
+    )
+
+
+def _nothing(claim: Claim) -> str:
+    del claim
+    return "No work was recorded on any rank. Was the profiler active during a step?"
+
+
+def _short(name: str) -> str:
+    short = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name)
+    return short if len(short) <= _MAX_LETTERS else short[: _MAX_LETTERS - 1] + "…"
+
+
+_ONE: dict[Says, Callable[[Claim], str]] = {
+    Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
+    Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches, Says.UNEXPLAINED: _unexplained,
+    Says.PARTLY_DEVICE: _partly, Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched, Says.ONE_RANK: _alone,
+}  # fmt: skip
+_LISTS: dict[Says, Callable[[Sequence[Claim]], str]] = {Says.HOST_PAUSE: _pauses, Says.GAIN: _gains}

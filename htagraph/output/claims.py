@@ -1,0 +1,296 @@
+"""Results → claims: what a report concludes, made and checked in one place; `claim_sentences` puts them into words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from htagraph.core.kinds import COMMUNICATION
+from htagraph.queries.bound import Bound, bound_of
+from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
+from htagraph.queries.host_pauses import host_pauses, share_of_long_pauses
+from htagraph.whatif.candidates import CLASSES
+from htagraph.whatif.change_options import criteria
+from htagraph.whatif.opportunities import opportunities
+from htagraph.whatif.what_if import what_if
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.analyses.stragglers import Stragglers
+    from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.queries.paths import CriticalPath
+
+__all__ = ["bound_claims", "claims_of", "consistent", "doubts_of", "gain_claims", "path_claims"]
+
+_Tables: TypeAlias = "Mapping[str, pd.DataFrame]"
+_HOST_CAUSES = ("host", "launch", "sync")
+_MAX_GAINS = 4
+"""Opportunities that are named; chosen: they fit on three lines. Doubled, up to eight are."""
+_TRIED_GAINS = 10
+"""Opportunities of which the critical path names the best; chosen: some only wrap others. Doubled, twice as many
+replays run, and the same are named."""
+_MAX_PAUSES = 3
+"""Host pauses that are named; chosen: they fit on two lines. Doubled, up to six are."""
+_MIN_PERCENT = 2.0
+"""Percent of the path or of the makespan; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
+_MIN_SHARE = 0.05
+"""Share of the window; chosen: less is not worth a sentence. Doubled, 5 to 10 % of waiting is not named."""
+_MAX_WRAPPED = 0.6
+"""Share of the makespan; what gains more and contains other rows only wraps the job, such as an annotation around a
+step. Chosen. Doubled, they are named before what they contain."""
+_INNER_SHARE = 0.5
+"""Share of a gain from which something inside it is named in its place. Chosen: then it is the larger part. Doubled,
+the outer one is always named."""
+_MAX_COVERED_SHARE = 0.8
+"""Share of the recorded time; below it, shares of device time are said to leave out the rest. Chosen. Doubled,
+always."""
+_MIN_LAUNCHES = 100
+"""Launch calls; chosen: the share of fewer is chance. Doubled, jobs of 100 to 200 calls get no sentence on launches."""
+_LONG_PAUSE_US = 1000.0
+"""µs; a single pause of the host this long is no cost of launching. Chosen: dispatch of an operator takes some 10 µs.
+Doubled, CUDA graphs are advised where pauses of 1 to 2 ms dominate."""
+_MAX_LONG_SHARE = 0.5
+"""Share of the host's time on the path in such pauses, from which many small launches are not the reason. Chosen: the
+larger part. Doubled, CUDA graphs are advised always."""
+
+
+def claims_of(
+    graph: DependencyGraph, path: CriticalPath, tables: _Tables, inputs: pd.DataFrame, slow: Stragglers
+) -> list[Claim]:
+    """Return what a summary concludes, without what contradicts what bounds the job.
+
+    Args:
+        graph: the job.
+        path: its critical path.
+        tables: results by name: ``temporal_breakdown``, ``rank_idle``, ``launches`` and ``opportunities``.
+        inputs: what was read, as in the summary; of it ``rank``, ``span_us`` and ``world_size``.
+        slow: result of `stragglers`.
+    """
+    temporal = tables["temporal_breakdown"]
+    busy = temporal[temporal["window_us"] > 0]
+    if not len(busy):
+        return [Claim(Says.NOTHING_RECORDED, "", 0.0, "count")]
+    bound = bound_of(path)
+    doubts = doubts_of(graph)
+    on_device = _device(busy, tables, inputs, bound, path)
+    return consistent([
+        *bound_claims(path, bound, doubts),
+        *gain_claims(graph, tables["opportunities"], bound=bound, straggler=slow.straggler, doubts=doubts),
+        *_waiting(slow, float(busy["window_us"].sum()), doubts),
+        *on_device,
+        *doubts.values(),
+        *_alone(inputs),
+    ])  # fmt: skip
+
+
+def path_claims(path: CriticalPath) -> list[Claim]:
+    """Return what bounds the window of a critical path, and what gains most for the whole job."""
+    graph = path.graph
+    bound, doubts = bound_of(path), doubts_of(graph)
+    table = opportunities(graph, top=_TRIED_GAINS)
+    return consistent([*bound_claims(path, bound, doubts), *gain_claims(graph, table, bound=bound, doubts=doubts)])
+
+
+def consistent(claims: Sequence[Claim]) -> list[Claim]:
+    """Return claims in order, each only if it contradicts none before it."""
+    kept: list[Claim] = []
+    for claim in claims:
+        if not contradictions([*kept, claim]):
+            kept.append(claim)
+    return kept
+
+
+def doubts_of(graph: DependencyGraph) -> dict[RestsOn, Claim]:
+    """Return what makes comparisons between ranks uncertain: unknown clocks, communication without a partner."""
+    acts = graph.activities
+    talks = np.isin(acts.kind, COMMUNICATION)
+    if len(graph.ranks) < 2 or not talks.any():
+        return {}
+    doubts = {}
+    unknown = sorted(clock.rank for clock in graph.clocks if clock.uncertainty_ns < 0)
+    if unknown:
+        text = ", ".join(map(str, unknown))
+        doubts[RestsOn.CLOCKS] = Claim(Says.UNKNOWN_CLOCKS, text, len(unknown), "count", facts={"ranks": unknown})
+    members = np.zeros(len(acts), np.bool_)
+    if graph.matches is not None:
+        members[graph.matches.activity] = True
+    alone = talks & ~members
+    if alone.sum() > (1 - _MIN_MATCHED) * talks.sum():
+        rows = tuple(np.flatnonzero(alone)[:_MAX_PAUSES].tolist())
+        count, total = int(alone.sum()), int(talks.sum())
+        doubts[RestsOn.MATCHES] = Claim(Says.UNMATCHED, "", count, "count", rows=rows, facts={"total": total})
+    return doubts
+
+
+_MIN_MATCHED = 0.99
+"""Share of communication calls with partners; chosen: a few are always cut off by the ends of a recording. Doubled, a
+report never says that partners are missing."""
+
+
+def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Claim]) -> list[Claim]:
+    """Return what bounds the window of a path, the host's longest pauses on it, and how much of it is unexplained."""
+    if not bound.cause:
+        return []
+    rests = {RestsOn.CLOCKS} if len(bound.ranks) > 1 else set()
+    rests |= {RestsOn.MATCHES} if bound.shares.get("communication", 0.0) >= _MIN_PERCENT else set()
+    facts = {
+        "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers,
+        "unexplained_percent": bound.unexplained_percent, "several": len(path.graph.ranks) > 1,
+    }  # fmt: skip
+    claims = [
+        Claim(
+            Says.BOUND, bound.cause, bound.shares[bound.cause], "percent", rests_on=frozenset(rests & doubts.keys()),
+            facts=facts,
+        )
+    ]  # fmt: skip
+    claims += _pauses(path) if bound.cause in _HOST_CAUSES else []
+    if bound.unexplained_percent >= 100 * _MIN_SHARE:
+        kinds = {"mostly": next(iter(bound.unexplained), ""), "is_bound": bound.cause == "gap"}
+        claims.append(Claim(Says.UNEXPLAINED, "path", bound.unexplained_percent, "percent", facts=kinds))
+    return claims
+
+
+def _pauses(path: CriticalPath) -> list[Claim]:
+    """Return what the host does longest on the path."""
+    table = host_pauses(path, _MAX_PAUSES)
+    return [
+        Claim(
+            Says.HOST_PAUSE, str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
+            facts={key: row[key] for key in ("inside", "before", "rank", "count", "total_us", "longest_us")},
+        )
+        for row in table.to_dict("records")
+        if row["share_percent"] >= _MIN_PERCENT
+    ]  # fmt: skip
+
+
+def gain_claims(
+    graph: DependencyGraph,
+    table: pd.DataFrame,
+    *,
+    bound: Bound,
+    straggler: int | None = None,
+    doubts: Mapping[RestsOn, Claim] | None = None,
+) -> list[Claim]:
+    """Return what gains most, each replayed once more through `what_if`; without what only wraps the job.
+
+    Args:
+        graph: the job.
+        table: result of `htagraph.opportunities`.
+        bound: what bounds the job.
+        straggler: the rank that makes others wait, the only one whose work is named.
+        doubts: result of `doubts_of`.
+    """
+    claims: list[Claim] = []
+    for row in _worth_naming(table, straggler):
+        is_loader = row["name"] == "data loading"
+        if bound.by_workers and not is_loader:
+            continue
+        rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("rank", "group") else set()
+        claim = _replayed(graph, row, frozenset(rests & (doubts or {}).keys()), loader=is_loader)
+        claims += [claim] if claim else []
+        if len(claims) == _MAX_GAINS:
+            break
+    return claims
+
+
+def _worth_naming(table: pd.DataFrame, straggler: int | None) -> list[dict[Any, Any]]:
+    """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
+    rows = table[table["gain_percent"] >= _MIN_PERCENT].to_dict("records")
+    rows = [row for row in rows if row["what"] != "rank" or row["name"] == f"rank {straggler}"]
+    several = [row for row in rows if row["name"] not in CLASSES]
+    around = {row["inside"] for row in rows}
+    small = [row for row in several if row["name"] not in around or row["gain_percent"] <= 100 * _MAX_WRAPPED]
+    rows = small or several or rows
+    inner: dict[str, float] = {}
+    for row in rows:
+        inner[row["inside"]] = max(inner.get(row["inside"], 0.0), row["gain_us"])
+    return [row for row in rows if inner.get(row["name"], 0.0) < _INNER_SHARE * row["gain_us"]]
+
+
+def _replayed(
+    graph: DependencyGraph, row: Mapping[Any, Any], rests_on: frozenset[RestsOn], *, loader: bool
+) -> Claim | None:
+    """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
+    gain, makespan = float(row["gain_us"]), 100 * float(row["gain_us"]) / float(row["gain_percent"])
+    interval = None
+    if row["target"]:
+        outcome = what_if(graph).scale(factor=0.0, **criteria(row["target"])).run()
+        if abs(outcome.saved_ns - 1000 * gain) > 1:
+            return None
+        ends = [gain, *(makespan * (1 - 1 / speedup) for speedup in (outcome.low, outcome.high) if speedup > 0)]
+        interval = min(ends), max(ends)
+    facts = {
+        "what": row["what"], "target": row["target"], "note": row["note"], "percent": float(row["gain_percent"]),
+        "half_us": float(row.get("gain_at_50_us", 0.0)), "makespan_us": makespan, "loader": loader,
+    }  # fmt: skip
+    return Claim(Says.GAIN, str(row["name"]), gain, "us", interval=interval, rests_on=rests_on, facts=facts)
+
+
+def _waiting(slow: Stragglers, window_us: float, doubts: Mapping[RestsOn, Claim]) -> list[Claim]:
+    """Return who makes others wait; nothing where the clocks of ranks are unknown."""
+    ranks, total = slow.to_frame(), slow.total_wait_us
+    if len(ranks) < 2 or total < _MIN_SHARE * window_us or RestsOn.CLOCKS in doubts:
+        return []
+    rests_on = frozenset(doubts.keys())
+    if slow.straggler is None:
+        return [Claim(Says.WAITING, "", total, "us", rests_on=rests_on)]
+    row = ranks[ranks["rank"] == slow.straggler].iloc[0]
+    facts = {"total_us": total, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
+    share = float(row["share_percent"])
+    return [Claim(Says.STRAGGLER, str(slow.straggler), share, "percent", rests_on=rests_on, facts=facts)]
+
+
+def _device(busy: pd.DataFrame, tables: _Tables, inputs: pd.DataFrame, bound: Bound, path: CriticalPath) -> list[Claim]:
+    """Return why devices are idle, whether launches are too long, and what part of the recording that is."""
+    on_device = busy[busy["executor"] == "device"]
+    window = float(on_device["window_us"].sum())
+    if not window:
+        return []
+    claims = _idle(tables["rank_idle"], window, len(busy), bound, path)
+    if any(claim.facts["host"] == "launches" for claim in claims):
+        claims += _launching(tables["launches"], bound)
+    span = float(inputs.loc[inputs["rank"].isin(on_device["rank"]), "span_us"].sum())
+    if claims and window < _MAX_COVERED_SHARE * span:
+        claims.append(Claim(Says.PARTLY_DEVICE, "", 100 * window / span, "percent"))
+    return claims
+
+
+def _idle(rank_idle: pd.DataFrame, window: float, ranks: int, bound: Bound, path: CriticalPath) -> list[Claim]:
+    idle = rank_idle.groupby("cause")["idle_us"].sum().sort_values(ascending=False)
+    claims = []
+    for cause, us in idle.items():
+        if us < _MIN_SHARE * window:
+            continue
+        worst = rank_idle[rank_idle["cause"] == cause].sort_values("share_percent").iloc[-1]
+        why = _host_reason(bound, path) if cause == "host_wait" else ""
+        share = float(worst["share_percent"])
+        facts = {"rank": int(worst["rank"]), "rank_percent": share, "several": ranks > 1, "host": why}
+        claims.append(Claim(Says.DEVICE_IDLE, str(cause), 100 * us / window, "percent", facts=facts))
+    return claims
+
+
+def _host_reason(bound: Bound, path: CriticalPath) -> str:
+    """Return why the host launches too late: ``"loader"``, ``"pauses"`` (few and long ones) or ``"launches"``."""
+    own = sum(bound.shares.get(category, 0.0) for category in _HOST_CAUSES)
+    if bound.shares.get("data_loading", 0.0) > own:
+        return "loader"
+    return "pauses" if share_of_long_pauses(path, _LONG_PAUSE_US) > _MAX_LONG_SHARE else "launches"
+
+
+def _launching(launches: pd.DataFrame, bound: Bound) -> list[Claim]:
+    """Return whether most launches take longer than their work, where devices wait for launches and these are many."""
+    total, short = int(launches["launches"].sum()), int(launches["short"].sum())
+    if bound.cause not in _HOST_CAUSES or total < _MIN_LAUNCHES or short < total / 2:
+        return []
+    return [Claim(Says.SHORT_LAUNCHES, "", 100 * short / total, "percent", facts={"total": total})]
+
+
+def _alone(inputs: pd.DataFrame) -> list[Claim]:
+    """Return whether one rank of several was read."""
+    size = int(inputs["world_size"].max()) if len(inputs) else 0
+    if len(inputs) != 1 or size < 2:
+        return []
+    return [Claim(Says.ONE_RANK, str(inputs["rank"].iloc[0]), size, "count", rests_on=frozenset({RestsOn.OTHER_RANKS}))]

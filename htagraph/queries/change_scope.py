@@ -1,0 +1,140 @@
+"""Which activities a change is about, and what is said where there are none."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind
+from htagraph.queries.untraced import UNTRACED
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.queries.weights import State
+
+__all__ = ["REGIONS", "activities_of", "kinds_of", "no_match"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+REGIONS = (*ANNOTATIONS, ActivityKind.PYTHON)
+"""Kinds whose name stands for all that is inside."""
+
+_MAX_SIMILAR_NAMES = 5
+"""How many similar names an error names. Chosen to fit a line or two; it changes messages only."""
+_MAX_DIFFLIB_NAMES = 2000
+"""How many names are searched for similar words, the shortest first.
+
+Chosen: difflib is slow, and an error should come at once. It changes messages only."""
+_MAX_NAME_WIDTH = 100
+"""How many characters of a name an error shows. Chosen: C++ kernel names have thousands. It changes messages only."""
+
+
+def kinds_of(criteria: dict[str, Any]) -> set[str]:
+    """Return the words that the criterion `kind` has; none if it is not given."""
+    kind = criteria.get("kind")
+    return {kind} if isinstance(kind, str) else set(kind or ())
+
+
+def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:
+    """Return which activities a change is about; one entry more than there are, always False, for owner -1.
+
+    A name of annotations, steps or Python frames stands for all that lies inside them too, device work launched there
+    included: a region has no other time of its own. A name of operators stands for their self time, with the Python
+    frames in them that are in no inner operator. What lies inside ``op`` counts, and so does that operator itself.
+    Untraced time has no activities.
+
+    Raises:
+        SelectionError: nothing meets the criteria; names what would.
+    """
+    graph = state.graph
+    kinds = kinds_of(criteria)
+    chosen = np.zeros(len(graph.activities) + 1, np.bool_)
+    if kinds == {UNTRACED}:
+        return chosen
+    rows = _rows_of(graph, criteria)
+    if not len(rows):
+        raise no_match(graph, criteria)
+    chosen[rows] = True
+    if criteria.get("name") is not None or criteria.get("regex") is not None:
+        others = {key: value for key, value in criteria.items() if key not in {"name", "regex", "kind"}}
+        among = np.zeros(len(graph.activities), np.bool_)
+        among[_rows_of(graph, others)] = True
+        chosen[:-1] |= among & (_inside_regions(graph, rows, kinds) | _frames_of_operators(graph, rows))
+    return chosen
+
+
+def _inside_regions(graph: DependencyGraph, rows: Array, kinds: set[str]) -> Array:
+    """Return what is inside the named regions; nothing where a kind of work is asked for."""
+    regions = np.zeros(len(graph.activities), np.bool_)
+    if kinds <= {each.label for each in REGIONS}:
+        regions[rows[np.isin(graph.activities.kind[rows], REGIONS)]] = True
+    return graph.tree.inside(regions)
+
+
+def _frames_of_operators(graph: DependencyGraph, rows: Array) -> Array:
+    """Return the Python frames whose innermost operator or annotation is one of the named operators."""
+    kind = graph.activities.kind
+    operators = np.zeros(len(kind), np.bool_)
+    operators[rows[np.isin(kind[rows], OPERATORS)]] = True
+    frames = np.flatnonzero((kind == ActivityKind.PYTHON) & graph.tree.inside(operators))
+    caller = graph.tree.nearest(kind != ActivityKind.PYTHON, frames)
+    chosen = np.zeros(len(kind), np.bool_)
+    chosen[frames[operators[caller]]] = True
+    return chosen
+
+
+def _rows_of(graph: DependencyGraph, criteria: dict[str, Any]) -> Array:
+    """Return the activities that meet some criteria, an operator as lying inside itself."""
+    op = criteria.get("op")
+    if op is None:
+        return graph.select(**criteria).activities
+    operators = graph.select(name=op)
+    return (graph.select(**criteria | {"op": None}) & (operators | operators.descendants())).activities
+
+
+def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> SelectionError:
+    """Return the error for criteria that no activity meets, with similar names and looser criteria that would match."""
+    if not len(graph.activities):
+        return SelectionError("this graph has no activities, so nothing in it can be changed")
+    given = {key: value for key, value in criteria.items() if value is not None}
+    text = ", ".join(f"{key}={value!r}" for key, value in given.items()) or "no criteria"
+    globs = [key for key in ("name", "op", "regex") if key in given]
+    looser = graph.select(**{key: value for key, value in given.items() if key not in globs})
+    hints = []
+    for key in globs:
+        known = np.unique(graph.activities.name[looser.activities if key != "op" else slice(None)])
+        near = _similar(str(given[key]), [graph.names[name] for name in known])
+        if near:
+            hints.append(f"names like that: {', '.join(repr(_short(name)) for name in near)}")
+    without = graph.select(**{key: value for key, value in given.items() if key in globs})
+    if len(without) and len(globs) < len(given):
+        kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind[without.activities])})
+        hints.append(f"without {', '.join(key for key in given if key not in globs)} it would match {', '.join(kinds)}")
+    elif not hints:
+        kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind)})
+        hints.append(f"the graph has the kinds {', '.join(kinds)}")
+    return SelectionError(f"nothing matches {text}; {'; '.join(hints)}")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _MAX_NAME_WIDTH else name[: _MAX_NAME_WIDTH - 1] + "…"
+
+
+def _similar(glob: str, names: list[str]) -> list[str]:
+    """Return names that resemble a glob: those that contain its text, or else those with similar words."""
+    text = "".join(letter for letter in glob if letter not in "*?[]").lower()
+    within = [name for name in names if text and text in name.lower()]
+    if within:
+        return within[:_MAX_SIMILAR_NAMES]
+    by_word: dict[str, list[str]] = {}
+    for name in sorted(names, key=len)[:_MAX_DIFFLIB_NAMES]:
+        short = name.lower()[:_MAX_NAME_WIDTH]
+        for word in {short, *re.split(r"[^a-z]+", short)}:
+            by_word.setdefault(word, []).append(name)
+    near = [name for word in difflib.get_close_matches(text, by_word, n=_MAX_SIMILAR_NAMES) for name in by_word[word]]
+    return list(dict.fromkeys(near))[:_MAX_SIMILAR_NAMES]

@@ -1,0 +1,340 @@
+"""What could be improved: kernels, calls, operators, functions, ranks, process groups and phases, and their time."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import (
+    ANNOTATIONS,
+    BETWEEN,
+    COMMUNICATION,
+    HOST_GAPS,
+    LAUNCHES,
+    TRANSFERS,
+    ActivityKind,
+    EdgeKind,
+    GapKind,
+)
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
+
+__all__ = ["CLASSES", "Candidate", "Trial", "candidates", "target_of", "time_of"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_MAX_LEVELS = 200
+"""How many levels of operators and annotations above an activity are candidates.
+
+Chosen: deeper stacks are runaway recursion, and each level costs a pass over the activities on the critical path.
+Doubled, operators more than 200 levels above a kernel count too."""
+_KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
+_CALLS = (ActivityKind.RUNTIME,)
+_RUNTIME = (ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME)
+_OWN_WORK = ["host", "computation", "memory"]
+_HOST = {"kind": "host"}
+CLASSES = ("all host work", "all transfers between ranks", "other runtime calls")
+"""Names of candidates that stand for a whole class of work: they say how much there is to gain, not what to change."""
+_NOTES = {
+    "kernel": "",
+    "call": "the calls' own time",
+    "operator": "all inside it, and all device work launched there",
+    "function": "the function's own code, not what it calls",
+    "rank": "its own work; the gain is that others no longer wait for it",
+    "group": "transfers only; waiting for a late rank counts for what makes it late",
+    "host": "operators, calls and the Python between them; waits and transfers between ranks are replayed",
+    "Python between operators": "host time that no event covers",
+    "launching": "the calls and the latency until their work starts; to predict it: --no-launch-overhead",
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Something that could be improved."""
+
+    what: str
+    """``"kernel"``, ``"call"``, ``"operator"``, ``"function"``, ``"rank"``, ``"group"`` or ``"phase"``."""
+    name: str
+    bound: int
+    """Upper bound of its gain, ns: its time on the critical path."""
+    criteria: Mapping[str, Any] | None
+    """What selects it for `Scenario.scale`; None where nothing selects exactly this."""
+    note: str
+    """What its time includes; empty where the name says it."""
+    special: Callable[[State], OwnTime] | None = None
+    """Returns its lags and gaps where criteria may not select them."""
+
+
+class Trial:
+    """A job as recorded, and its gains when the time of something changes."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.last = self._end(state.graph.time)
+        self.makespan = self.last - state.graph.origin_ns
+
+    def _end(self, time: Array) -> int:
+        """Return the last moment of any thread or stream that takes part in the job, ns."""
+        ends = time[1::2][self.state.graph.awake]
+        return int(ends.max()) if len(ends) else self.state.graph.origin_ns
+
+    def gain(self, time: OwnTime, factor: float) -> int:
+        """Return how much shorter the job is if some time is multiplied, ns."""
+        state = with_factor(self.state, time, factor)
+        return self.last - self._end(predict(state.graph, state.lag, state.gap, state.head))
+
+    def total(self, time: OwnTime) -> int:
+        """Return how much time it is, ns."""
+        return int((self.state.lag[time.edges] - time.fixed).sum() + self.state.gap[time.gaps].sum())
+
+    def on_path(self, time: OwnTime) -> int:
+        """Return how much of it lies on the critical path, ns."""
+        on_edges = np.isin(time.edges, self.path[1])
+        on_gaps = np.isin(time.gaps, self.path[0])
+        lags = (self.state.lag[time.edges] - time.fixed)[on_edges]
+        return int(lags.sum() + self.state.gap[time.gaps[on_gaps]].sum())
+
+    @cached_property
+    def path(self) -> tuple[Array, Array]:
+        """The vertices of the critical path and the edges between them."""
+        from htagraph.core import traverse  # numba takes a moment to load
+
+        graph = self.state.graph
+        ends = 2 * np.flatnonzero(graph.awake) + 1
+        if not len(ends):
+            nothing = np.zeros(0, np.int64)
+            return nothing, nothing
+        start, last = np.iinfo(np.int64).min, int(ends[np.argmax(graph.time[ends])])
+        path = traverse.walk_back(graph.binding, graph.edges.source, graph.time, last, start)
+        return path, graph.binding[path[1:]].astype(np.int64)
+
+    @cached_property
+    def shares(self) -> pd.DataFrame:
+        """The time on the critical path by owner: ``owner`` (-1 for none), ``rank``, ``gap``, ``ns``.
+
+        One row per (owner, rank, whether it is a gap). A gap that several threads lead to counts for each owner.
+        """
+        graph = self.state.graph
+        vertices, edges = self.path
+        owner = graph.edges.activity[edges]
+        timed = (owner >= 0) & (graph.edges.kind[edges] != EdgeKind.HOST_ORDER)
+        gaps, around = self._gaps(vertices)
+        rank = graph.activities.rank
+        table = pd.DataFrame({
+            "owner": np.concatenate([owner[timed].astype(np.int64), around]),
+            "rank": np.concatenate([rank[owner[timed]], rank[gaps // 2]]),
+            "gap": np.repeat([False, True], [int(timed.sum()), len(gaps)]),
+            "ns": np.concatenate([graph.edges.lag[edges][timed], graph.gap[gaps]]),
+        })  # fmt: skip
+        return table.groupby(["owner", "rank", "gap"])["ns"].sum().clip(lower=0).reset_index()
+
+    def _gaps(self, vertices: Array) -> tuple[Array, Array]:
+        """Return the vertices with a gap of the host's time, and the activity around each of these gaps, else -1."""
+        graph = self.state.graph
+        wanted = np.zeros(graph.vertex_count, np.bool_)
+        wanted[vertices[np.isin(graph.gap_kind[vertices], HOST_GAPS)]] = True
+        into = np.flatnonzero(of_kind(graph, *BETWEEN) & wanted[graph.edges.target])
+        at, owner = graph.edges.target[into].astype(np.int64), graph.edges.activity[into].astype(np.int64)
+        around = np.where(owner >= 0, owner, graph.tree.parent[at >> 1])
+        pairs = np.unique(np.stack([at, around]), axis=1) if len(at) else np.zeros((2, 0), np.int64)
+        return pairs[0], pairs[1]
+
+
+def candidates(trial: Trial) -> Iterator[Candidate]:
+    """Yield everything with time on the critical path; nothing else can gain."""
+    graph, shares = trial.state.graph, trial.shares
+    acts = graph.activities
+    owned = shares[shares["owner"] >= 0]
+    kind = acts.kind[owned["owner"]]
+    yield from _by_name(graph, owned[np.isin(kind, _KERNELS)], "kernel")
+    yield from _by_name(graph, owned[np.isin(kind, _CALLS)], "call")
+    yield from _by_name(graph, owned[kind == ActivityKind.PYTHON], "function")
+    yield from _operators(graph, owned)
+    yield from _groups(graph, owned[np.isin(kind, COMMUNICATION)])
+    rows = shares[(shares["owner"] < 0) | (acts.kind[shares["owner"]] != ActivityKind.COMMUNICATION)]
+    ranks = rows.groupby("rank")["ns"].sum()
+    for rank, ns in _positive(ranks) if len(graph.ranks) > 1 else ():  # a single rank has all the time
+        yield Candidate("rank", f"rank {rank}", ns, {"rank": int(rank), "kind": _OWN_WORK}, _NOTES["rank"])
+    yield from _phases(graph, shares)
+    yield from _special(trial, "launching", None, _launch_time)
+    in_regions = {"kind": [each.label for each in ANNOTATIONS]}
+    yield from _special(trial, "Python between operators", in_regions, _untraced_time)
+
+
+def _positive(totals: pd.Series[Any]) -> list[tuple[Any, int]]:
+    """Return the (key, ns) of totals above 0."""
+    return [(key, int(ns)) for key, ns in totals[totals > 0].items()]
+
+
+def _by_name(graph: DependencyGraph, owned: pd.DataFrame, what: str) -> Iterator[Candidate]:
+    acts = graph.activities
+    by_name = owned.groupby([acts.kind[owned["owner"]], acts.name[owned["owner"]]])["ns"].sum()
+    for (kind, name), ns in _positive(by_name):
+        criteria = {"kind": ActivityKind(kind).label, "name": glob.escape(graph.names[name])}
+        special = partial(_self_time, name=int(name)) if what == "function" else None
+        yield Candidate(what, graph.names[name], ns, criteria, _NOTES[what], special)
+
+
+def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
+    """Yield operators and annotations by what lies inside them or was launched there."""
+    acts = graph.activities
+    above, names = graph.tree.parent, len(graph.names)
+    at, item = owned["owner"].to_numpy(), np.arange(len(owned))
+    named = np.isin(acts.kind, (ActivityKind.OP, ActivityKind.ANNOTATION))
+    levels = [np.zeros(0, np.int64)]
+    for _ in range(_MAX_LEVELS):  # each round one level up
+        if not len(at):
+            break
+        here = named[at]
+        is_op = (acts.kind[at[here]] == ActivityKind.OP).astype(np.int64)
+        levels.append((item[here] * 2 + is_op) * names + acts.name[at[here]])
+        at = above[at]
+        item, at = item[at >= 0], at[at >= 0]
+    keys = np.unique(np.concatenate(levels))  # a recursive operator contains what is inside it once
+    item, key = np.divmod(keys, 2 * max(names, 1))
+    totals = pd.Series(owned["ns"].to_numpy()[item]).groupby(key).sum()
+    loaders = {int(name) for name in acts.name[graph.edges.activity[graph.edges.kind == EdgeKind.DATALOADER]]}
+    for code, ns in _positive(totals):
+        is_op, name = divmod(int(code), names)
+        text = graph.names[name]
+        criteria = {"op": glob.escape(text)}
+        if name in loaders:
+            yield Candidate("phase", "data loading", ns, criteria, f"all inside {text}")
+        else:
+            yield Candidate("operator" if is_op else "phase", text, ns, criteria, _NOTES["operator"])
+
+
+def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
+    """Yield process groups; communication of unknown groups by its kernels' names; and all transfers."""
+    acts, matches = graph.activities, graph.matches
+    label = np.full(len(acts), -1, np.int64)
+    known: dict[str, int] = {}
+    if matches is not None and matches.count:
+        numbers = np.array([known.setdefault(group, len(known)) for group in matches.group], np.int64)
+        label[matches.activity] = numbers[matches.collective]
+    group_of = label[owned["owner"]]
+    texts = list(known)
+    for number, ns in _positive(owned[group_of >= 0].groupby(group_of[group_of >= 0])["ns"].sum()):
+        members = np.flatnonzero(label == number)
+        criteria = _exact_criteria(graph, members)
+        note = _NOTES["group"] if criteria else f"{_NOTES['group']}; no criteria select exactly this group"
+        yield Candidate(
+            "group", texts[number], ns, criteria, note, None if criteria else partial(_transfers, members=members)
+        )
+    alone = owned[group_of < 0]
+    for name, ns in _positive(alone.groupby(acts.name[alone["owner"]])["ns"].sum()):
+        criteria = {"kind": [kind.label for kind in COMMUNICATION], "name": glob.escape(graph.names[name])}
+        note = "partners unknown: time beyond the shortest of its size counts as waiting"
+        yield Candidate("group", graph.names[name], ns, criteria, note)
+    if owned["ns"].sum() > 0:
+        kinds = [ActivityKind(kind).label for kind in np.unique(acts.kind[owned["owner"]])]
+        yield Candidate("phase", CLASSES[1], int(owned["ns"].sum()), {"kind": kinds}, _NOTES["group"])
+
+
+def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | None:
+    """Return criteria that select these communications and no other, if there are any as simple as that."""
+    acts = graph.activities
+    talks = np.flatnonzero(np.isin(acts.kind, COMMUNICATION))
+    kinds = {"kind": [ActivityKind(kind).label for kind in np.unique(acts.kind[members])]}
+    streams = sorted({graph.lanes[lane].stream for lane in np.unique(acts.lane[members]).tolist()})
+    stream = {"stream": streams} if streams and streams[0] >= 0 else {}
+    names = np.unique(acts.name[members])
+    name = {"name": glob.escape(graph.names[names[0]])} if len(names) == 1 else {}
+    for criteria in (kinds, kinds | stream, kinds | name, kinds | stream | name):
+        if np.array_equal(np.intersect1d(graph.select(**criteria).activities, talks), members):
+            return criteria
+    return None
+
+
+def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[Candidate]:
+    """Yield the phases of host time."""
+    acts = graph.activities
+    kind = np.where(shares["owner"] >= 0, acts.kind[shares["owner"]], -1)
+    gap, ns = shares["gap"].to_numpy(), shares["ns"].to_numpy()
+    host = gap | ((kind >= 0) & (kind < ActivityKind.COMPUTATION) & (kind != ActivityKind.HOST_COMMUNICATION))
+    if ns[host].sum() > 0:
+        talks = bool((acts.kind == ActivityKind.HOST_COMMUNICATION).any())
+        yield Candidate("phase", CLASSES[0], int(ns[host].sum()), None if talks else _HOST, _NOTES["host"], _host_time)
+    for name, chosen, criteria, note in (
+        ("launch calls", kind == ActivityKind.LAUNCH, {"kind": "launch"}, "the calls themselves, not the operators"),
+        ("synchronizing calls", kind == ActivityKind.SYNC, {"kind": "sync"}, "their own cost, not what they wait for"),
+        (CLASSES[2], np.isin(kind, _RUNTIME), {"kind": [each.label for each in _RUNTIME]}, ""),
+    ):  # fmt: skip
+        if ns[chosen].sum() > 0:
+            yield Candidate("phase", name, int(ns[chosen].sum()), criteria, note)
+
+
+def _special(
+    trial: Trial, name: str, criteria: Mapping[str, Any] | None, time: Callable[[State], OwnTime]
+) -> Iterator[Candidate]:
+    """Yield a phase that is no selection of activities."""
+    bound = trial.on_path(time(trial.state))
+    if bound > 0:
+        yield Candidate("phase", name, bound, criteria, _NOTES[name], time)
+
+
+def _untraced_time(state: State) -> OwnTime:
+    """Return the host's time that no event covers."""
+    nothing = np.zeros(0, np.int64)
+    return OwnTime(nothing, nothing, np.flatnonzero((state.graph.gap_kind == GapKind.HOST_UNTRACED) & (state.gap > 0)))
+
+
+def _launch_time(state: State) -> OwnTime:
+    graph, edges = state.graph, state.graph.edges
+    calls = np.append(graph.activities.kind == ActivityKind.LAUNCH, [False])
+    own = of_kind(graph, EdgeKind.BODY) & calls[edges.activity]
+    rows = np.flatnonzero(own | (of_kind(graph, *LAUNCHES) & calls[edges.source >> 1]))
+    return OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
+
+
+def _self_time(state: State, name: int) -> OwnTime:
+    """Return the own time of the Python functions of a name."""
+    acts, edges = state.graph.activities, state.graph.edges
+    chosen = np.append((acts.kind == ActivityKind.PYTHON) & (acts.name == name), [False])
+    rows = np.flatnonzero(chosen[edges.activity] & of_kind(state.graph, EdgeKind.BODY))
+    return OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
+
+
+def _host_time(state: State) -> OwnTime:
+    """Return the time of the host without communication on its threads."""
+    time = own_time(state, _HOST)
+    kind = np.append(state.graph.activities.kind, [-1])
+    own = kind[state.graph.edges.activity[time.edges]] != ActivityKind.HOST_COMMUNICATION
+    return OwnTime(time.edges[own], time.fixed[own], time.gaps)
+
+
+def _transfers(state: State, members: Array) -> OwnTime:
+    """Return the transfers of some communications."""
+    is_member = np.zeros(len(state.graph.activities) + 1, np.bool_)
+    is_member[members] = True
+    edges = state.graph.edges
+    rows = np.flatnonzero(np.isin(edges.kind, TRANSFERS) & is_member[edges.activity])
+    return OwnTime(rows, end_spread(state, rows), np.zeros(0, np.int64))
+
+
+def time_of(state: State, candidate: Candidate) -> OwnTime:
+    """Return the lags and gaps that are a candidate's time."""
+    if candidate.special:
+        return candidate.special(state)
+    return own_time(state, dict(candidate.criteria or {}))
+
+
+def target_of(state: State, candidate: Candidate, time: OwnTime) -> dict[str, Any]:
+    """Return the criteria that select a candidate's time and nothing else, empty where there are none."""
+    criteria = dict(candidate.criteria or {})
+    if not criteria or not candidate.special:
+        return criteria
+    try:
+        same = own_time(state, criteria)
+    except SelectionError:  # such as annotations, of which the job has none
+        return {}
+    gaps, wanted = (each.gaps[state.gap[each.gaps] > 0] for each in (same, time))
+    return criteria if np.array_equal(same.edges, time.edges) and np.array_equal(gaps, wanted) else {}

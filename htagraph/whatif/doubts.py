@@ -1,0 +1,156 @@
+"""Other ways to read a recording: waits that may not exist, and waits that may be missing.
+
+Each gives a state in which the recording itself is reproduced as exactly as before, so that the same changes can be
+replayed on it: how far the predictions differ is how much the doubt matters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.errors import GraphError
+from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, GapKind, Provenance
+from htagraph.graph.activities import Edges
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.weights import NEVER, State, of_kind, released
+from htagraph.whatif.rewire import rewired
+
+__all__ = ["with_possible_waits", "without_doubtful_waits"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_DOUBTFUL = 70
+"""Percent: an edge of less confidence is also left out to see what a prediction owes to it. Chosen: a 90 % interval has
+to allow for what is wrong in one case of ten or more, and confidences are estimates themselves; guesses have 30.
+Doubled, every inferred wait is left out, and an interval becomes as wide as the effect of all waits."""
+_MIN_PAUSE_NS = 100_000
+"""ns: a shorter pause of a thread is not taken for a possible wait. Chosen, as in `graph.gaps`: Python between two
+operators takes 5 to 50 µs. Doubled, waits of 0.1 to 0.2 ms do not widen an interval."""
+_MAX_WAKE_NS = 300_000
+"""ns: a pause that ends within this time after other work of the rank ended may have been a wait for it. Chosen: a
+thread
+that waits in Python wakes up within 0.1 to 0.2 ms. Doubled, more pauses are taken for possible waits by chance."""
+
+
+def without_doubtful_waits(state: State) -> State | None:
+    """Return the state in which uncertain dependencies do not exist; None if there are none.
+
+    What they explained in the recording stays as a pause of the same length.
+    """
+    graph, edges = state.graph, state.graph.edges
+    doubtful = (edges.confidence < _DOUBTFUL) & (state.lag > NEVER)
+    if not doubtful.any():
+        return None
+    alive = state.lag > NEVER
+    allowed = graph.time[edges.source] + edges.lag
+    with_all, without = (_latest(graph, np.where(keep, allowed, NEVER)) for keep in (alive, alive & ~doubtful))
+    left = without > NEVER
+    pause = np.where(left, np.maximum(with_all - without, 0), 0)
+    return replace(released(state, doubtful & left[edges.target]), gap=state.gap + pause)
+
+
+def _latest(graph: DependencyGraph, allowed: Array) -> npt.NDArray[np.int64]:
+    """Return for each vertex the latest moment that one of its in-edges allows, ns; `NEVER` where none does."""
+    latest = np.full(graph.vertex_count, NEVER)
+    some = np.flatnonzero(np.diff(graph.in_offsets))
+    if len(some):
+        latest[some] = np.maximum.reduceat(allowed[graph.in_edges], graph.in_offsets[some])
+    return latest
+
+
+def with_possible_waits(state: State) -> State | None:
+    """Return the state with waits that the recording may not show; None if there are none.
+
+    - Communication whose end no other work waits for: the caller's next moment may wait for it. In the recording it
+      was over in time.
+    - A pause of a host thread that ends right after other work of its rank ended: it may have been a wait for that.
+    """
+    graph = state.graph
+    source, target, hidden = _hidden_in_pauses(state)
+    ends, nexts = _after_communication(graph)
+    if not len(source) and not len(ends):
+        return None
+    waits = graph.time[target] - graph.time[source]
+    new = Edges.of(
+        np.concatenate((source, ends)), np.concatenate((target, nexts)),
+        np.concatenate((waits, np.zeros(len(ends), np.int64))), EdgeKind.THREAD, Provenance.INFERRED, confidence=1,
+    )  # fmt: skip
+    gap = state.gap.copy()
+    gap[hidden] = 0
+    edges, lag = Edges.concatenate([graph.edges, new]), np.concatenate([state.lag, new.lag])
+    try:
+        return rewired(replace(state, gap=gap), edges, lag, "possible waits")
+    except GraphError:  # two possible waits exclude each other
+        return None
+
+
+def _hidden_in_pauses(state: State) -> tuple[Array, Array, Array]:
+    """Return (what may have been waited for, the vertices that then waited, the same vertices): ends and moments."""
+    graph = state.graph
+    acts, time = graph.activities, graph.time
+    kinds = (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE)
+    paused = np.flatnonzero(np.isin(graph.gap_kind, kinds) & (graph.gap >= _MIN_PAUSE_NS) & (state.gap == graph.gap))
+    sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    work = np.isin(acts.kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)) | acts.on_device
+    for rank in np.unique(acts.rank[paused >> 1]).tolist():
+        of_rank = acts.of_rank(rank)
+        rows = of_rank.start + np.flatnonzero(work[of_rank])
+        rows = rows[np.argsort(time[2 * rows + 1], kind="stable")]
+        wanted = paused[acts.rank[paused >> 1] == rank]
+        if not len(rows):
+            continue
+        ends = time[2 * rows + 1]
+        at = np.searchsorted(ends, time[wanted], side="right") - 1
+        row, end = rows[np.maximum(at, 0)], ends[np.maximum(at, 0)]
+        near = (at >= 0) & (time[wanted] - end <= _MAX_WAKE_NS) & (end > time[wanted] - graph.gap[wanted])
+        near &= acts.lane[row] != acts.lane[wanted >> 1]
+        sources.append(2 * row[near] + 1)
+        targets.append(wanted[near])
+    target = np.concatenate(targets)
+    return np.concatenate(sources), target, target
+
+
+def _after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (ends of communication that nothing waits for, the next moment on the thread that called for it)."""
+    acts, edges, time = graph.activities, graph.edges, graph.time
+    ends = 2 * np.flatnonzero(np.isin(acts.kind, COMMUNICATION)) + 1
+    leaves = ~of_kind(graph, EdgeKind.STEP, EdgeKind.HOST_ORDER, EdgeKind.STREAM)
+    leaves |= acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
+    leaves &= edges.kind != EdgeKind.STEP
+    awaited = np.zeros(graph.vertex_count, np.bool_)
+    awaited[edges.source[leaves]] = True
+    ends = ends[~awaited[ends]]
+    sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for rank in np.unique(acts.rank[ends >> 1]).tolist():
+        wanted = ends[acts.rank[ends >> 1] == rank]
+        later = _moments_of_caller(graph, rank)
+        at = np.searchsorted(time[later], time[wanted])
+        known = at < len(later)
+        sources.append(wanted[known])
+        targets.append(later[at[known]])
+    return np.concatenate(sources), np.concatenate(targets)
+
+
+def _moments_of_caller(graph: DependencyGraph, rank: int) -> npt.NDArray[np.int64]:
+    """Return the moments at which the computation of a rank may go on, by time.
+
+    With computation on a device, the starts of kernels on its busiest stream; else the moments of the thread with
+    steps.
+    """
+    acts = graph.activities
+    of_rank = acts.of_rank(rank)
+    kind, lane = acts.kind[of_rank], acts.lane[of_rank]
+    busy = kind == ActivityKind.COMPUTATION
+    on_host = not busy.any()
+    if on_host:
+        with_steps = np.unique(lane[kind == ActivityKind.STEP])
+        busy = (kind == ActivityKind.OP) & (np.isin(lane, with_steps) | (not len(with_steps)))
+    if not busy.any():
+        return np.zeros(0, np.int64)
+    on_lane = of_rank.start + np.flatnonzero(busy & (lane == np.argmax(np.bincount(lane[busy]))))
+    vertices = np.concatenate((2 * on_lane, 2 * on_lane + 1)) if on_host else 2 * on_lane
+    return vertices[np.argsort(graph.time[vertices], kind="stable")]

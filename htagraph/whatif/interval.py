@@ -1,0 +1,163 @@
+"""The interval of a prediction: what the recording leaves open, and how much steps differ from run to run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.replay import predict, without_unexplained
+from htagraph.queries.weights import State, initial
+from htagraph.whatif.doubts import with_possible_waits, without_doubtful_waits
+from htagraph.whatif.link_sharing import with_shared_link
+
+if TYPE_CHECKING:
+    from htagraph.whatif.link_sharing import Assumed, Sharing
+
+__all__ = ["Interval", "changes_nothing", "interval", "spread"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_QUANTILE = 1.645
+"""Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
+_RUN_SPREAD = 0.004
+"""Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of
+runs of
+one job on one machine (0.2 to 0.9 %, beyond the spread of their steps). Doubled, no interval is narrower than ± 1.3
+%."""
+_EFFECT_SPREAD = 0.04
+"""Relative standard deviation of what a change saves. Chosen: what is scaled by a factor takes what else depends on it
+along (caches, allocations, Python around it) by a few percent. Doubled, the interval of a change that saves a third of
+a job grows from ± 3 % to ± 5 %."""
+
+_MAX_PERIOD = 3
+"""The longest pattern of steps that take turns which is looked for, steps. Chosen: recordings of ten steps show no
+longer one. Doubled, long recordings with a pattern of up to 6 steps have narrower intervals."""
+_MIN_GROUPS = 3
+"""How many groups of steps a mean needs to be known from them. Chosen: the least that says how much they differ.
+Doubled, patterns need recordings of twice as many steps."""
+_WIDE = 0.1
+"""Relative width from which an interval that holds both a gain and a loss is too wide to act on. Chosen: less is
+close to
+how much runs of one job differ. Doubled, a prediction between 9 % slower and 9 % faster passes without a note."""
+_VERY_WIDE = 0.5
+"""Relative width from which any interval is too wide to act on. Chosen: then the job may take a third less or more than
+predicted. Doubled, only predictions that are off by a factor of 2 are noted."""
+_DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
+    "waits in the recording are not certain": without_doubtful_waits,
+    "the recording may not show all waits": with_possible_waits,
+}
+"""Cause of an interval's width → the other reading of the recording."""
+
+Length: TypeAlias = Callable[[DependencyGraph, npt.NDArray[np.int64]], tuple[float, Array]]
+"""From a graph and predicted moments to (the length that stands for the job's speed, that of each step), ns."""
+
+
+def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
+    """Return True if a state has the recorded weights."""
+    same = state.graph is baseline and np.array_equal(state.lag, baseline.edges.lag)
+    return same and np.array_equal(state.gap, baseline.gap) and np.array_equal(state.head, baseline.time)
+
+
+class Interval(NamedTuple):
+    """A 90 % interval of a speedup."""
+
+    low: float
+    high: float
+    cause: str
+    """What makes it as wide as it is."""
+
+    @property
+    def too_wide(self) -> bool:
+        """Whether nobody should act on it: it is wide, and holds both a gain and a loss, or it is very wide."""
+        width = self.high / self.low - 1
+        return width > _VERY_WIDE or (width > _WIDE and self.low < 1 < self.high)
+
+
+def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: Length) -> Interval:
+    """Return the 90 % interval of a speedup: the range of other readings of the recording, and chance.
+
+    The two are added as independent errors. The other readings:
+
+    - Pauses that nothing explains vanish, before and after the change.
+    - Waits that are not certain do not exist.
+    - Waits that may be missing exist.
+    - Transfers share links in another way.
+
+    Args:
+        baseline: the job as recorded.
+        links: the weights after the changes, and what is assumed about links.
+        speedup: the predicted speedup of the job.
+        length: the function that measures predicted moments: by the mean step, or without steps the makespan.
+    """
+
+    def measured(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[float, Array]:
+        state = with_shared_link(state, sharing, certain=not links.others)
+        gap = without_unexplained(state.graph, state.gap) if explained else state.gap
+        return length(state.graph, predict(state.graph, state.lag, gap, state.head))
+
+    state, sharing = links.state, links.sharing
+    predicted, steps = measured(state, sharing)
+    recorded = length(baseline, baseline.time)[0]
+    lengths = [("how transfers share links is not known", measured(state, other)[0]) for other in links.others]
+    for cause, doubt in _DOUBTS.items():
+        other = doubt(state)
+        if other is not None:
+            lengths.append((cause, measured(other, sharing)[0]))
+    before, after = (measured(one, sharing, explained=True)[0] for one in (initial(baseline), state))
+    if before > 0:
+        lengths.append(("pauses in the recording are not explained", after * recorded / before))
+    if predicted <= 0 or recorded <= 0:
+        return Interval(speedup, speedup, "")
+    ratios = [(math.log(predicted / other), cause) for cause, other in lengths if other > 0]
+    chance = spread(recorded / predicted, steps)
+    ratios.append((0.0, ""))
+    low, high = min(ratios)[0], max(ratios)[0]
+    widest = max(ratios, key=lambda each: abs(each[0]))
+    cause = widest[1] if abs(widest[0]) > chance else "steps differ"
+    return Interval(speedup * math.exp(-math.hypot(low, chance)), speedup * math.exp(math.hypot(high, chance)), cause)
+
+
+def spread(speedup: float, steps: Array) -> float:
+    """Return the half width of a 90 % interval of the logarithm of a speedup, from chance alone.
+
+    Args:
+        speedup: the predicted one.
+        steps: the predicted time of each step, ns; the more they differ, the more do means of other runs.
+    """
+    effect = _EFFECT_SPREAD * abs(math.log(speedup))
+    return math.hypot(_of_mean(steps[steps > 0]), _QUANTILE * math.hypot(_RUN_SPREAD, effect))
+
+
+def _of_mean(steps: Array) -> float:
+    """Return the relative half width of a 90 % interval of the difference of two means of that many steps.
+
+    Steps that take turns (a checkpoint in every third, two workers that deliver in turn) have a mean that is known
+    better than from independent steps: then it comes from the means of groups of steps.
+    """
+    widths = []
+    for size in range(1, _MAX_PERIOD + 1):
+        groups = len(steps) // size
+        if groups < (2 if size == 1 else _MIN_GROUPS):
+            break
+        means = steps[: groups * size].reshape(groups, size).mean(axis=1)
+        error = math.sqrt(2 / groups) * float(np.std(means, ddof=1) / np.mean(means))  # of this mean and another's
+        widths.append(_student(groups - 1) * error)
+    if not widths:
+        return 0.0
+    best = min(widths)
+    return best if best < widths[0] / 2 else widths[0]
+
+
+def _student(freedom: int) -> float:
+    """Return the 95th percentile of Student's t distribution.
+
+    Source: the expansion of Abramowitz and Stegun, 26.7.5, to the second order: within 6 % at 2 degrees of freedom.
+    """
+    z = _QUANTILE
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    return z + first / freedom + second / freedom**2

@@ -1,0 +1,278 @@
+"""Transfers that share a link: those that overlap slow each other down, as recorded and as predicted.
+
+The work of a transfer, which is how long it takes alone, stays; how long it takes is derived anew from what overlaps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.kinds import TRANSFERS, ActivityKind
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import State, of_kind
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
+    from htagraph.graph.matches import Matches
+
+__all__ = ["Assumed", "Sharing", "assumed", "likely_sharing", "with_shared_link"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_MIN_OVERLAP = 0.05
+"""Share of a transfer during which others run, from which it says something about sharing. Chosen: what is shared for
+less time differs by less than transfers vary. Doubled, fewer transfers are evidence."""
+_MIN_EVIDENCE = 6
+"""How many such transfers are needed. Chosen: a few of two or three steps. Doubled, short recordings say nothing."""
+_BETTER = 0.7
+"""One way to share is taken to be the true one if work varies by at most this share of its variation under another.
+Chosen: chance alone makes two medians of deviations of a few transfers differ by a third. It cannot be doubled; at 1,
+chance decides."""
+
+
+_MIN_NOTE_SHARE = 0.005
+"""Share of all transfer time by which sharing must change it to be noted. Chosen: less changes no prediction
+visibly. Doubled, differences of up to 1 % are not mentioned."""
+
+
+class Sharing(Enum):
+    """How transfers that overlap on a link share it."""
+
+    NONE = "transfers do not slow each other down"
+    EQUAL = "transfers get equal shares of the link"
+    IN_TURN = "the link serves one transfer after the other"
+
+
+@dataclass(frozen=True, eq=False)
+class Assumed:
+    """What a prediction takes for granted about links."""
+
+    state: State
+    """The weights before transfers share links."""
+    sharing: Sharing
+    others: tuple[Sharing, ...]
+    """Ways to share that the recording does not rule out."""
+
+    @property
+    def shared(self) -> State:
+        """The weights with the transfer times that follow, and a note where these differ."""
+        shared = with_shared_link(self.state, self.sharing, certain=not self.others)
+        longer = int((shared.lag - self.state.lag).sum())
+        if shared is self.state or abs(longer) < _MIN_NOTE_SHARE * max(_transfer_time(self.state), 1):
+            return shared
+        why = "the recording does not tell; the interval covers both" if self.others else "as recorded"
+        return shared.with_note(
+            f"transfers that overlap share a link ({why}): {longer / 1e6:+,.3g} ms of transfer time; "
+            "shared_link(on=False) lets them run independently"
+        )
+
+
+def assumed(state: State) -> Assumed:
+    """Return what to assume about links: as the scenario says, else as the recording shows, else as is usual."""
+    if state.shared_link is not None:
+        return Assumed(state, Sharing.EQUAL if state.shared_link else Sharing.NONE, ())
+    sharing, shown = likely_sharing(state.graph)
+    other = Sharing.EQUAL if sharing is Sharing.NONE else Sharing.NONE
+    return Assumed(state, sharing, () if shown else (other,))
+
+
+def _transfer_time(state: State) -> int:
+    return int(state.lag[of_kind(state.graph, *TRANSFERS)].clip(0).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Transfers:
+    """The transfers of one kind of communication that have known partners."""
+
+    edges: npt.NDArray[np.int64]
+    """The edges whose lags they are."""
+    transfer: npt.NDArray[np.int64]
+    """Of each edge: the transfer."""
+    key: Array
+    """Of each transfer: its class; those of one class move as much."""
+    link_offsets: npt.NDArray[np.int64]
+    link_ids: npt.NDArray[np.int64]
+
+
+def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) -> State:
+    """Return the state with the transfer times that follow from what overlaps in the predicted schedule.
+
+    Args:
+        state: the weights after all changes.
+        sharing: how transfers share a link.
+        certain: False if this is not known: then transfers that overlap more than recorded take longer, but those that
+            overlap less are not taken to be faster.
+    """
+    if sharing is Sharing.NONE:
+        return state
+    for kind in (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION):
+        transfers = _transfers(state.graph, kind)
+        if transfers is not None and _overlap(state, transfers):
+            state = replace(state, lag=_lags(state, transfers, sharing, certain=certain))
+    return state
+
+
+def _overlap(state: State, transfers: _Transfers) -> bool:
+    """Return whether transfers on one link overlap, in the recording or if they take as long as in `state`."""
+    graph = state.graph
+    if _overlapping(graph, transfers, graph.time, graph.edges.lag):
+        return True
+    return _overlapping(graph, transfers, predict(graph, state.lag, state.gap, state.head), state.lag)
+
+
+def _overlapping(graph: DependencyGraph, transfers: _Transfers, time: Array, lag: Array) -> bool:
+    """Return whether transfers on one link overlap, given the moments and the lags of all edges."""
+    count = len(transfers.link_offsets) - 1
+    begin = time[graph.edges.source[transfers.edges]] - graph.origin_ns
+    first, last = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
+    np.minimum.at(first, transfers.transfer, begin)
+    np.maximum.at(last, transfers.transfer, begin + np.maximum(lag[transfers.edges], 0))
+    of_link = np.repeat(np.arange(count), np.diff(transfers.link_offsets))
+    start, end = first[of_link], last[of_link]
+    order = np.lexsort((start, transfers.link_ids))
+    apart = transfers.link_ids[order] * (int(end.max(initial=0)) + 1)  # links lie one behind the other
+    return bool((np.maximum.accumulate(end[order] + apart)[:-1] > (start[order] + apart)[1:]).any())
+
+
+def _lags(state: State, transfers: _Transfers, sharing: Sharing, *, certain: bool) -> npt.NDArray[np.int64]:
+    from htagraph.core import shared_links
+
+    graph = state.graph
+    recorded = graph.edges.lag[transfers.edges]
+    alone = _work(graph, transfers, sharing)
+    works = (state.lag[transfers.edges] > 0) & (recorded > 0) & (alone > 0)
+    transfer, work = np.full(len(graph.edges), -1, np.int64), np.zeros(len(graph.edges), np.float64)
+    rows = transfers.edges[works]
+    transfer[rows] = transfers.transfer[works]
+    work[rows] = alone[works] * state.lag[rows] / recorded[works]
+    least = np.zeros_like(state.lag) if certain else state.lag
+    origin = int(state.head.min())
+    return shared_links.shared_lags(
+        graph.in_offsets, graph.out_offsets, graph.edges.target, state.lag, state.gap, state.head - origin, transfer,
+        work, least, transfers.link_offsets, transfers.link_ids, int(sharing is Sharing.IN_TURN),
+    )  # fmt: skip
+
+
+def _work(graph: DependencyGraph, transfers: _Transfers, sharing: Sharing) -> Array:
+    """Return how long each transfer's edge would have taken alone in the recording, ns."""
+    lag = np.maximum(graph.edges.lag[transfers.edges], 0).astype(np.float64)
+    if sharing is Sharing.NONE:
+        return lag
+    from htagraph.core import shared_links  # numba takes a moment to load
+
+    start = (graph.time[graph.edges.source[transfers.edges]] - graph.origin_ns).astype(np.float64)
+    links = transfers.link_offsets, transfers.link_ids, int(sharing is Sharing.IN_TURN)
+    return np.asarray(shared_links.work_alone(start, start + lag, transfers.transfer, *links))
+
+
+def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:
+    """Return (how transfers of a job share links, whether the recording shows it).
+
+    Under the true way, transfers of one class have the same work whatever overlapped them. Where nothing overlaps
+    enough to tell, transfers of host threads are taken to share their host's network equally, because they do go
+    through one interface; for devices, which have links of their own, nothing is assumed.
+    """
+    matches = graph.matches
+    if matches is None or not matches.count:
+        return Sharing.NONE, True
+    by_kind = {}
+    for kind in (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION):
+        transfers = _transfers(graph, kind)
+        if transfers is not None:
+            by_kind[kind] = _shown(graph, transfers)
+    if not by_kind:
+        return Sharing.NONE, True
+    on_host = ActivityKind.HOST_COMMUNICATION in by_kind
+    shown = by_kind[ActivityKind.HOST_COMMUNICATION if on_host else ActivityKind.COMMUNICATION]
+    if shown is not None:
+        return shown, True
+    return (Sharing.EQUAL if on_host else Sharing.NONE), False
+
+
+def _shown(graph: DependencyGraph, transfers: _Transfers) -> Sharing | None:
+    """Return how transfers share links as far as the recording shows it, None if it does not."""
+    if not _overlapping(graph, transfers, graph.time, graph.edges.lag):
+        return None
+    equal = _work(graph, transfers, Sharing.EQUAL)
+    lag = np.maximum(graph.edges.lag[transfers.edges], 1)
+    overlapped = equal < (1 - _MIN_OVERLAP) * lag
+    if overlapped.sum() < _MIN_EVIDENCE:
+        return None
+    varies = {sharing: _variation(transfers, _work(graph, transfers, sharing), overlapped) for sharing in Sharing}
+    best = min(varies, key=lambda sharing: varies[sharing])
+    others = min(value for sharing, value in varies.items() if (sharing is Sharing.NONE) != (best is Sharing.NONE))
+    return best if varies[best] <= _BETTER * others else None
+
+
+def _variation(transfers: _Transfers, work: Array, overlapped: Array) -> float:
+    """Return how much the work of overlapped transfers deviates from the median of their class (median, of logs)."""
+    key = transfers.key[transfers.transfer]
+    logs = np.log(np.maximum(work, 1.0))
+    order = np.lexsort((logs, key))
+    classes, first, count = np.unique(key[order], return_index=True, return_counts=True)
+    median = (logs[order][first + (count - 1) // 2] + logs[order][first + count // 2]) / 2
+    deviation = np.abs(logs - median[np.searchsorted(classes, key)])
+    several = count[np.searchsorted(classes, key)] > 2
+    chosen = deviation[overlapped & several]
+    return float(np.median(chosen)) if len(chosen) >= _MIN_EVIDENCE else float("inf")
+
+
+def _transfers(graph: DependencyGraph, kind: ActivityKind) -> _Transfers | None:
+    """Return the transfers of one kind of communication; None if there are fewer than two."""
+    matches, edges = graph.matches, graph.edges
+    if matches is None or not matches.count:
+        return None
+    collective = np.full(len(graph.activities) + 1, -1, np.int64)
+    collective[matches.activity] = matches.collective
+    rows = np.flatnonzero(of_kind(graph, *TRANSFERS) & (collective[edges.activity] >= 0))
+    rows = rows[graph.activities.kind[edges.activity[rows]] == kind]
+    number, transfer = np.unique(collective[edges.activity[rows]], return_inverse=True)
+    if len(number) < 2:
+        return None
+    place = _places(graph, kind)[graph.activities.rank[matches.activity]]
+    pairs = np.unique(np.stack([matches.collective, place]), axis=1)
+    pairs = pairs[:, np.isin(pairs[0], number)]
+    offsets = np.concatenate((np.searchsorted(pairs[0], number), [pairs.shape[1]]))
+    return _Transfers(rows, transfer.ravel(), _classes(graph, matches)[number], offsets, pairs[1])
+
+
+def _classes(graph: DependencyGraph, matches: Matches) -> Array:
+    """Return a number per collective, the same for those that move as much: one group, operation and size.
+
+    Where sizes are unknown, those at one place in the sequence of a step count as one size.
+    """
+    size = np.full(matches.count, -1, np.int64)
+    np.maximum.at(size, matches.collective, matches.bytes)
+    start = np.full(matches.count, np.iinfo(np.int64).max)
+    step = np.full(matches.count, -1, np.int64)
+    np.minimum.at(start, matches.collective, graph.time[2 * matches.activity])
+    np.maximum.at(step, matches.collective, graph.activities.step[matches.activity])
+    label = {key: n for n, key in enumerate(dict.fromkeys(zip(matches.group, matches.op, strict=True)))}
+    name = np.array([label[key] for key in zip(matches.group, matches.op, strict=True)], np.int64)
+    order = np.lexsort((start, step, name))
+    opens = np.ones(len(order), np.bool_)
+    opens[1:] = (np.diff(step[order]) != 0) | (np.diff(name[order]) != 0)
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order)) - np.maximum.accumulate(np.where(opens, np.arange(len(order)), 0))
+    _, number = np.unique(np.stack([name, np.where(size >= 0, size, -1 - position)]), axis=1, return_inverse=True)
+    return number.ravel()
+
+
+def _places(graph: DependencyGraph, kind: ActivityKind) -> npt.NDArray[np.int64]:
+    """Return for each rank, by its number, the number of its link.
+
+    Devices have a link each; threads share that of their host, or of their rank where hosts are not known.
+    """
+    ranks = graph.ranks
+    names = [getattr(getattr(graph.traces.get(rank), "header", None), "host_name", None) for rank in ranks]
+    place = np.arange(max(ranks, default=0) + 2)
+    if all(names) and kind == ActivityKind.HOST_COMMUNICATION:
+        hosts = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        for rank, name in zip(ranks, names, strict=True):
+            place[rank] = hosts[name]
+    return place

@@ -1,0 +1,55 @@
+"""Which sequences of collectives belong together: those that met, under any clocks, and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from htagraph.graph.construction.matching.clusters import cluster
+from tests.graph.construction.matching.test_sequence_alignment import cut, recorded, track
+
+
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 4), min_size=4, max_size=4))
+@settings(deadline=None, max_examples=30)
+def test_ranks_that_met_are_one_cluster_with_their_places(seed: int, heads: list[int]) -> None:
+    tracks = [cut(whole, head, 1e6 * whole.rank) for whole, head in zip(recorded(seed, 4), heads, strict=True)]
+    (found,) = cluster(tracks)
+    assert {number: shift - found.shift[0] for number, shift in found.shift.items()} == {
+        number: head - heads[0] for number, head in enumerate(heads)
+    }
+
+
+def test_two_groups_fall_apart() -> None:
+    groups = [recorded(seed, 2) for seed in (1, 2)]
+    tracks = [track(2 * g + t.number, t.start, t.end) for g, group in enumerate(groups) for t in group]
+    assert sorted(sorted(each.shift) for each in cluster(tracks)) == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("offset", [0.0, 777_000.0])
+def test_three_collectives_do_not_unite_groups_whose_clocks_are_unknown(seed: int, offset: float) -> None:
+    """Two stages of a pipeline have as many all-reduces, as regular as each other."""
+    draw = np.random.default_rng(seed)
+    tracks = []
+    for stage in range(2):
+        end = np.arange(1, 4) * 5e6 + draw.normal(0, 2_000, 3) + stage * (offset + 9e5)
+        for member in range(2):
+            start = end - draw.uniform(5e4, 3e5, 3)
+            tracks.append(track(2 * stage + member, start, end + draw.uniform(0, 1_500, 3)))
+    for united in cluster(tracks, lone=False):
+        assert sorted(united.shift) in ([0, 1], [2, 3])
+    on_hosts = [replace(each, host=each.rank // 2) for each in tracks]
+    assert sorted(sorted(each.shift) for each in cluster(on_hosts, lone=False)) == [[0, 1], [2, 3]]
+
+
+def test_a_host_shares_a_clock_unless_that_is_contradicted() -> None:
+    whole = recorded(7, 3, count=12)
+    shared = [replace(each, host=0) for each in whole]
+    assert len(cluster(shared)) == 1
+    skewed = [replace(cut(each, 0, 3e6 * each.rank), host=0) for each in whole]
+    (found,) = cluster(skewed)
+    assert set(found.shift.values()) == {0}

@@ -1,0 +1,131 @@
+"""Whether a claim's sentence gives its figure, names what it is about and says what to do next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from htagraph.output.claim_sentences import claim_name, sentences, trial
+from htagraph.queries.claim import Claim, Says
+
+
+def bound(category: str, share: float = 80.0, *, ranks: dict[int, float] | None = None, **facts: Any) -> Claim:
+    shares = {category: share, "launch": 19.0, "sync": 1.0}
+    known = {"shares": shares, "ranks": ranks or {0: 100.0}, "by_workers": False, "several": bool(ranks)}
+    return Claim(Says.BOUND, category, share, "percent", facts=known | facts)
+
+
+def gain(name: str, us: float, percent: float, what: str = "kernel", **facts: Any) -> Claim:
+    known = {"what": what, "percent": percent, "target": f"name={name}", "half_us": us / 2, "note": ""}
+    return Claim(Says.GAIN, name, us, "us", interval=facts.pop("interval", None), facts=known | facts)
+
+
+def only(claim: Claim) -> str:
+    (sentence,) = sentences([claim])
+    return sentence
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("computation", "Bound by computation: 80 % of the critical path"),
+        ("communication", "Bound by transfers between ranks: 80 %"),
+        ("host", "Bound by host code (operators and Python): 80 %"),
+        ("data_loading", "Bound by the data loader: 80 %"),
+        ("gap", "Bound by unexplained pauses: 80 %"),
+    ],
+)
+def test_the_first_words_say_what_bounds_the_job(part: str, words: str) -> None:
+    sentence = only(bound(part))
+    assert sentence.startswith(words)
+    assert "Also on it: launch calls 19 %." in sentence
+
+
+def test_the_rank_that_the_path_lies_on_is_named() -> None:
+    assert "84 % of the path is on rank 3" in only(bound("computation", ranks={3: 84.0, 0: 16.0}))
+    assert "the path is on rank 2" in only(bound("computation", ranks={2: 100.0}))
+
+
+def test_where_workers_set_the_pace_only_the_loader_is_advised() -> None:
+    sentence = only(bound("data_loading", 25.0, by_workers=True))
+    assert sentence.startswith("Bound by the data loader: 25 % of the critical path waits for its worker processes")
+    assert "only a faster loader" in sentence
+
+
+def test_gains_share_a_sentence_with_their_figures() -> None:
+    gains = [gain("void gemm<4>(int)", 4200.0, 17.0), gain("rank 2", 900.0, 3.0, "rank")]
+    (sentence,) = sentences(gains)
+    assert "kernel gemm, 4.20 ms (17 %); the work of rank 2, 900.0 µs (3 %)" in sentence
+
+
+def test_a_wide_interval_is_said() -> None:
+    assert "likely 4.10 ms to 9.00 ms" in only(gain("x", 4200.0, 17.0, interval=(4100.0, 9000.0)))
+    assert "likely" not in only(gain("x", 4200.0, 17.0, interval=(4100.0, 4300.0)))
+
+
+def test_the_largest_gain_can_be_tried() -> None:
+    gains = [gain("aten::mm", 500.0, 5.0, "operator", target="op=aten::mm"), gain("x", 400.0, 4.0)]
+    (line,) = trial(gains, ["job"])
+    assert line.startswith("Half the time of operator aten::mm saves 250.0 µs.")
+    assert line.endswith(": htagraph what-if job --scale op=aten::mm:0.5")
+    assert claim_name(gains[0]) == "operator aten::mm"
+    launching = gain("launching", 5.0, 5.0, "phase", target="")
+    assert trial([launching], []) == ["Half the time of launching saves 2.5 µs."]
+    assert trial([], []) == []
+
+
+def test_a_pause_is_told_with_the_function_around_it() -> None:
+    facts = {
+        "inside": "src/train.py(42): augment", "before": "", "count": 20, "total_us": 2e5, "longest_us": 12e3,
+    }  # fmt: skip
+    sentence = only(Claim(Says.HOST_PAUSE, "<built-in function sleep>", 22.0, "percent", facts=facts))
+    assert "<built-in function sleep> in train.py(42): augment, 20 times, 200.0 ms (longest 12.0 ms), 22 %" in sentence
+
+
+def test_untraced_time_is_told_by_what_is_around_it() -> None:
+    facts = {"inside": "step", "before": "aten::mm", "count": 1, "total_us": 2e5, "longest_us": 2e5}
+    sentence = only(Claim(Says.HOST_PAUSE, "", 22.0, "percent", facts=facts))
+    assert "untraced code in step before aten::mm, 200.0 ms, 22 %" in sentence
+
+
+def test_the_straggler_is_named_with_its_cause() -> None:
+    facts = {"total_us": 500.0, "cause": "host", "cause_name": "aten::mm"}
+    sentence = only(Claim(Says.STRAGGLER, "1", 90.0, "percent", facts=facts))
+    assert sentence.startswith("Rank 1 makes the others wait: it causes 90 % of the 500.0 µs spent waiting")
+    assert "its host code takes longer, mainly in aten::mm" in sentence
+    assert "no single rank" in only(Claim(Says.WAITING, "", 500.0, "us"))
+
+
+@pytest.mark.parametrize(
+    ("cause", "host", "words"),
+    [
+        ("host_wait", "launches", "CUDA graphs"),
+        ("host_wait", "pauses", "a few long pauses"),
+        ("host_wait", "loader", "the data loader"),
+        ("kernel_wait", "", "pause between queued kernels 30 %"),
+        ("other", "", "are idle 30 %"),
+    ],
+)
+def test_a_long_idle_time_is_told_with_advice_that_fits(cause: str, host: str, words: str) -> None:
+    facts = {"rank": 1, "rank_percent": 35.0, "several": True, "host": host}
+    sentence = only(Claim(Says.DEVICE_IDLE, cause, 30.0, "percent", facts=facts))
+    assert words in sentence
+    assert "30 % of the time (rank 1: 35 %)" in sentence
+    assert ("CUDA graph" in sentence) == (host == "launches" or cause == "kernel_wait")
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        (Claim(Says.NOTHING_RECORDED, "", 0.0, "count"), "No work was recorded on any rank"),
+        (Claim(Says.SHORT_LAUNCHES, "", 59.0, "percent", facts={"total": 100}), "59 % of 100 launches take longer"),
+        (Claim(Says.UNEXPLAINED, "path", 12.0, "percent", facts={"mostly": "launch_excess"}), "(mostly launch excess)"),
+        (Claim(Says.PARTLY_DEVICE, "", 25.0, "percent"), "25 % of the recorded time"),
+        (Claim(Says.UNKNOWN_CLOCKS, "0, 2", 2, "count", facts={"ranks": [0, 2]}), "The clocks of 2 ranks (0 and 2)"),
+        (Claim(Says.UNMATCHED, "", 12, "count", facts={"total": 120}), "12 of 120 communication calls"),
+        (Claim(Says.ONE_RANK, "0", 8, "count"), "Only rank 0 of 8 was read"),
+    ],
+)
+def test_every_other_claim_has_a_sentence(claim: Claim, words: str) -> None:
+    assert words in only(claim)

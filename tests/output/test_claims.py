@@ -1,0 +1,80 @@
+"""Whether the claims of a report are what the tables and replays say, and contradict nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import htagraph as hg
+from htagraph.output.claims import bound_claims, consistent, doubts_of, gain_claims, path_claims
+from htagraph.queries.bound import bound_of
+from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
+from htagraph.whatif.change_options import criteria
+from tests.reach import DATA, DATASETS, REAL, graph_of
+from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load, op
+
+JOBS = [*DATASETS, *(path for path in REAL if path.stat().st_size < 400_000)]
+
+
+@pytest.mark.parametrize("path", JOBS, ids=lambda path: path.name[:30])
+def test_claims_of_a_summary_agree_with_its_tables(path: Path) -> None:
+    graph = graph_of(path)
+    summary = hg.summarize(graph)
+    assert contradictions(summary.claims) == []
+    table = summary.tables["critical_path"]
+    shares = table[table["group"] == "category"].set_index("key")["share_percent"]
+    for claim in summary.claims:
+        if claim.says is Says.BOUND:
+            assert claim.figure == pytest.approx(shares[claim.about])
+            assert (
+                claim.figure == pytest.approx(shares.drop("head", errors="ignore").max()) or claim.facts["by_workers"]
+            )
+        if claim.says is Says.UNEXPLAINED:
+            assert claim.figure == pytest.approx(shares["gap"])
+        if claim.says is Says.GAIN and claim.facts["target"]:
+            outcome = hg.what_if(graph).scale(factor=0.0, **criteria(claim.facts["target"])).run()
+            assert claim.figure == pytest.approx(outcome.saved_ns / 1000)
+            assert claim.facts["half_us"] <= claim.figure
+
+
+def test_the_rank_is_named_only_if_it_makes_others_wait() -> None:
+    graph = graph_of(DATA / "demo")
+    table, bound = hg.opportunities(graph), bound_of(hg.critical_path(graph))
+    named = {
+        straggler: [claim.about for claim in gain_claims(graph, table, bound=bound, straggler=straggler)]
+        for straggler in (2, None)
+    }
+    assert "rank 2" in named[2]
+    assert "rank 2" not in named[None]
+
+
+def test_a_row_that_no_replay_confirms_is_left_out() -> None:
+    graph = graph_of(DATA / "demo")
+    table, bound = hg.opportunities(graph, top=4), bound_of(hg.critical_path(graph))
+    wrong = table.assign(gain_us=table["gain_us"] * 2)
+    assert gain_claims(graph, wrong, bound=bound) == []
+
+
+def test_unknown_clocks_and_missing_partners_are_doubts() -> None:
+    alone = [op("aten::mm", 0, 50), launch(10, 5, 1), kernel(COMMUNICATE, 20, 90, 1)]
+    doubts = doubts_of(load({0: alone, 1: [op("aten::mm", 0, 50)]}))
+    assert doubts[RestsOn.MATCHES].figure == doubts[RestsOn.MATCHES].facts["total"] == 1
+    assert doubts_of(load(alone)) == {}
+    assert doubts_of(graph_of(DATA / "demo")) == {}
+
+
+def test_of_claims_that_contradict_the_first_stays() -> None:
+    graph = load([op("aten::mm", 0, 50), launch(10, 5, 1), kernel(COMPUTE, 20, 1000, 1)])
+    path = hg.critical_path(graph)
+    claims = bound_claims(path, bound_of(path), {})
+    other = Claim(Says.BOUND, "host", 50.0, "percent")
+    assert consistent([*claims, other]) == claims
+    assert path_claims(path)[0] == claims[0]
+
+
+def test_nothing_recorded_is_said_so() -> None:
+    summary = hg.summarize(load([]))
+    assert [claim.says for claim in summary.claims] == [Says.NOTHING_RECORDED]
+    assert isinstance(summary.tables["opportunities"], pd.DataFrame)

@@ -1,0 +1,62 @@
+"""Whether the largest part of the path is what bounds the job, and a loader whose workers set the pace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import htagraph as hg
+from htagraph.queries.bound import bound_of
+from tests.reach import DATASETS, graph_of
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, step
+
+WORKERS = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+INLINE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+STEP_US = 100_000
+
+
+def steps(loader: str, wait_us: list[int]) -> list[Json]:
+    """Return one rank whose every step waits for its batch and then computes for the rest of 100 ms on the host."""
+    events = []
+    for number, wait in enumerate(wait_us):
+        begin = number * STEP_US
+        events += [
+            step(number, begin, STEP_US - 10), annotation(loader, begin + 1, wait),
+            op("aten::linear", begin + wait + 10, STEP_US - wait - 100),
+        ]  # fmt: skip
+    return events
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
+def test_shares_are_those_of_the_table(path: Path) -> None:
+    critical = hg.critical_path(graph_of(path))
+    bound, table = bound_of(critical), critical.summary()
+    rows = table[table["group"] == "category"]
+    assert bound.shares == pytest.approx(dict(zip(rows["key"], rows["share_percent"], strict=True)))
+    assert sum(bound.unexplained.values()) == pytest.approx(bound.unexplained_percent)
+    assert sum(bound.ranks.values()) == pytest.approx(100)
+
+
+def test_workers_that_are_waited_for_in_each_step_set_the_pace() -> None:
+    bound = bound_of(hg.critical_path(load(steps(WORKERS, [25_000] * 6))))
+    assert (bound.cause, bound.by_workers) == ("data_loading", True)
+
+
+@pytest.mark.parametrize(
+    ("loader", "wait_us"),
+    [(INLINE, [25_000] * 6), (WORKERS, [150_0] * 6), (WORKERS, [60_000, 10, 10, 10, 10, 10])],
+    ids=["no workers", "ready in time", "one late batch"],
+)
+def test_other_loaders_are_one_part_of_the_path(loader: str, wait_us: list[int]) -> None:
+    bound = bound_of(hg.critical_path(load(steps(loader, wait_us))))
+    assert (bound.cause, bound.by_workers) == ("host", False)
+
+
+def test_a_path_without_time_is_bound_by_nothing() -> None:
+    assert bound_of(hg.critical_path(load([]))).cause == ""
+
+
+def test_a_long_kernel_bounds_the_job() -> None:
+    graph = load([op("aten::mm", 0, 50), launch(10, 5, 1), kernel(COMPUTE, 20, 1000, 1)])
+    assert bound_of(hg.critical_path(graph)).cause == "computation"

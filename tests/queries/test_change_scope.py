@@ -1,0 +1,73 @@
+"""Which activities a name stands for, and what is said where nothing matches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from htagraph.core.errors import SelectionError
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.change_scope import activities_of, kinds_of
+from htagraph.queries.weights import initial
+from tests.strategies import COMPUTE, annotation, complete, kernel, launch, load, op, step
+
+
+@pytest.fixture(scope="module")
+def graph() -> DependencyGraph:
+    """A step: Python 0-2, `a` 2-20 with `b` 5-10 inside and a launch 12-13; `phase` 22-40 with `a` 25-30 inside."""
+    return load([
+        step(1, 0, 50), op("a", 2, 18), op("b", 5, 5), launch(12, 1, 1), kernel(COMPUTE, 15, 7, 1),
+        annotation("phase", 22, 18), op("a", 25, 5), launch(33, 1, 2), kernel(COMPUTE, 36, 4, 2),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("criteria", "expected"),
+    [
+        ({"name": "*gemn*"}, "gemm"),
+        ({"name": "phas"}, "'phase'"),
+        ({"op": "*PHASE*"}, "'phase'"),
+        ({"name": "b", "kind": "computation"}, "without kind it would match op"),
+        ({"kind": "memory"}, "without kind it would match annotation, boundary, computation, launch, op, step"),
+        ({"stream": 99}, "stream=99"),
+        ({"rank": 3}, "its ranks: 0"),
+        ({"step": 9}, "its steps: 1"),
+        ({"kind": "kernels"}, "choose from"),
+    ],
+)
+def test_an_empty_selection_says_what_would_match(
+    graph: DependencyGraph, criteria: dict[str, object], expected: str
+) -> None:
+    with pytest.raises(SelectionError) as caught:
+        activities_of(initial(graph), criteria)
+    assert expected in str(caught.value)
+
+
+def _names(graph: DependencyGraph, **criteria: object) -> list[str]:
+    rows = np.flatnonzero(activities_of(initial(graph), dict(criteria)))
+    return sorted(graph.names[name] for name in graph.activities.name[rows])
+
+
+@pytest.fixture(scope="module")
+def stacks() -> DependencyGraph:
+    """Operator `outer` calls Python `f`, which calls operator `inner`, which calls Python `g` and launches a kernel."""
+    return load([
+        op("outer", 0, 100), complete("python_function", "f", 5, 80), op("inner", 10, 40),
+        complete("python_function", "g", 12, 20), launch(35, 2, 1), kernel(COMPUTE, 40, 7, 1),
+    ])  # fmt: skip
+
+
+def test_python_in_an_operator_is_the_operators_own(stacks: DependencyGraph) -> None:
+    assert _names(stacks, name="outer") == ["f", "outer"]
+    assert _names(stacks, name="inner") == ["g", "inner"]
+    assert _names(stacks, regex="^inn") == ["g", "inner"]
+
+
+def test_the_name_of_a_python_frame_stands_for_all_inside(stacks: DependencyGraph) -> None:
+    assert _names(stacks, name="f") == sorted(["f", "inner", "g", "cudaLaunchKernel", COMPUTE])
+    assert _names(stacks, name="*", kind="op") == ["f", "g", "inner", "outer"]
+
+
+def test_untraced_time_has_no_activities(graph: DependencyGraph) -> None:
+    assert not activities_of(initial(graph), {"kind": "untraced"}).any()
+    assert kinds_of({"kind": ["op", "untraced"]}) == {"op", "untraced"}

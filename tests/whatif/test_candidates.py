@@ -1,0 +1,58 @@
+"""Whether nothing that gains much is missing, by removing every name of a job in turn."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import htagraph as hg
+from htagraph.core.kinds import ActivityKind
+from htagraph.queries.weights import initial
+from htagraph.whatif.candidates import Trial, candidates, time_of
+from tests.reach import DATA, DATASETS, REAL, graph_of
+
+SMALL = [path for path in REAL if path.stat().st_size < 150_000 and path.name != "memory_timeline.raw.json.gz"]
+NOTICEABLE = 0.05
+SAME = 0.97
+
+
+def every_name(graph: hg.DependencyGraph) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each name that takes a noticeable time, with the criteria that select all of its time."""
+    acts = graph.activities
+    least = NOTICEABLE * (graph.time.max(initial=0) - graph.origin_ns)
+    by_name = (ActivityKind.COMPUTATION, ActivityKind.MEMORY, ActivityKind.RUNTIME)
+    for kind in (*by_name, ActivityKind.OP, ActivityKind.ANNOTATION):
+        rows = acts.kind == kind
+        total = np.bincount(acts.name[rows], acts.duration[rows], len(graph.names))
+        for name in np.flatnonzero(total >= least):
+            text = glob.escape(graph.names[name])
+            yield graph.names[name], {"kind": kind.label, "name": text} if kind in by_name else {"op": text}
+
+
+@pytest.mark.parametrize("path", [*DATASETS, *SMALL], ids=lambda path: path.name[:30])
+def test_whatever_gains_as_much_as_a_row_is_a_row_or_has_one_inside(path: Path) -> None:
+    graph = graph_of(path)
+    table = hg.opportunities(graph, top=10)
+    last = table["gain_percent"].min() if len(table) == 10 else 0.0
+    shown = table["gain_us"].to_numpy() * 1000
+    for name, which in every_name(graph):
+        outcome = hg.what_if(graph).scale(factor=0.0, **which).run()
+        percent = 100 * outcome.saved_ns / max(outcome.baseline_ns, 1)
+        if percent <= max(last / SAME, 0.01):
+            continue
+        gains = shown[(shown >= SAME * outcome.saved_ns - 1) & (shown <= outcome.saved_ns + 1)]
+        assert len(gains), f"{name} gains {percent:.1f} %, more than the last row, and is not shown"
+
+
+def test_no_gain_is_larger_than_the_bound_by_which_candidates_are_ordered() -> None:
+    trial = Trial(initial(graph_of(DATA / "demo")))
+    every = list(candidates(trial))
+    assert len(every) > 20
+    for candidate in every[::3]:
+        time = time_of(trial.state, candidate)
+        assert trial.gain(time, 0.0) <= trial.on_path(time) <= candidate.bound

@@ -1,0 +1,78 @@
+"""The interval of a prediction."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import htagraph as hg
+from htagraph.queries.weights import initial
+from htagraph.simulate import Job, ScaleKernels, simulate
+from htagraph.whatif.interval import Interval, changes_nothing, spread
+from tests.reach import DATA, graph_of
+from tests.strategies import load, op, step
+
+
+def test_nothing_changed_is_certain() -> None:
+    graph = graph_of(DATA / "demo")
+    assert changes_nothing(graph, initial(graph))
+    outcome = hg.what_if(graph).scale(factor=1).run()
+    assert (outcome.low, outcome.speedup, outcome.high) == (1.0, 1.0, 1.0)
+    assert not changes_nothing(graph, hg.what_if(graph).scale(factor=0.5).state)
+
+
+def test_chance_grows_with_the_differences_of_steps_and_the_size_of_the_effect() -> None:
+    even, uneven = np.full(10, 100.0), np.array([90.0, 110.0, 85, 100, 122, 91, 104, 99, 87, 112])
+    assert spread(1.0, even) < 0.01
+    assert spread(2.0, even) > spread(1.1, even)
+    few = spread(1.0, uneven[:4])
+    assert few > spread(1.0, uneven) > 0.05
+    assert spread(1.0, np.zeros(0)) == spread(1.0, even)
+
+
+def test_steps_that_take_turns_are_known_better_than_independent_ones() -> None:
+    in_turn = np.tile([50.0, 50.0, 200.0], 3)
+    assert spread(1.0, in_turn) < 0.01
+    assert spread(1.0, np.sort(in_turn)) > 0.3
+
+
+def test_nine_of_ten_means_of_other_runs_are_inside() -> None:
+    draw = np.random.default_rng(5)
+    inside = 0
+    for _ in range(300):
+        one, other = draw.normal(100, 10, (2, 9))
+        inside += abs(math.log(other.mean() / one.mean())) <= spread(1.0, one)
+    assert inside >= 0.87 * 300
+
+
+def test_an_interval_with_gain_and_loss_is_too_wide_to_act_on() -> None:
+    assert Interval(0.9, 1.2, "").too_wide
+    assert not Interval(0.99, 1.05, "").too_wide
+    assert not Interval(1.1, 1.4, "").too_wide
+    assert Interval(1.1, 2.4, "").too_wide
+
+
+def test_the_more_steps_differ_the_wider_the_interval() -> None:
+    def job(lengths: list[int]) -> tuple[float, float]:
+        events, at = [], 0
+        for number, length in enumerate(lengths):
+            events += [step(number, at, length + 10), op("a", at, 10), op("b", at + 10, length)]
+            at += length + 10
+        outcome = hg.what_if(load(events)).scale(name="a", factor=0.5).run()
+        return outcome.low, outcome.high
+
+    same, differ = job([90] * 8), job([60, 120, 90, 100, 70, 130, 80, 70])
+    assert differ[0] < same[0] < same[1] < differ[1]
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_simulated_job_under_change_is_inside(seed: int, tmp_path: object) -> None:
+    job = Job(ranks=2, layers=2, steps=4, seed=seed)
+    simulate(job).write(str(tmp_path), suffix=".json")
+    outcome = hg.what_if(hg.load(str(tmp_path))).scale(kind="computation", name="*gemm*", factor=0.5).run()
+    change = ScaleKernels(name="*gemm*", what="compute", factor=0.5)
+    truth = simulate(job.model_copy(update={"changes": (change,)})).mean_step_ns
+    speedup = outcome.baseline_mean_step_ns / truth
+    assert outcome.low <= speedup <= outcome.high

@@ -1,0 +1,82 @@
+"""How transfers share links: what the recording shows, and what follows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import initial
+from htagraph.whatif.link_sharing import Sharing, assumed, likely_sharing, with_shared_link
+from tests.whatif.changes.made import Piece, jobs, made
+
+
+def _in_rows(lengths: list[tuple[int, int, int]]) -> DependencyGraph:
+    """Return a job with rows of two collectives; per row: when the second begins, and the lengths of both."""
+    pieces: list[Piece] = []
+    for rank in (0, 1):
+        before: tuple[int, ...] = ()
+        for row, (later, first, second) in enumerate(lengths):
+            at = len(pieces)
+            pieces += [
+                Piece("nccl", 7, first, waits=before, rank=rank, collective=4 * row),
+                Piece("gemm", 9, later, waits=before, rank=rank),
+                Piece("nccl", 8, second, waits=(at + 1,), rank=rank, collective=4 * row + 2),
+            ]
+            before = (at, at + 2)
+    graph = made(pieces)
+    assert graph.matches is not None
+    sized = replace(graph.matches, bytes=np.full(len(graph.matches.activity), 1 << 20))
+    return graph.replace(matches=sized)
+
+
+@pytest.mark.parametrize("sharing", list(Sharing))
+@given(jobs(2).map(made))
+@settings(deadline=None, max_examples=10)
+def test_a_job_as_recorded_stays_as_it_is(sharing: Sharing, graph: DependencyGraph) -> None:
+    state = with_shared_link(initial(graph), sharing)
+    assert np.array_equal(predict(graph, state.lag), graph.time)
+
+
+WORK = 10_000
+LATER = [2000 + 500 * n for n in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([(later, 2 * WORK - later, 2 * WORK - later) for later in LATER], Sharing.EQUAL),
+        ([(later, WORK, 2 * WORK - later) for later in LATER], Sharing.IN_TURN),
+        ([(later, WORK, WORK) for later in LATER], Sharing.NONE),
+    ],
+)
+def test_the_recording_shows_how_transfers_share_a_link(rows: list[tuple[int, int, int]], expected: Sharing) -> None:
+    graph = _in_rows(rows)
+    assert likely_sharing(graph) == (expected, True)
+    assert assumed(initial(graph)).others == ()
+
+
+def test_where_nothing_overlaps_both_ways_are_possible() -> None:
+    graph = made([Piece("nccl", 7, 100, rank=rank, collective=number) for rank in (0, 1) for number in (0, 1, 2)])
+    assert likely_sharing(graph) == (Sharing.NONE, False)
+    links = assumed(initial(graph))
+    assert (links.sharing, links.others) == (Sharing.NONE, (Sharing.EQUAL,))
+    assert links.shared is links.state
+    assert assumed(replace(initial(graph), shared_link=True)).sharing is Sharing.EQUAL
+
+
+def test_where_it_is_not_known_no_transfer_is_taken_to_be_faster() -> None:
+    graph = _in_rows([(2000, WORK, WORK)] * 2)
+    apart = initial(graph).lag.copy()
+    apart[graph.edges.activity == graph.select(name="gemm").activities[0]] = 10 * WORK
+    state = replace(initial(graph), lag=apart)
+    assert (with_shared_link(state, Sharing.EQUAL, certain=False).lag >= state.lag).all()
+    assert (with_shared_link(state, Sharing.EQUAL).lag < state.lag).any()
+
+
+def test_a_job_without_collectives_shares_nothing() -> None:
+    assert likely_sharing(made([Piece("gemm", 7, 10)])) == (Sharing.NONE, True)
