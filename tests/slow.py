@@ -187,14 +187,12 @@ SLOW: dict[str, frozenset[str]] = {
     ),
     "tests/analyses/test_stragglers.py": frozenset(
         {
-            "test_a_clear_conclusion_does_not_depend_on_a_threshold",
             "test_a_slow_host_behind_a_busy_device_delays_nobody",
             "test_a_stage_that_does_more_by_design_is_no_straggler",
             "test_lateness_by_chance_has_no_straggler",
             "test_real_jobs",
             "test_the_slow_rank_and_its_cause_are_found",
             "test_the_sum_reconciles_on_simulated_jobs",
-            "test_which_conclusions_a_threshold_decides",
         }
     ),
     "tests/analyses/test_temporal_breakdown.py": frozenset(
