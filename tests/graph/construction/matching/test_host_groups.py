@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 import htagraph as hg
@@ -40,9 +42,10 @@ def grid(late: int, begins: int = 0) -> DependencyGraph:
 
 def found(graph: DependencyGraph) -> dict[tuple[int, ...], int]:
     """Return how many collectives the ranks have together, by ranks."""
-    table = hg.collectives(graph)
-    members = table.groupby("collective")["rank"].apply(lambda ranks: tuple(sorted(ranks)))
-    return {ranks: int(count) for ranks, count in members.value_counts().items()}
+    matches, rank = graph.matches, graph.activities.rank
+    assert matches is not None
+    members = (matches.activity[matches.collective == number] for number in range(matches.count))
+    return Counter(tuple(sorted(rank[rows].tolist())) for rows in members)
 
 
 @pytest.mark.parametrize("late", [0, 4_000])
