@@ -195,23 +195,31 @@ def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:
 
 
 def _shown(graph: DependencyGraph, transfers: _Transfers) -> Sharing | None:
-    """Return how transfers share links as far as the recording shows it, None if it does not."""
+    """Return how transfers share links as far as the recording shows it, None if it does not.
+
+    Transfers that were over before their ends, because their threads did other work meanwhile, show nothing.
+    """
     if not _overlapping(graph, transfers, graph.time, graph.edges.lag):
         return None
     equal = _work(graph, transfers, Sharing.EQUAL)
     lag = np.maximum(graph.edges.lag[transfers.edges], 1)
-    overlapped = equal < (1 - _MIN_OVERLAP) * lag
+    edges = graph.edges
+    unbound = graph.time[edges.target] - graph.time[edges.source] - edges.lag
+    shows = unbound[transfers.edges] <= _MIN_OVERLAP * lag
+    overlapped = shows & (equal < (1 - _MIN_OVERLAP) * lag)
     if overlapped.sum() < _MIN_EVIDENCE:
         return None
-    varies = {sharing: _variation(transfers, _work(graph, transfers, sharing), overlapped) for sharing in Sharing}
+    key = transfers.key[transfers.transfer][shows]
+    varies = {
+        sharing: _variation(key, _work(graph, transfers, sharing)[shows], overlapped[shows]) for sharing in Sharing
+    }
     best = min(varies, key=lambda sharing: varies[sharing])
     others = min(value for sharing, value in varies.items() if (sharing is Sharing.NONE) != (best is Sharing.NONE))
     return best if varies[best] <= _BETTER * others else None
 
 
-def _variation(transfers: _Transfers, work: Array, overlapped: Array) -> float:
+def _variation(key: Array, work: Array, overlapped: Array) -> float:
     """Return how much the work of overlapped transfers deviates from the median of their class (median, of logs)."""
-    key = transfers.key[transfers.transfer]
     logs = np.log(np.maximum(work, 1.0))
     order = np.lexsort((logs, key))
     classes, first, count = np.unique(key[order], return_index=True, return_counts=True)

@@ -17,6 +17,11 @@ _CONFIDENCE = {"comms_id": 100, "pg+seq": 100, "pg+order": 95, "lane+order": 90}
 """Percent, by the key that matched the members: ids prove a match, while matches by order in a named group or on a
 stream are only tested by time. Chosen. It is shown, and `acyclic` drops the least confident edge of a cycle. They
 cannot be doubled."""
+_NEVER = np.iinfo(np.int64).max
+_MIN_WAITED = 0.05
+"""Share of a transfer from which on its thread waited for it. Chosen: a thread needs some 0.05 ms from its last call
+to the end of a wait that did not block, so only what takes below 1 ms is mistaken for a wait. Doubled, transfers
+that were nearly hidden are taken to be as usual instead of as recorded."""
 
 
 def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
@@ -139,8 +144,10 @@ def _posted_early(job: Job, rows: np.ndarray) -> _Posted:
 def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarray:
     """Return transfer times of sends and receives without the time in which their thread did other work.
 
-    An asynchronous one lasts until its caller waits for it, however early the data came. It took no longer than the
-    shortest of its kind, nor than the other side if that waited.
+    An asynchronous one lasts until its caller waits for it, however early the data came. Only where the thread waited
+    in it does its end show when the transfer was over, and then for both sides. Of the others it is known that they
+    were over by the first end of the two; they take as long as is usual where transfers of their size were waited for:
+    of the same two ranks, else of any. Where none was, they take as long as the shortest of their size.
     """
     matches, acts = job.matches, job.activities
     if matches is None or not len(rows):
@@ -149,15 +156,55 @@ def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarr
     on_host = acts.kind[member] == ActivityKind.HOST_COMMUNICATION
     if not on_host.any():
         return lag
+    collective, size = matches.collective[rows], matches.bytes[rows]
     inside = acts.parent[(acts.kind == ActivityKind.OP) & (acts.parent >= 0)]
     busy = on_host & np.isin(member, inside)
-    kind = np.unique(np.stack([acts.rank[member], acts.name[member], matches.bytes[rows]]), axis=1, return_inverse=True)
-    number = kind[1].ravel()
-    least = np.full(int(number.max()) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(least, number, lag)
-    of_other = np.full(matches.count, np.iinfo(np.int64).max)  # where the other side waited, it was over by then
-    np.minimum.at(of_other, matches.collective[rows[~busy]], lag[~busy])
-    return np.where(busy, np.minimum(lag, np.minimum(least[number], of_other[matches.collective[rows]])), lag)
+    shown = on_host & (~busy | (_waited(job, member) >= _MIN_WAITED * lag))
+    of_pair = np.full(matches.count, _NEVER)  # over at the first end that was waited for, else at the first end
+    np.minimum.at(of_pair, collective[shown], lag[shown])
+    measured = (of_pair < _NEVER)[collective]
+    np.minimum.at(of_pair, collective[on_host], lag[on_host])
+    lasts = of_pair[collective]
+    _, group = np.unique(np.array(matches.group, dtype=object)[collective].astype(str), return_inverse=True)
+    group = group.ravel()
+    alike = np.where(size >= 0, -1, group)  # sizes that are unknown are compared within a pair of ranks only
+    of_size = _numbers(alike, size)
+    usual = _medians(_numbers(group, size), lasts, on_host & measured)
+    usual = np.where(usual < _NEVER, usual, _medians(of_size, lasts, on_host & measured))
+    least = np.full(int(of_size.max()) + 1, _NEVER)
+    np.minimum.at(least, of_size[on_host], lasts[on_host])
+    usual = np.where(usual < _NEVER, usual, least[of_size])
+    lasts = np.where(measured, lasts, np.minimum(lasts, usual))
+    return np.where(busy, np.minimum(lag, lasts), lag)
+
+
+def _waited(job: Job, member: np.ndarray) -> np.ndarray:
+    """Return for how long the thread of each member had done nothing else when the member ended, ns."""
+    acts = job.activities
+    work = np.flatnonzero((acts.kind == ActivityKind.OP) | (acts.kind == ActivityKind.HOST_COMMUNICATION))
+    end, own = job.moment(2 * work + 1), job.moment(2 * member + 1)
+    origin = int(end.min())
+    span = int(end.max()) - origin + 1
+    ends = np.sort(acts.lane[work].astype(np.int64) * span + end - origin)
+    lane = acts.lane[member].astype(np.int64) * span
+    before = np.searchsorted(ends, lane + own - origin) - 1
+    last = np.maximum(np.where(before >= 0, ends[before], 0), lane) - lane + origin
+    return np.asarray(own - np.maximum(last, job.moment(2 * member)))
+
+
+def _numbers(*columns: np.ndarray) -> np.ndarray:
+    """Return a number per row, equal where all columns are equal."""
+    return np.unique(np.stack(columns), axis=1, return_inverse=True)[1].ravel()
+
+
+def _medians(number: np.ndarray, lag: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return for each row the median of the lags of its number that count; `_NEVER` where none does."""
+    chosen = np.flatnonzero(counts)
+    chosen = chosen[np.lexsort((lag[chosen], number[chosen]))]
+    known, first, several = np.unique(number[chosen], return_index=True, return_counts=True)
+    out = np.full(int(number.max()) + 1, _NEVER)
+    out[known] = lag[chosen[first + (several - 1) // 2]] if len(chosen) else _NEVER
+    return np.asarray(out[number])
 
 
 def _usual(rank: np.ndarray, size: np.ndarray, lag: np.ndarray) -> np.ndarray:

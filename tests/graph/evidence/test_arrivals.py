@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import htagraph as hg
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.evidence.arrivals import meetings
 from htagraph.graph.matches import Matches
+from tests.host_jobs import host_job, transfer
 from tests.strategies import COMMUNICATE, Json, kernel, launch, load, op
 from tests.waiting import by_hand
 
@@ -66,3 +68,26 @@ def test_the_wait_of_a_collective_on_a_host_ends_where_it_copies_what_it_receive
     assert {graph.names[acts.name[vertex // 2]] for vertex in edges.target[leaving].tolist()} == {"aten::copy_"}
     assert (edges.target[leaving] % 2 == 0).all(), "the start of the copy"
     assert graph.gap[edges.target[leaving]].max() == 0, "the wait and the transfer explain all of it"
+
+
+def test_a_hidden_transfer_takes_as_long_as_those_of_its_size_that_were_waited_for() -> None:
+    """Rank 1 waits 1000 µs for rank 0; ranks 2 and 3 multiply until 9000 while their data goes over."""
+
+    def rank(word: str, peer: int, until: int, *, busy: bool) -> list[Json]:
+        events: list[Json] = []
+        for i in range(4):
+            at = 20_000 * i + 10
+            events += transfer(word, peer, at, at + until)
+            events += [op("aten::mm", at + 20, until - 40)] * busy
+        return events
+
+    graph = host_job({
+        0: rank("send", 1, 50, busy=False), 1: rank("recv", 0, 1_000, busy=False),
+        2: rank("send", 3, 9_000, busy=True), 3: rank("recv", 2, 9_000, busy=True),
+    })  # fmt: skip
+    edges = graph.edges
+    hidden = (edges.kind == EdgeKind.P2P) & (edges.activity >= 0) & (edges.lag > 0)
+    hidden &= graph.activities.rank[edges.activity] >= 2
+    assert hidden.sum() == 8
+    assert (edges.lag[hidden] <= 1_000_000).all(), "not the 9 ms of the operator beside them"
+    assert hg.replay(graph).max_error_ns == 0

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import Naming, transfer_direction
 from htagraph.graph.activities import Activities
+from htagraph.graph.construction.matching.host_groups import Calls, groups_of_calls
+from htagraph.graph.construction.matching.hosts import hosts_of
 from htagraph.graph.evidence.host_communication import CallArguments, call_arguments, host_calls
 from htagraph.trace.columns import Trace
 
@@ -70,11 +72,44 @@ def host_parts(
     partner = _partners(acts.rank[rows], way, of_call, members)
     partner = np.where((partner < 0) & (way != 0), _only_other(acts.rank[rows], traces), partner)
     root = _roots(acts.rank[rows], way, of_call, members)
+    elements, collective = np.maximum(of_call.elements, of_work.elements), on_host & (way == 0)
     group, groups = _only_groups(acts.rank[rows], traces)
+    if (collective & (group < 0)).any():
+        group, groups = _divided(
+            acts, rows, np.where(call >= 0, call, rows), elements, np.flatnonzero(collective), traces
+        )
     return HostParts(
-        call, way, partner, of_call.tag, root, np.maximum(of_call.elements, of_work.elements), of_work.own_elements,
-        np.maximum(of_call.width, of_work.width), np.where(on_host & (way == 0), group, -1), groups,
+        call, way, partner, of_call.tag, root, elements, of_work.own_elements,
+        np.maximum(of_call.width, of_work.width), np.where(collective, group, -1), groups,
     )  # fmt: skip
+
+
+def _divided(
+    acts: Activities, rows: Array, asked: Array, elements: Array, collective: Array, traces: Mapping[int, Trace]
+) -> tuple[Array, tuple[tuple[str, int], ...]]:
+    """Return (group of each row, the groups), where ranks are in several process groups, as far as they tell apart.
+
+    Args:
+        acts: the activities of all ranks.
+        rows: the activities that communicate.
+        asked: the operator that asked for each, else itself.
+        elements: of the whole message of each.
+        collective: which rows are collectives on hosts.
+        traces: what was read, by rank.
+    """
+    group, groups = _only_groups(acts.rank[rows], traces)
+    hosts = hosts_of(traces)
+    if len(set(hosts.values())) != 1 or len(hosts) < len(traces):  # times of ranks can not be compared
+        return group, groups
+    own, operator = rows[collective], asked[collective]
+    kind = np.unique(np.stack([acts.name[own], elements[collective]]), axis=1, return_inverse=True)[1].ravel()
+    moments = acts.step[operator], acts.start[operator], acts.start[own], acts.end[own]
+    found, labelled = groups_of_calls(Calls(acts.rank[own], kind, acts.lane[own], *moments), traces)
+    if (found < 0).all():
+        return group, groups
+    group = np.full(len(rows), -1, np.int64)
+    group[collective] = found
+    return group, tuple((label, len(ranks)) for label, ranks in labelled)
 
 
 def _ways(acts: Activities, names: tuple[str, ...], rows: Array) -> npt.NDArray[np.int64]:
