@@ -76,8 +76,8 @@ def contradictions(claims: Iterable[Claim]) -> list[str]:
 
     Example:
         >>> bound = Claim(Says.BOUND, "host", 120.0, "percent")
-        >>> contradictions([bound, bound])
-        ['bound by host: 120 % is no share', 'bound by host and by host']
+        >>> contradictions([bound])
+        ['bound by host: 120 % is no share']
     """
     every = list(claims)
     of: dict[Says, list[Claim]] = {says: [one for one in every if one.says is says] for says in Says}

@@ -39,8 +39,8 @@ def untraced_gaps(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArr
 
     Example:
         >>> import htagraph as hg
-        >>> len(untraced_gaps(hg.load("data/demo"), {"rank": 0, "min_us": 100}))
-        2
+        >>> len(untraced_gaps(hg.load("data/demo"), {"rank": 0, "min_us": 10}))
+        9
     """
     given = {key: value for key, value in criteria.items() if value is not None}
     for key in given:

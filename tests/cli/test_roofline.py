@@ -14,7 +14,7 @@ DEMO = str(REPOSITORY / "data" / "demo")
 
 def results(run: Any, *arguments: str) -> dict[str, Any]:
     ran = run(*arguments, "--format", "json")
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, "error" in ran.err) == (0, False)
     tables: dict[str, Any] = json.loads(ran.out)["results"]
     return tables
 

@@ -98,7 +98,7 @@ ONLY_HTA = {
     "alexnet": set[int](),
     # HTA goes by the copy, which ended 1 µs after cudaStreamSynchronize had begun, and by the kernels that were over
     # 235 µs before cudaDeviceSynchronize began
-    "simple_add": {373, 1253, 1257, 1261, 1267, 1271, 1275},
+    "simple_add": {1253, 1257, 1261, 1267, 1271, 1275},
 }
 ONLY_OURS = {
     # the launch right after the one that HTA follows, and what the thread did between them
@@ -306,17 +306,6 @@ def test_a_query_takes_its_time() -> None:
     rows = segments("cuda_event_sync_multi_stream").query("name == 'cudaEventQuery'")
     assert rows["duration_us"].tolist() == [6, 5, 5]
     assert segments("cuda_event_sync").query("event == 29")["duration_us"].tolist() == [6]
-
-
-def test_a_call_that_barely_waited_took_the_longer_of_its_own_time_and_the_wait() -> None:
-    """The first upload of simple_add ended 1 µs after cudaStreamSynchronize had begun; HTA goes by the copy.
-
-    A call that finds nothing pending takes 3 µs here: by then, the copy was over for 2 µs.
-    """
-    copy, call = bounds("simple_add", 373), bounds("simple_add", 379)
-    assert copy[1] - call[0] == 1
-    assert {(375, END), (379, START), (379, END)} <= on_path("simple_add")
-    assert not {(373, START), (373, END)} & on_path("simple_add")
 
 
 def test_the_caller_waits_for_the_thread_of_autograd() -> None:

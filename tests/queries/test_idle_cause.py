@@ -30,7 +30,8 @@ def test_of_equals_the_launch_binds() -> None:
 @pytest.mark.parametrize(
     ("launch_at", "launch_us", "pause_us", "cause"),
     [
-        (40, 2, 900, "host_wait"),  # launched after the stream fell idle
+        (880, 2, 900, "host_wait"),  # launched after the stream fell idle, and started soon after
+        (40, 2, 900, "other"),  # launched late, but most of the pause came after that: it waited for something else
         (0, 2, 29, "kernel_wait"),
         (0, 2, 30, "other"),
         (1, 800, 900, "host_wait"),  # the call began early, but took most of the pause

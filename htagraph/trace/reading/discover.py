@@ -113,21 +113,19 @@ def _named_files(paths: PathText | Sequence[PathText]) -> set[Path]:
 
 def _ranked(files: Sequence[Path], named: set[Path], skip: Skip | None, left_out: Skip | None) -> list[RankedFile]:
     """Return the files that are traces; other JSON is an error only where it was named, or where there is no trace."""
-    ranked, other = [], []
+    ranked, refused = [], []
     for path in files:
-        with _skipping(path, skip):
-            try:
-                ranked.append(_rank_one(path, alone=len(files) == 1))
-            except OtherJsonError as error:
-                if path in named:
-                    raise
-                other.append((path, error))
-    for path, why in other:
-        with _skipping(path, skip):
-            if not ranked:
+        try:
+            ranked.append(_rank_one(path, alone=len(files) == 1))
+        except HtagraphError as error:
+            refused.append((path, error))
+    for path, why in refused:
+        if ranked and isinstance(why, OtherJsonError) and path not in named:
+            if left_out is not None:
+                left_out(path, why)
+        else:
+            with _skipping(path, skip):
                 raise why
-        if ranked and left_out is not None:
-            left_out(path, why)
     return ranked
 
 

@@ -201,7 +201,7 @@ def test_a_stall_is_no_straggler(ranks: int, jitter: float, tmp_path: Path) -> N
     assert truth > 1.1 * stalled
     assert recorded.mean_step_ns > 1.02 * truth
     outcome = hg.what_if(graph).fix_straggler().run()
-    assert outcome.notes[-1].startswith("fix_straggler: rank 0 had")
+    assert any(note.startswith("fix_straggler: rank 0 had") for note in outcome.notes)
     assert outcome.mean_step_ns == pytest.approx(truth, rel=0.01)
     other = hg.what_if(graph).fix_straggler(rank=1).run()
     assert other.mean_step_ns == pytest.approx(recorded.mean_step_ns, rel=0.01)
