@@ -32,8 +32,8 @@ _MIN_PAUSE_NS = 100_000
 operators takes 5 to 50 µs. Doubled, waits of 0.1 to 0.2 ms do not widen an interval."""
 _MAX_WAKE_NS = 300_000
 """ns: a pause that ends within this time after other work of the rank ended may have been a wait for it. Chosen: a
-thread
-that waits in Python wakes up within 0.1 to 0.2 ms. Doubled, more pauses are taken for possible waits by chance."""
+thread that waits in Python wakes up within 0.1 to 0.2 ms. Doubled, more pauses are taken for possible waits by
+chance."""
 
 
 def without_doubtful_waits(state: State) -> State | None:

@@ -25,9 +25,8 @@ Array: TypeAlias = npt.NDArray[Any]
 _QUANTILE = 1.645
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""
 _RUN_SPREAD = 0.004
-"""Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of
-runs of
-one job on one machine (0.2 to 0.9 %, beyond the spread of their steps). Doubled, no interval is narrower than ± 1.3
+"""Relative standard deviation of a job's mean step from run to run that no single run shows. Measured on pairs of runs
+of one job on one machine (0.2 to 0.9 %, beyond the spread of their steps). Doubled, no interval is narrower than ± 1.3
 %."""
 _EFFECT_SPREAD = 0.04
 """Relative standard deviation of what a change saves. Chosen: what is scaled by a factor takes what else depends on it
@@ -41,9 +40,8 @@ _MIN_GROUPS = 3
 """How many groups of steps a mean needs to be known from them. Chosen: the least that says how much they differ.
 Doubled, patterns need recordings of twice as many steps."""
 _WIDE = 0.1
-"""Relative width from which an interval that holds both a gain and a loss is too wide to act on. Chosen: less is
-close to
-how much runs of one job differ. Doubled, a prediction between 9 % slower and 9 % faster passes without a note."""
+"""Relative width from which an interval that holds both a gain and a loss is too wide to act on. Chosen: less is close
+to how much runs of one job differ. Doubled, a prediction between 9 % slower and 9 % faster passes without a note."""
 _VERY_WIDE = 0.5
 """Relative width from which any interval is too wide to act on. Chosen: then the job may take a third less or more than
 predicted. Doubled, only predictions that are off by a factor of 2 are noted."""

@@ -24,11 +24,9 @@ def perfect_overlap(state: State, *, group: str | None = None) -> State:
     """Return the state where communication of some process groups runs beside other work as far as it can.
 
     On devices, streams, waiting kernels and blocking calls no longer wait for the collectives. The collectives
-    themselves
-    wait as before, and other communication and the end of their step still wait for them. Computation after a
-    collective
-    on one stream follows the computation before it. The result is a ceiling: work may use data that has not arrived
-    yet.
+    themselves wait as before, and other communication and the end of their step still wait for them. Computation after
+    a collective on one stream follows the computation before it. The result is a ceiling: work may use data that has
+    not arrived yet.
 
     On host threads (gloo), communication that carries gradients begins as soon as the first of them is ready, and what
     waited for its end still does: what DistributedDataParallel does with small buckets. For other communication on host
