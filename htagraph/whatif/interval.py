@@ -52,7 +52,7 @@ _DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
 """Cause of an interval's width → the other reading of the recording."""
 
 Length: TypeAlias = Callable[[DependencyGraph, npt.NDArray[np.int64]], tuple[float, Array]]
-"""From a graph and predicted moments to (the length that stands for the job's speed, that of each step), ns."""
+"""From a graph and predicted moments to (the makespan, the time of each step), ns."""
 
 
 def changes_nothing(baseline: DependencyGraph, state: State) -> bool:
@@ -90,7 +90,7 @@ def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: 
         baseline: the job as recorded.
         links: the weights after the changes, and what is assumed about links.
         speedup: the predicted speedup of the job.
-        length: the function that measures predicted moments: by the mean step, or without steps the makespan.
+        length: the function that measures predicted moments: the makespan, as the speedup does, and each step.
     """
 
     def measured(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[float, Array]:
@@ -134,8 +134,9 @@ def spread(speedup: float, steps: Array) -> float:
 def _of_mean(steps: Array) -> float:
     """Return the relative half width of a 90 % interval of the difference of two means of that many steps.
 
-    Steps that take turns (a checkpoint in every third, two workers that deliver in turn) have a mean that is known
-    better than from independent steps: then it comes from the means of groups of steps.
+    Where few steps leave their spread open, the whole range of the steps is taken: means lie within it. Steps that take
+    turns (a checkpoint in every third, two workers that deliver in turn) have a mean that is known better than from
+    independent steps: then it comes from the means of groups of steps.
     """
     widths = []
     for size in range(1, _MAX_PERIOD + 1):
@@ -148,7 +149,8 @@ def _of_mean(steps: Array) -> float:
     if not widths:
         return 0.0
     best = min(widths)
-    return best if best < widths[0] / 2 else widths[0]
+    width = best if best < widths[0] / 2 else widths[0]
+    return min(width, math.log(float(steps.max() / steps.min())))
 
 
 def _student(freedom: int) -> float:

@@ -120,9 +120,8 @@ class Outcome:
         return interval.interval(self.baseline, self.links, self.speedup, self._length)
 
     def _length(self, graph: DependencyGraph, time: Array) -> tuple[float, Array]:
-        """Return (the time that stands for the job's speed, the time of each step between), ns."""
-        steps = _step_lengths(graph, time)
-        return (float(steps.mean()), steps) if len(steps) > 1 else (float(_span(self.baseline, time)), steps)
+        """Return (makespan, the time of each step), ns."""
+        return float(_span(self.baseline, time)), _step_lengths(graph, time)
 
     @property
     def baseline_mean_step_ns(self) -> float:
