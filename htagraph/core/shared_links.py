@@ -110,6 +110,19 @@ def _dropped(items: Array, count: int, item: int) -> int:
 
 
 @njit(cache=True)
+def _next_end(edges: Array, count: int, left: Array, rate: Array, transfer: Array, now: float) -> tuple[int, float]:
+    """Return which of the first `count` running edges ends first, -1 if none does, and when, ns."""
+    soonest, when = -1, np.inf
+    for a in range(count):
+        speed = rate[transfer[edges[a]]]
+        if left[edges[a]] <= 0 or speed > 0:
+            over = now if left[edges[a]] <= 0 else now + left[edges[a]] / speed
+            if over < when:
+                when, soonest = over, int(edges[a])
+    return soonest, when
+
+
+@njit(cache=True)
 def shared_lags(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - a graph as arrays; compiled as one loop
     in_offsets: Array, out_offsets: Array, target: Array, lag: Array, gap: Array, head: Array,
     transfer: Array, work: Array, least: Array, link_offsets: Array, link_ids: Array, in_turn: int,
@@ -145,13 +158,7 @@ def shared_lags(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - a graph as 
             heapq.heappush(ready, (np.int64(head[first]), np.int64(first)))
     now = 0.0
     while len(ready) > 0 or edges_running > 0:
-        soonest, when = -1, np.inf
-        for a in range(edges_running):
-            speed = rate[transfer[edges[a]]]
-            if left[edges[a]] <= 0 or speed > 0:
-                over = now if left[edges[a]] <= 0 else now + left[edges[a]] / speed
-                if over < when:
-                    when, soonest = over, int(edges[a])
+        soonest, when = _next_end(edges, edges_running, left, rate, transfer, now)
         at_vertex = len(ready) > 0 and ready[0][0] <= when
         moment = max(now, float(ready[0][0])) if at_vertex else when
         for a in range(edges_running):
