@@ -47,6 +47,9 @@ _NEW_NETWORK = 0x40000000
 _SET_TIMER_SLACK = 29
 """PR_SET_TIMERSLACK of Linux' prctl.h."""
 
+_FORK = multiprocessing.get_context("fork")
+"""How processes start: forked, which saves imports. CUDA survives no fork, but no process here uses it before one."""
+
 
 def main() -> None:
     """Record the pairs asked for, one line each."""
@@ -88,11 +91,18 @@ def runnable(names: list[str], count: int) -> list[str]:
     cuda_ddp_straggler            left out: needs 2 CUDA devices, here are 1
     ['backward_op_removed']
     """
-    needed = {name: PAIRS[name].a.get("ranks", 1) if PAIRS[name].a.get("device") == "cuda" else 0 for name in names}
+    needed = {name: devices_of(PAIRS[name].a) for name in names}
     for name in names:
         if needed[name] > count:
             print(f"{name:30}left out: needs {needed[name]} CUDA devices, here are {count}")
     return [name for name in names if needed[name] <= count]
+
+
+def devices_of(settings: dict[str, Any]) -> int:
+    """Return how many CUDA devices a job needs: one per rank, or one for all that `share` it."""
+    if settings.get("device") != "cuda":
+        return 0
+    return 1 if settings.get("share") else int(settings.get("ranks", 1))
 
 
 def record_pair(folder: Path, pair: Pair, name: str, runs: int) -> bool:
@@ -116,7 +126,7 @@ def record_pair(folder: Path, pair: Pair, name: str, runs: int) -> bool:
 def record_run(job: str, settings: dict[str, Any], target: Path, *, keep: bool) -> bool:
     """Run a job once and write when its steps began; with `keep`, its traces too."""
     with tempfile.TemporaryDirectory() as scratch:
-        process = processes(settings).Process(target=run_job, args=(job, settings, Path(scratch)))
+        process = _FORK.Process(target=run_job, args=(job, settings, Path(scratch)))
         process.start()
         process.join()
         files = sorted(Path(scratch).glob("rank-*.json"))
@@ -131,11 +141,6 @@ def record_run(job: str, settings: dict[str, Any], target: Path, *, keep: bool) 
                 (target / f"{file.name}.gz").write_bytes(gzip.compress(trace.encode(), 9, mtime=0))
     target.with_suffix(".steps.json").write_text(json.dumps({"step_starts_us": starts}) + "\n", encoding="utf-8")
     return True
-
-
-def processes(settings: dict[str, Any]) -> Any:  # noqa: ANN401 - a context of multiprocessing
-    """Return how to start a job's processes: forked, which saves imports, but for CUDA, which survives no fork."""
-    return multiprocessing.get_context("spawn" if settings.get("device") == "cuda" else "fork")
 
 
 def anonymous(trace: str, scratch: str) -> str:
@@ -168,9 +173,8 @@ def run_job(job: str, settings: dict[str, Any], folder: Path) -> None:
         print(f"no real-time scheduling ({error}): expect noise", file=sys.stderr)
     if settings.get("ranks", 1) > 1 and settings.get("device") != "cuda":
         limit_network(settings.get("mbit"))
-    context = processes(settings)
     ranks = [
-        context.Process(target=run_rank, args=(job, settings, rank, folder)) for rank in range(settings.get("ranks", 1))
+        _FORK.Process(target=run_rank, args=(job, settings, rank, folder)) for rank in range(settings.get("ranks", 1))
     ]
     for each in ranks:
         each.start()
@@ -207,7 +211,9 @@ def run_rank(job: str, settings: dict[str, Any], rank: int, folder: Path) -> Non
     ranks = settings.get("ranks", 1)
     if ranks > 1:
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-        backend = "nccl" if settings.get("device") == "cuda" else "gloo"
+        # NCCL refuses ranks that share a device, gloo does not
+        backend = "nccl" if settings.get("device") == "cuda" and not settings.get("share") else "gloo"
+        backend = os.environ.get("PAIR_BACKEND", backend)
         dist.init_process_group(backend, init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
     module, function = job.split(".")
     getattr(importlib.import_module(f"benchmarks.recorded.{module}"), function)(Job(folder, rank, settings))

@@ -320,6 +320,74 @@ PAIRS = {
         "cuda.two_streams", {**CUDA, "first_ms": 5, "passes": 160, "beside_ms": 5, "last_ms": 5}, {"passes": 80},
         "the side stream passes half as often over memory; the main stream waits for it",
         scale(0.5, name="*elementwise*"), "*elementwise*|aten::mul_"),
+    "cuda_item_each_layer": Pair(
+        "cuda_training.training", {**CUDA, "tokenize_ms": 6, "item_per_layer": True}, {"item_per_layer": False},
+        "no more norm and .item() after each layer", remove(op="watch"), f"watch|aten::*|{SYNC}"),
+    "cuda_metrics_removed": Pair(
+        "cuda_training.training", {**CUDA, "metrics": 12}, {"metrics": 0},
+        "metrics (matrix products, then .item()) are not computed any more", remove(op="metrics"),
+        "metrics|aten::*|*gemm*|*cutlass*|cuda*"),
+    "cuda_tail_removed": Pair(
+        "cuda_training.training", {**CUDA, "layers": 3, "tail": 3, "length": 512}, {"tail": 0},
+        "the last three of six layers are gone, backward too; the device bounds", remove(op="tail"),
+        "tail|aten::*|*gemm*|*cutlass*|nvjet*|*kernel*"),
+    "cuda_small_tail_removed": Pair(
+        "cuda_training.training", {**CUDA, "layers": 3, "tail": 3, "width": 64, "length": 32}, {"tail": 0},
+        "the last three of six layers are gone, backward too; the host bounds", remove(op="tail"),
+        "tail|aten::*|cudaLaunchKernel*|*Backward*"),
+    "cuda_tokenize_removed": Pair(
+        "cuda_training.training", {**CUDA, "tokenize_ms": 12, "with_stack": True, "layers": 2}, {"tokenize_ms": 0},
+        "Python between copy and forward is gone; stacks recorded", remove(op="*: tokenize"),
+        "*tokenize*|*pause*|*sleep*|*perf_counter*|*Python*"),
+    "cuda_loader_half": Pair(
+        "cuda_training.training", {**CUDA, "loader_ms": 90, "workers": 2, "pinned": True, "layers": 2},
+        {"loader_ms": 45}, "the loader (2 workers, pinned memory) takes half", LOADER_HALF, LOADER, LOADS),
+    "cuda_loader_kernel_half": Pair(
+        "cuda_training.training", {**CUDA, "loader_ms": 60, "workers": 2, "pinned": True, "layers": 2, "spin_ms": 40},
+        {"spin_ms": 10}, "a long kernel takes a quarter; then the loader (2 workers) bounds",
+        scale(0.25, name="*spin_kernel*"), "*spin_kernel*"),
+    "cuda_graphed_python_removed": Pair(
+        "cuda_training.graphed", {**CUDA, "layers": 4, "tokenize_ms": 14}, {"tokenize_ms": 0},
+        "Python beside a CUDA graph is gone; then the graph bounds", None, PYTHON,
+        {"why": "without Python stacks it has no name of its own"}),
+    "cuda_graphed_kernel_4x": Pair(
+        "cuda_training.graphed", {**CUDA, "layers": 4, "tokenize_ms": 8, "spin_ms": 2}, {"spin_ms": 16},
+        "a kernel of a CUDA graph, hidden behind Python, takes eight times as long; then it bounds",
+        scale(8, name="*spin_kernel*"), "*spin_kernel*"),
+    "cuda_queue_full": Pair(
+        "cuda_training.run_ahead", {**CUDA, "spin_ms": 30, "count": 3000, "host_ms": 2}, {"spin_ms": 15},
+        "a long kernel takes half; 3,000 launches behind it fill the queue", scale(0.5, name="*spin_kernel*"),
+        "*spin_kernel*"),
+    "cuda_event_synchronize": Pair(
+        "cuda_training.event_waits", {**CUDA, "side_ms": 20, "spin_ms": 6, "host_ms": 10}, {"side_ms": 5},
+        "a side stream's kernel takes a quarter; the host waits for its event", None, "*spin_kernel*",
+        {"why": "both streams' kernels have one name"}),
+    "cuda_event_poll_python": Pair(
+        "cuda_training.event_waits", {**CUDA, "side_ms": 20, "spin_ms": 20, "host_ms": 10, "poll": True},
+        {"side_ms": 10, "spin_ms": 10}, "kernels take half; the host asks for an event in a loop",
+        scale(0.5, name="*spin_kernel*"), "*spin_kernel*"),
+    "cuda_pinning_kernel_half": Pair(
+        "cuda_training.pinning", {**CUDA, "spin_ms": 30, "host_ms": 6, "megabytes": 20}, {"spin_ms": 15},
+        "kernels take half; host memory is pinned and given back in each step", scale(0.5, name="*spin_kernel*"),
+        "*spin_kernel*"),
+    "cuda_prefetch_more": Pair(
+        "cuda_training.prefetching", {**CUDA, "spin_ms": 8, "pieces": 10}, {"pieces": 40},
+        "four times as much is copied by a side stream, hidden before", scale(4, name="*HtoD*"),
+        "*HtoD*|*[Mm]emcpy*|cudaMemcpyAsync|aten::*"),
+    "cuda2_shared_stall": Pair(
+        "cuda_training.two_ranks",
+        {**CUDA, "ranks": 2, "share": True, "spin_ms": 5, "stall_ms": {"1": 25}}, {"stall_ms": {}},
+        "rank 1 does not sleep any more; two ranks share a device", FIX, f"{PYTHON}|nccl*|gloo*", {"straggler": 1}),
+    "cuda2_shared_stall_free": Pair(
+        "cuda_training.two_ranks",
+        {**CUDA, "ranks": 2, "share": True, "spin_ms": 5, "empty": True, "stall_ms": {"0": 25}}, {"stall_ms": {}},
+        "rank 0 does not sleep any more; rank 1 waits for it in cudaFree", FIX, f"{PYTHON}|nccl*|gloo*|cudaFree",
+        {"straggler": 0}),
+    "cuda2_shared_ddp_stall": Pair(
+        "cuda_training.training",
+        {**CUDA, "ranks": 2, "share": True, "layers": 2, "length": 128, "stall_ms": {"1": 25}}, {"stall_ms": {}},
+        "rank 1 does not sleep any more; DistributedDataParallel, two ranks share a device", FIX,
+        f"{PYTHON}|nccl*|gloo*", {"straggler": 1}),
     "cuda_ddp_kernel_half": Pair(
         "cuda.data_parallel", {**CUDA, "ranks": 2, "spin_ms": 20}, {"spin_ms": 10},
         "long kernels take half; NCCL on 2 devices", scale(0.5, name="*spin_kernel*"), "*spin_kernel*"),

@@ -23,8 +23,9 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
     """Return the state without the selected activities.
 
     They take no time. For kernels and copies, this includes the call that launched only them, the pause before them
-    and the wait for their launch; later work on the stream still waits for what they waited for. No rank waits for a
-    removed collective. An operator with nothing inside but removed operators, such as the autograd node around one, is
+    and the wait for their launch; later work on the stream still waits for what they waited for. A removed call that
+    blocks, such as the synchronization in ``aten::item`` or a ``cudaFree``, no longer waits for the device. No rank
+    waits for a removed collective. An operator with nothing inside but removed operators, such as the autograd node around one, is
     left out too. Of the Python before and after a removed operator on its thread, the longer stretch stays: one of the
     two was the way to its call.
 
@@ -53,10 +54,12 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
     pauses = into & of_kind(graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
     state = weighed(state, own | pauses, np.minimum(state.lag[own | pauses], 0), before)
     waits = of_kind(graph, EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.QUEUE_FULL, EdgeKind.MEMCPY_SYNC)
+    blocking = of_kind(graph, EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC) & chosen[edges.target >> 1]
+    state = weighed(state, np.zeros(0, np.int64), 0, edges.target[blocking])
     meets = of_kind(graph, *TRANSFERS)
     meets &= chosen[edges.target >> 1] | chosen[edges.source >> 1] | (chosen[edges.activity] & (edges.activity >= 0))
     state = replace(state, unblocked=(*state.unblocked, np.flatnonzero(chosen)))
-    return released(state, (into & waits) | meets)
+    return released(state, (into & waits) | blocking | meets)
 
 
 def _without_calls(state: State, chosen: npt.NDArray[np.bool_]) -> State:
