@@ -329,11 +329,13 @@ PAIRS = {
         "metrics|aten::*|*gemm*|*cutlass*|cuda*"),
     "cuda_tail_removed": Pair(
         "cuda_training.training", {**CUDA, "layers": 3, "tail": 3, "length": 512}, {"tail": 0},
-        "the last three of six layers are gone, backward too; the device bounds", remove(op="tail"),
+        "the last three of six layers are gone, backward too; the device bounds",
+        [*remove(op="tail"), *remove(backward_of="tail")],
         "tail|aten::*|*gemm*|*cutlass*|nvjet*|*kernel*"),
     "cuda_small_tail_removed": Pair(
         "cuda_training.training", {**CUDA, "layers": 3, "tail": 3, "width": 64, "length": 32}, {"tail": 0},
-        "the last three of six layers are gone, backward too; the host bounds", remove(op="tail"),
+        "the last three of six layers are gone, backward too; the host bounds",
+        [*remove(op="tail"), *remove(backward_of="tail")],
         "tail|aten::*|cudaLaunchKernel*|*Backward*"),
     "cuda_tokenize_removed": Pair(
         "cuda_training.training", {**CUDA, "tokenize_ms": 12, "with_stack": True, "layers": 2}, {"tokenize_ms": 0},
@@ -374,6 +376,22 @@ PAIRS = {
         "cuda_training.prefetching", {**CUDA, "spin_ms": 8, "pieces": 10}, {"pieces": 40},
         "four times as much is copied by a side stream, hidden before", scale(4, name="*HtoD*"),
         "*HtoD*|*[Mm]emcpy*|cudaMemcpyAsync|aten::*"),
+    "cuda_decoding_choose_half": Pair(
+        "cuda_training.decoding", {**CUDA, "width": 256, "layers": 2, "tokens": 4, "choose_ms": 4}, {"choose_ms": 0},
+        "no Python after each token's copy to the host", None, "choose|*Python*",
+        {"why": "the annotation around it holds the copy too"}),
+    "cuda_decoding_kernel_half": Pair(
+        "cuda_training.decoding",
+        {**CUDA, "width": 256, "layers": 2, "tokens": 4, "choose_ms": 1, "spin_ms": 6}, {"spin_ms": 3},
+        "a kernel of each token takes half; pageable copies in both directions wait",
+        scale(0.5, name="*spin_kernel*"), "*spin_kernel*"),
+    "cuda_growing_kernel_half": Pair(
+        "cuda_training.growing", {**CUDA, "spin_ms": 24, "blocks": 6, "host_ms": 4}, {"spin_ms": 12},
+        "kernels take half; cudaMalloc of new sizes beside them", scale(0.5, name="*spin_kernel*"), "*spin_kernel*"),
+    "cuda_metrics_large_removed": Pair(
+        "cuda_training.training", {**CUDA, "metrics": 12, "spin_ms": 40, "length": 64, "layers": 1, "width": 2048},
+        {"metrics": 0}, "metrics (matrix products, then .item()) are not computed any more; the device bounds",
+        remove(op="metrics"), "metrics|aten::*|*gemm*|*cutlass*|cuda*"),
     "cuda2_shared_stall": Pair(
         "cuda_training.two_ranks",
         {**CUDA, "ranks": 2, "share": True, "spin_ms": 5, "stall_ms": {"1": 25}}, {"stall_ms": {}},

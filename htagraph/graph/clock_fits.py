@@ -13,6 +13,7 @@ import numpy.typing as npt
 __all__ = [
     "MIN_FOR_DRIFT",
     "RESOLUTION_NS",
+    "as_recorded_is_possible",
     "by_ends",
     "feasible_offsets",
     "fitted",
@@ -77,10 +78,7 @@ def limits(end: Array, start: Array, gauge: int) -> tuple[Array, Array]:
     seem to come after the ends of b that waited for them.
     """
     count = end.shape[1]
-    least = np.full((count, count), -np.inf)
-    for column in range(count):
-        least[column] = _largest(start[:, [column]] - end)
-    np.fill_diagonal(least, 0.0)
+    least = _least_ahead(end, start)
     high, low = np.full(count, np.inf), np.full(count, -np.inf)
     high[gauge] = low[gauge] = 0.0
     for _ in range(count):
@@ -90,6 +88,18 @@ def limits(end: Array, start: Array, gauge: int) -> tuple[Array, Array]:
             break
         high, low = higher, lower
     return low, high
+
+
+def as_recorded_is_possible(end: Array, start: Array) -> bool:
+    """Return whether nobody ends before all have arrived as the clocks were recorded, with no offset at all."""
+    return bool((_least_ahead(end, start) <= 2 * RESOLUTION_NS).all())
+
+
+def _least_ahead(end: Array, start: Array) -> npt.NDArray[np.float64]:
+    """Return at [a, b] by how much the clock of a is at least ahead of that of b, ns; -inf where nothing says so."""
+    least = np.stack([_largest(start[:, [column]] - end) for column in range(end.shape[1])])
+    np.fill_diagonal(least, 0.0)
+    return least
 
 
 def _largest(values: Array) -> npt.NDArray[np.float64]:

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.clock_fits import MIN_FOR_DRIFT, RESOLUTION_NS, by_ends, islands, limits, middle_of, residuals
+from htagraph.graph.clock_fits import (
+    MIN_FOR_DRIFT,
+    RESOLUTION_NS,
+    as_recorded_is_possible,
+    by_ends,
+    islands,
+    limits,
+    middle_of,
+    residuals,
+)
 
 if TYPE_CHECKING:
     from htagraph.graph.construction.matching.match import Matching
@@ -122,8 +131,9 @@ def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ..
 
     Ranks of one host share its clock, unless collectives contradict that. Offsets between other ranks come from the
     ends of collectives on devices, and are limited by arrivals: nobody ends before all have arrived. Where only
-    arrivals tell, they have to do so in both directions. Offsets that are no larger than the spread of the ends are
-    taken as 0, so that correct clocks are not changed.
+    arrivals tell, they have to do so in both directions, and clocks that do not contradict them stay as they are:
+    hosts set theirs by the network, so that no offset is likelier than the middle of a wide range of possible ones.
+    Offsets that are no larger than the spread of the ends are taken as 0, so that correct clocks are not changed.
 
     Args:
         ranks: all ranks of the job.
@@ -285,8 +295,9 @@ def _offsets(own: _Barriers, time: Array) -> tuple[Array, Array, Array]:
     low, high = limits(own.waited, own.start, 0)
     possible = bool((low <= high + 2 * RESOLUTION_NS).all())
     bounded = np.isfinite(low) & np.isfinite(high) & possible
-    offset[bounded] = (low[bounded] + high[bounded]) / 2
-    doubt[bounded] = (high[bounded] - low[bounded]) / 2
+    if not as_recorded_is_possible(own.waited, own.start):
+        offset[bounded] = (low[bounded] + high[bounded]) / 2
+    doubt[bounded] = np.maximum(high[bounded] - offset[bounded], offset[bounded] - low[bounded])
     rows = np.isfinite(own.end).sum(axis=1) > 1
     linked = next(island for island in islands(np.isfinite(own.end[rows])) if 0 in island) if rows.any() else [0]
     if len(linked) > 1:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import DEVICE, HOST, KERNELS, ActivityKind
 from htagraph.core.spelling import nearest_words
+from htagraph.graph.backward import backward_of
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -43,6 +44,8 @@ class Criteria(TypedDict, total=False):
     op: str | None
     """Glob of the name of anything that encloses the activity in `DependencyGraph.tree`: operators, annotations, steps,
     Python frames, its launch. The operator is not inside itself; `name` selects it."""
+    backward_of: str | None
+    """Glob of the name of operators or annotations: what autograd ran backward for them and for all inside them."""
     rank: IntSelector
     """One or several ranks."""
     stream: IntSelector
@@ -127,6 +130,11 @@ def _op(graph: DependencyGraph, glob: str) -> Mask:
     return graph.tree.inside(_name(graph, glob))
 
 
+def _backward_of(graph: DependencyGraph, glob: str) -> Mask:
+    forward = _name(graph, glob)
+    return backward_of(graph, forward | graph.tree.inside(forward))
+
+
 def _rank(graph: DependencyGraph, rank: IntSelector) -> Mask:
     return np.isin(graph.activities.rank, _known(rank, graph.ranks, "rank"))
 
@@ -194,9 +202,9 @@ def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
 
 
 _CRITERIA: Final[dict[str, Callable[[DependencyGraph, Any], Mask]]] = {
-    "kind": _kind, "category": _category, "name": _name, "regex": _regex, "op": _op, "rank": _rank,
-    "stream": _stream, "step": _step, "step_index": _step_index, "time": _time, "min_us": _min_us, "max_us": _max_us,
-    "depth": _depth, "activity": _activity,
+    "kind": _kind, "category": _category, "name": _name, "regex": _regex, "op": _op,
+    "backward_of": _backward_of, "rank": _rank, "stream": _stream, "step": _step, "step_index": _step_index,
+    "time": _time, "min_us": _min_us, "max_us": _max_us, "depth": _depth, "activity": _activity,
 }  # fmt: skip
 """Keyword of `DependencyGraph.select` → which activities meet it."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANGES", "Change", "ChangeForm", "bandwidth", "criteria", "criteria_text", "duration_ns", "numbers"]
 
-_KEYS = ("kind", "name", "op", "rank", "stream", "step", "after", "before")
+_KEYS = ("kind", "name", "op", "backward_of", "rank", "stream", "step", "after", "before")
 _NUMBERED = ("rank", "stream", "step")
 _KEY = re.compile(r"(\w+)=")
 _NEXT = re.compile(r",(\w+)=")

@@ -29,7 +29,8 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
 
     The lag from a JOIN to an end is the member's transfer time: from the JOIN, or from its own start if that is later,
     to its end, or to the first call inside it after that (a copy of what it received). A member whose arrival no JOIN
-    waits for (a receiver of a broadcast) has an edge with the same lag from its own start to its end.
+    waits for (a receiver of a broadcast) has an edge with the same lag from its own start to its end. A member that
+    waits for its device before it communicates (gloo does, with tensors of a device) has one from the end of that wait.
 
     Args:
         job: the job with its matches.
@@ -47,11 +48,13 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     waits[early.row] = False
     member, join = matches.activity[waits].astype(np.int64), matches.join[waits].astype(np.int64)
     awaited = np.maximum(job.moment(2 * join), job.moment(2 * member))
-    released = 2 * member + 1 if pairs else _released(job, member, awaited)
+    released, blocked = (2 * member + 1, np.full(len(member), -1)) if pairs else _released(job, member, awaited)
     lag = np.maximum(0, job.moment(released) - awaited)
     if pairs:
         lag = _without_other_work(job, np.flatnonzero(waits), lag)
     own = matches.feeds[waits] < 0  # no JOIN waits for this arrival, but the member's own end does
+    blocks = np.flatnonzero(blocked >= 0)
+    behind = job.moment(released[blocks]) - np.maximum(awaited[blocks], job.moment(blocked[blocks]))
     arrives = 2 * matches.activity[feeds].astype(np.int64)
     chained = _chained(matches.join[waits], matches.collective[waits])
     joins = np.unique(join)
@@ -62,6 +65,7 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
         (2 * chained[0], 2 * chained[1], 0, -1, at_join[np.searchsorted(joins, chained[1])]),
         (2 * join, released, lag, member, sure[waits]),
         (2 * member[own], released[own], lag[own], member[own], sure[waits][own]),
+        (blocked[blocks], released[blocks], np.maximum(0, behind), member[blocks], sure[waits][blocks]),
         (2 * early.call, 2 * early.member + 1, early.lag, early.member, sure[early.row]),
     )
     edges = []
@@ -73,16 +77,17 @@ def meetings(job: Job, kind: EdgeKind, *, pairs: bool) -> Edges:
     return Edges.concatenate(edges)
 
 
-def _released(job: Job, member: np.ndarray, awaited: np.ndarray) -> np.ndarray:
-    """Return the vertex at which the wait of each member ends: its end, or the start of a call inside it.
+def _released(job: Job, member: np.ndarray, awaited: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vertex at which the wait of each member ends, and the end of a wait for its device before it, or -1.
 
     A collective on a host thread may prepare buffers before it communicates, and copy what it received afterwards. The
     longest stretch in which it calls nothing, of those that end after the last arrival, is the wait and the transfer.
+    It ends with the member, or with the start of a call inside it.
     """
     acts = job.activities
-    released = 2 * member + 1
+    released, blocked = 2 * member + 1, np.full(len(member), -1)
     if not (acts.kind[member] == ActivityKind.HOST_COMMUNICATION).any():
-        return released
+        return released, blocked
     row = np.full(len(acts) + 1, -1, np.int64)
     row[member] = np.arange(len(member))
     inside = np.flatnonzero((row[acts.parent] >= 0) & ~acts.on_device)
@@ -97,8 +102,8 @@ def _released(job: Job, member: np.ndarray, awaited: np.ndarray) -> np.ndarray:
     length = job.moment(vertex) - job.moment(begin)
     length[job.moment(vertex) < awaited[at]] = -1
     longest = np.lexsort((length, at))  # the last of each member counts
-    released[at[longest]] = vertex[longest]
-    return released
+    released[at[longest]], blocked[at[longest]] = vertex[longest], begin[longest]
+    return released, np.where(acts.kind[np.maximum(blocked, 0) >> 1] == ActivityKind.SYNC, blocked, -1)
 
 
 @dataclass(frozen=True, eq=False)

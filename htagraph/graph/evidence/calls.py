@@ -132,12 +132,17 @@ class Calls:
 
     @cached_property
     def site(self) -> npt.NDArray[np.uint64]:
-        """For each call: a hash of its place (thread, nesting, whether its operator launches before it and after it).
+        """For each call: a hash of its place and its thread."""
+        return mixed(self.place, self.thread)
+
+    @cached_property
+    def place(self) -> npt.NDArray[np.uint64]:
+        """For each call: a hash of its place in the program (nesting, whether its operator launches before and after).
 
         Within one operator, a wait before the launch (the launch waits) differs from one after it (others wait).
         """
         launched = self.within(self.before, np.arange(len(self.row))) & self.in_operator
-        return mixed(self._nesting[1], self.thread, launched * 2 + self.launches_next)
+        return mixed(self._nesting[1], launched * 2 + self.launches_next)
 
     @cached_property
     def records(self) -> npt.NDArray[np.int64]:
@@ -233,6 +238,14 @@ class Calls:
     def before(self) -> npt.NDArray[np.int64]:
         """For each call: the position of the thread's latest launch before it, or -1."""
         return self._nearest(np.argsort(self.thread, kind="stable"))
+
+    @cached_property
+    def before_on_rank(self) -> npt.NDArray[np.int64]:
+        """For each call: the position of the latest launch before it on any thread of its rank, or -1."""
+        at = np.where(self.launched >= 0, np.arange(len(self.row)), -1)
+        previous = np.concatenate([[-1], np.maximum.accumulate(at)[:-1]]) if len(at) else at
+        same = (previous >= 0) & (self.rank[np.maximum(previous, 0)] == self.rank)
+        return np.where(same, previous, -1)
 
     @cached_property
     def after(self) -> npt.NDArray[np.int64]:

@@ -98,6 +98,8 @@ class Answer:
     """How many waits of the sample ended right after that work, and would have ended earlier without it."""
     unexplained: int
     """How many waits of the sample took visibly long without being explained."""
+    number: int = 0
+    """The number of the hypothesis, in the order in which they were tried."""
 
 
 class Plausible(IntEnum):
@@ -116,22 +118,23 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
     count = len(site.position)
     sample = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64))
     chosen: Hypothesis | None = None
-    score = -1.0
+    score, chosen_number = -1.0, 0
     visible = int((site.over - site.free > TOLERANCE_NS)[sample].sum())
-    for lane, anchor, plausible in hypotheses:
+    for number, (lane, anchor, plausible) in enumerate(hypotheses):
         source = calls.enqueued.last_before(lane[sample], anchor[sample])
         feasible, explained = _tested(calls, site, sample, source)
         enough = explained > 0 if plausible else explained >= max(2, visible / 5)
         if not feasible or not (enough or plausible) or not (source >= 0).any():
             continue
         if explained > score * CLEARER or chosen is None:
-            chosen, score = (lane, anchor, plausible), float(explained)
+            chosen, score, chosen_number = (lane, anchor, plausible), float(explained), number
         if score >= visible:
             break  # none can explain more
     if chosen is None:
         return None
     lane, anchor, _ = chosen
-    return Answer(lane, anchor, calls.enqueued.last_before(lane, anchor), int(score), visible - int(score))
+    source = calls.enqueued.last_before(lane, anchor)
+    return Answer(lane, anchor, source, int(score), visible - int(score), chosen_number)
 
 
 def _tested(calls: Calls, site: Site, sample: Array, source: Array) -> tuple[bool, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ from htagraph.graph.evidence.wait_hypotheses import (
     Answer,
     Hypothesis,
     Plausible,
+    Returns,
     Site,
     best,
     in_order,
@@ -171,22 +173,52 @@ def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
 
 def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array]) -> Iterator[Edges]:
     """Yield the edges of calls that wait for a stream or an event that no row names; the rest goes to `refused`."""
-    acts = calls.job.activities
     clock = {rank: returns(calls, rank) for rank in calls.lanes} if len(syncs) else {}
+    sites: list[tuple[Site, bool]] = []
     for rows in grouped(calls.site[syncs]):
-        position = syncs[rows]
-        rank = int(calls.rank[position[0]])
-        if rank not in calls.lanes:
-            refused.append(position)
-            continue
-        row = calls.row[position]
-        site = Site(position, acts.end[row], acts.start[row] + _OWN_NS, clock[rank].window, clock[rank].tolerance)
-        guesses = _of_event(calls, position) if of_event[rows[0]] else _of_stream(calls, position)
-        answer = best(calls, site, guesses)
+        rank = int(calls.rank[syncs[rows[0]]])
+        if rank in calls.lanes:
+            sites.append((_site(calls, syncs[rows], clock[rank]), bool(of_event[rows[0]])))
+        else:
+            refused.append(syncs[rows])
+    answers = [best(calls, site, _guesses(calls, site, of_event=event)) for site, event in sites]
+    clear = _clear(calls, [site for site, _ in sites], answers)
+    for (site, event), answer in zip(sites, answers, strict=True):
+        number = clear.get(int(calls.place[site.position[0]]))
+        if number is not None and not (answer and answer.explained):
+            answer = _as_elsewhere(calls, site, _guesses(calls, site, of_event=event), number) or answer
         if answer is None:
-            refused.append(position)
+            refused.append(site.position)
             continue
-        yield _linked(calls, answer.source, position, Provenance.INFERRED, _confidence(answer), clock[rank].tolerance)
+        yield _linked(calls, answer.source, site.position, Provenance.INFERRED, _confidence(answer), site.tolerance)
+
+
+def _site(calls: Calls, position: Array, clock: Returns) -> Site:
+    acts, row = calls.job.activities, calls.row[position]
+    return Site(position, acts.end[row], acts.start[row] + _OWN_NS, clock.window, clock.tolerance)
+
+
+def _guesses(calls: Calls, site: Site, *, of_event: bool) -> Iterator[Hypothesis]:
+    return _of_event(calls, site.position) if of_event else _of_stream(calls, site.position)
+
+
+def _clear(calls: Calls, sites: list[Site], answers: list[Answer | None]) -> dict[int, int]:
+    """Return for each place of the program which hypothesis explains most waits there, where some site is sure of one.
+
+    The same program runs on other threads and ranks; where it never had to wait, these know what it waits for.
+    """
+    explained: dict[int, Counter[int]] = {}
+    for site, answer in zip(sites, answers, strict=True):
+        if answer is not None and answer.explained and _confidence(answer) == _SURE:
+            place = explained.setdefault(int(calls.place[site.position[0]]), Counter())
+            place[answer.number] += answer.explained
+    return {place: numbers.most_common(1)[0][0] for place, numbers in explained.items()}
+
+
+def _as_elsewhere(calls: Calls, site: Site, guesses: Iterator[Hypothesis], number: int) -> Answer | None:
+    """Return the answer of one hypothesis, by its number, if nothing refutes it here."""
+    chosen = [(lane, anchor, Plausible.YES) for lane, anchor, _ in islice(guesses, number, number + 1)]
+    return best(calls, site, iter(chosen))
 
 
 def _confidence(answer: Answer) -> int:
@@ -196,8 +228,9 @@ def _confidence(answer: Answer) -> int:
 
 
 def _of_stream(calls: Calls, position: Array) -> Iterator[Hypothesis]:
-    """Yield the streams that the calls of a site may wait for, the stream of the thread's latest launch first."""
+    """Yield the streams that the calls of a site may wait for: of the thread's latest launch, of the rank's, any."""
     yield calls.lane_at(calls.before[position]), position, Plausible.YES
+    yield calls.lane_at(calls.before_on_rank[position]), position, Plausible.NO
     for lane in calls.lanes[int(calls.rank[position[0]])]:
         yield np.full(len(position), lane), position, Plausible.NO
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, GapKind
+from htagraph.graph.backward import backward_of
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.weights import State, of_kind, own_time, released, time_of, weighed, with_factor
 from htagraph.whatif.scope_note import with_scope_note
@@ -25,9 +26,9 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
     They take no time. For kernels and copies, this includes the call that launched only them, the pause before them
     and the wait for their launch; later work on the stream still waits for what they waited for. A removed call that
     blocks, such as the synchronization in ``aten::item`` or a ``cudaFree``, no longer waits for the device. No rank
-    waits for a removed collective. An operator with nothing inside but removed operators, such as the autograd node around one, is
-    left out too. Of the Python before and after a removed operator on its thread, the longer stretch stays: one of the
-    two was the way to its call.
+    waits for a removed collective. An operator with nothing inside but removed operators, such as the autograd node
+    around one, is left out too. Of the Python before and after a removed operator on its thread, the longer stretch
+    stays: one of the two was the way to its call.
 
     Args:
         state: the weights so far.
@@ -43,6 +44,7 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
     state = with_factor(state, replace(time, fixed=np.zeros(len(time.edges), np.int64)), 0.0)
     state = _without_calls(state, chosen)
     state = with_scope_note(state, before_change, time, criteria, "removed")
+    state = _with_backward_note(state, chosen, criteria)
     work = np.flatnonzero(chosen[:-1] & graph.activities.on_device)
     calls = np.zeros(len(chosen), np.bool_)
     calls[_launching_only(graph, work)] = True
@@ -60,6 +62,22 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
     meets &= chosen[edges.target >> 1] | chosen[edges.source >> 1] | (chosen[edges.activity] & (edges.activity >= 0))
     state = replace(state, unblocked=(*state.unblocked, np.flatnonzero(chosen)))
     return released(state, (into & waits) | blocking | meets)
+
+
+def _with_backward_note(state: State, chosen: npt.NDArray[np.bool_], criteria: dict[str, Any]) -> State:
+    """Return the state with a note on the backward pass of what was removed, where that stays."""
+    graph = state.graph
+    forward = criteria.get("op") or criteria.get("name")
+    left = backward_of(graph, chosen[:-1]) & ~chosen[:-1]
+    if not left.any() or forward is None:
+        return state
+    outermost = graph.tree.outermost(left)
+    outermost = outermost[~graph.activities.on_device[outermost]]
+    ms = int(graph.activities.duration[outermost].sum()) / 1e6
+    return state.with_note(
+        f"its backward pass stays ({len(outermost)} operators, {ms:,.3g} ms on the host); "
+        f"remove(backward_of={forward!r}) leaves it out too"
+    )
 
 
 def _without_calls(state: State, chosen: npt.NDArray[np.bool_]) -> State:
