@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from htagraph.graph.clock_fits import feasible_offsets, limits
+from htagraph.graph.clock_fits import as_recorded_is_possible, feasible_offsets, limits
 
 
 def met(seed: int, ranks: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -32,3 +32,9 @@ def test_one_direction_limits_one_side() -> None:
     start, waited = np.array([[0.0, np.nan]]), np.array([[np.nan, 50.0]])
     low, high = limits(waited, start, 0)
     assert (low[1], high[1]) == (-np.inf, 50.0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_clocks_may_be_right_unless_somebody_ends_before_another_arrives(seed: int) -> None:
+    end, start, _ = met(seed, 3, 5)
+    assert as_recorded_is_possible(end, start) == bool((start.max(axis=1) <= end.min(axis=1) + 2_000).all())

@@ -17,7 +17,9 @@ from htagraph.graph.construction.matching.match import match
 from htagraph.graph.matches import with_joins
 from htagraph.simulate import Job, Simulated, simulate
 from tests.graph.construction.matching.test_match import OFFSETS, loaded, made
+from tests.host_jobs import host_job
 from tests.reach import SHARED
+from tests.strategies import Json, complete, kernel, launch, op, runtime
 
 JOBS = {
     "data": Job(ranks=4, steps=2, clock_offsets_us=OFFSETS[:4]),
@@ -145,3 +147,21 @@ def test_a_short_transfer_is_no_reason_to_miss_an_arrival() -> None:
     for one in range(20):
         last = matches.join[matches.collective == one]
         assert (last == last[-1]).all()  # all waited for the last to arrive
+
+
+def test_a_backend_that_waits_for_its_device_transfers_after_that() -> None:
+    """gloo waits for the copy of a device's tensor inside its record; a longer kernel before it delays the transfer."""
+
+    def rank(lasts: int) -> list[Json]:
+        tid = 77
+        return [
+            launch(0, 1, 1), kernel("work", 2, lasts, 1), op("c10d::allreduce_", 100, 20),
+            complete("user_annotation", "gloo:all_reduce", 130, 270, tid),
+            runtime("cudaDeviceSynchronize", 135, 5, 2, tid), op("aten::copy_", 390, 5, tid), op("after", 410, 10),
+        ]  # fmt: skip
+
+    graph = host_job({0: rank(20), 1: rank(20)})
+    before = hg.what_if(graph).run().makespan_ns
+    for kernels in (5, 10):  # 100 and 200 µs: over in time, and 62 µs longer than the wait began
+        outcome = hg.what_if(graph).scale(factor=kernels, name="work").run()
+        assert outcome.makespan_ns - before == max(0, 2_000 + 20_000 * kernels - 140_000)

@@ -8,7 +8,7 @@ from htagraph import EdgeKind, Provenance
 from htagraph.graph.rules.host_sync import host_sync, host_syncs
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
-from tests.strategies import Json, complete, kernel, launch, load, runtime
+from tests.strategies import Json, annotation, complete, kernel, launch, load, runtime
 from tests.waiting import MADE, by_hand, hidden, named, read, simulated, sync_row, unresolved, verdict
 
 WITH_IDS = sorted((SHARED / "hta" / "critical_path").glob("*.json.gz"))
@@ -49,6 +49,22 @@ def test_a_sync_whose_row_names_no_record_waits_for_nothing_that_was_recorded() 
     job = by_hand([*events, runtime("cudaEventSynchronize", 9, 9, 4), row])
     assert named(job, host_sync(job)) == []
     assert named(job, host_sync(hidden(job))) == [("a", "cudaEventSynchronize")]
+
+
+def test_what_blocks_on_one_thread_shows_what_another_waits_for() -> None:
+    """Threads of a backend wait for a copy that another thread enqueued; on one it is always over in time."""
+    events: list[Json] = []
+    for number in range(12):
+        at, thread, lasts, call = 1000 * number, 2 + number % 2, 300 if number % 2 else 10, 10 * number + 1
+        blocks = runtime("cudaStreamSynchronize", at + 60, max(3, lasts - 45), call + 1, thread)
+        events += [
+            launch(at, 1, call), kernel(f"own{number}", at + 3, lasts, call),
+            annotation("reduce", at + 50, 900, thread), blocks,
+            launch(at + 500, 1, call + 2, thread), kernel("back", at + 505, 5, call + 2, stream=20 + thread),
+        ]  # fmt: skip
+    job = by_hand(events)
+    pairs = named(job, host_sync(job))
+    assert sorted(pairs) == sorted((f"own{number}", "cudaStreamSynchronize") for number in range(12))
 
 
 def test_a_sync_may_name_its_stream_itself() -> None:

@@ -40,6 +40,29 @@ def test_launches_that_take_long_for_other_reasons_are_left_alone() -> None:
     assert len(queue_full(by_hand(events))) == 0
 
 
+def test_launches_that_return_late_agree_on_one_length() -> None:
+    """Short works end while a blocked launch wakes up, so that each launch shows a range of lengths, as on an H100."""
+    depth, late_us, events, now = 100, (8, 30, 17, 38, 12), [], 0
+    for step in range(5):
+        first, begin = step * 400, now
+        ends = [begin + 5_000 + number for number in range(400)]  # a long work, then works of 1 µs
+        for number in range(400):
+            free = ends[number - depth] if number >= depth else 0
+            took = max(2, free + late_us[step] - now) if free > now else 2
+            starts = begin + 5 if number == 0 else ends[number - 1]
+            events += [
+                launch(now, took, first + number + 1),
+                kernel("w", starts, ends[number] - starts, first + number + 1),
+            ]
+            now += took + 1
+        now = max(now, ends[-1]) + 10
+    job = by_hand(events)
+    edges = queue_full(job)
+    blocked = job.activities.duration[edges.target >> 1] > 1_000_000
+    assert blocked.sum() == 5
+    assert (job.activities.duration[edges.source[blocked] >> 1] > 1_000_000).all()  # the long work freed the place
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_simulated_queues_are_the_true_ones(name: str) -> None:
     job, truth = simulated(MADE[name])

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import htagraph as hg
-from tests.strategies import COMPUTE, COPY, kernel, launch, load, op, step
+from tests.strategies import COMPUTE, COPY, kernel, launch, load, op, runtime, step
 from tests.whatif.changes.made import CALL_NS, LATENCY_NS, Piece, made, places
 from tests.whatif.changes.simulated import recorded, small
 
@@ -48,6 +49,15 @@ def test_a_removed_collective_joins_nobody() -> None:
     assert slow.makespan_ns > alone.run().makespan_ns
     slow.graph.check()
     assert np.array_equal(slow.graph.time, slow.time)
+
+
+@pytest.mark.parametrize("criteria", [{"op": "item"}, {"name": "cudaDeviceSynchronize"}])
+def test_a_removed_call_does_not_wait_for_the_device(criteria: dict[str, str]) -> None:
+    sync = [op("item", 10, 90), runtime("cudaDeviceSynchronize", 12, 85, 2)]
+    graph = load([launch(0, 1, 1), kernel(COMPUTE, 5, 90, 1), *sync, op("python", 100, 50)])
+    outcome = hg.what_if(graph).remove(**criteria).run()
+    assert outcome.makespan_ns == 95_000  # the kernel, which runs beside the operator behind
+    assert outcome.time[2 * graph.select(name="python").activities[0]] - graph.origin_ns < 20_000
 
 
 def test_an_operator_goes_alone() -> None:
