@@ -43,6 +43,10 @@ _IDLE = {
 _HOST = {
     "loader": "it waits for the data loader before it launches (htagraph what-if --free-dataloader).",
     "pauses": "a few long pauses of the host, not the number of launches, keep it from launching (htagraph idle).",
+    "graphs": (
+        "it launches CUDA graphs, each too late. A launch takes the longer the more kernels its graph has, and more so "
+        "while they are recorded (htagraph launches)."
+    ),
     "launches": (
         "it launches many small pieces of work, each too late. Larger batches, fewer operators (torch.compile) or CUDA "
         "graphs reduce that (htagraph idle)."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from htagraph.core.kinds import COMMUNICATION
+from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
 from htagraph.queries.host_pauses import host_pauses, share_of_long_pauses
@@ -55,6 +56,10 @@ Doubled, CUDA graphs are advised where pauses of 1 to 2 ms dominate."""
 _MAX_LONG_SHARE = 0.5
 """Share of the host's time on the path in such pauses, from which many small launches are not the reason. Chosen: the
 larger part. Doubled, CUDA graphs are advised always."""
+
+
+_MOST = 0.5
+"""Share of kernels and copies; above it, CUDA graphs are no advice, since they are used. It cannot be doubled."""
 
 
 def claims_of(
@@ -273,11 +278,21 @@ def _idle(rank_idle: pd.DataFrame, window: float, ranks: int, bound: Bound, path
 
 
 def _host_reason(bound: Bound, path: CriticalPath) -> str:
-    """Return why the host launches too late: ``"loader"``, ``"pauses"`` (few and long ones) or ``"launches"``."""
+    """Return why the host launches too late: ``"loader"``, ``"pauses"`` (few, long), ``"graphs"`` or ``"launches"``."""
     own = sum(bound.shares.get(category, 0.0) for category in _HOST_CAUSES)
     if bound.shares.get("data_loading", 0.0) > own:
         return "loader"
-    return "pauses" if share_of_long_pauses(path, _LONG_PAUSE_US) > _MAX_LONG_SHARE else "launches"
+    if share_of_long_pauses(path, _LONG_PAUSE_US) > _MAX_LONG_SHARE:
+        return "pauses"
+    return "graphs" if _in_graphs(path.graph) else "launches"
+
+
+def _in_graphs(graph: DependencyGraph) -> bool:
+    """Return whether most kernels and copies were launched as parts of CUDA graphs."""
+    acts = graph.activities
+    cause = acts.cause[acts.on_device & (acts.cause >= 0)]
+    in_graph = names_that(is_graph_launch, graph.names)[acts.name[cause]]
+    return bool(len(cause)) and float(in_graph.mean()) > _MOST
 
 
 def _launching(launches: pd.DataFrame, bound: Bound) -> list[Claim]:

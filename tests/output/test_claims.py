@@ -13,7 +13,7 @@ from htagraph.queries.bound import bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
 from htagraph.whatif.change_options import criteria
 from tests.reach import DATA, DATASETS, REAL, graph_of
-from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load, op
+from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load, op, runtime
 
 JOBS = [*DATASETS, *(path for path in REAL if path.stat().st_size < 400_000)]
 
@@ -78,3 +78,20 @@ def test_nothing_recorded_is_said_so() -> None:
     summary = hg.summarize(load([]))
     assert [claim.says for claim in summary.claims] == [Says.NOTHING_RECORDED]
     assert isinstance(summary.tables["opportunities"], pd.DataFrame)
+
+
+def test_graphs_are_no_advice_where_they_are_used() -> None:
+    """Devices wait for launches of graphs: the sentence is about these, not advice to make graphs."""
+
+    def job(name: str, pieces: int) -> list[Json]:
+        events = []
+        for number in range(40):
+            at = 300 * number
+            events.append(runtime(name, at, 200, number + 1))
+            events += [kernel("work", at + 210 + 20 * i, 10, number + 1) for i in range(pieces)]
+        return events
+
+    for name, pieces, host in (("cudaGraphLaunch", 4, "graphs"), ("cudaLaunchKernel", 1, "launches")):
+        claims = hg.summarize(load(job(name, pieces))).claims
+        (idle,) = [claim for claim in claims if claim.says == Says.DEVICE_IDLE and claim.about == "host_wait"]
+        assert idle.facts["host"] == host
