@@ -6,7 +6,6 @@ import ast
 import gzip
 import inspect
 import json
-import multiprocessing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -97,7 +96,7 @@ class Process:
 
 @pytest.fixture
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multiprocessing, "get_context", lambda _: SimpleNamespace(Process=Process))
+    monkeypatch.setattr(record_pairs, "_FORK", SimpleNamespace(Process=Process))
 
 
 @pytest.mark.usefixtures("forked")
