@@ -139,6 +139,21 @@ def test_unlike_kernels_are_not_paired_unless_one_of_each_is_left() -> None:
     ]
 
 
+def test_unlike_kernels_launched_outside_operators_or_not_equally_often_are_gone_and_new() -> None:
+    def in_a_region(name: str) -> DependencyGraph:
+        return load([annotation("forward", 0, 90), launch(1, 2, 1), kernel(name, 5, 3, 1)])
+
+    assert not replaced(in_a_region("gelu_vectorized"), in_a_region("triton_poi_0"))
+    assert replaced(in_a_region("gelu_vectorized_4"), in_a_region("gelu_vectorized_2"))
+    assert not replaced(one_operator("gelu_vectorized"), one_operator("triton_poi_0", "triton_poi_0"))
+
+
+def test_words_that_all_kernels_have_make_no_kernels_alike() -> None:
+    before = one_operator("at::native::reduce_kernel", "at::native::index_kernel")
+    after = one_operator("at::native::fill_kernel", "at::native::sort_kernel")
+    assert not replaced(before, after)
+
+
 def test_a_kernel_that_both_jobs_run_is_no_other_kernels_new_name() -> None:
     before = one_operator("gemm_128x64_nn", elsewhere=("gemm_64x64_nn",))
     after = one_operator("gemm_64x64_nn", elsewhere=("gemm_64x64_nn",))
