@@ -56,7 +56,8 @@ def test_every_row_is_what_the_what_if_of_its_target_gives() -> None:
     graph = graph_of(DATA / "demo")
     table = opportunities(graph, top=EVERYTHING, curve=(0.5, 0.0))
     assert set(table["what"]) == {"kernel", "operator", "rank", "group", "phase"}
-    assert table.loc[table["target"] == "", "name"].tolist() == ["Python between operators", "launching"]
+    assert table.loc[table["target"] == "", "name"].tolist() == ["launching"]
+    assert table.loc[table["target"] == "kind=untraced", "name"].tolist() == ["Python between operators"]
     for row in _rows(table[table["target"] != ""]):
         which = criteria(row["target"])
         assert row["gain_at_0_us"] == row["gain_us"]
