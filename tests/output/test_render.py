@@ -24,7 +24,7 @@ def small() -> hg.Summary:
 
 @pytest.mark.parametrize("form", FORMATS)
 @given(job=jobs())
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_any_summary_can_be_shown_in_any_form(form: str, job: dict[int, list[Json]]) -> None:
     assert render_summary(hg.summarize(load(job)), form).strip()
 

@@ -84,4 +84,4 @@ def test_unexplained_is_the_share_that_the_summary_has(tmp_path: Path) -> None:
     unexplained = bound_of(hg.critical_path(hg.load(path))).unexplained_percent
     assert unexplained > 50
     why = hg.validate(path).support.set_index("analysis").loc["critical_path, what_if", "why"]
-    assert f"are {unexplained:.0f} % of the critical path" in why
+    assert f"are {unexplained:.0f} % of the critical path" in str(why)

@@ -24,7 +24,7 @@ def operators(*names: str, kernel_name: str = COMPUTE) -> list[Any]:
     return events
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(traces(), traces())
 def test_the_tree_is_that_of_names(first: Any, second: Any) -> None:
     """The slow version: the chain of names around each activity, and how many equal siblings were called before."""
@@ -56,7 +56,7 @@ def levels(graph: DependencyGraph, activity: int, graphs: tuple[DependencyGraph,
     return found
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(traces(), traces())
 def test_a_place_has_one_path_and_at_most_one_activity_per_rank_and_step(first: Any, second: Any) -> None:
     tree = align(load(first), load(second))
