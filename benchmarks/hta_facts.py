@@ -26,6 +26,10 @@ _TYPES = {
 }  # fmt: skip
 
 
+_CALLS = ("cuda_runtime", "cuda_driver", "Runtime", "mtia_runtime")
+"""Categories of runtime and driver calls."""
+
+
 @dataclass
 class Facts:
     """What there is in a job's traces."""
@@ -47,6 +51,8 @@ class Facts:
     launches_without_work: int = 0
     launches_of_many: int = 0
     """Calls that launched several events: graph launches (D13)."""
+    works_without_launch: int = 0
+    """Device events whose launch is not in the file: HTA takes event 0 for it (D13)."""
     steps: set[str] = field(default_factory=set)
     bare_list: bool = False
     many_kernels: bool = False
@@ -58,8 +64,8 @@ class Facts:
         found = {
             "D1": self.empty_kernels, "D2": self.fractions, "D4": self.many_kernels,
             "D5": self.synchronizations or self.operators_with_stream, "D6": self.device_events, "D7": self.ranks > 1,
-            "D8": self.unlisted_launches, "D9": self.stream_zero, "D10": self.types, "D19": self.device_events,
-            "D24": self.device_events,
+            "D8": self.unlisted_launches, "D9": self.stream_zero, "D10": self.types,
+            "D13": self.works_without_launch, "D19": self.device_events, "D24": self.device_events,
         }  # fmt: skip
         return [defect for defect, there in found.items() if there]
 
@@ -87,13 +93,15 @@ def _of_events(facts: Facts, events: list[Mapping[str, Any]]) -> None:
     for event, own in zip(events, arguments, strict=True):
         if id(event) in device and "correlation" in own:
             launched[own.get("correlation")] = launched.get(own.get("correlation"), 0) + 1
+    calls = {own.get("correlation") for event, own in zip(events, arguments, strict=True) if event.get("cat") in _CALLS}
+    facts.works_without_launch += sum(count for call, count in launched.items() if call not in calls)
     names = {event.get("name", "") for event in events if id(event) in device}
     facts.many_kernels |= len(names) > 10
     facts.device_events += len(device)
     for event, own in zip(events, arguments, strict=True):
         _of_event(facts, event, own, id(event) in device)
         category, name = str(event.get("cat", "")), str(event.get("name", ""))
-        if category in ("cuda_runtime", "cuda_driver", "Runtime", "mtia_runtime"):
+        if category in _CALLS:
             many = launched.get(own.get("correlation"), 0)
             if many and not name.startswith(LISTED):
                 facts.unlisted_launches += 1

@@ -199,7 +199,7 @@ def examples(strategy: st.SearchStrategy[Drawn], count: int) -> list[Drawn]:
     """
     drawn: list[Drawn] = []
 
-    @settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
     @given(strategy)
     def draw(example: Drawn) -> None:
         drawn.append(example)

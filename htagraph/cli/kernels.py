@@ -84,7 +84,8 @@ def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: By) -> tuple[str, l
         return outside, []
     counts = "device_count" if "device_count" in rows else "count"
     count, all_of_them = int(lost.sum()), int(without_owner[counts].sum())
-    share = 100 * acts.duration[lost].sum() / acts.duration[acts.on_device].sum()
+    whole = float(acts.duration[acts.on_device].sum())
+    share = 100 * float(acts.duration[lost].sum()) / whole if whole else float("nan")
     name = wording.UNKNOWN if count >= all_of_them else f"{outside}, or {wording.UNKNOWN}"
     return name, [wording.launch_not_recorded(count, share)]
 

@@ -84,6 +84,11 @@ class ActivityKind(_Labelled):
         return self.is_annotation or self in (ActivityKind.OP, ActivityKind.PYTHON)
 
     @property
+    def is_host_code(self) -> bool:
+        """Return whether its own time is that of operators, Python or calls that neither launch nor block."""
+        return self.is_frame or self is ActivityKind.RUNTIME
+
+    @property
     def is_communication(self) -> bool:
         """Return whether it is a rank's part in a collective, a send or a receive, on a device or on the host."""
         return self in (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from htagraph.analyses.differences.effects import PYTHON_BETWEEN
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import CATEGORY_WORDS, time_text
+from htagraph.output.phrases import CATEGORY_WORDS, and_list, plural, time_text
 from htagraph.output.report import inputs_of
 
 if TYPE_CHECKING:
@@ -18,9 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["diff_sentences"]
 
+_HOST = "host"
+_HOST_CODE = frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind if kind.is_host_code)))
 _TRANSFERS = frozenset(kind.label for kind in COMMUNICATION)
 _MIN_SHARE = 0.05
 """Share of the change; chosen: less is not worth a sentence. Doubled, causes of 5 to 10 % of it are not named."""
+_ROUNDING = 0.005
+"""Share of the change by which shares in whole percent that are printed add up to more than 100; half of one percent.
+Doubled, shares that add up to 101 % pass without a word."""
 _MIN_PATH_SHARE = 0.001
 """Share of the step time; chosen: less of a category is no change. Doubled, changes of 0.1 to 0.2 % are not listed."""
 _MAX_SENTENCES = 3
@@ -34,6 +42,7 @@ _MAX_NAMES = 4
 _MAX_FACTOR_DIFFERENCE = 0.1
 """How much relative changes of own time that have one cause differ, as a share of the larger. Chosen: operators that
 one change halves are recorded as 49.5 to 50.5 % shorter. Doubled, -20 % and -24 % are called one cause."""
+_ONE_SIDED = ("new", "gone")
 _CHANGE = {"rank": "rank_change_us"}
 _MAX_LETTERS = 100
 """Letters of a call path in a sentence; chosen: about one line. Doubled, two lines."""
@@ -44,7 +53,7 @@ def diff_sentences(diff: Diff) -> list[str]:
     if not diff.before.makespan_ns and not diff.after.makespan_ns:
         return ["Nothing was recorded: there is nothing to compare."]
     effects = diff.effects()
-    return [_change(diff, effects), *_unlike(diff), *_causes(diff, effects), *_where(diff), *_structure(diff)]
+    return [_change(diff, effects), *_unlike(diff), *_causes(diff, effects), *_where(diff, effects), *_structure(diff)]
 
 
 def _change(diff: Diff, effects: Effects) -> str:
@@ -96,14 +105,58 @@ def _causes(diff: Diff, effects: Effects) -> list[str]:
             origin = _origin(row, diff)
             alike = [each for each, (first, *_) in bullets.items() if each[0] == origin[0] and _in_step(first, row)]
             bullets.setdefault(alike[0] if alike and origin[0] == row["kind"] else origin, []).append(row)
-    lines = [_cause(origin, each, effects, diff) for origin, each in [*bullets.items()][:_MAX_SENTENCES]]
+    named = _named([*bullets.items()][:_MAX_SENTENCES], effects)
+    return [*(_cause(each, effects, diff) for each in named), *_rest(named, effects, diff)]
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A cause that has a sentence."""
+
+    origin: tuple[str, Any]
+    rows: list[dict[Any, Any]]
+    alone_us: float
+    """Effect of it alone on the step time."""
+    effect_us: float
+    """What it adds to the effect of those named before it, so that nothing counts twice."""
+
+
+def _named(bullets: Sequence[tuple[tuple[str, Any], list[dict[Any, Any]]]], effects: Effects) -> list[_Named]:
+    """Return the causes with their effects, which add up."""
+    named: list[_Named] = []
+    keys: list[tuple[str, str]] = []
+    before = 0.0
+    for origin, rows in bullets:
+        own = [(row["name"], row["kind"]) for row in rows]
+        keys += own
+        alone = float(rows[0]["effect_us"]) if len(own) == 1 else effects.replayed(own)
+        together = alone if len(keys) == len(own) else effects.replayed(keys)
+        named.append(_Named(origin, rows, alone, together - before))
+        before = together
+    return named
+
+
+def _rest(named: Sequence[_Named], effects: Effects, diff: Diff) -> list[str]:
+    """Say what the named causes leave of the change, or what takes a part of their effect back."""
+    together = sum(each.effect_us for each in named)
+    if together / diff.change_us > 1 + (_MIN_SHARE if len(named) == 1 else _ROUNDING):
+        back = f"{time_text(abs(together - diff.change_us))} of this is made up for"
+        parts = _largest_parts(diff, effects, against=True)
+        return [f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back}{parts}."]
     share = effects.explained_us / diff.change_us
-    if share < _MIN_EXPLAINED_SHARE:
-        lines.append(
-            f"Longer or shorter work explains only {max(0.0, 100 * share):.0f} % of the change; the rest is in what "
-            f"waits for what, and in pauses{_largest_parts(diff)}."
-        )
-    return lines
+    if share >= _MIN_EXPLAINED_SHARE:
+        return []
+    return [
+        f"Longer or shorter work explains only {max(0.0, 100 * share):.0f} % of the change; the rest is in what "
+        f"waits for what, and in pauses{_largest_parts(diff, effects)}."
+    ]
+
+
+def _effect(us: float, diff: Diff) -> str:
+    """Return an effect on the step time in words, with its share of the change where it is a part of that."""
+    share = us / diff.change_us
+    part = f" ({100 * share:.0f} % of the change)" if share < 1 else " (the whole change)"
+    return f"{time_text(abs(us))} {_longer(us)}{part if share <= 1 + _MIN_SHARE else ''}"
 
 
 def _origin(row: dict[Any, Any], diff: Diff) -> tuple[str, Any]:
@@ -135,52 +188,78 @@ def _beside(row: dict[Any, Any], diff: Diff) -> list[str]:
     return [f"{_own(origin, [row], diff)}; steps differ too much to say whether that changed the step time."]
 
 
-def _largest_parts(diff: Diff) -> str:
-    """Say where on the critical path that is."""
+def _largest_parts(diff: Diff, effects: Effects, *, against: bool = False) -> str:
+    """Say where on the critical path that is; with `against`, where the path changed the other way."""
     table = diff.to_frame()
-    table = table[table["change_us"] / diff.change_us >= _MIN_SHARE]
-    parts = [
-        f"{_signed(row['change_us'])} {CATEGORY_WORDS[row['category']]} at {_cut(row['path'])}"
-        for row in table.head(_MAX_SENTENCES).to_dict("records")
-    ]
+    table = table[table["change_us"] / diff.change_us * (-1 if against else 1) >= _MIN_SHARE]
+    rows = table.head(_MAX_SENTENCES).to_dict("records")
+    if not rows and against:
+        return " by many small changes"
+    parts = [f"{_signed(row['change_us'])} {_place(row)}{_hidden(row, effects, diff)}" for row in rows]
     return f": {'; '.join(parts)}" if parts else ""
 
 
-def _cause(origin: tuple[str, Any], rows: list[dict[Any, Any]], effects: Effects, diff: Diff) -> str:
+def _place(row: dict[Any, Any]) -> str:
+    """Return what a call path spends its time on the critical path on."""
+    if row["kind"] == ActivityKind.STEP.label and row["category"] == _HOST:
+        return "Python between operators"
+    return f"{CATEGORY_WORDS[row['category']]} at {_cut(row['path'])}"
+
+
+def _hidden(row: dict[Any, Any], effects: Effects, diff: Diff) -> str:
+    """Say where host code of a name is as long as before and only not on the critical path in both jobs."""
+    if row["category"] != _HOST:
+        return ""
+    key = PYTHON_BETWEEN if row["kind"] == ActivityKind.STEP.label else (row["name"], row["kind"])
+    before, after = effects.own_us.get(key, (0.0, 0.0))
+    return _exposed((after - before) * len(diff.parts[0].chosen_ranks), row["change_us"])
+
+
+def _cause(named: _Named, effects: Effects, diff: Diff) -> str:
     """Say how much the work of one origin changed, and what that did to the step time."""
-    unit, change = diff.unit, sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows)
-    effect = float(rows[0]["effect_us"])
-    if len(rows) > 1:
-        effect = effects.replayed([(row["name"], row["kind"]) for row in rows])
-    if sum(effects.likely_us(row) for row in rows) > abs(effect):
+    origin, rows, unit, effect = named.origin, named.rows, diff.unit, named.effect_us
+    change, own = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows), _own(origin, rows, diff)
+    if sum(effects.likely_us(row) for row in rows) > abs(named.alone_us):
         return (
-            f"{_own(origin, rows, diff)}, which is likely why the {unit} is {_longer(diff.change_us)}: "
+            f"{own}, which is likely why the {unit} is {_longer(diff.change_us)}: "
             "what waits for it was not recorded, and no replay can tell."
         )
-    result = (
-        f"the {unit} {time_text(abs(effect))} {_longer(effect)} ({100 * effect / diff.change_us:.0f} % of the change)"
-    )
+    if effect / diff.change_us < _MIN_SHARE <= named.alone_us / diff.change_us:
+        return (
+            f"{own}, which alone would make the {unit} {_effect(named.alone_us, diff)}, but adds nothing to the above."
+        )
     if change * effect < 0:
-        return f"{_own(origin, rows, diff)} on average, but where the {unit} waits for it, it makes {result}."
-    return f"{_own(origin, rows, diff)}, which makes {result}."
+        return f"{own} on average, but where the {unit} waits for it, it makes the {unit} {_effect(effect, diff)}."
+    return f"{own}, which makes the {unit} {_effect(effect, diff)}."
 
 
 def _own(origin: tuple[str, Any], rows: list[dict[Any, Any]], diff: Diff) -> str:
     """Say by how much the own time of some rows changed."""
     change = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows)
     where = f"per {diff.unit} on rank {origin[1]}" if origin[0] in _CHANGE else f"per rank and {diff.unit}"
-    return f"{_names(rows)} {'take' if len(rows) > 1 else 'takes'} {_more_or_less(change)} own time {where}"
+    if origin[0] in _ONE_SIDED:
+        names = and_list(_few([row["name"] for row in rows]))
+        time = f"{time_text(abs(change))} own time {where}"
+        return f"{names} ({time}) {'are' if len(rows) > 1 else 'is'} {origin[0]}"
+    return f"{_names(rows, diff)} {'take' if len(rows) > 1 else 'takes'} {_more_or_less(change)} own time {where}"
 
 
-def _names(rows: list[dict[Any, Any]]) -> str:
-    """Return the names of some rows, as a list in words; what only one job has is said to be new or gone."""
-    names = [
-        row["name"] + (" (it is new)" if not row["before_us"] else " (it is gone)" if not row["after_us"] else "")
-        for row in rows
-    ]
-    if len(names) > _MAX_NAMES:
-        names = [*names[: _MAX_NAMES - 1], f"{len(names) - _MAX_NAMES + 1} others"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+def _names(rows: list[dict[Any, Any]], diff: Diff) -> str:
+    """Return the names of some rows, as a list in words, with what is new, gone or another kernel now."""
+    now = {short_name(row["before"]): short_name(row["after"]) for row in diff.renamed.to_dict("records")}
+    names = []
+    for row in rows:
+        other = now.get(row["name"], row["name"])
+        word = "new" if not row["before_us"] else "gone" if not row["after_us"] else f"now {other}"
+        names.append(row["name"] if word == f"now {row['name']}" else f"{row['name']} ({word})")
+    return and_list(_few(names))
+
+
+def _few(names: list[str]) -> list[str]:
+    """Return names, and how many others there are if they are many."""
+    if len(names) <= _MAX_NAMES:
+        return names
+    return [*names[: _MAX_NAMES - 1], f"{len(names) - _MAX_NAMES + 1} others"]
 
 
 def _longer(us: float) -> str:
@@ -191,7 +270,7 @@ def _more_or_less(us: float) -> str:
     return f"{time_text(abs(us))} {'more' if us > 0 else 'less'}"
 
 
-def _where(diff: Diff) -> list[str]:
+def _where(diff: Diff, effects: Effects) -> list[str]:
     """Say how the time on the critical path shifted between categories."""
     table = diff.summary()
     by_category = table[table["group"] == "category"]
@@ -199,21 +278,31 @@ def _where(diff: Diff) -> list[str]:
     by_category = by_category[by_category["change_us"].abs() > smallest].head(2 * _MAX_SENTENCES)
     if not len(by_category):
         return []
+    ranks = len(diff.parts[0].chosen_ranks)
+    before, after = (_computation_us(part) for part in diff.parts)
+    work = {"computation": (after - before) * ranks, _HOST: _host_change_us(effects) * ranks}
     parts = [
-        f"{CATEGORY_WORDS[key]} {_signed(us)}{_exposed(key, us, diff)}"
+        f"{CATEGORY_WORDS[key]} {_signed(us)}{_exposed(work[key], us) if key in work else ''}"
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
     ]
     return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
 
 
-def _exposed(category: str, us: float, diff: Diff) -> str:
-    """Say where more of the same computation is on the critical path only because something else is not."""
-    if category != "computation":
-        return ""
-    before, after = (_computation_us(part) for part in diff.parts)
-    if abs(after - before) < abs(us) / 2 or (after - before) * us < 0:
+def _exposed(work_us: float, us: float) -> str:
+    """Say where more of the same work is on the critical path only because something else is not.
+
+    Args:
+        work_us: by how much the work of all ranks changed, which may be that of one.
+        us: by how much its time on the critical path did.
+    """
+    if abs(work_us) < abs(us) / 2 or work_us * us < 0:
         return " (no more work than before, it was hidden)" if us > 0 else " (hidden now, not less work)"
     return ""
+
+
+def _host_change_us(effects: Effects) -> float:
+    """Return by how much the own time of operators, Python and other host code changed, per rank and step."""
+    return sum(after - before for (_, kind), (before, after) in effects.own_us.items() if kind in _HOST_CODE)
 
 
 def _computation_us(part: Part) -> float:
@@ -233,19 +322,24 @@ def _structure(diff: Diff) -> list[str]:
                 f"Only the job {who} has {paths}{', such as' if len(table) > 1 else ':'} {_cut(str(first['path']))} "
                 f"({time_text(float(first['total_us']))} per rank and {diff.unit})."
             )
-    renamed = diff.renamed
-    if len(renamed):
-        kernels = "1 kernel was" if len(renamed) == 1 else f"{len(renamed):,} kernels were"
-        lines.append(f"{kernels} replaced by another: {_replaced(renamed.iloc[0])}.")
+    return [*lines, *_replaced(diff.renamed)]
+
+
+def _replaced(renamed: pd.DataFrame) -> list[str]:
+    """Say which kernels are others than before, and which have only other signatures."""
+    pairs = [(short_name(old), short_name(new)) for old, new in zip(renamed["before"], renamed["after"], strict=True)]
+    others, alike = ([pair for pair in pairs if (pair[0] == pair[1]) is same] for same in (False, True))
+    lines = []
+    if others:
+        old, new = others[0]
+        such = ":" if len(others) == 1 else ", such as"
+        lines.append(f"{plural(len(others), 'kernel')} replaced{such} {_cut(new)} instead of {_cut(old)}.")
+    if alike:
+        has = "has" if len(alike) == 1 else "have"
+        such = ":" if len(alike) == 1 else ", such as"
+        kernels = plural(len(alike), "kernel")
+        lines.append(f"{kernels} {has} other template arguments or parameters{such} {_cut(alike[0][0])}.")
     return lines
-
-
-def _replaced(row: pd.Series[str]) -> str:
-    """Return both names, short ones where these differ."""
-    old, new = short_name(row["before"]), short_name(row["after"])
-    if old == new:
-        return f"{old} has other template arguments or parameters"
-    return f"{_cut(new)} instead of {_cut(old)}"
 
 
 def _cut(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import textwrap
 from collections import Counter
@@ -128,7 +129,12 @@ def _joined(value: object) -> object:
 
 
 def _csv(frames: dict[str, pd.DataFrame]) -> str:
-    return "".join(f"# {name}\n{frame.to_csv(index=False)}\n" for name, frame in frames.items())
+    """Return tables as CSV; what is no number, such as a ratio to 0, is empty, as it is null in JSON."""
+    return "".join(f"# {name}\n{_finite(frame).to_csv(index=False)}\n" for name, frame in frames.items())
+
+
+def _finite(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.mask(frame.isin([math.inf, -math.inf]))
 
 
 def _markdown(frames: dict[str, pd.DataFrame], wording: Wording) -> str:
@@ -242,7 +248,7 @@ def _in_ms(frame: pd.DataFrame, column: str) -> bool:
 
 def _cell(name: str, value: object) -> str:
     if isinstance(value, float):
-        return "-" if value != value else f"{value:.{_DIGITS.get(name, 1)}f}"
+        return f"{value:.{_DIGITS.get(name, 1)}f}" if math.isfinite(value) else "-"
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if name == "file":
@@ -263,4 +269,4 @@ def _printable(text: str) -> str:
 
 
 def _short_or_dash(value: float) -> str:
-    return "-" if pd.isna(value) else short_number(value)
+    return short_number(value) if np.isfinite(value) else "-"

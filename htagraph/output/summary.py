@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,7 +187,10 @@ def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
         if part == "other" and not table["other_us"].any():
             continue
         pairs = zip(table[f"{part}_us"], table[f"{part}_percent"], strict=True)
-        joined[f"{part} {unit} (%)"] = [f"{short_number(us / scale)} ({share:.0f} %)" for us, share in pairs]
+        joined[f"{part} {unit} (%)"] = [
+            f"{short_number(us / scale)} ({share:.0f} %)" if math.isfinite(share) else short_number(us / scale)
+            for us, share in pairs
+        ]
     return joined
 
 

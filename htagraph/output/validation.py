@@ -8,10 +8,11 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
+from htagraph.analyses.critical_path import critical_path
 from htagraph.core.kinds import COMMUNICATION, EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
-from htagraph.queries.replay import replay
+from htagraph.queries.bound import bound_of
 from htagraph.trace.argument_checks import check_arguments
 from htagraph.trace.reading.discover import TracePaths
 
@@ -20,8 +21,8 @@ __all__ = ["Validation", "validate"]
 _MIN_LINKED_SHARE = 0.99
 """Share of launches or collectives that are linked; chosen: a few are always cut off by the ends of the recording.
 Doubled, everything would be called partly supported."""
-_MAX_UNEXPLAINED_SHARE = 0.02
-"""Share of the makespan; chosen: less does not change a prediction. Doubled, 2 to 4 % go without a warning."""
+_MAX_UNEXPLAINED_PERCENT = 2.0
+"""Percent of the critical path; chosen: less does not change a prediction. Doubled, 2 to 4 % go without a warning."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +82,12 @@ def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[_Check, .
     matched = 0 if graph.matches is None else len(np.unique(graph.matches.activity))
     some = f"only {matched} of {communicating} collective calls have partners on other ranks"
     none = "no collective has partners on other ranks"
-    run = replay(graph)
-    unexplained = 1 - run.explained_ns / run.makespan_ns if run.makespan_ns else 0.0
-    gaps = f"unexplained pauses are {100 * unexplained:.0f} % of the time: see htagraph summary"
+    path = critical_path(graph)
+    unexplained = bound_of(path).unexplained_percent
+    gaps = f"unexplained pauses are {unexplained:.0f} % of the critical path: see htagraph summary"
     return (
         ("stragglers, collectives", matched > 0, none, matched > _MIN_LINKED_SHARE * communicating, some),
-        ("critical_path, what_if", run.makespan_ns > 0, "no activity", unexplained < _MAX_UNEXPLAINED_SHARE, gaps),
+        ("critical_path, what_if", path.makespan_ns > 0, "no activity", unexplained < _MAX_UNEXPLAINED_PERCENT, gaps),
     )
 
 

@@ -14,7 +14,6 @@ import pandas as pd
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
-    ANNOTATIONS,
     BETWEEN,
     COMMUNICATION,
     HOST_GAPS,
@@ -22,10 +21,10 @@ from htagraph.core.kinds import (
     TRANSFERS,
     ActivityKind,
     EdgeKind,
-    GapKind,
 )
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
+from htagraph.queries.untraced import UNTRACED
 from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
 
 __all__ = ["CLASSES", "Candidate", "Trial", "candidates", "target_of", "time_of"]
@@ -165,8 +164,7 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
         yield Candidate("rank", f"rank {rank}", ns, {"rank": int(rank), "kind": _OWN_WORK}, _NOTES["rank"])
     yield from _phases(graph, shares)
     yield from _special(trial, "launching", None, _launch_time)
-    in_regions = {"kind": [each.label for each in ANNOTATIONS]}
-    yield from _special(trial, "Python between operators", in_regions, _untraced_time)
+    yield from _special(trial, "Python between operators", {"kind": UNTRACED}, _untraced_time)
 
 
 def _positive(totals: pd.Series[Any]) -> list[tuple[Any, int]]:
@@ -283,8 +281,11 @@ def _special(
 
 def _untraced_time(state: State) -> OwnTime:
     """Return the host's time that no event covers."""
-    nothing = np.zeros(0, np.int64)
-    return OwnTime(nothing, nothing, np.flatnonzero((state.graph.gap_kind == GapKind.HOST_UNTRACED) & (state.gap > 0)))
+    try:
+        return own_time(state, {"kind": UNTRACED})
+    except SelectionError:  # there is none
+        nothing = np.zeros(0, np.int64)
+        return OwnTime(nothing, nothing, nothing)
 
 
 def _launch_time(state: State) -> OwnTime:

@@ -47,10 +47,7 @@ class Outcome:
 
     def __repr__(self) -> str:
         what = " · ".join(self.changes) or "nothing changed"
-        return (
-            f"Outcome({what}: {self.baseline_ns / 1e6:.3f} → {self.makespan_ns / 1e6:.3f} ms, "
-            f"{self.speedup:.3f}× [{self.low:.3f}, {self.high:.3f}])"
-        )
+        return f"Outcome({what}: {self.baseline_ns / 1e6:.3f} → {self.makespan_ns / 1e6:.3f} ms, {self._speedup_text})"
 
     def _repr_html_(self) -> str:
         """Return the makespan and the mean step, recorded and predicted, as a small HTML table for notebooks."""
@@ -62,11 +59,16 @@ class Outcome:
             f"<tr><th>{what}</th><td>{before / 1e6:,.3f}</td><td>{after / 1e6:,.3f}</td></tr>"
             for what, before, after in times
         )
-        speedup = f"speedup {self.speedup:.3f}× [{self.low:.3f}, {self.high:.3f}]"
-        lines = (" · ".join(self.changes) or "nothing changed", speedup, *self.notes)
+        lines = (" · ".join(self.changes) or "nothing changed", f"speedup {self._speedup_text}", *self.notes)
         caption = "<br/>".join(escape(line) for line in lines)
         head = "<tr><th>ms</th><th>recorded</th><th>predicted</th></tr>"
         return f"<table><caption>{caption}</caption>{head}{rows}</table>"
+
+    @property
+    def _speedup_text(self) -> str:
+        if self.baseline_ns and not self.makespan_ns:
+            return "without bound: nothing that takes time is left"
+        return f"{self.speedup:.3f}× [{self.low:.3f}, {self.high:.3f}]"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -88,7 +90,7 @@ class Outcome:
 
     @property
     def speedup(self) -> float:
-        """How many times as fast the job is: `baseline_ns` / `makespan_ns`."""
+        """How many times as fast the job is: `baseline_ns` / `makespan_ns`; infinite if nothing is left of it."""
         return _ratio(self.baseline_ns, self.makespan_ns)
 
     @property

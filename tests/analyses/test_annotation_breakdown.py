@@ -43,7 +43,7 @@ _regions = st.tuples(st.sampled_from("abc"), st.integers(0, 40), st.integers(0, 
 
 
 @given(st.lists(_regions, max_size=12))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_statistics_are_those_of_the_durations_in_the_file(regions: list[tuple[str, int, int, bool]]) -> None:
     events = [(on_device if device else annotation)(name, start, took) for name, start, took, device in regions]
     took: dict[tuple[str, str], list[int]] = defaultdict(list)

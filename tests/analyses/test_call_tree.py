@@ -76,7 +76,7 @@ def test_a_backward_operator_hangs_under_the_python_frame_that_called_it() -> No
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_every_kernel_counts_for_all_above_it(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     tree = hg.call_tree(graph)

@@ -43,7 +43,7 @@ def check(path: CriticalPath) -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_segments_tile_the_window(job: Job) -> None:
     graph = load(job)
     path = critical_path(graph)
@@ -60,7 +60,7 @@ def test_the_segments_tile_the_window(job: Job) -> None:
 
 
 @given(frames())
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_the_path_is_a_longest_one_of_networkx(made: Frames) -> None:
     graph = made.graph
     path = critical_path(graph)

@@ -40,7 +40,7 @@ def test_overlapping_work_leaves_no_pause() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_causes_are_what_the_definition_gives(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     table = hg.idle_breakdown(graph)
@@ -52,7 +52,7 @@ def test_the_causes_are_what_the_definition_gives(job: dict[int, list[Json]]) ->
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_work_and_pauses_of_a_stream_sum_to_its_window(job: dict[int, list[Json]]) -> None:
     table = hg.idle_breakdown(load(job))
     for rank, stream in {(int(rank), int(stream)) for rank, stream in table[["rank", "stream"]].to_numpy()}:
@@ -83,7 +83,7 @@ def test_a_rank_without_device_work_has_no_rows() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_causes_of_ranks_are_what_the_definition_gives(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     ours = {
@@ -94,7 +94,7 @@ def test_the_causes_of_ranks_are_what_the_definition_gives(job: dict[int, list[J
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_ranks_causes_sum_to_the_idle_time_of_the_temporal_breakdown(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     ours = hg.idle_breakdown(graph, by="rank").groupby("rank")["idle_us"].sum()

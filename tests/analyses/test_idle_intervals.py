@@ -36,7 +36,7 @@ def test_work_that_no_call_launched_has_no_launch() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_pauses_are_those_that_the_breakdown_sums_up(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     table = hg.idle_intervals(graph)
@@ -48,7 +48,7 @@ def test_the_pauses_are_those_that_the_breakdown_sums_up(job: dict[int, list[Jso
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_every_work_but_a_streams_first_has_a_row_measured_from_the_one_before(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     acts = graph.activities

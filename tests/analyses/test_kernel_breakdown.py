@@ -29,7 +29,7 @@ def test_a_rank_without_device_work_has_its_operators_by_self_time() -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_statistics_are_those_of_the_durations_in_the_file(events: list[Json]) -> None:
     took = defaultdict(list)
     for event in events:
@@ -47,7 +47,7 @@ def test_the_statistics_are_those_of_the_durations_in_the_file(events: list[Json
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_shares_of_a_rank_sum_to_a_hundred(events: list[Json]) -> None:
     table = hg.kernel_breakdown(load(events))
     if table["total_us"].sum():

@@ -35,7 +35,7 @@ def test_a_rank_without_device_work_has_its_operators_by_self_time() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_figures_are_those_of_the_durations_in_the_files(job: dict[int, list[Json]]) -> None:
     took: dict[tuple[str, int], list[int]] = defaultdict(list)
     for rank, events in job.items():

@@ -90,7 +90,7 @@ def _slow(graph: DependencyGraph, text: str, least: int) -> Counter[tuple[int, s
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @pytest.mark.parametrize("text", ["aten", "forward"])
 def test_patterns_are_those_that_the_slow_walk_finds(text: str, job: dict[int, list[Json]]) -> None:
     graph = load(job)

@@ -25,7 +25,7 @@ def test_each_moment_belongs_to_the_combination_that_runs() -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_combinations_are_what_the_slow_sweep_finds(events: list[Json]) -> None:
     done = oracles.works(events)
     if done:
@@ -33,7 +33,7 @@ def test_the_combinations_are_what_the_slow_sweep_finds(events: list[Json]) -> N
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_rows_sum_to_the_busy_time(events: list[Json]) -> None:
     graph = load(events)
     (row,) = hg.temporal_breakdown(graph).to_dict("records")

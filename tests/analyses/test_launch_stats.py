@@ -45,7 +45,7 @@ def test_work_that_starts_before_its_launch_has_no_delay() -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_rows_are_those_of_a_join_by_correlation(events: list[Json]) -> None:
     table = hg.launch_stats(load(events))
     ours = Counter(table[["correlation", "launch_us", "work_us", "delay_us"]].itertuples(index=False, name=None))

@@ -55,7 +55,7 @@ _COPIES = st.tuples(st.integers(0, 20), st.integers(1, 9), st.sampled_from((UP, 
 
 
 @given(st.lists(_COPIES, max_size=8))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_at_each_moment_it_is_the_sum_of_the_copies_under_way(copies: list[tuple[int, int, str, int]]) -> None:
     events = [copy(start, took, each, name, stream=i) for i, (start, took, name, each) in enumerate(copies)]
     table = hg.memory_bandwidth(load(events))

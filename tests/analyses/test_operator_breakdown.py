@@ -77,7 +77,7 @@ def owners(graph: DependencyGraph, chain: list[int]) -> list[int]:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_times_are_those_of_a_slow_walk_upwards(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     acts, self_ns = graph.activities, self_time(graph)

@@ -47,7 +47,7 @@ def test_delays_are_means_over_calls_with_the_same_sequence() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_it_is_what_a_walk_up_from_each_launch_finds(job: Job) -> None:
     graph = load(job)
     acts = graph.activities

@@ -21,7 +21,7 @@ def test_without_communication_there_is_no_share() -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_what_is_hidden_is_what_the_slow_sweep_finds(events: list[Json]) -> None:
     at = oracles.kinds_by_moment(oracles.works(events))
     (row,) = hg.overlap(load(events)).to_dict("records")
@@ -31,7 +31,7 @@ def test_what_is_hidden_is_what_the_slow_sweep_finds(events: list[Json]) -> None
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_no_more_is_hidden_than_there_is_of_either(events: list[Json]) -> None:
     (row,) = hg.overlap(load(events)).to_dict("records")
     assert 0 <= row["hidden_us"] <= min(row["communication_us"], row["computation_us"])

@@ -40,7 +40,7 @@ def test_work_without_a_launch_does_not_count() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_length_is_the_number_of_works_enqueued_and_not_started(job: Job) -> None:
     graph = load(job)
     table = hg.queue_length(graph)
@@ -77,7 +77,7 @@ def test_every_stream_that_was_full_has_its_time() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_time_weighted_by_length_is_the_waiting_of_all_kernels(job: Job) -> None:
     graph = load(job)
     acts, table = graph.activities, hg.queue_length(graph, by="stream", full=1)

@@ -56,13 +56,13 @@ def check(graph: DependencyGraph) -> None:
 
 
 @given(frames())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_slack_and_drag_are_those_of_rescheduling(made: Frames) -> None:
     check(made.graph)
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_slack_and_drag_of_a_trace_are_those_of_rescheduling(events: list[Json]) -> None:
     graph = load(events)
     if graph.vertex_count:
@@ -70,7 +70,7 @@ def test_slack_and_drag_of_a_trace_are_those_of_rescheduling(events: list[Json])
 
 
 @given(frames(max_size=9))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_the_longest_path_without_an_edge_is_that_of_rescheduling(made: Frames) -> None:
     graph = made.graph
     path, edges = critical_path(graph), graph.edges
@@ -86,7 +86,7 @@ def test_the_longest_path_without_an_edge_is_that_of_rescheduling(made: Frames) 
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_what_is_not_exact_is_a_lower_bound(job: Job) -> None:
     graph = load(job)
     bound, table = slack(graph, exact=0), slack(graph)

@@ -21,7 +21,7 @@ def test_rows_are_ordered_by_rank_and_step() -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_step_ends_with_the_last_work_of_the_launches_inside_it(events: list[Json]) -> None:
     calls = {
         e["args"]["correlation"]: e["ts"]
@@ -39,7 +39,7 @@ def test_a_step_ends_with_the_last_work_of_the_launches_inside_it(events: list[J
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_step_is_never_shorter_than_its_annotation(events: list[Json]) -> None:
     graph = load(events)
     marks = graph.select(kind="step").to_frame().set_index("step")["duration_us"]

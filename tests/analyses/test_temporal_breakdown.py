@@ -36,7 +36,7 @@ def test_an_empty_window_has_no_shares() -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_parts_are_what_the_slow_sweep_finds(events: list[Json]) -> None:
     done = oracles.works(events)
     (row,) = hg.temporal_breakdown(load(events)).to_dict("records")
@@ -47,7 +47,7 @@ def test_the_parts_are_what_the_slow_sweep_finds(events: list[Json]) -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_shares_sum_to_a_hundred(events: list[Json]) -> None:
     (row,) = hg.temporal_breakdown(load(events)).to_dict("records")
     if row["window_us"]:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ import pytest
 from htagraph.cli.options import wants_color
 from tests.command_line import Ran, one_line_of_error
 from tests.damage import document, healthy, kineto_text, written
+from tests.strategies import COMPUTE, kernel, op, step, write
 
 ESCAPE = "\x1b"
 
@@ -275,3 +277,23 @@ def test_many_unescaped_quotes_take_time_in_proportion(tmp_path: Path, run: Any)
 
     took(10)
     assert took(12_000) < 8 * took(3_000) + 0.5
+
+
+@pytest.mark.parametrize("job", ["one operator", "an empty kernel", "empty steps"])
+def test_what_has_no_value_is_not_printed_as_a_number(job: str, run: Any, tmp_path: Path) -> None:
+    jobs = {
+        "one operator": [op("aten::mm", 0, 10)],
+        "an empty kernel": [kernel(COMPUTE, 3, 0, 1)],
+        "empty steps": [step(1, 0, 0), step(2, 10, 0)],
+    }
+    path = write(jobs[job], tmp_path / "rank-0.json")
+    nothing = write([], tmp_path / "nothing.json")
+    lines = [
+        ["summary", path],
+        ["kernels", path, "--by", "operator"],
+        ["diff", nothing, path],
+        ["what-if", path, "--infinite-host"],
+    ]
+    for line in lines:
+        shown = run(*line)
+        assert (shown.code, re.findall(r"\b(?:nan|inf)\b", shown.out + shown.err, re.IGNORECASE)) == (0, []), line

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import typer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import htagraph as hg
@@ -118,7 +118,6 @@ GIVEN = st.sampled_from([
 
 
 @given(st.lists(GIVEN, max_size=8), st.integers(0, 8))
-@settings(deadline=None)
 def test_any_sequence_of_options_is_kept_in_order(sequence: list[tuple[str, str]], place: int) -> None:
     words = [_words(option, text) for option, text in sequence]
     words.insert(min(place, len(words)), ["job"])

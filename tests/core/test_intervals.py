@@ -36,7 +36,7 @@ def assert_normal(made: Intervals) -> None:
 
 
 @given(pairs)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_union_covers_what_any_interval_covers(made: Pairs) -> None:
     joined = normal(made)
     assert_normal(joined)
@@ -45,7 +45,7 @@ def test_a_union_covers_what_any_interval_covers(made: Pairs) -> None:
 
 
 @given(pairs, pairs)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_an_intersection_covers_what_both_cover(one: Pairs, other: Pairs) -> None:
     both = intersection(normal(one), normal(other))
     assert_normal(both)
@@ -53,7 +53,7 @@ def test_an_intersection_covers_what_both_cover(one: Pairs, other: Pairs) -> Non
 
 
 @given(pairs, pairs)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_difference_covers_what_only_the_first_covers(one: Pairs, other: Pairs) -> None:
     rest = difference(normal(one), normal(other))
     assert_normal(rest)
@@ -61,7 +61,7 @@ def test_a_difference_covers_what_only_the_first_covers(one: Pairs, other: Pairs
 
 
 @given(pairs, st.integers(-20, 20), st.integers(-20, 20))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_clipped_set_lies_in_the_window(made: Pairs, low: int, high: int) -> None:
     assert points(clip(normal(made), low, high)) == cells(made) & set(range(low, high))
 

@@ -49,7 +49,7 @@ def _offsets(count: int, odd: int) -> np.ndarray:
 
 @pytest.mark.parametrize("in_turn", [0, 1])
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 20), st.integers(1, 9)), min_size=1, max_size=4))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_transfers_end_as_in_a_simulation_in_small_steps(in_turn: int, job: Job) -> None:
     slow = _in_small_steps(job, in_turn)
     assert _ends(job, in_turn) == pytest.approx(slow, abs=0.6)  # whole ns, and steps of 0.01
@@ -57,7 +57,7 @@ def test_transfers_end_as_in_a_simulation_in_small_steps(in_turn: int, job: Job)
 
 @pytest.mark.parametrize("in_turn", [0, 1])
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2000), st.integers(100, 900)), min_size=1, max_size=5))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_the_work_of_what_was_recorded_gives_back_the_recording(in_turn: int, job: Job) -> None:
     ends = np.array(_ends(job, in_turn), np.float64)
     starts = np.array([start for _, start, _ in job], np.float64)

@@ -15,7 +15,7 @@ from tests.strategies import Frames, frames
 
 
 @given(st.lists(st.integers(0, 5), max_size=20))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_counting_order_is_a_stable_sort(keys: list[int]) -> None:
     offsets, order = traverse.counting_order(np.array(keys, np.int64), 6)
     assert order.tolist() == sorted(range(len(keys)), key=lambda i: keys[i])
@@ -23,7 +23,7 @@ def test_counting_order_is_a_stable_sort(keys: list[int]) -> None:
 
 
 @given(frames())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_every_vertex_comes_after_its_predecessors(made: Frames) -> None:
     graph = made.graph
     place = {vertex: i for i, vertex in enumerate(graph.topological_order.tolist())}
@@ -32,7 +32,7 @@ def test_every_vertex_comes_after_its_predecessors(made: Frames) -> None:
 
 
 @given(frames())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_longest_path_is_the_longest_of_all_paths(made: Frames) -> None:
     graph = made.graph
     incoming = graph.in_edges
@@ -65,7 +65,7 @@ def test_an_edge_beside_another_path_is_redundant(edges: list[tuple[int, int]], 
 
 
 @given(frames(max_size=15))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_the_redundant_edges_are_those_that_networkx_leaves_out(made: Frames) -> None:
     graph = made.graph
     stays = ~traverse.redundant_edges(graph.topological_order, graph.out_offsets, graph.edges.target)
@@ -87,7 +87,7 @@ def following(graph: DependencyGraph) -> dict[int, list[tuple[int, int]]]:
 
 
 @given(frames())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_schedule_puts_each_vertex_where_its_predecessors_allow_plus_its_gap(made: Frames) -> None:
     graph, edges = made.graph, made.graph.edges
     gap, head = np.arange(graph.vertex_count) % 3, np.arange(graph.vertex_count) * 10
@@ -100,7 +100,7 @@ def test_a_schedule_puts_each_vertex_where_its_predecessors_allow_plus_its_gap(m
 
 
 @given(frames())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_latest_moment_is_the_end_less_the_longest_path_to_it(made: Frames) -> None:
     graph, edges = made.graph, made.graph.edges
     gap, out = np.arange(graph.vertex_count) % 3, following(graph)
@@ -113,7 +113,7 @@ def test_the_latest_moment_is_the_end_less_the_longest_path_to_it(made: Frames) 
 
 
 @given(frames())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_levels_and_reach_are_those_of_networkx(made: Frames) -> None:
     graph = made.graph
     edges = graph.edges

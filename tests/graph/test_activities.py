@@ -7,7 +7,7 @@ from tests.strategies import COMPUTE, Json, jobs, kernel, load, op
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_activities_of_a_rank_lie_together(job: dict[int, list[Json]]) -> None:
     acts = load(job).activities
     for rank in range(11):
@@ -16,7 +16,7 @@ def test_the_activities_of_a_rank_lie_together(job: dict[int, list[Json]]) -> No
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_each_stream_has_its_work_in_the_order_of_time(job: dict[int, list[Json]]) -> None:
     acts = load(job).activities
     streams = [stream.tolist() for stream in acts.by_stream()]

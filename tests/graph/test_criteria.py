@@ -52,14 +52,14 @@ DEFINITIONS: list[tuple[Criteria, Meets]] = [
 
 @pytest.mark.parametrize(("criteria", "meets"), DEFINITIONS, ids=[str(each) for each, _ in DEFINITIONS])
 @given(job=jobs())
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_a_criterion_is_its_definition(criteria: Criteria, meets: Meets, job: dict[int, list[Json]]) -> None:
     graph = load(job)
     assert mask_of(graph, criteria).tolist() == [meets(graph, row) for row in range(len(graph.activities))]
 
 
 @given(jobs(), st.data())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_ranks_and_steps_are_those_of_the_activities(job: dict[int, list[Json]], data: st.DataObject) -> None:
     graph = load(job)
     acts = graph.activities

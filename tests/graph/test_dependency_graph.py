@@ -105,7 +105,7 @@ def test_of_parallel_edges_the_tightest_stays_and_of_equals_the_first() -> None:
 
 
 @given(frames())
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_edges_lie_in_order_both_ways(made: Frames) -> None:
     graph = made.graph
     edges = graph.edges

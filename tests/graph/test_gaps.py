@@ -47,7 +47,7 @@ def test_gaps_of_ones_own_activities_have_no_cause() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_binding_edge_leaves_exactly_the_gap(job: Job) -> None:
     graph = load(job)
     for vertex in range(graph.vertex_count):

@@ -60,7 +60,7 @@ def unconverted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @every_function
 @given(made=frames())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_a_function_gives_on_a_dag_what_networkx_gives(name: str, made: Frames) -> None:
     graph = made.graph
     assert WHOLE[name](graph) == WHOLE[name](graph.to_networkx())
@@ -68,7 +68,7 @@ def test_a_function_gives_on_a_dag_what_networkx_gives(name: str, made: Frames) 
 
 @pytest.mark.parametrize("name", OF_A_NODE)
 @given(made=frames())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_a_function_of_a_node_gives_what_networkx_gives(name: str, made: Frames) -> None:
     graph = made.graph
     theirs = graph.to_networkx()
@@ -146,7 +146,7 @@ def _length_by_definition(graph: DependencyGraph) -> dict[int, int]:
 
 
 @given(made=frames())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_longest_path_to_any_vertex_is_its_recorded_time(made: Frames) -> None:
     graph = made.graph
     theirs = graph.to_networkx()
@@ -158,7 +158,7 @@ def test_the_longest_path_to_any_vertex_is_its_recorded_time(made: Frames) -> No
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_longest_path_of_a_generated_job_is_as_long_as_its_makespan(job: Job) -> None:
     graph = load(job)
     expected = max(_length_by_definition(graph).values(), default=0)

@@ -28,7 +28,7 @@ PLACES = ["under", "before", "after"]
 
 
 @given(jobs(), st.data())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_selections_are_sets(job: dict[int, list[Json]], data: st.DataObject) -> None:
     graph = load(job)
     numbers = st.sets(st.sampled_from(range(len(graph.activities)))) if len(graph.activities) else st.just(set())
@@ -50,7 +50,7 @@ def test_selections_of_two_graphs_do_not_mix() -> None:
 
 
 @given(jobs(), st.floats(0, 60), st.floats(0, 60))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_a_time_range_holds_what_begins_and_ends_in_it(job: dict[int, list[Json]], a: float, b: float) -> None:
     graph, (first, last) = load(job), sorted((a, b))
     frame = graph.select().to_frame()
@@ -62,7 +62,7 @@ def test_a_time_range_holds_what_begins_and_ends_in_it(job: dict[int, list[Json]
 
 @pytest.mark.parametrize("pattern", ["^aten", "mm|add", "#+", "nothing"])
 @given(job=jobs())
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_a_regex_is_found_anywhere(pattern: str, job: dict[int, list[Json]]) -> None:
     graph = load(job)
     frame = graph.select().to_frame()
@@ -70,7 +70,7 @@ def test_a_regex_is_found_anywhere(pattern: str, job: dict[int, list[Json]]) -> 
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_steps_by_position(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     for position, number in enumerate(graph.steps):
@@ -142,7 +142,7 @@ def _lies(place: str, row: dict[str, Any], at: dict[str, Any], rows: list[dict[s
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", NAMES)
 @given(job=jobs(), position=st.integers(-3, 2), device=st.booleans(), data=st.data())
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_positions_are_those_of_a_search(
     place: str, name: str, job: dict[int, list[Json]], position: int, device: Any, data: st.DataObject
 ) -> None:
@@ -183,7 +183,7 @@ def test_a_stack_leads_over_threads_and_the_launch_to_the_kernel() -> None:
 
 
 @given(jobs(), st.data())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_ancestors_and_descendants_are_each_others_inverse(job: dict[int, list[Json]], data: st.DataObject) -> None:
     graph = load(job)
     if not len(graph.activities):

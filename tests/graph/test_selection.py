@@ -35,7 +35,7 @@ def rows(graph: DependencyGraph) -> list[dict[str, Any]]:
 
 
 @given(jobs(), st.lists(st.sampled_from(KINDS), min_size=1, max_size=3))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_kinds_are_alternatives(job: dict[int, list[Json]], kinds: list[str]) -> None:
     graph = load(job)
     assert list(graph.select(kind=kinds)) == [i for i, row in enumerate(rows(graph)) if row["kind"] in kinds]
@@ -50,7 +50,7 @@ def test_kinds_are_alternatives(job: dict[int, list[Json]], kinds: list[str]) ->
     ],
 )
 @given(job=jobs())
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_a_group_stands_for_its_kinds(group: str, kinds: set[str], job: dict[int, list[Json]]) -> None:
     graph = load(job)
     assert list(graph.select(kind=group)) == [i for i, row in enumerate(rows(graph)) if row["kind"] in kinds]
@@ -59,7 +59,7 @@ def test_a_group_stands_for_its_kinds(group: str, kinds: set[str], job: dict[int
 @pytest.mark.parametrize("criterion", ["name", "op"])
 @pytest.mark.parametrize("glob", GLOBS)
 @given(job=jobs())
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 def test_globs_match_names(criterion: str, glob: str, job: dict[int, list[Json]]) -> None:
     graph = load(job)
 
@@ -73,7 +73,7 @@ def test_globs_match_names(criterion: str, glob: str, job: dict[int, list[Json]]
 
 @pytest.mark.parametrize("criterion", ["rank", "step", "stream"])
 @given(job=jobs(), data=st.data())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_numbers_are_alternatives(criterion: str, job: dict[int, list[Json]], data: st.DataObject) -> None:
     graph = load(job)
     known = {"rank": graph.ranks, "step": graph.steps, "stream": (7, 20)}[criterion]
@@ -83,7 +83,7 @@ def test_numbers_are_alternatives(criterion: str, job: dict[int, list[Json]], da
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_several_criteria_hold_at_once(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     rank = graph.ranks[0]

@@ -35,7 +35,7 @@ every_job = pytest.mark.parametrize("path", JOBS, ids=label)
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_tree_is_its_definition(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     tree, ways = graph.tree, slow_tree.ancestors(graph)
@@ -44,7 +44,7 @@ def test_the_tree_is_its_definition(job: dict[int, list[Json]]) -> None:
 
 
 @given(jobs(), st.data())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_inside_around_nearest_and_outermost_are_walks_up(job: dict[int, list[Json]], data: st.DataObject) -> None:
     graph = load(job)
     count, ways = len(graph.activities), slow_tree.ancestors(graph)
@@ -101,7 +101,7 @@ def test_what_lies_in_an_operator_is_what_its_descendants_are(path: Any) -> None
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_what_lies_in_an_operator_is_what_its_descendants_are_in_any_job(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     for name in {graph.names[name] for name in graph.activities.name}:
@@ -109,7 +109,7 @@ def test_what_lies_in_an_operator_is_what_its_descendants_are_in_any_job(job: di
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_step_is_its_annotation_and_all_that_lies_inside_it_in_any_job(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     for number in graph.steps:
@@ -246,7 +246,7 @@ def test_steps_on_the_engines_thread_make_no_circle() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_one_step_loaded_alone_is_that_step(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     for number in graph.steps[:2]:

@@ -21,7 +21,7 @@ from tests.strategies import frames, jobs, load
 from tests.whatif.changes.made import jobs as pieces_of
 from tests.whatif.changes.made import made
 
-RELAXED = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])
+RELAXED = settings(max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])
 
 
 def graphs() -> st.SearchStrategy[DependencyGraph]:

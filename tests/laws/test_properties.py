@@ -108,7 +108,7 @@ def columns_of(part: Activities | Edges) -> dict[str, np.ndarray[Any, Any]]:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_every_generated_trace_gives_a_sound_graph(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     graph.check()
@@ -117,7 +117,7 @@ def test_every_generated_trace_gives_a_sound_graph(job: dict[int, list[Json]]) -
 
 
 @given(frames())
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_a_dag_of_frames_is_sound_and_replays_exactly(made: Frames) -> None:
     graph = made.graph
     graph.check()
@@ -134,7 +134,7 @@ def test_every_trace_in_reach_is_sound_and_replays_exactly(path: Any) -> None:
 
 
 @given(jobs(min_size=2), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_graph_does_not_depend_on_the_order_of_files(job: dict[int, list[Json]], chance: random.Random) -> None:
     ranks = list(job)
     chance.shuffle(ranks)
@@ -142,7 +142,7 @@ def test_a_graph_does_not_depend_on_the_order_of_files(job: dict[int, list[Json]
 
 
 @given(traces(), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_graph_does_not_depend_on_the_order_of_events(events: list[Json], chance: random.Random) -> None:
     events = without_ties(events)
     assert_same_graph(load(events), load(chance.sample(events, len(events))))
@@ -224,7 +224,7 @@ def test_no_array_of_a_graph_can_be_written() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_parts_of_a_window_sum_to_it_exactly(job: dict[int, list[Json]]) -> None:
     table = hg.temporal_breakdown(load(job))
     parts = ["computation", "exposed_communication", "exposed_memory", "other", "idle"]

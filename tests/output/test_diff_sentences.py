@@ -31,8 +31,8 @@ def test_nothing_against_nothing() -> None:
 
 
 def in_a_row(*durations: int) -> hg.DependencyGraph:
-    """Return a step of three operators, one after the other."""
-    names, begins = ("embed", "mlp", "norm"), [sum(durations[:i]) for i in range(len(durations))]
+    """Return a step of up to three operators, one after the other."""
+    names, begins = ("embed", "mlp", "norm")[: len(durations)], [sum(durations[:i]) for i in range(len(durations))]
     events = [step(1, 0, sum(durations)), *(op(*each) for each in zip(names, begins, durations, strict=True))]
     return load(events)
 
@@ -81,3 +81,56 @@ def test_computation_that_is_no_longer_hidden_is_not_called_more_work() -> None:
     assert "(no more work than before, it was hidden)" in line
     line = next(line for line in diff_sentences(hg.diff(job(100), job(900))) if "On the critical path" in line)
     assert "(hidden now, not less work)" in line
+
+
+def test_two_causes_of_one_effect_are_counted_once() -> None:
+    def job(first: int, second: int) -> hg.DependencyGraph:
+        host = [step(1, 0, 10 + first + second), op("embed", 10, first), op("mlp", 10 + first, second)]
+        return load([*host, launch(0, 2, 1), kernel(COMPUTE, 10, 700, 1)])
+
+    lines = diff_sentences(hg.diff(job(500, 400), job(200, 50)))
+    assert "mlp takes 350.0 µs less own time per rank and step, which makes the step 200.0 µs shorter (the" in lines[1]
+    assert lines[2].endswith(
+        "which alone would make the step 200.0 µs shorter (the whole change), but adds nothing to the above."
+    )
+    assert "made up" not in "".join(lines)
+
+
+def test_what_makes_up_for_a_cause_is_named() -> None:
+    lines = diff_sentences(hg.diff(in_a_row(400, 200), in_a_row(100, 300)))
+    assert "(" not in lines[1].partition("which makes")[2]
+    assert lines[2] == (
+        "Alone, that would be 300.0 µs shorter; 100.0 µs of this is made up for: "
+        "+100.0 µs host code (operators and Python) at mlp."
+    )
+
+
+def test_the_own_time_of_a_step_is_python_between_operators() -> None:
+    def job(pause: int) -> hg.DependencyGraph:
+        return load([step(1, 0, 100 + pause), op("embed", 0, 50), op("mlp", 50 + pause, 50)])
+
+    assert diff_sentences(hg.diff(job(400), job(100)))[1] == (
+        "Python between operators takes 300.0 µs less own time per rank and step, which makes the step 300.0 µs "
+        "shorter (the whole change)."
+    )
+
+
+def test_operators_of_one_job_are_gone_or_new() -> None:
+    (line,) = diff_sentences(hg.diff(in_a_row(400, 200, 90), in_a_row(400)))[1:2]
+    assert line.startswith("mlp and norm (290.0 µs own time per rank and step) are gone, which makes the step 290.0 µs")
+    (line,) = diff_sentences(hg.diff(in_a_row(400), in_a_row(400, 200)))[1:2]
+    assert line.startswith("mlp (200.0 µs own time per rank and step) is new, which makes the step 200.0 µs longer")
+
+
+def test_a_kernel_with_another_signature_is_not_called_replaced() -> None:
+    def job(first: str, second: str) -> hg.DependencyGraph:
+        return load([
+            step(1, 0, 90), op("op", 0, 40), launch(1, 2, 1), kernel(first, 5, 30, 1),
+            op("other", 50, 30), launch(51, 2, 2), kernel(second, 55, 20, 2),
+        ])  # fmt: skip
+
+    lines = diff_sentences(hg.diff(job("add<float>", "ampere_gemm_64"), job("add<half>", "volta_gemm_64")))
+    assert lines[-2:] == [
+        "1 kernel replaced: volta_gemm_64 instead of ampere_gemm_64.",
+        "1 kernel has other template arguments or parameters: add.",
+    ]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -23,7 +24,7 @@ def small() -> hg.Summary:
 
 @pytest.mark.parametrize("form", FORMATS)
 @given(job=jobs())
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_any_summary_can_be_shown_in_any_form(form: str, job: dict[int, list[Json]]) -> None:
     assert render_summary(hg.summarize(load(job)), form).strip()
 
@@ -110,6 +111,14 @@ def test_a_report_for_programs_has_everything_and_no_nan() -> None:
 def test_figures_are_a_table_of_their_own_in_csv() -> None:
     text = render_report(report(figures={"straggler": None, "notes": ["a", "b"]}), "csv")
     assert "# figures\nstraggler,notes\n,a; b\n" in text
+
+
+@pytest.mark.parametrize(("form", "empty"), [("csv", "a,\n"), ("md", "| a | - |"), ("table", "-")])
+def test_a_ratio_to_nothing_has_no_number(form: str, empty: str) -> None:
+    brief = {"ratios": pd.DataFrame({"of": ["a"], "speedup": [float("inf")]})}
+    text = render_report(report(brief=brief) if form != "csv" else replace(report(), tables=brief), form)
+    assert empty in text
+    assert "inf" not in text
 
 
 def test_readers_get_the_brief_tables_where_there_are_some() -> None:

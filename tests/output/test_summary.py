@@ -66,7 +66,7 @@ def test_as_many_kernels_of_each_kind_are_named_as_asked_for() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_envelope_is_json_with_a_version(job: dict[int, list[Json]]) -> None:
     envelope = hg.summarize(load(job)).to_dict()
     text = json.dumps(envelope, allow_nan=False, default=lambda value: value.item())

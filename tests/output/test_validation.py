@@ -8,8 +8,9 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import TraceError
+from htagraph.queries.bound import bound_of
 from tests.damage import END, document, healthy, kineto_text, op, written
-from tests.strategies import kernel
+from tests.strategies import COMPUTE, kernel, launch, write
 
 COLUMNS = ["rank", "file", "what", "detail", "count"]
 
@@ -75,3 +76,12 @@ def test_support_says_what_can_be_answered_and_why_not(
     support = hg.validate(written(tmp_path / "a.json", document(events))).support.set_index("analysis")
     assert support.loc[analysis, "supported"] == supported
     assert bool(support.loc[analysis, "why"]) == (supported != "yes")
+
+
+def test_unexplained_is_the_share_that_the_summary_has(tmp_path: Path) -> None:
+    late = [launch(0, 2, 1), kernel(COMPUTE, 5, 40, 1), launch(50, 2, 2), kernel(COMPUTE, 5000, 40, 2)]
+    path = write(late, tmp_path / "rank-0.json")
+    unexplained = bound_of(hg.critical_path(hg.load(path))).unexplained_percent
+    assert unexplained > 50
+    why = hg.validate(path).support.set_index("analysis").loc["critical_path, what_if", "why"]
+    assert f"are {unexplained:.0f} % of the critical path" in str(why)

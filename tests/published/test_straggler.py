@@ -293,7 +293,7 @@ def by_hand(job: Job, world: World) -> dict[int, tuple[float, float]]:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_any_job_replays_as_by_hand_in_every_world(made: tuple[pd.DataFrame, dict[str, Any]]) -> None:
     job = Job(derive(*made), made[1])
     worlds = scenarios(job) | {"recorded": job.recorded, "mixed": idealised(job).where(job.comm, job.recorded)}
@@ -305,7 +305,7 @@ def test_any_job_replays_as_by_hand_in_every_world(made: tuple[pd.DataFrame, dic
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_recorded_world_gives_every_recorded_moment_back(made: tuple[pd.DataFrame, dict[str, Any]]) -> None:
     job = Job(derive(*made), made[1])
     moments = job.replay(job.recorded)

@@ -13,7 +13,7 @@ REGIONS = (ActivityKind.ANNOTATION, ActivityKind.STEP)
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_operator_is_the_first_upwards(job: Job) -> None:
     graph = load(job)
     kinds = graph.activities.kind

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import htagraph as hg
@@ -25,7 +25,6 @@ MADE["slow in one of four groups"] = Job(
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-1, 3)), max_size=30))
-@settings(deadline=None)
 def test_the_median_of_the_others(rows: list[tuple[int, int]]) -> None:
     values, group = np.array([row[0] for row in rows], float), np.array([row[1] for row in rows], np.int64)
     found = others_median(values, group)
@@ -39,7 +38,6 @@ def test_the_median_of_the_others(rows: list[tuple[int, int]]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 10**12)), max_size=30), st.lists(
     st.integers(0, 10**12), min_size=5, max_size=5))  # fmt: skip
-@settings(deadline=None)
 def test_a_wait_is_split_to_the_ns(keys: list[tuple[int, int]], waits: list[int]) -> None:
     keys = sorted(keys, key=lambda key: key[0])
     row, excess = np.array([key[0] for key in keys], np.int64), np.array([key[1] for key in keys], np.int64)

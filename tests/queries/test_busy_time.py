@@ -33,7 +33,7 @@ def test_a_rank_without_anything_has_an_empty_window() -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_work_of_each_kind_is_what_the_slow_sweep_finds(events: list[Json]) -> None:
     done = oracles.works(events)
     by_kind = work_of(load(events), 0).by_kind

@@ -15,7 +15,7 @@ from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load, op, step
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_the_stack_of_an_activity_is_the_walk_up_the_tree(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     for row, above in enumerate(slow_tree.ancestors(graph)[:20]):
@@ -26,7 +26,7 @@ def test_the_stack_of_an_activity_is_the_walk_up_the_tree(job: dict[int, list[Js
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_device_work_of_an_activity_is_what_has_it_among_its_ancestors(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     acts, ancestors = graph.activities, slow_tree.ancestors(graph)

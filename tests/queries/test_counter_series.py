@@ -24,7 +24,7 @@ def test_a_queue_grows_with_each_launch_and_shrinks_with_each_start() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_every_queue_begins_and_ends_empty(job: Job) -> None:
     table = queue_changes(load(job))
     assert (table["queue_length"] >= 0).all()
@@ -61,7 +61,7 @@ def _sized(event: Json, i: int) -> Json:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_each_row_has_the_sum_of_all_copies_under_way(job: Job) -> None:
     graph = load({rank: [_sized(event, i) for i, event in enumerate(events)] for rank, events in job.items()})
     acts = graph.activities
@@ -85,7 +85,6 @@ def test_a_value_lasts_until_the_next_of_its_counter() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1e6)), min_size=1, max_size=20))
-@settings(deadline=None)
 def test_a_distribution_is_that_of_each_groups_list(rows: list[tuple[int, float]]) -> None:
     keys = pd.Series([row[0] for row in rows], name="stream")
     table = distribution(pd.Series([row[1] for row in rows]), [keys])

@@ -45,7 +45,7 @@ def test_a_rank_without_ranges_has_a_table_without_rows(tmp_path: Path) -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_operators_around_are_those_met_on_the_way_up(job: Job) -> None:
     graph = load(job)
     acts = graph.activities

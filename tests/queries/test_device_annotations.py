@@ -25,7 +25,7 @@ def slow(work: list[tuple[int, int]], over: list[tuple[int, int]]) -> list[int]:
 
 
 @given(_intervals, _intervals, st.sampled_from([1, 7, 1 << 22]))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_the_narrowest_is_what_trying_all_finds(
     work: list[tuple[int, int]], over: list[tuple[int, int]], pairs: int
 ) -> None:

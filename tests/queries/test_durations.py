@@ -23,7 +23,7 @@ def test_a_rank_with_device_work_counts_by_it_and_another_by_its_operators() -> 
 
 
 @given(jobs(tidy=True) | jobs(tidy=True, device=False))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_device_work_counts_in_full_and_operators_of_other_ranks_by_self_time(job: Job) -> None:
     graph = load(job)
     acts = graph.activities
@@ -43,7 +43,6 @@ _durations = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1), st.in
 
 
 @given(_durations)
-@settings(deadline=None)
 def test_statistics_are_those_of_each_groups_list(rows: list[tuple[str, int, int]]) -> None:
     table = statistics(pd.DataFrame(rows, columns=["name", "rank", "ns"]), ["name", "rank"])
     assert table.dtypes[list(STATISTICS)].astype(str).to_dict() == STATISTICS

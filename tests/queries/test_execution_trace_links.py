@@ -27,7 +27,7 @@ _entries = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 6)), max_si
 
 
 @given(_entries, _entries)
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_links_are_those_of_trying_every_pair(operators: list[tuple[str, int]], nodes: list[tuple[str, int]]) -> None:
     graph = load([op(name, 10 * i, 5, **{"External id": number}) for i, (name, number) in enumerate(operators)])
     table = _nodes([(100 + i, name, number) for i, (name, number) in enumerate(nodes)])

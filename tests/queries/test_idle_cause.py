@@ -11,7 +11,7 @@ from tests.strategies import COMPUTE, Json, kernel, launch, load, traces
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_binding_edge_is_the_one_that_allowed_the_work_last(events: list[Json]) -> None:
     graph = load(events)
     binding = binding_kind(graph)

@@ -27,7 +27,7 @@ def name_of(graph: DependencyGraph, row: int) -> str:
 
 
 @given(jobs(), st.data())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_work_belongs_to_the_innermost_of_some_activities_above_it(
     job: dict[int, list[Json]], data: st.DataObject
 ) -> None:
@@ -44,7 +44,7 @@ def test_work_belongs_to_the_innermost_of_some_activities_above_it(
 
 
 @given(jobs(), st.integers(1, 3))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_sequence_is_the_work_below_an_operator_in_the_order_of_starts(
     job: dict[int, list[Json]], min_length: int
 ) -> None:
@@ -75,7 +75,7 @@ def test_a_sequence_is_the_work_below_an_operator_in_the_order_of_starts(
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_a_text_is_looked_for_in_the_names_of_operators_annotations_steps_and_frames(
     job: dict[int, list[Json]],
 ) -> None:

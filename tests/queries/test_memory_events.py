@@ -33,7 +33,7 @@ def device(number: int) -> str:
 
 
 @given(drawn_events)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_table_is_the_events_by_device_and_time_with_running_sums(drawn: list[tuple[int, int, int, int]]) -> None:
     made = [allocation(us, size, i, device=number, tid=tid) for i, (us, size, number, tid) in enumerate(drawn, 1)]
     table = memory_events(load({3: [*(op(*each) for each in OPS), *made]}))

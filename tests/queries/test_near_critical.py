@@ -37,7 +37,7 @@ def test_what_has_less_work_than_asked_for_does_not_count(least: int, count: int
 
 
 @given(frames(max_size=9))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_fewer_are_the_first_of_more(made: Frames) -> None:
     path = critical_path(made.graph)
     every = ways_beside(path, 1000)

@@ -53,7 +53,7 @@ def test_a_job_of_nothing_has_an_empty_path() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_each_step_of_a_rank_is_a_window_that_its_path_fills(job: Job) -> None:
     graph = load(job)
     acts = graph.activities

@@ -53,19 +53,19 @@ def check_ways(path: CriticalPath) -> None:
 
 
 @given(frames(max_size=9))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_a_way_is_critical_as_soon_as_it_is_longer_by_its_slack(made: Frames) -> None:
     check_ways(critical_path(made.graph))
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_so_it_is_in_traces(job: Job) -> None:
     check_ways(critical_path(load(job)))
 
 
 @given(frames(max_size=9))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_the_first_way_has_the_least_slack_of_all_edges_that_bring_work_of_their_own(made: Frames) -> None:
     graph = made.graph
     path, edges = critical_path(graph), graph.edges

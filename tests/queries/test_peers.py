@@ -42,7 +42,7 @@ def _groups(group: np.ndarray) -> set[frozenset[int]]:
         max_size=30,
     )
 )
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_peers_are_the_kth_of_a_name_within_step_and_lane(
     across: str, rows: list[tuple[int, str, str, int, int]]
 ) -> None:

@@ -20,13 +20,13 @@ def test_every_trace_is_replayed_to_the_nanosecond(path: Path) -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_every_generated_job_is_replayed_to_the_nanosecond(job: Job) -> None:
     assert hg.replay(load(job)).max_error_ns == 0
 
 
 @given(frames())
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_every_dag_is_replayed_to_the_nanosecond(dag: Frames) -> None:
     assert hg.replay(dag.graph).max_error_ns == 0
 
@@ -47,7 +47,7 @@ def test_gap_shares_name_every_gap_and_its_weight() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_without_unexplained_gaps_nothing_comes_later(job: Job) -> None:
     graph = load(job)
     gap = without_unexplained(graph, graph.gap)

@@ -28,7 +28,7 @@ def test_a_stream_is_free_when_all_its_earlier_work_has_ended() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_pauses_are_those_of_walking_along_each_stream(job: Job) -> None:
     graph = load(job)
     acts = graph.activities

@@ -10,7 +10,7 @@ from tests.strategies import Job, jobs, load, op
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_all_time_has_one_owner_or_none(job: Job) -> None:
     graph = load(job)
     acts = graph.activities

@@ -196,7 +196,7 @@ def test_a_step_starts_with_its_annotation_and_ends_with_its_last_work(name: str
     assert job.truth.mean_step_ns == job.mean_step_ns > 0
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     st.sampled_from(sorted(SMALL)),
     st.floats(1.0, 3.0),

@@ -33,13 +33,11 @@ CRITERIA = st.fixed_dictionaries(
 
 
 @given(CRITERIA)
-@settings(deadline=None)
 def test_criteria_that_are_written_are_read_as_they_were(wanted: dict[str, Any]) -> None:
     assert criteria(criteria_text(wanted)) == wanted
 
 
 @given(CRITERIA, st.floats(0, 1e6))
-@settings(deadline=None)
 def test_the_factor_is_behind_the_last_colon_whatever_the_names_hold(wanted: dict[str, Any], factor: float) -> None:
     change = CHANGES["scale"].read(f"{criteria_text(wanted)}:{factor!r}")
     assert change == Change("scale", {"factor": factor, **wanted})
@@ -47,7 +45,7 @@ def test_the_factor_is_behind_the_last_colon_whatever_the_names_hold(wanted: dic
 
 @pytest.mark.parametrize("option", CHANGES)
 @given(st.text(max_size=20) | CRITERIA.map(criteria_text))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_text_is_a_change_or_a_clear_refusal(option: str, text: str) -> None:
     try:
         change = CHANGES[option].read(text)
@@ -164,7 +162,6 @@ def test_bandwidths_are_of_bytes_or_bits(text: str, gb: float) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 20)), min_size=1, max_size=5))
-@settings(deadline=None)
 def test_numbers_and_ranges_are_read(ranges: list[tuple[int, int]]) -> None:
     text = ",".join(str(first) if not more else f"{first}-{first + more}" for first, more in ranges)
     assert numbers(text) == [number for first, more in ranges for number in range(first, first + more + 1)]

@@ -28,7 +28,7 @@ def _with_doubt(graph: DependencyGraph) -> DependencyGraph:
 
 
 @given(jobs(tidy=True).map(load))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_every_reading_gives_back_the_recording(graph: DependencyGraph) -> None:
     for doubtful in (graph, _with_doubt(graph)):
         for reading in (without_doubtful_waits, with_possible_waits):

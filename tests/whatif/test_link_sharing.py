@@ -36,7 +36,7 @@ def _in_rows(lengths: list[tuple[int, int, int]]) -> DependencyGraph:
 
 @pytest.mark.parametrize("sharing", list(Sharing))
 @given(jobs(2).map(made))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_a_job_as_recorded_stays_as_it_is(sharing: Sharing, graph: DependencyGraph) -> None:
     state = with_shared_link(initial(graph), sharing)
     assert np.array_equal(predict(graph, state.lag), graph.time)

@@ -95,6 +95,7 @@ def test_a_job_that_takes_no_time() -> None:
     assert (empty.baseline_ns, empty.makespan_ns, empty.speedup) == (0, 0, 1.0)
     gone = hg.what_if(load([op("a", 0, 10)])).scale(factor=0).run()
     assert gone.speedup == float("inf")
+    assert "inf" not in repr(gone) + gone._repr_html_()
     assert gone.saved_ns == 10_000
 
 

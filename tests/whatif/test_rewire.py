@@ -23,7 +23,7 @@ def _times(pieces: list[Piece], factor: int) -> list[Piece]:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_weights_may_change_before_and_after_the_structure(pieces: list[Piece]) -> None:
     assume(any(piece.name == "gemm_a" for piece in pieces) and any(piece.collective >= 0 for piece in pieces))
     job = hg.what_if(made(pieces))

@@ -23,6 +23,8 @@ _MIN_ALIKE_SHARE = 0.5
 """Share of the words of two kernels' names that both have, at least, for one to be the other's new name.
 
 Chosen: ``ampere_sgemm_128x32_nn`` and ``volta_sgemm_128x32_nn`` have three of five. Doubled, only equal names are."""
+_COMMON_WORDS = frozenset(("at", "cuda", "device", "kernel", "native", "void"))
+"""Words of kernels' names that say nothing about what a kernel does."""
 _OPTIONAL = (ActivityKind.ANNOTATION, ActivityKind.PYTHON)
 
 
@@ -86,7 +88,8 @@ def align(before: DependencyGraph, after: DependencyGraph) -> Alignment:
 
     Annotations and module frames that only one of the jobs has are no level of the tree, so that adding one moves
     nothing, nor are frames of Python functions, whose names hold line numbers. Device work of a name that only one of
-    the jobs has is paired under each path: by likeness of names, and the only one left of each job with the other's.
+    the jobs has is paired under each path: by likeness of names, and under an operator the only one left of each job
+    with the other's, if both are launched equally often in it.
 
     Args:
         before: a job.
@@ -244,25 +247,31 @@ def _renamed(rows: _Rows, path: Array, parent: Array) -> list[tuple[int, int]]:
     for each in some.tolist():
         sides.setdefault((int(parent[each]), int(kind[each])), ([], []))[int(launched[1][each] > 0)].append(each)
     words = {each: _words(rows.names[rows.label[first[each]] >> 1]) for each in some.tolist()}
-    return [pair for gone, come in sides.values() for pair in _alike(gone, come, words)]
+    pairs = []
+    for (above, _), (gone, come) in sides.items():
+        pairs += _alike(gone, come, words)
+        if kind[above] in OPERATORS and len(gone) == len(come) == 1:
+            old, new = gone.pop(), come.pop()
+            if launched[0][old] * launched[1][above] == launched[1][new] * launched[0][above]:
+                pairs.append((new, old))
+    return pairs
 
 
 def _words(name: str) -> frozenset[str]:
-    return frozenset(re.split(r"[^a-z0-9]+", short_name(name).lower())) - {""}
+    words = frozenset(re.split(r"[^a-z0-9]+", short_name(name).lower())) - {""}
+    return words - _COMMON_WORDS or words
 
 
 def _alike(gone: list[int], come: list[int], words: dict[int, frozenset[str]]) -> list[tuple[int, int]]:
-    """Return pairs of names that have most words in common, the most alike first, then of the one left on each side."""
+    """Return pairs of names that have most words in common, the most alike first, and take them out of both lists."""
     scores = [
         (len(words[new] & words[old]) / len(words[new] | words[old]), old, new)
         for old in gone for new in come if words[new] & words[old]
     ]  # fmt: skip
-    left, pairs = ({*gone}, {*come}), []
+    pairs = []
     for score, old, new in sorted(scores, key=lambda each: (-each[0], *each[1:])):
-        if score >= _MIN_ALIKE_SHARE and old in left[0] and new in left[1]:
+        if score >= _MIN_ALIKE_SHARE and old in gone and new in come:
             pairs.append((new, old))
-            left[0].remove(old)
-            left[1].remove(new)
-    if len(left[0]) == len(left[1]) == 1:
-        pairs.append((left[1].pop(), left[0].pop()))
+            gone.remove(old)
+            come.remove(new)
     return pairs

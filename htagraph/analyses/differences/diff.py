@@ -210,7 +210,8 @@ class Diff:
             count: how many, of those whose own time changed most.
 
         Returns:
-            One row per name, the likeliest cause first: ``name`` (str: short name), ``kind`` (str), ``before_us``,
+            One row per name, the likeliest cause first: ``name`` (str: short name; the own time of steps is ``Python
+            between operators``), ``kind`` (str), ``before_us``,
             ``after_us``, ``change_us`` (float64: own time per rank and step), ``effect_us`` (float64: by how much the
             mean step time is longer because of that), ``rank`` (int64: the rank whose own time changed most, -1 if the
             jobs have different ranks), ``rank_change_us`` (float64: by how much, per step). Effects need not sum to the

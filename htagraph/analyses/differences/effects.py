@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,16 +18,17 @@ from htagraph.core.naming import short_name
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, initial, own_time, with_factor
 
-__all__ = ["Effects", "effects"]
+__all__ = ["PYTHON_BETWEEN", "Effects", "effects"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_BETWEEN = ("host code between operators", "host")
+PYTHON_BETWEEN = ("Python between operators", "host")
+"""Name and kind of the own time of steps, and of host code outside them."""
 _COLUMNS = {
     "name": "str", "kind": "str", "before_us": "float64", "after_us": "float64", "change_us": "float64",
     "effect_us": "float64", "rank": "int64", "rank_change_us": "float64",
 }  # fmt: skip
 _MAY_WAIT = frozenset(
-    (_BETWEEN[1], *(each.label for each in ActivityKind if each.is_annotation or each.is_communication))
+    (PYTHON_BETWEEN[1], *(each.label for each in ActivityKind if each.is_annotation or each.is_communication))
 )
 """Kinds whose own time may hide waiting: code that no operator covers, and communication without its partners."""
 _MAY_WAIT_SHARE = 0.5
@@ -53,6 +54,8 @@ class Effects:
     """How large a change may be by chance, µs, as steps of one job differ."""
     replayed: Callable[[Sequence[tuple[str, str]]], float] = lambda _: 0.0
     """Returns the effect of several rows, (name, kind) each, together, µs."""
+    own_us: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
+    """Own time per rank and step before and after, by name and kind, µs; also of those that are no rows."""
 
     @property
     def is_chance(self) -> bool:
@@ -196,6 +199,7 @@ def effects(
     return Effects(
         rows, effect(np.ones(size, np.bool_)), change_us, chance_us,
         lambda chosen: effect(np.isin(group, [number[each] for each in chosen])),
+        dict(zip(labels, zip(work[0].tolist(), work[1].tolist(), strict=True), strict=True)),
     )  # fmt: skip
 
 
@@ -239,10 +243,17 @@ def _ratio(wanted: Array, now: Array) -> npt.NDArray[np.float64]:
 
 
 def _groups(tree: Alignment) -> tuple[Array, list[tuple[str, str]]]:
-    """Return (the group of each path, the name and kind of each group); the first is host code between operators."""
-    codes: dict[tuple[str, str], int] = {_BETWEEN: 0}
-    parts = zip(tree.names, tree.kinds, tree.on_device.tolist(), strict=True)
-    group = [codes.setdefault((short_name(name) if device else name, kind), len(codes)) for name, kind, device in parts]
+    """Return (the group of each path, the name and kind of each group); the first is Python between operators.
+
+    A kernel that replaces another under one path belongs to that one's group wherever it runs.
+    """
+    codes: dict[tuple[str, str], int] = {PYTHON_BETWEEN: 0}
+    was = {short_name(new): short_name(tree.names[path]) for path, new in tree.renamed.items()}
+    group = []
+    for name, kind, device in zip(tree.names, tree.kinds, tree.on_device.tolist(), strict=True):
+        word = was.get(short_name(name), short_name(name)) if device else name
+        label = PYTHON_BETWEEN if kind == ActivityKind.STEP.label else (word, kind)
+        group.append(codes.setdefault(label, len(codes)))
     return np.array(group, np.int64), list(codes)
 
 

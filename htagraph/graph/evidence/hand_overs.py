@@ -37,9 +37,13 @@ recording may differ. It cannot be doubled."""
 _MIN_WAITS = 3
 """How many waits must agree. Chosen: of two, each may be chance. Doubled, recordings of five steps show no
 hand-over."""
-_MAX_CHANCE = 1e-4
-"""How likely it may be that the ends lie before the waits by chance, given how often the name ends. Chosen: some
-hundred pairs of names are compared in a trace. Doubled, one trace in fifty may have a false link."""
+_MAX_CHANCE = 1e-3
+"""How likely it may be that the ends lie before the waits by chance, given how often the name ends around them. Chosen:
+three waits with one end around each have 2.4e-4; of an operator that ends again and again, 0.1 and more. Doubled, twice
+as many of some hundred pairs of names in a trace may agree by chance."""
+_AROUND = 8
+"""How far around a wait ends are looked at, in longest delays. Chosen: three waits are then enough, and it is less than
+a phase of a step. Doubled, an operator that ends often in one phase is taken for the cause of what wakes in it."""
 _NEAREST = 4
 """How many ends before a wake-up are looked at for the names that may have caused it. Chosen: threads that work in step
 end together. Doubled, more threads may end between cause and effect."""
@@ -168,7 +172,8 @@ def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
         agrees = (at >= 0) & (delay <= limit)
         share = float(agrees.mean())
         too_few = agrees.sum() < _MIN_WAITS or share < _MIN_AGREE
-        if too_few or _by_chance(ends[of_name], start, delay[agrees]) > _MAX_CHANCE:
+        chance = _by_chance(ends[of_name], start[agrees], takes.idle[rows[waited[agrees]]], delay[agrees])
+        if too_few or chance > _MAX_CHANCE:
             continue
         candidate = (share, -float(np.median(delay[agrees])), made[of_name], waited[agrees], at[agrees])
         best = max(best, candidate, key=lambda of: of[:2]) if best else candidate
@@ -178,17 +183,26 @@ def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
     return _Link(takes, rows, made, woken, by, round(_WOKEN * share))
 
 
-def _by_chance(ends: Array, start: Array, delay: Array) -> float:
-    """Return how likely it is that moments anywhere have ends before them that are as near as these.
+def _by_chance(ends: Array, start: Array, idle: Array, delay: Array) -> float:
+    """Return how likely it is that moments of waiting threads have ends before them that are as near as these.
+
+    Each moment is compared with those shortly before and after it: operators end in phases of a step, and a thread may
+    wake in the same phase without being woken by them.
 
     Args:
         ends: the ends, ns, ascending.
-        start: the moments, ns, ascending.
+        start: the moments, ns.
+        idle: how long the thread waited until each moment, ns, positive.
         delay: from the last end before each moment to the moment, ns.
     """
-    span = max(1, int(max(start[-1], ends[-1]) - min(start[0], ends[0])))
-    near = np.minimum(np.append(np.diff(ends), span), 2 * int(delay.max())).sum()
-    return float(min(1.0, near / span) ** len(delay))
+    if not len(delay):
+        return 1.0
+    reach = max(1, int(delay.max()))
+    around = np.minimum(idle, _AROUND * reach)
+    near = np.concatenate(([0], np.cumsum(np.minimum(np.append(np.diff(ends), reach), reach))))
+    first, last = np.searchsorted(ends, start - around), np.searchsorted(ends, start + around, side="right")
+    share = np.maximum(near[last] - near[first], delay) / (2 * around)
+    return float(np.minimum(share, 1.0).prod())
 
 
 def _counted(job: Job, link: _Link) -> HandOvers:

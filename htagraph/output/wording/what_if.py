@@ -43,6 +43,8 @@ def _gain(after: Outcome) -> str:
     old, new = time_text(after.baseline_ns / 1000), time_text(after.makespan_ns / 1000)
     if abs(after.speedup - 1) < _MIN_SPEEDUP_CHANGE:
         return f"The job would take as long as before ({new}, not {old}): nothing waits for what was changed."
+    if not after.makespan_ns:
+        return f"The job would take no time instead of {old}: nothing that takes time is left."
     how = f"{after.speedup:.2f} times as fast" if after.speedup >= 1 else f"{1 / after.speedup:.2f} times as long"
     start = f"The job would take {new} instead of {old}: {how}"
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from htagraph.core.kinds import ActivityKind
 from htagraph.queries.weights import ChangeError, State, checked, own_time, with_factor
 from htagraph.whatif.loader_time import is_hidden, loader_time
+from htagraph.whatif.scope_note import with_scope_note
 
 __all__ = ["inject"]
 
@@ -47,4 +48,6 @@ def inject(
     if not isinstance(kind, str) or kind not in _KINDS:
         msg = f"kind={kind!r}: choose from kernels, host, loader"
         raise ChangeError(msg)
-    return with_factor(state, own_time(state, {"kind": _KINDS[kind], "rank": rank} | criteria), factor)
+    given = {"kind": _KINDS[kind], "rank": rank} | criteria
+    time = own_time(state, given)
+    return with_scope_note(with_factor(state, time, factor), state, time, given, "scaled")

@@ -24,7 +24,7 @@ def operators(*names: str, kernel_name: str = COMPUTE) -> list[Any]:
     return events
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(traces(), traces())
 def test_the_tree_is_that_of_names(first: Any, second: Any) -> None:
     """The slow version: the chain of names around each activity, and how many equal siblings were called before."""
@@ -56,7 +56,7 @@ def levels(graph: DependencyGraph, activity: int, graphs: tuple[DependencyGraph,
     return found
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(traces(), traces())
 def test_a_place_has_one_path_and_at_most_one_activity_per_rank_and_step(first: Any, second: Any) -> None:
     tree = align(load(first), load(second))
@@ -137,6 +137,21 @@ def test_unlike_kernels_are_not_paired_unless_one_of_each_is_left() -> None:
     assert replaced(one_operator("gelu_vectorized"), one_operator("triton_poi_0")) == [
         ["gelu_vectorized", "triton_poi_0"]
     ]
+
+
+def test_unlike_kernels_launched_outside_operators_or_not_equally_often_are_gone_and_new() -> None:
+    def in_a_region(name: str) -> DependencyGraph:
+        return load([annotation("forward", 0, 90), launch(1, 2, 1), kernel(name, 5, 3, 1)])
+
+    assert not replaced(in_a_region("gelu_vectorized"), in_a_region("triton_poi_0"))
+    assert replaced(in_a_region("gelu_vectorized_4"), in_a_region("gelu_vectorized_2"))
+    assert not replaced(one_operator("gelu_vectorized"), one_operator("triton_poi_0", "triton_poi_0"))
+
+
+def test_words_that_all_kernels_have_make_no_kernels_alike() -> None:
+    before = one_operator("at::native::reduce_kernel", "at::native::index_kernel")
+    after = one_operator("at::native::fill_kernel", "at::native::sort_kernel")
+    assert not replaced(before, after)
 
 
 def test_a_kernel_that_both_jobs_run_is_no_other_kernels_new_name() -> None:

@@ -16,7 +16,7 @@ from tests.strategies import COMPUTE, kernel, launch, load, op, step, traces
 ADDED = ("boundary", "join")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(traces(), traces())
 def test_counts_and_times_are_those_of_the_activities(first: Any, second: Any) -> None:
     graphs = load(first), load(second)

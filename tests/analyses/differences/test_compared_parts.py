@@ -13,7 +13,7 @@ from tests.strategies import Job, jobs, load, op, step
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_repeats_are_the_pairs_of_rank_and_step_that_have_activities(job: Job) -> None:
     graph = load(job)
     part, _ = parts_of(graph, graph, None, None, None)

@@ -52,7 +52,7 @@ def top(table: pd.DataFrame, column: str = "change_us") -> pd.Series[Any]:
 # laws
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(traces(), traces())
 def test_contributions_sum_to_the_windows_and_turn_around(first: Any, second: Any) -> None:
     before, after = load(first), load(second)
@@ -68,7 +68,7 @@ def test_contributions_sum_to_the_windows_and_turn_around(first: Any, second: An
     assert sorted(found.added["path"]) == sorted(back.removed["path"])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(traces())
 def test_a_job_does_not_differ_from_itself(events: Any) -> None:
     graph = load(events)

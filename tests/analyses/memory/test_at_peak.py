@@ -48,7 +48,7 @@ def as_counters(graph: DependencyGraph) -> dict[tuple[int, str], Counter[str]]:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9), st.integers(0, 30)), max_size=25), st.integers(0, 50))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_it_is_whoever_allocated_last(ops: list[tuple[int, int, int]], before: int) -> None:
     alive: dict[int, int] = {}
     total, job = before, [op("a", 0, 10), op("b", 10, 10)]

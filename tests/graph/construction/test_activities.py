@@ -23,7 +23,7 @@ def part(events: list[Json], folder: Path, rank: int = 0, steps: list[int] | Non
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_every_event_on_a_thread_or_a_stream_is_one_activity(events: list[Json]) -> None:
     job = by_hand(events)
     acts = job.activities
@@ -38,7 +38,7 @@ def test_every_event_on_a_thread_or_a_stream_is_one_activity(events: list[Json])
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_cause_of_device_work_is_the_call_with_its_correlation(events: list[Json]) -> None:
     acts = by_hand(events).activities
     correlation = acts.arg("correlation")

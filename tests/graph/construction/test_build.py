@@ -28,7 +28,7 @@ def test_building_the_parts_of_a_folder_is_loading_it() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_every_built_graph_keeps_its_invariants(job: Job) -> None:
     graph = load(job)
     graph.check()

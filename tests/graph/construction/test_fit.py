@@ -8,7 +8,7 @@ from tests.strategies import COMPUTE, Json, jobs, kernel, launch, load
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_no_lag_is_longer_than_observed(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     observed = graph.time[graph.edges.target] - graph.time[graph.edges.source]

@@ -23,13 +23,13 @@ def parents(intervals: list[tuple[int, int]], snap: int = 0) -> list[int]:
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 10)), max_size=9).map(ordered))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_the_parent_is_what_the_slow_search_finds(intervals: list[tuple[int, int]]) -> None:
     assert parents(intervals) == oracles.parents(intervals)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 9)), max_size=9).map(sorted))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_each_boundary_appears_once_in_the_order_of_time(made: list[tuple[int, int, int]]) -> None:
     rows = sorted(((lane, start, start + took) for lane, start, took in made), key=lambda r: (r[0], r[1], -r[2]))
     lane, start, end = np.array(rows, np.int64).reshape(-1, 3).T

@@ -29,7 +29,7 @@ made_rows = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 15), st.integer
 
 
 @given(made_rows)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_parents_are_what_the_slow_search_finds_lane_by_lane(rows: list[Row]) -> None:
     parent, _, _ = nest_crossing(*columns(rows), np.ones(len(rows), np.bool_), 0)
     expected: list[int] = []
@@ -41,7 +41,7 @@ def test_parents_are_what_the_slow_search_finds_lane_by_lane(rows: list[Row]) ->
 
 
 @given(made_rows, st.lists(st.booleans(), min_size=9, max_size=9))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_the_fast_path_gives_the_same(rows: list[Row], work: list[bool]) -> None:
     is_work = np.array(work[: len(rows)], np.bool_)
     for one, other in zip(nest_crossing(*columns(rows), is_work, 0), nest(*columns(rows), is_work, 0), strict=True):

@@ -66,7 +66,7 @@ def test_a_launch_call_that_takes_long_may_start_its_work_late() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_no_lag_is_larger_than_what_was_recorded(job: Job) -> None:
     graph = load(job)
     observed = graph.time[graph.edges.target] - graph.time[graph.edges.source]

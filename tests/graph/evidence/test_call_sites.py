@@ -31,7 +31,7 @@ def test_groups_are_the_rows_of_each_value(key: list[int]) -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_owner_is_the_first_place_on_the_way_up(events: list[Json]) -> None:
     acts = by_hand(events).activities
     rows = np.flatnonzero(~acts.on_device)

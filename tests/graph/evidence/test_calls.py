@@ -55,7 +55,7 @@ def test_ranges_are_spread() -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_last_and_first_work_around_a_call_are_what_a_search_finds(events: list[Json]) -> None:
     calls = calls_of(events)
     acts = calls.job.activities

@@ -100,3 +100,14 @@ def test_threads_without_regularity_are_left_alone() -> None:
     events += [op("b", 7000 * i % 9000 + 411 * i, 100, OTHER) for i in range(9)]
     assert links(events) == []
     assert edges_by_name(load([op("a", 0, 10), op("b", 5, 10, OTHER)]), EdgeKind.THREAD), "a guess where it began"
+
+
+def test_a_thread_that_wakes_while_another_runs_operator_after_operator_was_not_woken_by_them() -> None:
+    """As the thread of a data loader that pins memory does: a worker process wakes it, during forward as it happens."""
+    events: list[Json] = []
+    for number in range(6):
+        begin = 60_000 * number
+        events += [op("linear", begin + 1000 * i, 950) for i in range(10)]
+        wakes = begin + 3000 + 210 * number
+        events += [op("pin", wakes, 50, OTHER), op("pin", wakes + 2270, 50, OTHER), op("done", wakes + 4500, 9, OTHER)]
+    assert not [link for link in links(events) if link[0].startswith("linear")]

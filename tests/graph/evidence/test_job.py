@@ -13,7 +13,7 @@ from tests.waiting import by_hand
 
 
 @given(traces(tidy=True))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_slices_tile_each_thread_and_name_the_innermost_activity_at_work(events: list[Json]) -> None:
     job = by_hand(events)
     acts = job.activities

@@ -51,7 +51,7 @@ def test_the_mth_wait_of_an_epoch_is_paired_with_its_mth_record(rows: list[tuple
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_kth_record_back_is_what_a_search_finds(events: list[Json]) -> None:
     calls = Calls.of(by_hand(events))
     kind = calls.job.activities.kind[calls.row]

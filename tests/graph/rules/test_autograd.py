@@ -69,7 +69,7 @@ def test_a_flow_from_an_operator_to_itself_closes_a_circle_and_is_dropped() -> N
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_links_join_operators_of_one_rank(events: list[Json]) -> None:
     graph = load({0: events, 1: events})
     links = graph.edges.kind == EdgeKind.AUTOGRAD

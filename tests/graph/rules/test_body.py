@@ -34,7 +34,7 @@ def test_device_work_takes_its_duration() -> None:
 
 
 @given(traces(tidy=True))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_the_lags_of_an_activity_sum_to_its_duration_without_its_childrens(events: list[Json]) -> None:
     graph = load(events)
     acts, own = graph.activities, self_time(graph)
@@ -52,7 +52,7 @@ def test_the_lags_of_an_activity_sum_to_its_duration_without_its_childrens(event
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_threads_work_covers_the_union_of_its_activities(events: list[Json]) -> None:
     graph = load(events)
     acts, own = graph.activities, self_time(graph)

@@ -24,7 +24,7 @@ def test_time_inside_an_annotation_but_outside_operators_is_nobodys_work() -> No
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_host_order_and_bodies_form_one_chain_per_thread(events: list[Json]) -> None:
     graph = load(events)
     threads = {graph.lanes.index(lane) for lane in graph.lanes if lane.device < 0}

@@ -64,7 +64,7 @@ def test_work_without_its_launch_is_kept_and_reported() -> None:
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_every_launch_pair_of_the_file_is_an_edge_no_tighter_than_observed(events: list[Json]) -> None:
     graph = load(events)
     is_launch = np.isin(graph.edges.kind, (EdgeKind.LAUNCH, EdgeKind.GRAPH))

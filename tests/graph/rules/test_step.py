@@ -42,7 +42,7 @@ def test_without_steps_there_is_no_boundary() -> None:
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_a_boundary_lies_at_the_last_end_of_its_step(job: dict[int, list[Json]]) -> None:
     graph = load(job)
     acts = graph.activities

@@ -47,7 +47,7 @@ def test_queued_work_whose_launch_came_late_keeps_the_usual_pause_of_its_stream(
 
 
 @given(traces())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_each_piece_of_work_follows_all_that_started_before_it_on_its_stream(events: list[Json]) -> None:
     graph = load(events)
     acts = graph.activities

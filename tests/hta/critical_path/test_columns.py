@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.hta.critical_path.columns import NOBODY, Columns, View, heaviest_path
@@ -20,7 +20,6 @@ def dags(draw: st.DrawFn) -> list[tuple[int, int, int]]:
 
 
 @given(edges=dags())
-@settings(deadline=None)
 def test_the_heaviest_path_is_networkxs_choice_among_equals(edges: list[tuple[int, int, int]]) -> None:
     oracle = nx.DiGraph()
     oracle.add_weighted_edges_from(edges)

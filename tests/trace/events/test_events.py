@@ -158,7 +158,7 @@ WAYS: list[Callable[[Event], Any]] = [
 
 
 @pytest.mark.parametrize("model", EVENT_MODELS)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_what_is_written_reads_back_equal(model: type[Event], data: st.DataObject) -> None:
     parsed = parse_event(data.draw(raw_events(model)))

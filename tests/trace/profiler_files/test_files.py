@@ -21,7 +21,7 @@ CONTENTS = {
 
 
 @given(data=st.binary(max_size=50), gzipped=st.booleans())
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_content_is_the_same_gzipped_or_not(data: bytes, tmp_path: Path, *, gzipped: bool) -> None:
     path = tmp_path / "file"  # without a suffix that would tell
     path.write_bytes(gzip.compress(data) if gzipped else b"." + data)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.trace.profiler_files.memory_lifetimes import lifetimes
@@ -48,7 +48,6 @@ def expected(events: list[tuple[Any, ...]], blocks: list[tuple[Any, ...]]) -> li
 
 
 @given(histories())
-@settings(deadline=None)
 def test_lifetimes_are_those_of_the_history_followed_event_by_event(
     made: tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]],
 ) -> None:

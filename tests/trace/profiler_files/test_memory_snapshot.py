@@ -79,7 +79,7 @@ def test_whose_memory_it_was_at_the_peak(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 9)), max_size=40), st.integers(0, 30))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_what_is_in_use_sums_to_the_running_total(ops: list[tuple[int, int]], skipped: int) -> None:
     """A history of allocations and frees of five addresses, whose first part was forgotten as rings forget it."""
     import tempfile

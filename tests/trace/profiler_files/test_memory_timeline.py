@@ -55,7 +55,7 @@ def by_the_event(events: list[list[int]]) -> tuple[list[int], list[list[int]]]:
 @given(
     st.lists(st.tuples(st.sampled_from([-1, 3, 5, 9]), st.just(2), st.integers(-9, 9), st.integers(0, 7)), max_size=20)
 )
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_sizes_add_up(events: list[tuple[int, int, int, int]]) -> None:
     import tempfile
 

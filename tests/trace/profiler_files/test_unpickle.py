@@ -39,7 +39,7 @@ class Persistent(pickle.Pickler):
 
 
 @given(value=plain, protocol=st.integers(0, pickle.HIGHEST_PROTOCOL), gzipped=st.booleans())
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_plain_values_are_read_as_they_were_written(
     value: Any, protocol: int, tmp_path: Path, *, gzipped: bool
 ) -> None:

@@ -132,7 +132,7 @@ def sensible_events(draw: st.DrawFn) -> Json:
     return {"ph": "X", "cat": cat, "name": draw(st.text(max_size=3)), **where, **times, "args": args}
 
 
-_FILE = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_FILE = settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @_FILE

@@ -339,7 +339,7 @@ def test_damage_reaches_the_user_of_a_graph(tmp_path: Path) -> None:
     assert len(graph.activities) > 0
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     changes=st.lists(st.tuples(st.integers(0, len(TEXT) - 1), st.integers(0, 9), st.binary(max_size=6)), max_size=6),
     block=st.sampled_from([64, 500, 1 << 22]),

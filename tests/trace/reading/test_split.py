@@ -33,7 +33,7 @@ from tests.damage import (
     written,
 )
 
-SMALL = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SMALL = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def read_in_pieces(path: Path, piece: int, block: int) -> Trace:

@@ -68,7 +68,7 @@ def trace_text(write: Write, starts: list[int], durations: list[int], *, absolut
     return text
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 @pytest.mark.parametrize("era", ERAS)
 def test_every_era_is_exact_to_the_nanosecond(era: str, data: st.DataObject, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def _chains(durations: list[list[int]]) -> DependencyGraph:
 
 @pytest.mark.parametrize("to", ["median", "mean", "min"])
 @given(st.data())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_work_takes_what_it_takes_elsewhere_where_that_is_less(to: str, data: st.DataObject) -> None:
     ranks, width = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 5))
     row = st.lists(st.integers(0, 1000), min_size=width, max_size=width)
@@ -60,7 +60,7 @@ def test_work_takes_what_it_takes_elsewhere_where_that_is_less(to: str, data: st
 
 
 @given(st.lists(st.lists(st.integers(1, 1000), min_size=3, max_size=3), min_size=2, max_size=5))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_auto_is_the_rank_whose_fix_makes_the_job_shortest(durations: list[list[int]]) -> None:
     graph = _chains(durations)
     every = [int(_time(fix_straggler(initial(graph), rank=rank)).max()) for rank in range(len(durations))]

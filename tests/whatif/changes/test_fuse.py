@@ -32,7 +32,7 @@ def _fused_by_hand(pieces: list[Piece], name: str) -> tuple[list[Piece], dict[in
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_fused_kernels_are_one_kernel_of_their_summed_duration(pieces: list[Piece]) -> None:
     wanted, run = _fused_by_hand(pieces, "gemm_a")
     state = initial(made(pieces))

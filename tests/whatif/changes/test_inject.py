@@ -7,6 +7,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.errors import SelectionError
+from tests.strategies import load, op
 from tests.whatif.changes.made import Piece, made
 from tests.whatif.changes.simulated import recorded, small
 
@@ -50,3 +51,12 @@ def test_a_straggler_that_makes_no_sense_is_refused(options: dict[str, Any], mes
     graph, _ = recorded(small("gpu_bound"))
     with pytest.raises(SelectionError, match=message):
         hg.what_if(graph).inject(**options)
+
+
+def test_a_name_of_an_operator_is_its_self_time_and_a_note_says_so() -> None:
+    graph = load({0: [op("outer", 0, 100), op("inner", 10, 60)], 1: [op("outer", 0, 100)]})
+    outcome = hg.what_if(graph).inject(rank=0, factor=2, kind="host", name="outer").run()
+    assert outcome.notes == (
+        "scaled 0.04 ms self time of outer, 40 % of the time inside it; op='outer' scales everything inside",
+    )
+    assert not hg.what_if(graph).inject(rank=0, factor=2, kind="host").run().notes

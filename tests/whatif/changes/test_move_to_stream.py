@@ -15,7 +15,7 @@ from tests.whatif.changes.made import Piece, jobs, made, places
 
 
 @given(jobs(), st.sampled_from((7, 8, 99)))
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_moved_work_runs_as_if_it_had_been_launched_there(pieces: list[Piece], stream: int) -> None:
     moves = [piece.name == "gemm_a" and piece.stream != stream for piece in pieces]
     state = initial(made(pieces))

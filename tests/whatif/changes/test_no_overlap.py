@@ -35,7 +35,7 @@ def _in_line(pieces: list[Piece], group: str | None) -> list[Piece]:
 
 @pytest.mark.parametrize("group", [None, "odd"])
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_no_overlap_is_the_job_whose_collectives_wait_for_all_computation_before(
     group: str | None, pieces: list[Piece]
 ) -> None:

@@ -32,7 +32,7 @@ def _apart(group: str | None) -> Order:
 
 @pytest.mark.parametrize("group", [None, "even"])
 @given(jobs())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_perfect_overlap_is_the_job_whose_other_work_waits_for_no_collective(
     group: str | None, pieces: list[Piece]
 ) -> None:

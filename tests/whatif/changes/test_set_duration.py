@@ -34,7 +34,7 @@ def test_an_operator_without_time_can_be_given_some() -> None:
 
 
 @given(jobs(tidy=True), st.integers(0, 10**6))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_the_lags_of_each_activity_sum_to_it(made_of: dict[int, list[dict[str, object]]], ns: int) -> None:
     graph = load(made_of)
     if not len(graph.select(kind="op")):

@@ -14,7 +14,7 @@ from tests.graph.construction.matching.test_sequence_alignment import cut, recor
 
 
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 4), min_size=4, max_size=4))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_ranks_that_met_are_one_cluster_with_their_places(seed: int, heads: list[int]) -> None:
     tracks = [cut(whole, head, 1e6 * whole.rank) for whole, head in zip(recorded(seed, 4), heads, strict=True)]
     (found,) = cluster(tracks)

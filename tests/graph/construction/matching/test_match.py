@@ -205,7 +205,7 @@ def made(ends: dict[int, list[list[tuple[int, int]]]]) -> tuple[Activities, tupl
     return acts, ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)",)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.integers(0, 10**6), st.integers(2, 5), st.integers(8, 40),
     st.lists(st.integers(0, 4), min_size=5, max_size=5), st.floats(0, 5e6),
@@ -240,7 +240,7 @@ def test_no_link_is_ever_wrong(seed: int, ranks: int, count: int, cut: list[int]
         assert abs(clock.offset_ns - (offset[clock.rank] - offset[0])) <= 2_500
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.integers(6, 40))
 def test_ranks_that_never_met_are_not_linked(seed: int, ranks: int, count: int) -> None:
     draw = np.random.default_rng(seed)

@@ -37,7 +37,7 @@ def cut(whole: Track, head: int, offset: float) -> Track:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 6), st.floats(-5e6, 5e6))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_pair_is_fitted_at_the_true_shift_and_offset(seed: int, head: int, offset: float) -> None:
     a, b = recorded(seed, 2)
     fit = fit_pair(a, cut(b, head, offset))
