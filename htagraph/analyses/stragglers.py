@@ -21,7 +21,7 @@ __all__ = ["stragglers"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _MIN_STEP_SHARE = 0.004
-"""Share of a step by which a straggler's own steps take longer than its peers', at least.
+"""Share of a step by which a straggler's own steps take longer than its peers' on average, at least.
 
 Chosen: less is not worth a repair, as devices of one kind differ by that much. Doubled, a rank whose kernels are 1 %
 slower in a job that computes for half of the time is not named."""
@@ -76,10 +76,11 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
 
     A rank is called the straggler if (1) its steps take longer than its peers', step by step, beyond the spread of its
     steps and the differences between the other ranks, where the time of a step is what the rank does by itself, without
-    waiting for others; (2) by at least 0.4 % of a step; and (3) no other rank is charged more waiting, and what this
-    one is charged is not mostly transfers. Peers are ranks that do the same work by design; stages of a pipeline are
-    compared with the same stage of other pipelines. A recording of a single step needs four ranks. Clocks do not matter
-    for (1) and (2); where they are unknown, the evidence says so. A job whose ranks are late by chance has none.
+    waiting for others; or single steps of its own stand out, more often or more evenly than chance would have it; (2)
+    by at least 0.4 % of a step on average; and (3) no other rank is charged more waiting, and what this one is charged
+    is not mostly transfers. Peers are ranks that do the same work by design; stages of a pipeline are compared with the
+    same stage of other pipelines. A recording of a single step needs four ranks. Clocks do not matter for (1) and (2);
+    where they are unknown, the evidence says so. A job whose ranks are late by chance has none.
 
     Args:
         graph: the job.
@@ -87,18 +88,21 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     Returns:
         An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``.
 
-        ``to_frame()``: a row per rank: ``rank`` (int64), ``blamed_us`` (float64: waiting charged to it, µs; the
-        sum is ``total_wait_us``), ``share_percent`` (float64: of all waiting), ``explained_us`` (float64: the part of
-        ``blamed_us`` that has a cause), ``first_guess`` (bool: ``explained_us`` is the largest), ``waits_us``
-        (float64: its own waiting), ``late_count`` (int64: collectives in which it arrived last and others
-        waited), ``lateness_us`` (float64: how much later it arrives than the median of the other ranks, median over
-        collectives), ``own_step_us`` (float64: what it does by itself in a step, median over steps),
-        ``step_excess_us`` (float64: by how much that exceeds its peers', median over steps; NaN if nothing compares),
-        ``step_error_us`` (float64: the standard error of it), ``slow`` (bool: whether the excess is more than chance),
-        ``cause`` (str: ``kernels``, ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``,
-        ``network`` or ``none``; the one charged most), ``cause_name`` (str: the activity that explains most of it),
-        ``cause_us`` (float64: waiting charged to that cause), ``slower_percent`` (float64: by how much its own time in
-        that cause exceeds its peers' in all) and ``evidence`` (str: the reason in words).
+        ``to_frame()``: a row per rank: ``rank`` (int64), ``blamed_us`` (float64: waiting of other ranks charged to it,
+        µs; over all ranks it adds up to ``total_wait_us`` less what nobody is charged for, the cause ``recording``),
+        ``share_percent`` (float64: ``blamed_us`` as a share of ``total_wait_us``), ``explained_us`` (float64: the part
+        of ``blamed_us`` that has a cause), ``first_guess`` (bool: ``explained_us`` is the largest), ``waits_us``
+        (float64: its own waiting), ``late_count`` (int64: collectives in which it arrived last and others waited),
+        ``lateness_us`` (float64: how much later it arrives than the median of the other ranks, median over
+        collectives), ``own_step_us`` (float64: what it does by itself in a step, median over steps), ``step_excess_us``
+        (float64: by how much that exceeds its peers', median over steps; NaN if nothing compares), ``step_error_us``
+        (float64: the standard error of it), ``slow`` (bool: whether it is slower by more than chance, in all steps or
+        in some), ``slow_steps`` (int64: in how many steps it is, 0 if not ``slow``), ``slow_excess_us`` (float64: by
+        how much its own time exceeds its peers' in those, median; NaN if not ``slow``), ``cause`` (str: ``kernels``,
+        ``host``, ``data_loading``, ``launch``, ``sync``, ``collective``, ``network`` or ``none``; the one charged
+        most), ``cause_name`` (str: the activity that explains most of it), ``cause_us`` (float64: waiting charged to
+        that cause), ``slower_percent`` (float64: by how much its own time in that cause exceeds its peers' in all) and
+        ``evidence`` (str: the reason in words).
 
         ``blame``: a row per wait, charged rank and cause: ``collective`` (int64), ``op`` (str), ``waiting_rank``,
         ``last_rank``, ``charged_rank`` (int64), ``wait_us`` (float64, charged), ``cause`` (str), ``activity`` (int64:
@@ -125,9 +129,12 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     slow = slow_ranks(graph, waits)
     works = slow_work(graph, chains, blame, best)
     table = _table(graph, waits, by_cause, best, works).assign(
-        own_step_us=slow.own / 1000, step_excess_us=slow.excess / 1000, step_error_us=slow.error / 1000, slow=slow.slow
-    )
-    evidence = [_evidence(row, work) for row, work in zip(table.to_dict("records"), works, strict=True)]
+        own_step_us=slow.own / 1000, step_excess_us=slow.excess / 1000, step_error_us=slow.error / 1000, slow=slow.slow,
+        slow_steps=slow.when.sum(axis=1).astype(np.int64), slow_excess_us=slow.in_slow / 1000,
+    )  # fmt: skip
+    evidence = [
+        _evidence(row, work, len(slow.steps)) for row, work in zip(table.to_dict("records"), works, strict=True)
+    ]
     if agreement_ns(graph.clocks, np.unique(waits.rank[waits.wait > 0]).tolist()) < 0:
         evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
@@ -141,7 +148,7 @@ def _straggler(table: pd.DataFrame, slow: SlowRanks) -> int | None:
         return None
     at = int(table["slow"].to_numpy().argmax())
     blamed = table["blamed_us"].to_numpy()
-    worth = slow.excess[at] >= _MIN_STEP_SHARE * slow.lasted_ns
+    worth = slow.in_slow[at] * slow.when[at].mean() >= _MIN_STEP_SHARE * slow.lasted_ns
     transfers = table["cause"].iloc[at] == "network" and 2 * table["cause_us"].iloc[at] > blamed[at]
     return int(table["rank"].iloc[at]) if worth and not transfers and blamed[at] >= max(blamed.max(), 1e-3) else None
 
@@ -191,22 +198,25 @@ _WORK = {
 }  # fmt: skip
 
 
-def _evidence(row: dict[Any, Any], work: SlowWork) -> str:
+def _evidence(row: dict[Any, Any], work: SlowWork, steps: int) -> str:
     """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence."""
     if not row["blamed_us"]:
         return "no rank waited for it"
     cost = f"the other ranks wait {row['blamed_us'] / 1000:.3f} ms for it in total"
     if row["late_count"]:
         cost += f", and it arrives last in {row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
-    return f"{_of_steps(row)}{_of_work(row, work) if row['slow'] else ''}; {cost}"
+    return f"{_of_steps(row, steps)}{_of_work(row, work) if row['slow'] else ''}; {cost}"
 
 
-def _of_steps(row: dict[Any, Any]) -> str:
+def _of_steps(row: dict[Any, Any], steps: int) -> str:
     """Return how the rank's own time in a step compares with its peers'."""
     excess, error = row["step_excess_us"] / 1000, row["step_error_us"] / 1000
     if np.isnan(excess):
         return "its steps cannot be compared with those of another rank"
     alone = "by itself, without waiting for others, its step takes"
+    if 0 < row["slow_steps"] < steps:
+        longer = f"{row['slow_excess_us'] / 1000:.3f} ms longer than its peers'"
+        return f"{alone} {longer} in {row['slow_steps']} of {steps} steps, and about as long in the others"
     if excess <= 0:
         return f"{alone} {-excess:.3f} ms less than its peers' (±{error:.3f} ms)"
     if not row["slow"]:

@@ -33,6 +33,8 @@ class OwnSteps:
     own: npt.NDArray[np.float64]
     """ns, by rank and step: from one step's last arrival at a collective to the next one's, the rank on its own; NaN
     where a rank has no matched collective in the step."""
+    work: npt.NDArray[np.float64]
+    """The same if transfers take no time, ns: what the rank does, apart from how long its network takes."""
     lasted: npt.NDArray[np.float64]
     """The same as recorded, others waited for, ns."""
 
@@ -48,45 +50,60 @@ def own_steps(graph: DependencyGraph, waits: Waits) -> OwnSteps:
         waits: its waits.
     """
     recorded = graph.time - graph.origin_ns  # small numbers, which floats hold exactly
-    alone = predict(graph, lag=_lags_alone(graph, waits)) - graph.origin_ns
+    transfer = np.zeros(len(graph.activities), np.int64)
+    transfer[waits.activity] = np.where(waits.collective >= 0, _middle(waits.transfer, waits.collective), waits.pure)
+    gap = graph.gap.copy()
+    gap[_released(graph)[waits.activity]] = 0  # unexplained time at the end of a transfer is no work
+    alone, working = (
+        predict(graph, lag=_lags_alone(graph, waits, each), gap=gap) - graph.origin_ns
+        for each in (transfer, np.zeros_like(transfer))
+    )
     met = waits.collective >= 0
     activity = waits.activity[met]
     place = np.searchsorted(graph.ranks, waits.rank[met])
     step = graph.activities.step[activity].astype(np.int64)
+    times = (alone, working, recorded)
     if not (step >= 0).any():
-        own = _between(alone, activity, place, len(graph.ranks))
-        lasted = _between(recorded, activity, place, len(graph.ranks))
-        return OwnSteps(np.full(1, -1), own, lasted)
+        return OwnSteps(np.full(1, -1), *(_between(time, activity, place, len(graph.ranks)) for time in times))
     activity, place, step = activity[step >= 0], place[step >= 0], step[step >= 0]
     steps, at = np.unique(step, return_inverse=True)
     shape = (len(graph.ranks), len(steps))
     cell = place * shape[1] + at.ravel()
     begin = _begin_of_step(graph, int(steps[0]))
-    own, lasted = (_progress(begin, _latest(time[2 * activity], cell, shape)) for time in (alone, recorded))
-    return OwnSteps(steps, own, lasted)
+    return OwnSteps(steps, *(_progress(begin, _latest(time[2 * activity], cell, shape)) for time in times))
 
 
-def _lags_alone(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.int64]:
-    """Return the lags of all edges where no end waits for another rank, ns.
+def _lags_alone(graph: DependencyGraph, waits: Waits, transfer: Array) -> npt.NDArray[np.int64]:
+    """Return the lags of all edges where no end waits for another rank, ns; `transfer`: how long each activity's takes.
 
     The transfer of a collective is the median of its members', as a wrong clock makes it longer on one and shorter on
     another. Of an unmatched one nobody knows how much is waiting: the shortest of its kind counts.
     """
     edges = graph.edges
     lag = graph.edges.lag.copy()
-    ends = np.flatnonzero(np.isin(edges.kind, TRANSFERS) & (edges.activity >= 0))
-    lag[ends] = NEVER
-    transfer = np.zeros(len(graph.activities), np.int64)
-    transfer[waits.activity] = np.where(waits.collective >= 0, _middle(waits.transfer, waits.collective), waits.pure)
-    released = 2 * np.arange(len(graph.activities)) + 1
-    released[edges.activity[ends]] = edges.target[ends]
-    transfer -= graph.time[2 * np.arange(len(transfer)) + 1] - graph.time[released]  # what follows takes its own time
+    lag[_arriving(graph)] = NEVER
+    released = _released(graph)
+    transfer = transfer - graph.time[2 * np.arange(len(transfer)) + 1] + graph.time[released]  # what follows takes time
     member = np.full(graph.vertex_count, -1, np.int64)
     member[released[waits.activity]] = waits.activity
     last = np.flatnonzero(np.isin(edges.kind, (EdgeKind.BODY, EdgeKind.HOST_ORDER)) & (member[edges.target] >= 0))
     owner = member[edges.target[last]]
     lag[last] = np.maximum(transfer[owner] - (graph.time[edges.source[last]] - graph.time[2 * owner]), 0)
     return lag
+
+
+def _arriving(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return the edges by which a transfer ends on a rank."""
+    edges = graph.edges
+    return np.flatnonzero(np.isin(edges.kind, TRANSFERS) & (edges.activity >= 0))
+
+
+def _released(graph: DependencyGraph) -> npt.NDArray[np.int64]:
+    """Return, for each activity, the vertex that its transfer releases: its end, if it has none."""
+    edges, ends = graph.edges, _arriving(graph)
+    released = 2 * np.arange(len(graph.activities)) + 1
+    released[edges.activity[ends]] = edges.target[ends]
+    return released
 
 
 def _middle(values: Array, group: Array) -> npt.NDArray[np.int64]:

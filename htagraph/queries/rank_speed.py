@@ -25,36 +25,39 @@ _MIN_NAMES = 3
 """Names that are needed: one or two can be slower by design. Chosen. Doubled, jobs of few operators are not judged."""
 
 
-def rank_speed(graph: DependencyGraph, ranks: Array, *, device: bool) -> npt.NDArray[np.float64]:
+def rank_speed(graph: DependencyGraph, ranks: Array, steps: Array, *, device: bool) -> npt.NDArray[np.float64]:
     """Return how long some ranks take for the same work, by rank and step, ns: the time as if all names were as fast.
 
     Each name's mean time is divided by the median of the ranks; the smallest of these ratios, times the time that ranks
-    usually spend in these names in a step, is the rank's value. Empty if too few names are common.
+    usually spend in these names in a step, is the rank's value. NaN where too few names are common.
 
     Args:
         graph: the job.
         ranks: the ranks to compare, as positions in `graph.ranks`.
+        steps: the numbers of the steps, ascending.
         device: True to compare kernels, False to compare the self times of operators.
     """
     acts = graph.activities
     kind = ActivityKind.COMPUTATION if device else ActivityKind.OP
     place = np.full(int(max(graph.ranks)) + 2, -1)
     place[np.array(graph.ranks)[ranks]] = np.arange(len(ranks))
-    rows = np.flatnonzero((acts.kind == kind) & (acts.step >= 0))
+    out = np.full((len(ranks), len(steps)), np.nan)
+    rows = np.flatnonzero((acts.kind == kind) & (acts.step >= 0) & np.isin(acts.step, steps))
     rows = rows[place[acts.rank[rows]] >= 0]
     if not len(rows):
-        return np.zeros((len(ranks), 0))
+        return out
     time = (acts.duration if device else self_time(graph))[rows].astype(np.float64)
-    steps, step = np.unique(acts.step[rows], return_inverse=True)
+    present, step = np.unique(acts.step[rows], return_inverse=True)
     names, name = np.unique(acts.name[rows], return_inverse=True)
-    shape = (len(ranks), len(names), len(steps))
+    shape = (len(ranks), len(names), len(present))
     cell = np.ravel_multi_index((place[acts.rank[rows]], name.ravel(), step.ravel()), shape)
     total = np.bincount(cell, time, int(np.prod(shape))).reshape(shape)
     count = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
     of_rank = total.sum(axis=2) / np.maximum(total.sum(axis=(1, 2)), 1)[:, None]
     common = (of_rank >= _MIN_SHARE_OF_NAME).all(axis=0) & (count > 0).all(axis=(0, 2))
     if common.sum() < _MIN_NAMES:
-        return np.zeros((len(ranks), 0))
+        return out
     mean = total[:, common] / count[:, common]
     usual = float(np.median(total[:, common].sum(axis=1)))
-    return np.asarray((mean / np.median(mean, axis=0)).min(axis=1) * usual)
+    out[:, np.searchsorted(steps, present)] = (mean / np.median(mean, axis=0)).min(axis=1) * usual
+    return out

@@ -3,12 +3,14 @@
 The step is the unit of evidence: operators of one step share what delays them, so they are no independent draws. The
 own time of a rank in a step (`own_steps`) is compared with the median of its peers' in the same step; the median of
 these differences over the steps is the rank's excess. It is more than chance if it exceeds the spread of the
-differences from step to step, and the differences between the other ranks, too.
+differences from step to step, and the differences between the other ranks, too. Where no rank is slow in the median
+step, one may be in some (`slow_steps`). What exceeds must be work: of a rank whose transfers take longer, the network
+is slow.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +22,7 @@ from htagraph.queries.collective_waits import Waits
 from htagraph.queries.own_steps import own_steps
 from htagraph.queries.rank_roles import rank_roles
 from htagraph.queries.rank_speed import rank_speed
+from htagraph.queries.slow_steps import slow_steps
 
 __all__ = ["Excess", "SlowRanks", "excess_of", "slow_ranks"]
 
@@ -74,6 +77,13 @@ _LEAST_ERROR = 1e-4
 Doubled, a rank without any noise must be 0.1 % slower, which is below what counts as a straggler."""
 
 
+_MIN_SHARE_IN_WORK = 0.5
+"""Share of a rank's excess that remains if transfers take no time, at least: else its network is slow, not the rank.
+
+Chosen: the middle between none and all of it. It cannot be doubled; at 0.9 a slow rank whose transfers vary as much as
+a tenth of its excess is missed."""
+
+
 @dataclass(frozen=True, eq=False)
 class Excess:
     """How much longer some ranks take for their steps than their peers do."""
@@ -84,6 +94,11 @@ class Excess:
     """By rank: the standard error of that, ns."""
     slow: npt.NDArray[np.bool_]
     """By rank: whether it is slower than its peers by more than chance; True for one rank at most."""
+    when: npt.NDArray[np.bool_]
+    """By rank and step: where the slow rank is slow: in all steps, or in those that stand out."""
+    in_slow: npt.NDArray[np.float64]
+    """By rank: median over the steps where it is slow of the difference to the median of the others, ns; NaN for ranks
+    that are not slow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +109,8 @@ class SlowRanks(Excess):
     """By rank: median over the steps of what it takes by itself, ns."""
     lasted_ns: float
     """Median time from step to step as recorded, ns; NaN if nothing compares."""
-    steps: int
-    """How many steps are compared."""
+    steps: npt.NDArray[np.int64]
+    """Numbers of the steps, the columns of `when`; -1 alone for a job without steps."""
 
 
 def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
@@ -106,54 +121,86 @@ def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
         waits: its waits.
     """
     times = own_steps(graph, waits)
-    size = len(graph.ranks)
-    excess, error, slow = np.full(size, np.nan), np.full(size, np.nan), np.zeros(size, np.bool_)
+    found = _nothing(*times.own.shape)
     roles, pipeline = rank_roles(graph)
     for number in np.unique(roles).tolist():
         rows = np.flatnonzero(roles == number)
         if len(rows) > 1:
-            of_role = excess_of(times.own[rows])
-            excess[rows], error[rows], slow[rows] = of_role.excess, of_role.error, of_role.slow
+            _put(found, rows, excess_of(times.own[rows], times.work[rows]))
     for number in np.unique(pipeline).tolist():
         rows = np.flatnonzero(pipeline == number)
-        if len(rows) >= _MIN_STAGES and np.isnan(excess[rows]).all():
-            of_role = _of_stages(graph, rows)
-            excess[rows], error[rows], slow[rows] = of_role.excess, of_role.error, of_role.slow
-    if int(slow.sum()) > 1:  # of several roles, only the rank that takes longest can hold up the job
-        slow &= excess == excess[slow].max()
-    return SlowRanks(excess, error, slow, _row_medians(times.own), _median(times.lasted), times.own.shape[1])
+        if len(rows) >= _MIN_STAGES and np.isnan(found.excess[rows]).all():
+            _put(found, rows, _of_stages(graph, rows, times.steps))
+    if int(found.slow.sum()) > 1:  # of several roles, only the rank that takes longest can hold up the job
+        found.slow[:] &= found.in_slow == found.in_slow[found.slow].max()
+        found.when[~found.slow] = False
+    return SlowRanks(
+        found.excess, found.error, found.slow, found.when, np.where(found.slow, found.in_slow, np.nan),
+        _row_medians(times.own), _median(times.lasted), times.steps,
+    )  # fmt: skip
 
 
-def _of_stages(graph: DependencyGraph, rows: Array) -> Excess:
+def _nothing(ranks: int, steps: int) -> Excess:
+    """Return that nothing compares."""
+    unknown = np.full((3, ranks), np.nan)
+    return Excess(unknown[0], unknown[1], np.zeros(ranks, np.bool_), np.zeros((ranks, steps), np.bool_), unknown[2])
+
+
+def _put(whole: Excess, rows: Array, part: Excess) -> None:
+    """Write what was found of some ranks to their rows."""
+    for field in fields(Excess):
+        getattr(whole, field.name)[rows] = getattr(part, field.name)
+
+
+def _of_stages(graph: DependencyGraph, rows: Array, steps: Array) -> Excess:
     """Return the excess of the stages of a single pipeline, which differ by design: by how fast they do like work."""
-    both = [excess_of(rank_speed(graph, rows, device=device)) for device in (True, False)]
+    both = [excess_of(rank_speed(graph, rows, steps, device=device)) for device in (True, False)]
     return max(both, key=lambda each: (each.slow.any(), np.isfinite(each.excess).any()))
 
 
-def excess_of(own: Array) -> Excess:
+def excess_of(own: Array, work: Array | None = None) -> Excess:
     """Return how much longer each of some ranks takes for its steps than the others, and whether by chance.
 
     Args:
         own: own time by rank and step, ns; NaN where unknown. A rank that lacks most steps is left out, and so is a
             step that one of the others lacks.
+        work: the same if transfers take no time, where they count in `own`.
 
     Example:
         >>> excess_of(np.array([[50.0, 52, 51], [51, 50, 52], [1010, 1012, 1009]])).slow.tolist()
         [False, False, True]
     """
-    size = len(own)
-    excess, error, slow = np.full(size, np.nan), np.full(size, np.nan), np.zeros(size, np.bool_)
+    found = _nothing(*own.shape)
     known = np.isfinite(own)
     ranks = np.flatnonzero(known.mean(axis=1) > 0.5) if own.shape[1] else np.zeros(0, np.int64)
-    times = own[ranks][:, known[ranks].all(axis=0)] if len(ranks) > 1 else np.zeros((0, 0))
-    if not times.size:
-        return Excess(excess, error, slow)
+    steps = np.flatnonzero(known[ranks].all(axis=0)) if len(ranks) > 1 else np.zeros(0, np.int64)
+    if not len(steps):
+        return found
+    times = own[np.ix_(ranks, steps)]
     usual = float(np.median(times))
     shares = times * (usual / np.median(times, axis=0))  # a rank that takes twice as long does so in short steps, too
     both = [_compared(each, _LEAST_ERROR * usual) for each in (times, shares)]
     typical, errors, at, is_slow = max(both, key=lambda each: (each[3], each[0][each[2]] / each[1][each[2]]))
-    excess[ranks], error[ranks], slow[ranks[at]] = typical, errors, is_slow
-    return Excess(excess, error, slow)
+    found.excess[ranks], found.error[ranks] = typical, errors
+    beyond, in_steps = _beyond(times), np.ones(len(steps), np.bool_)
+    if not is_slow:
+        at, in_steps = slow_steps(beyond, _LEAST_ERROR * usual)
+        is_slow = at >= 0
+    if is_slow and (work is None or _is_work(beyond, _beyond(work[np.ix_(ranks, steps)]), at, in_steps)):
+        found.slow[ranks[at]] = True
+        found.when[ranks[at], slice(None) if in_steps.all() else steps[in_steps]] = True
+        found.in_slow[ranks[at]] = np.median(beyond[at, in_steps])
+    return found
+
+
+def _beyond(times: Array) -> npt.NDArray[np.float64]:
+    """Return the difference of each time to the median of the other ranks' in that step."""
+    return times - np.stack([np.median(np.delete(times, at, 0), axis=0) for at in range(len(times))])
+
+
+def _is_work(beyond: Array, beyond_in_work: Array, at: int, steps: Array) -> bool:
+    """Return whether what a rank exceeds its peers by in some steps is its work, and not the transfers."""
+    return bool(np.median(beyond_in_work[at, steps]) >= _MIN_SHARE_IN_WORK * np.median(beyond[at, steps]))
 
 
 def _compared(times: Array, floor: float) -> tuple[Array, Array, int, bool]:
@@ -163,7 +210,7 @@ def _compared(times: Array, floor: float) -> tuple[Array, Array, int, bool]:
         times: by rank and step.
         floor: the least error.
     """
-    differences = times - np.stack([np.median(np.delete(times, at, 0), axis=0) for at in range(len(times))])
+    differences = _beyond(times)
     typical = np.median(differences, axis=1)
     errors = _errors(differences, typical)
     errors = np.maximum(np.where(np.isnan(errors), _between(typical), errors), floor)

@@ -18,6 +18,7 @@ from htagraph.queries.blame import CAUSES
 from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.slow_ranks import slow_ranks
 from htagraph.simulate import REGIMES, Job, SlowRank, simulate
+from htagraph.simulate.changes import ScaleKernels
 from tests.queries.test_collective_waits import MADE, made
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load
@@ -117,6 +118,26 @@ def test_a_stage_that_does_more_by_design_is_no_straggler() -> None:
 )  # fmt: skip
 def test_how_much_longer_in_words(ratio: float, words: str) -> None:
     assert _times(ratio) == words
+
+
+SOME_STEPS = DEVICE.model_copy(
+    update={"steps": 9, "layers": 1, "changes": (ScaleKernels(factor=1.5, ranks=(1,), steps=(1, 4, 7)),)}
+)
+"""A rank whose kernels take 1.5 times as long in each third step."""
+
+
+def test_a_rank_that_is_slow_in_some_steps_is_named_with_how_many() -> None:
+    graph = run(SOME_STEPS)
+    found = stragglers(graph)
+    check(found, graph)
+    row = found.to_frame().set_index("rank").loc[1]
+    assert found.straggler == 1
+    assert row["slow_steps"] == 3
+    assert f"{row['slow_excess_us'] / 1000:.3f} ms longer than its peers' in 3 of 9 steps" in row["evidence"]
+    step_us = hg.step_times(graph).groupby("step")["duration_us"].mean().to_numpy()
+    slower = step_us[[1, 4, 7]].mean() - np.delete(step_us, [1, 4, 7]).mean()
+    assert row["slow_excess_us"] == pytest.approx(slower, rel=0.1)
+    assert found.to_frame().set_index("rank").loc[[0, 2, 3], "slow_steps"].tolist() == [0, 0, 0]
 
 
 def test_a_slow_host_behind_a_busy_device_delays_nobody() -> None:

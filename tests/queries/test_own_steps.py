@@ -37,6 +37,7 @@ def test_waiting_is_no_own_time() -> None:
     assert found.steps.tolist() == [0, 1]
     assert found.lasted.tolist() == [[40_000, 105_000], [120_000, 105_000]]
     assert found.own.tolist() == [[40_000, 25_000], [120_000, 105_000]]
+    assert found.work.tolist() == [[40_000, 20_000], [120_000, 100_000]]
 
 
 def test_a_slow_rank_takes_longer_by_itself_and_the_others_do_not() -> None:

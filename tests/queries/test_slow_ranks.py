@@ -79,6 +79,25 @@ def test_of_two_equally_slow_ranks_neither_is_the_one() -> None:
     assert np.mean(named) <= 0.05
 
 
+@pytest.mark.parametrize(("late", "held_up"), [([1, 4, 7], 1), ([0, 3, 5, 7, 9], 1), ([2, 5, 6], 0), ([4], 0)])
+def test_a_rank_that_is_slow_in_some_steps_is_so_in_those_if_they_recur(late: list[int], held_up: int) -> None:
+    """At equal distances, or often; three of ten steps at unequal distances may be chance, and a single one is."""
+    (times,) = jobs("normal", (4, 10), 1)
+    times[3, late] += 0.5 * STEP_NS
+    found = excess_of(times)
+    assert found.slow.tolist() == [False, False, False, bool(held_up)]
+    assert np.flatnonzero(found.when[3]).tolist() == (late if held_up else [])
+    assert not held_up or found.in_slow[3] == pytest.approx(0.5 * STEP_NS, rel=0.05)
+
+
+def test_a_rank_whose_transfers_take_longer_is_not_slow() -> None:
+    (work,) = jobs("normal", (4, 10), 1)
+    own = 2 * work
+    own[2] += 0.3 * STEP_NS
+    assert excess_of(own).slow.tolist() == [False, False, True, False]
+    assert not excess_of(own, work).slow.any()
+
+
 def test_ranks_without_steps_are_left_out() -> None:
     times = np.array([[np.nan] * 4, [100.0, 101, 100, 101], [100.1, 100, 101, 100], [150.0, 151, 150, 152]]) * 1e6
     found = excess_of(times)
@@ -108,4 +127,5 @@ def test_the_ranks_of_a_job_are_compared_with_their_role() -> None:
     graph = run(Job(ranks=4, pp=2, steps=4, layers=3, kernel_us=80.0, seed=3, slow_ranks=(slow,)))
     found = slow_ranks(graph, waits_of(graph))
     assert np.flatnonzero(found.slow).tolist() == [1]
-    assert found.steps == 4
+    assert found.steps.tolist() == [5, 6, 7, 8]
+    assert found.when.sum(axis=1).tolist() == [0, 4, 0, 0]

@@ -12,8 +12,10 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import others_median
+from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.peers import alike, peers
 from htagraph.queries.replay import predict
+from htagraph.queries.slow_ranks import slow_ranks
 from htagraph.queries.weights import State
 
 __all__ = ["fix_straggler"]
@@ -54,7 +56,8 @@ def fix_straggler(
 
     Own work is the time of operators, calls, kernels and copies, and the untraced host time between them; transfers and
     waits are not. A straggler is slower in every step, not once: work of one name takes a typical time on each rank
-    (the median over all its instances, each relative to the same one on the other ranks, see `queries.peers`). Where
+    (the median over all its instances, each relative to the same one on the other ranks, see `queries.peers`). If a
+    rank is slow in some steps that recur (`queries.slow_ranks`), these are compared apart from the others. Where
     this exceeds the `to` of the other ranks' typical times by more than three standard errors, every instance becomes
     that much shorter. A name with too few instances follows all host or device work of the rank, and a place in the
     step follows its name; data loading is judged separately. So a single stall stays, and nothing becomes slower. Work
@@ -133,12 +136,23 @@ def _own_work(state: State) -> _Work:
     side = np.concatenate([np.where(loads, _DATA, side)[work_rows], _side_of_gaps(graph)[gaps]])
     group, name, place = (np.where(each[activity] >= 0, 3 * each[activity] + what, -1)
                           for each in (peers(graph), *alike(graph)))  # fmt: skip
+    apart = _in_slow_steps(graph)[activity].astype(np.int64)
     none = np.full(max(len(work_rows), len(gaps)), -1)
     return _Work(
-        group, (side, name, place), acts.rank[activity], np.concatenate([busy[work_rows], state.gap[gaps]]),
+        group, tuple(2 * each + apart for each in (side, name, place)), acts.rank[activity],
+        np.concatenate([busy[work_rows], state.gap[gaps]]),
         np.concatenate([work_rows, none[: len(gaps)]]), np.concatenate([none[: len(work_rows)], gaps]),
         len(np.unique(acts.step[acts.step >= 0])),
     )  # fmt: skip
+
+
+def _in_slow_steps(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+    """Return, for each activity, whether it is in a step where a rank is slow that is not slow in all of them."""
+    if len(graph.ranks) < 2:
+        return np.zeros(len(graph.activities), np.bool_)
+    slow = slow_ranks(graph, waits_of(graph))
+    some = slow.when[~slow.when.all(axis=1)].any(axis=0)
+    return np.isin(graph.activities.step, slow.steps[some])
 
 
 def _side_of_gaps(graph: DependencyGraph) -> npt.NDArray[np.int64]:

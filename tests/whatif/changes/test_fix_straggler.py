@@ -19,7 +19,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.peers import alike
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, initial
-from htagraph.simulate import Job, ScaleLoader, SlowRank, simulate
+from htagraph.simulate import Job, ScaleKernels, ScaleLoader, SlowRank, simulate
 from htagraph.whatif.changes.fix_straggler import fix_straggler
 from tests.reach import DATA, graph_of
 from tests.whatif.changes.made import Piece, made, places
@@ -222,3 +222,13 @@ def test_a_place_in_the_step_that_is_slow_every_time_is_fixed_alone(tmp_path: Pa
     fixed = fix_straggler(slow, rank=1)
     assert fixed.lag[chosen].sum() == pytest.approx(state.lag[chosen].sum(), rel=0.1)
     assert fixed.lag[others].sum() > 0.9 * state.lag[others].sum()
+
+
+def test_a_rank_that_is_slow_in_some_steps_is_as_fast_as_its_peers_there_too() -> None:
+    """Its kernels take 1.5 times as long in each third step; the truth is the same job without."""
+    late = ScaleKernels(factor=1.5, ranks=(1,), steps=(1, 4, 7))
+    job = Job(ranks=4, steps=9, layers=1, seed=11)
+    graph, slow_ns = recorded(job.model_copy(update={"changes": (late,)}))
+    true = simulate(job).mean_step_ns
+    assert slow_ns > 1.05 * true
+    assert hg.what_if(graph).fix_straggler().run().mean_step_ns == pytest.approx(true, rel=0.01)
