@@ -112,6 +112,11 @@ class Outcome:
         """The upper end of the 90 % interval of `speedup`; see `low`."""
         return self._interval.high
 
+    @property
+    def interval_cause(self) -> str:
+        """What makes the interval [`low`, `high`] as wide as it is, in words; empty where it has no width."""
+        return self._interval.cause
+
     @cached_property
     def _interval(self) -> Interval:
         from htagraph.whatif import interval
