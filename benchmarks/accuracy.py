@@ -82,6 +82,20 @@ def jobs() -> dict[str, Callable[[random.Random], Job]]:
         "fsdp": lambda draw: Job(ranks=4, data_strategy="fsdp", network_gb_s=draw.choice((20.0, 80.0))),
         "all_to_all": lambda draw: Job(ranks=4, all_to_all=True, broadcast_buffers=True),
         "many_noisy": lambda draw: Job(ranks=draw.choice((8, 16, 32)), layers=2, jitter=0.1),
+        "pipeline and data": lambda draw: Job(
+            ranks=4, pp=2, layers=4, microbatches=draw.choice((2, 4)), gpus_per_node=2
+        ),
+        "tensor and data": lambda draw: Job(ranks=4, tp=2, layers=3, network_gb_s=draw.choice((20.0, 80.0))),
+        "fsdp and tensor": lambda draw: Job(ranks=4, tp=2, data_strategy="fsdp", layers=3, gathers_ahead=1),
+        "graphed forward": lambda draw: Job(
+            ranks=2, cuda_graph="forward", layers=3, kernel_us=draw.choice((8.0, 80.0))
+        ),
+        "graphed optimizer": lambda draw: Job(
+            ranks=4, cuda_graph="optimizer", optimizer="loop", kernel_us=draw.choice((8.0, 80.0))
+        ),
+        "graphed pipeline": lambda draw: Job(ranks=4, pp=2, layers=4, cuda_graph="forward"),
+        "full queue": lambda draw: Job(ranks=2, queue_depth=32, kernel_us=200.0, optimizer="loop", item="none"),
+        "loader-bound": lambda draw: Job(ranks=4, loader_us=draw.choice((5e3, 2e4)), kernel_us=40.0, layers=3),
         "synchronized": lambda draw: Job(ranks=4, synchronize="step", input_memory="pageable", kernel_us=60.0),
     }
 
@@ -95,6 +109,10 @@ def recordings(draw: random.Random, ranks: int) -> dict[str, dict[str, Any]]:
         "no group args": {"group_args": False},
         "neither": {"cuda_sync": False, "group_args": False},
         "skewed clocks": {"clock_offsets_us": offsets, "cuda_sync": False, "group_args": False},
+        "skewed clocks, ids": {"clock_offsets_us": offsets},
+        "skewed hosts": {"clock_offsets_us": tuple(offsets[rank // 2] for rank in range(ranks)), "gpus_per_node": 2},
+        "stacks": {"with_stack": True, "record_shapes": True},
+        "rocm": {"device": "rocm", "cuda_sync": False},
         "old era": {"era": draw.choice(("2021", "2022", "2024-03")), "cuda_sync": False, "group_args": False},
     }
 

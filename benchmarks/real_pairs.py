@@ -2,8 +2,8 @@
 
 A pair is two recordings, A and B, with one change between them, as `record_pairs.py` writes them. From A's traces and
 the change, `htagraph.what_if` predicts B's step time; the truth is the mean over B's runs. Also asked: whether the
-outcome's interval [low, high] holds the truth, and how wide it is; what `diff` blames first, whom `stragglers` names
-in A, and how the verdict of `summarize` on A begins, where the pair says what is right.
+outcome's interval [low, high] holds the truth, how wide it is and why; what `diff` blames first, whom `stragglers`
+names in A, and how the verdict of `summarize` on A begins, where the pair says what is right.
 
 A step time is (begin of the last recorded step - begin of the second) / steps between, as mean over ranks.
 """
@@ -42,6 +42,10 @@ class Judgement:
     low_ms: float | None = None
     """B's least step time by the outcome's interval."""
     high_ms: float | None = None
+    too_uncertain: bool = False
+    """Whether the outcome says that it is too uncertain to act on."""
+    interval_cause: str = ""
+    """What the interval's width comes of."""
     refused: str = ""
     """Why there is no prediction."""
     straggler: int | None = None
@@ -72,6 +76,11 @@ class Judgement:
         return self.low_ms - tolerance <= self.b_ms <= self.high_ms + tolerance
 
     @property
+    def holds_exactly(self) -> bool | None:
+        """Return whether [low, high] holds the truth without any tolerance; None without a prediction."""
+        return None if self.low_ms is None or self.high_ms is None else self.low_ms <= self.b_ms <= self.high_ms
+
+    @property
     def width_percent(self) -> float | None:
         """Return high - low, of the prediction; None without one."""
         if self.predicted_ms is None or self.low_ms is None or self.high_ms is None:
@@ -92,7 +101,7 @@ def main() -> None:
     options = parser().parse_args()
     judged = []
     for folder in pairs_in(options.folders, options.only):
-        judged.append(judge(folder))
+        judged.append(judge(folder, conclusions=not options.predictions))
         if options.details:
             print(json.dumps(details(judged[-1]), indent=1, default=str), flush=True)
     if not judged:
@@ -109,6 +118,7 @@ def parser() -> argparse.ArgumentParser:
     command = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     command.add_argument("folders", nargs="+", type=Path, help="folders of pairs")
     command.add_argument("--only", default="*", help="glob on the names of pairs")
+    command.add_argument("--predictions", action="store_true", help="ask for predictions only, not for conclusions")
     command.add_argument("--details", action="store_true", help="print all that is known of each pair")
     command.add_argument("--json", type=Path, help="write all that is known of each pair")
     return command
@@ -120,8 +130,8 @@ def pairs_in(folders: Sequence[Path], only: str = "*") -> list[Path]:
     return [each for each in pairs if fnmatch.fnmatch(each.name, only)]
 
 
-def judge(folder: Path) -> Judgement:
-    """Return what htagraph says of a pair, beside the truth."""
+def judge(folder: Path, *, conclusions: bool = True) -> Judgement:
+    """Return what htagraph says of a pair, beside the truth; where asked for, its conclusions too."""
     truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
     runs = {side: step_times_of_runs(folder, side) for side in "AB"}
     mean = {side: sum(times) / len(times) for side, times in runs.items()}
@@ -130,7 +140,8 @@ def judge(folder: Path) -> Judgement:
     before, after = hg.load(folder / "A1"), hg.load(folder / "B1")
     judged.problems += inexact(before, runs["A"][0]) + inexact(after, runs["B"][0])
     predict(judged, before, truth)
-    conclude(judged, before, after, truth)
+    if conclusions:
+        conclude(judged, before, after, truth)
     return judged
 
 
@@ -150,6 +161,8 @@ def predict(judged: Judgement, graph: hg.DependencyGraph, truth: Mapping[str, An
     judged.predicted_ms = mean_step_ms(begins(outcome.step_times(), "predicted_start_us"))
     judged.low_ms = judged.predicted_ms * outcome.speedup / outcome.high
     judged.high_ms = judged.predicted_ms * outcome.speedup / outcome.low
+    judged.too_uncertain = any("too uncertain to act on" in note for note in outcome.notes)
+    judged.interval_cause = outcome.interval_cause
 
 
 def conclude(
@@ -212,7 +225,7 @@ def begins(steps: pd.DataFrame, column: str) -> dict[Any, list[float]]:
 
 def details(judged: Judgement) -> dict[str, Any]:
     """Return all that is known of a pair, for JSON."""
-    derived = ("error_percent", "beyond_noise", "holds", "width_percent")
+    derived = ("error_percent", "beyond_noise", "holds", "holds_exactly", "width_percent")
     return {**asdict(judged), **{name: getattr(judged, name) for name in derived}}
 
 
@@ -229,7 +242,9 @@ def table(judged: Sequence[Judgement]) -> pd.DataFrame:
             "": "!" if each.beyond_noise else "",
             "low": each.low_ms,
             "high": each.high_ms,
+            "width %": each.width_percent,
             "holds": {True: "yes", False: "NO", None: "-"}[each.holds],
+            "as": each.interval_cause[:24],
             "blames": each.blamed[:30],
             "wrong": "; ".join(each.wrong) or (f"refused: {each.refused[:60]}" if each.refused else ""),
         }
@@ -251,7 +266,9 @@ def summary(judged: Sequence[Judgement]) -> list[str]:
             f" beyond the noise in {len(beyond)}",
             f"interval holds the truth in {sum(each.holds is True for each in judged)} of {len(errors)}"
             f" ({sum(each.holds is True for each in beyond)} of the {len(beyond)} beyond the noise);"
-            f" median width {widths.median():.2f} %",
+            f" median width {widths.median():.2f} %, p90 {widths.quantile(0.9):.2f} %",
+            f"without the tolerance of {MEASURED_PERCENT:g} %: in {sum(each.holds_exactly is True for each in judged)};"
+            f" {sum(each.too_uncertain for each in judged)} say that they are too uncertain to act on",
         ]
     for what in ("diff", "straggler", "verdict"):
         answers = [getattr(each, f"{what}_right") for each in judged]

@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
+    ANNOTATIONS,
     BETWEEN,
     COMMUNICATION,
     HOST_GAPS,
     TRANSFERS,
+    ActivityKind,
     EdgeKind,
     GapKind,
 )
@@ -195,7 +197,7 @@ def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outsid
     """
     graph = state.graph
     edges = graph.edges
-    rows = np.flatnonzero(chosen[edges.activity])
+    rows = np.flatnonzero(chosen[edges.activity] | _code_of_frames(graph, chosen))
     kind = edges.kind[rows]
     between = np.isin(kind, BETWEEN)
     free = edges.target[np.isin(edges.kind, BETWEEN) & (edges.activity < 0)]  # nothing is around them on their thread
@@ -206,6 +208,18 @@ def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outsid
     kinds = HOST_GAPS if loader else (GapKind.HOST_UNTRACED,)
     gaps = gaps[np.isin(graph.gap_kind[gaps], kinds)]
     return OwnTime(rows, _waiting(state, rows), np.unique(gaps).astype(np.int64))
+
+
+def _code_of_frames(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return which edges are own code of a Python frame inside a chosen annotation that the frame opened."""
+    edges, kind = graph.edges, np.append(graph.activities.kind, np.int8(-1))
+    regions = chosen & np.isin(kind, ANNOTATIONS)
+    if not regions.any():
+        return np.zeros(len(edges), np.bool_)
+    innermost = np.where(edges.source % 2, graph.tree.parent[edges.source >> 1], edges.source >> 1)
+    return np.asarray(
+        regions[innermost] & (edges.kind == EdgeKind.BODY) & (kind[edges.activity] == ActivityKind.PYTHON)
+    )
 
 
 def here(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:

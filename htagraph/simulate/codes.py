@@ -21,6 +21,7 @@ class Op(IntEnum):
     SPAWN = 11  # hand over to the backward thread
     JOIN = 12  # hand back to the main thread
     CALL = 13  # a runtime call that neither enqueues nor waits
+    NODE = 14  # one more work of the CUDA graph that a call launched
 
 
 @unique

@@ -235,7 +235,7 @@ def _kernel_args(writer: Writer, event: Event, stream: int) -> str:
     assert kernel is not None
     blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2] / _SMS
     warps = blocks * ((kernel.block[0] * kernel.block[1] * kernel.block[2] + _WARP - 1) // _WARP)
-    graphs = ', "graph id": 0, "graph node id": 0' if writer.style.graphs else ""
+    graphs = f', "graph id": {event.graph}, "graph node id": {event.node}' if writer.style.graphs else ""
     return (
         f'"queued": 0, "device": {writer.device}, "context": 1,\n      '
         f'"stream": {stream}, "correlation": %d,\n'
@@ -263,6 +263,7 @@ def _rocm_args(event: Event, row: int, device: int, stream: int) -> str:
 _STARTS = (
     "cudaLaunchKernel",
     "cudaLaunchKernelExC",
+    "cudaGraphLaunch",
     "cuLaunchKernel",
     "cudaMemcpyAsync",
     "cudaMemsetAsync",

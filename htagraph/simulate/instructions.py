@@ -47,18 +47,26 @@ def _launch(rank: RankState, position: int, instruction: Instruction) -> Work | 
     ready = now + rank.cost.latency[position]
     back = now + rank.cost.host[position]
     rank.end[instruction.call] = rank.now = oldest if oldest > back else back
-    end: int | Work
-    if stream.pending or stream.blockers or instruction.kind:
-        end = enqueue(rank, position, instruction, ready)
-    else:
-        start = max(ready, stream.tail + rank.cost.gap[position], stream.until)
-        end = start + rank.cost.device[position]
-        rank.start[instruction.work] = start
-        rank.end[instruction.work] = end
-        stream.tail = end
-    stream.ring[stream.count % len(stream.ring)] = end
+    stream.ring[stream.count % len(stream.ring)] = _follow_stream(rank, position, instruction, ready)
     stream.count += 1
     return None
+
+
+def _follow_stream(rank: RankState, position: int, instruction: Instruction, ready: int) -> int | Work:
+    """Let work start behind what is on its stream; return its end, or the work while that is not known."""
+    stream = rank.streams[instruction.stream]
+    if stream.pending or stream.blockers or instruction.kind:
+        return enqueue(rank, position, instruction, ready)
+    start = max(ready, stream.tail + rank.cost.gap[position], stream.until)
+    end = start + rank.cost.device[position]
+    rank.start[instruction.work] = start
+    rank.end[instruction.work] = end
+    stream.tail = end
+    return end
+
+
+def _node(rank: RankState, position: int, instruction: Instruction) -> None:
+    _follow_stream(rank, position, instruction, rank.start[instruction.call] + rank.cost.latency[position])
 
 
 def _record(rank: RankState, position: int, instruction: Instruction) -> None:
@@ -134,6 +142,7 @@ _EXECUTE: dict[Op, Callable[[RankState, int, Instruction], Work | None]] = {
     Op.CALL: _call,
     Op.LAUNCH: _launch,
     Op.COLLECTIVE: _launch,
+    Op.NODE: _node,
     Op.HOLD: _hold,
     Op.RECORD: _record,
     Op.WAIT: _wait,

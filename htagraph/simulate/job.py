@@ -50,6 +50,10 @@ class Job(BaseModel):
     clip_grad: bool = Field(default=False, description="clip the gradients' norm, on the device")
     triton: bool = Field(default=False, description="the activation is a Triton kernel, launched by cuLaunchKernel")
 
+    cuda_graph: Literal["none", "forward", "optimizer"] = Field(
+        "none", description="what is launched as a CUDA graph: the layers' forward, or the optimizer"
+    )
+
     # what things cost
     kernel_us: float = Field(
         120.0, gt=0, description="duration of a layer's large matrix product, µs; others are shares"
@@ -126,6 +130,9 @@ class Job(BaseModel):
             raise ValueError(message)
         if stages > self.layers:
             message = f"layers={self.layers} cannot fill pp={stages} stages; give at least {stages} layers"
+            raise ValueError(message)
+        if self.cuda_graph == "forward" and (tensor > 1 or self.data_strategy != "ddp"):
+            message = "cuda_graph='forward': no collective is in a graph; give tp=1 and data_strategy='ddp'"
             raise ValueError(message)
         if any(slow.rank >= self.ranks for slow in self.slow_ranks):
             message = f"slow_ranks names a rank beyond the last one, {self.ranks - 1}"

@@ -17,7 +17,8 @@ def optimizer(rank: Rank) -> None:
         with build.named("aten::_foreach_norm", rank.host_ns):
             rank.kernel(catalogue.MULTI_TENSOR, 0.2 * job.kernel_us)
     build.optimizing = True
-    with build.annotation("Optimizer.step#AdamW.step", 8e3), build.frame("torch/optim/adamw.py(210): step"):
+    frame = build.frame("torch/optim/adamw.py(210): step")
+    with build.annotation("Optimizer.step#AdamW.step", 8e3), frame, rank.graph("optimizer"):
         {"foreach": foreach, "loop": loop, "fused": fused}[job.optimizer](rank, count)
     build.optimizing = False
 

@@ -12,7 +12,7 @@ from htagraph.simulate.groups import Place
 from htagraph.simulate.job import Job
 from htagraph.simulate.optimizer import optimizer
 from htagraph.simulate.rank import STREAM_INDEX, Done, Rank
-from htagraph.simulate.template import MAIN, Builder, Event, Template
+from htagraph.simulate.template import MAIN, NONE, Builder, Event, Template
 
 STEP_NAME = "ProfilerStep#"
 
@@ -98,7 +98,8 @@ def forward(rank: Rank, micro: int) -> list[Done]:
         else:
             embed(rank, done)
         layers = job.stage_layers(rank.place.stage)
-        run_layers(rank, micro, layers, done)
+        with rank.graph("forward"):
+            run_layers(rank, micro, layers, done)
         build.section(f"micro-batch {micro} forward ends")
         if "forward_out" in roles:
             exchange(rank, "forward_out", "send", activation_bytes(job), wait=False)
@@ -146,9 +147,9 @@ def forward_op(rank: Rank, op: LayerOp, done: list[Done]) -> None:
     module = f"nn.Module: {op.module}_{len(done)}" if op.module else f"torch/nn/functional.py(90): {op.path[0][6:]}"
     rank.python()
     with build.frame(module):
-        sequence, flow = build.sequences, build.flows
+        sequence, flow = build.sequences, NONE if build.captured else build.flows
         build.sequences += 1
-        build.flows += 1
+        build.flows += not build.captured
         event = nested(rank, op, op.path, sequence, flow)
     done.append(Done(op, sequence, event, flow, "tp" in rank.place.roles and op.reduce_backward))
     if op.reduce_forward and "tp" in rank.place.roles:

@@ -4,6 +4,7 @@ Host costs of launches are multiples of `Job.launch_us`; the factors are chosen,
 kernels, and memsets less long.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +19,10 @@ _MEMSET_START_NS = 1.1e3
 """ns that a copy or a memset takes without its bytes. Chosen: the shortest ones of A100 traces take about 1 µs;
 doubling them delays small copies."""
 _MEMSET_B_PER_NS = 1000  # bandwidth of a memset, B/ns (TB/s): about that of A100 memory
+
+_GRAPH_LATENCY = 2.0
+"""How many times as long a CUDA graph takes to start as a kernel. Chosen: 10 µs on an A100, where a kernel takes 5;
+doubling it delays each graph that finds the device idle by another 10 µs."""
 
 STREAMS = {  # stream ids: 7 is the default stream of CUDA traces; the rest are chosen
     "compute": 7,
@@ -57,6 +62,12 @@ class Rank:
     def python(self, share: float = 1.0) -> None:
         """Spend host time in Python, between ops."""
         self.build.work(self.job.python_us * 1e3 * share)
+
+    def graph(self, part: str) -> AbstractContextManager[None]:
+        """Return what launches a part of the step as one CUDA graph, if the job does that with this part."""
+        if self.job.cuda_graph != part:
+            return nullcontext()
+        return self.build.graph(self.job.launch_latency_us * 1e3 * _GRAPH_LATENCY)
 
     def kernel(self, kernel: Kernel, us: float, api: str = "cudaLaunchKernel") -> None:
         """Launch a compute kernel that lasts `us` microseconds."""

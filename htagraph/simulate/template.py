@@ -15,6 +15,7 @@ _KEYS_PER_SECTION_BITS = 24  # of a draw's key; chosen: no section has 2**24 ins
 _CBID = {  # CUPTI's numbers of the functions (cupti_runtime_cbid.h)
     "cudaLaunchKernel": 211,
     "cudaLaunchKernelExC": 430,
+    "cudaGraphLaunch": 311,
     "cudaMemcpyAsync": 41,
     "cudaMemsetAsync": 51,
     "cudaEventRecord": 135,
@@ -75,6 +76,8 @@ class Event:
     slot: int = NONE
     frame: int = NONE  # ordinal of a python frame
     frame_parent: int = NONE
+    graph: int = 0  # number of the CUDA graph that work is a node of
+    node: int = 0  # its number in the graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +115,17 @@ class Builder:
     _annotated: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     _records: dict[int, int] = field(default_factory=dict)
     _key: int = 0
+    _captured: int = NONE  # the call that launches the CUDA graph that is open
+    _graphs: int = 0
+    _nodes: int = 0  # of the graph that is open
+    _latency: float = 0.0  # of its launch, ns
 
     # places
+
+    @property
+    def captured(self) -> bool:
+        """Whether what follows is part of a CUDA graph."""
+        return self._captured != NONE
 
     def section(self, label: str) -> None:
         """Name the part of the program that follows: the keys of its draws depend on nothing outside it."""
@@ -140,10 +152,15 @@ class Builder:
 
     def work(self, ns: float, host: Host = Host.PROGRAM, op: Op = Op.WORK) -> None:
         """Spend host time that no event of its own covers."""
+        if self.captured:
+            return
         self._add(Instruction(op, key=self._next_key(), host=host, host_ns=ns))
 
     @contextmanager
     def _span(self, event: Event, before_ns: float, after_ns: float) -> Iterator[int]:
+        if self.captured:
+            yield NONE
+            return
         index = self._event(event)
         self._open[self.thread].append(index)
         timed = event.category is not Category.PYTHON_FUNCTION
@@ -228,9 +245,34 @@ class Builder:
                 self._annotated[key] = (self._annotated.get(key, (index, index))[0], index)
         return index
 
+    @contextmanager
+    def graph(self, latency_ns: float) -> Iterator[None]:
+        """Launch all work that is enqueued inside as one CUDA graph; its operators take no time and leave no events.
+
+        The first launch inside says what the call costs.
+        """
+        self._captured, self._latency = self._call("cudaGraphLaunch", stream=self.streams["compute"]), latency_ns
+        self._graphs += 1
+        self._nodes = 0
+        yield
+        self._captured = NONE
+
+    def _node(self, event: Event, instruction: Instruction, lane: int) -> None:
+        self._nodes += 1
+        work = self._work(replace(event, lane=lane, graph=self._graphs, node=self._nodes), self._captured)
+        one = replace(instruction, call=self._captured, work=work, stream=lane, key=self._next_key())
+        if self._nodes == 1:
+            one = replace(one, op=Op.LAUNCH, latency_ns=self._latency, host=Host.LAUNCH)
+        else:
+            one = replace(one, op=Op.NODE, latency_ns=self._latency, host_ns=0.0)
+        self._add(one)
+
     def launch(self, event: Event, instruction: Instruction, api: str, stream: str = "compute") -> None:
         """Enqueue one work: `event` says what, `instruction` its durations."""
         lane = self.streams[stream]
+        if self.captured:
+            self._node(event, instruction, lane)
+            return
         call = self._call(api, stream=lane)
         work = self._work(replace(event, lane=lane), call)
         op = Op.COLLECTIVE if instruction.kind else Op.LAUNCH

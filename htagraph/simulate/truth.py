@@ -178,7 +178,7 @@ def _follow(walk: _Walk, one: Executed, position: int, instruction: Instruction)
     call = (one.step, instruction.call)
     stream = instruction.stream
     op = instruction.op
-    if op in (Op.LAUNCH, Op.COLLECTIVE):
+    if op in (Op.LAUNCH, Op.COLLECTIVE, Op.NODE):
         _enqueue(walk, one, instruction)
     elif op is Op.RECORD:
         walk.slots[instruction.slot] = walk.last.get(stream)
@@ -205,11 +205,13 @@ def _enqueue(walk: _Walk, one: Executed, instruction: Instruction) -> None:
     if stream in walk.last:
         walk.links.append((walk.last[stream], work, "stream"))
     walk.links += [(before, work, "event_wait") for before in walk.awaited.pop(stream, [])]
+    walk.last[stream] = work
+    if instruction.op is Op.NODE:  # the queue holds whole graphs
+        return
     queue = walk.queue.setdefault(stream, deque(maxlen=walk.depth))
     if len(queue) == walk.depth and one.end[instruction.call] == queue[0][1]:
         walk.links.append((queue[0][0], call, "queue_full"))
     queue.append((work, one.end[instruction.work]))
-    walk.last[stream] = work
 
 
 def _hand_over(walk: _Walk, one: Executed, instruction: Instruction) -> None:
@@ -217,7 +219,7 @@ def _hand_over(walk: _Walk, one: Executed, instruction: Instruction) -> None:
     op = instruction.op
     if op in (Op.SPAWN, Op.JOIN):
         walk.handed = walk.closed
-    elif instruction.call != NONE and op is not Op.HOLD:
+    elif instruction.call != NONE and op not in (Op.HOLD, Op.NODE):
         if one.template.events[instruction.call].category is Category.PYTHON_FUNCTION:
             return
         event = (one.step, instruction.call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
@@ -26,6 +26,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.untraced import UNTRACED
 from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
+from htagraph.whatif.link_sharing import assumed, time_from_sharing
 
 __all__ = ["CLASSES", "Candidate", "Trial", "candidates", "target_of", "time_of"]
 
@@ -77,6 +78,7 @@ class Trial:
 
     def __init__(self, state: State) -> None:
         self.state = state
+        self.links = assumed(state)
         self.last = self._end(state.graph.time)
         self.makespan = self.last - state.graph.origin_ns
 
@@ -87,7 +89,7 @@ class Trial:
 
     def gain(self, time: OwnTime, factor: float) -> int:
         """Return how much shorter the job is if some time is multiplied, ns."""
-        state = with_factor(self.state, time, factor)
+        state = replace(self.links, state=with_factor(self.state, time, factor)).shared
         return self.last - self._end(predict(state.graph, state.lag, state.gap, state.head))
 
     def total(self, time: OwnTime) -> int:
@@ -100,6 +102,17 @@ class Trial:
         on_gaps = np.isin(time.gaps, self.path[0])
         lags = (self.state.lag[time.edges] - time.fixed)[on_edges]
         return int(lags.sum() + self.state.gap[time.gaps[on_gaps]].sum())
+
+    @cached_property
+    def shared(self) -> int:
+        """How much of the critical path is there because transfers share links, ns.
+
+        Without other transfers, these would be so much shorter: by so much may a gain exceed its time on the path.
+        """
+        if self.links.others:  # not known: then no transfer becomes faster
+            return 0
+        rows = self.path[1]
+        return int(time_from_sharing(self.state.graph, self.links.sharing)[rows].sum())
 
     @cached_property
     def path(self) -> tuple[Array, Array]:

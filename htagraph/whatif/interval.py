@@ -13,6 +13,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
 from htagraph.whatif.doubts import with_possible_waits, without_doubtful_waits
+from htagraph.whatif.hidden_times import with_slow_loaders, with_slow_messages
 from htagraph.whatif.link_sharing import with_shared_link
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ predicted. Doubled, only predictions that are off by a factor of 2 are noted."""
 _DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "waits in the recording are not certain": without_doubtful_waits,
     "the recording may not show all waits": with_possible_waits,
+    "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
+    "messages that nobody waited for may take long": with_slow_messages,
 }
 """Cause of an interval's width → the other reading of the recording."""
 
@@ -79,11 +82,13 @@ class Interval(NamedTuple):
 def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: Length) -> Interval:
     """Return the 90 % interval of a speedup: the range of other readings of the recording, and chance.
 
-    The two are added as independent errors. The other readings:
+    The two are added as independent errors. Where no moment changes in any reading, the change does nothing, and there
+    is no error. The other readings:
 
     - Pauses that nothing explains vanish, before and after the change.
     - Waits that are not certain do not exist.
     - Waits that may be missing exist.
+    - Loaders and messages that were never waited for took nearly as long as they could.
     - Transfers share links in another way.
 
     Args:
@@ -93,20 +98,21 @@ def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: 
         length: the function that measures predicted moments: the makespan, as the speedup does, and each step.
     """
 
-    def measured(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[float, Array]:
+    def moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
         state = with_shared_link(state, sharing, certain=not links.others)
         gap = without_unexplained(state.graph, state.gap) if explained else state.gap
-        return length(state.graph, predict(state.graph, state.lag, gap, state.head))
+        return state.graph, predict(state.graph, state.lag, gap, state.head)
 
     state, sharing = links.state, links.sharing
-    predicted, steps = measured(state, sharing)
+    prediction = moments(state, sharing)
+    others = [("how transfers share links is not known", moments(state, other)) for other in links.others]
+    others += [(cause, moments(other, sharing)) for cause, doubt in _DOUBTS.items() if (other := doubt(state))]
+    if all(np.array_equal(time, baseline.time) for _, time in (prediction, *(other for _, other in others))):
+        return Interval(speedup, speedup, "")
+    predicted, steps = length(*prediction)
     recorded = length(baseline, baseline.time)[0]
-    lengths = [("how transfers share links is not known", measured(state, other)[0]) for other in links.others]
-    for cause, doubt in _DOUBTS.items():
-        other = doubt(state)
-        if other is not None:
-            lengths.append((cause, measured(other, sharing)[0]))
-    before, after = (measured(one, sharing, explained=True)[0] for one in (initial(baseline), state))
+    lengths = [(cause, length(*other)[0]) for cause, other in others]
+    before, after = (length(*moments(one, sharing, explained=True))[0] for one in (initial(baseline), state))
     if before > 0:
         lengths.append(("pauses in the recording are not explained", after * recorded / before))
     if predicted <= 0 or recorded <= 0:

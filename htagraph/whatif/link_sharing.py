@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import TRANSFERS, ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
 
 if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.graph.matches import Matches
 
-__all__ = ["Assumed", "Sharing", "assumed", "likely_sharing", "with_shared_link"]
+__all__ = ["Assumed", "Sharing", "assumed", "likely_sharing", "time_from_sharing", "with_shared_link"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -91,12 +93,55 @@ class _Transfers:
 
     edges: npt.NDArray[np.int64]
     """The edges whose lags they are."""
+    start: Array
+    """Of each edge: when it began, ns since the job did."""
+    lag: npt.NDArray[np.int64]
+    """Of each edge: how long it took, ns."""
     transfer: npt.NDArray[np.int64]
     """Of each edge: the transfer."""
     key: Array
     """Of each transfer: its class; those of one class move as much."""
     link_offsets: npt.NDArray[np.int64]
     link_ids: npt.NDArray[np.int64]
+
+    def alone(self, sharing: Sharing) -> Array:
+        """Return how long each edge would have taken alone in the recording, ns."""
+        return self._alone_equal if sharing is Sharing.EQUAL else self._alone(sharing)
+
+    @cached_property
+    def _alone_equal(self) -> Array:
+        return self._alone(Sharing.EQUAL)
+
+    def _alone(self, sharing: Sharing) -> Array:
+        lag = np.maximum(self.lag, 0).astype(np.float64)
+        if sharing is Sharing.NONE:
+            return lag
+        from htagraph.core import shared_links  # numba takes a moment to load
+
+        start = self.start.astype(np.float64)
+        links = self.link_offsets, self.link_ids, int(sharing is Sharing.IN_TURN)
+        return np.asarray(shared_links.work_alone(start, start + lag, self.transfer, *links))
+
+    @cached_property
+    def overlapped(self) -> bool:
+        """Whether some of them overlapped on one link in the recording."""
+        return self.overlap(self.start, self.lag)
+
+    def overlap(self, start: Array, lag: Array) -> bool:
+        """Return whether some overlap on one link, given the start of each edge since the job's and its lag, ns."""
+        count = len(self.link_offsets) - 1
+        first, last = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
+        np.minimum.at(first, self.transfer, start)
+        np.maximum.at(last, self.transfer, start + np.maximum(lag, 0))
+        of_link = np.repeat(np.arange(count), np.diff(self.link_offsets))
+        start, end = first[of_link], last[of_link]
+        order = np.lexsort((start, self.link_ids))
+        apart = self.link_ids[order] * (int(end.max(initial=0)) + 1)  # links lie one behind the other
+        return bool((np.maximum.accumulate(end[order] + apart)[:-1] > (start[order] + apart)[1:]).any())
+
+
+_KNOWN: WeakKeyDictionary[DependencyGraph, dict[ActivityKind, _Transfers | None]] = WeakKeyDictionary()
+"""The transfers of graphs that are in use: many predictions are made from one graph."""
 
 
 def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) -> State:
@@ -119,32 +164,18 @@ def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) ->
 
 def _overlap(state: State, transfers: _Transfers) -> bool:
     """Return whether transfers on one link overlap, in the recording or if they take as long as in `state`."""
-    graph = state.graph
-    if _overlapping(graph, transfers, graph.time, graph.edges.lag):
+    if transfers.overlapped:
         return True
-    return _overlapping(graph, transfers, predict(graph, state.lag, state.gap, state.head), state.lag)
-
-
-def _overlapping(graph: DependencyGraph, transfers: _Transfers, time: Array, lag: Array) -> bool:
-    """Return whether transfers on one link overlap, given the moments and the lags of all edges."""
-    count = len(transfers.link_offsets) - 1
-    begin = time[graph.edges.source[transfers.edges]] - graph.origin_ns
-    first, last = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
-    np.minimum.at(first, transfers.transfer, begin)
-    np.maximum.at(last, transfers.transfer, begin + np.maximum(lag[transfers.edges], 0))
-    of_link = np.repeat(np.arange(count), np.diff(transfers.link_offsets))
-    start, end = first[of_link], last[of_link]
-    order = np.lexsort((start, transfers.link_ids))
-    apart = transfers.link_ids[order] * (int(end.max(initial=0)) + 1)  # links lie one behind the other
-    return bool((np.maximum.accumulate(end[order] + apart)[:-1] > (start[order] + apart)[1:]).any())
+    graph, edges = state.graph, transfers.edges
+    time = predict(graph, state.lag, state.gap, state.head)
+    return transfers.overlap(time[graph.edges.source[edges]] - graph.origin_ns, state.lag[edges])
 
 
 def _lags(state: State, transfers: _Transfers, sharing: Sharing, *, certain: bool) -> npt.NDArray[np.int64]:
     from htagraph.core import shared_links
 
     graph = state.graph
-    recorded = graph.edges.lag[transfers.edges]
-    alone = _work(graph, transfers, sharing)
+    recorded, alone = transfers.lag, transfers.alone(sharing)
     works = (state.lag[transfers.edges] > 0) & (recorded > 0) & (alone > 0)
     transfer, work = np.full(len(graph.edges), -1, np.int64), np.zeros(len(graph.edges), np.float64)
     rows = transfers.edges[works]
@@ -158,16 +189,19 @@ def _lags(state: State, transfers: _Transfers, sharing: Sharing, *, certain: boo
     )  # fmt: skip
 
 
-def _work(graph: DependencyGraph, transfers: _Transfers, sharing: Sharing) -> Array:
-    """Return how long each transfer's edge would have taken alone in the recording, ns."""
-    lag = np.maximum(graph.edges.lag[transfers.edges], 0).astype(np.float64)
-    if sharing is Sharing.NONE:
-        return lag
-    from htagraph.core import shared_links  # numba takes a moment to load
+def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> npt.NDArray[np.int64]:
+    """Return how much longer the lag of each edge is because its transfer shared links with others, ns.
 
-    start = (graph.time[graph.edges.source[transfers.edges]] - graph.origin_ns).astype(np.float64)
-    links = transfers.link_offsets, transfers.link_ids, int(sharing is Sharing.IN_TURN)
-    return np.asarray(shared_links.work_alone(start, start + lag, transfers.transfer, *links))
+    Args:
+        graph: the job as recorded.
+        sharing: how transfers share a link.
+    """
+    longer = np.zeros(len(graph.edges), np.int64)
+    for kind in (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION):
+        transfers = None if sharing is Sharing.NONE else _transfers(graph, kind)
+        if transfers is not None:
+            longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
+    return longer
 
 
 def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:
@@ -199,10 +233,10 @@ def _shown(graph: DependencyGraph, transfers: _Transfers) -> Sharing | None:
 
     Transfers that were over before their ends, because their threads did other work meanwhile, show nothing.
     """
-    if not _overlapping(graph, transfers, graph.time, graph.edges.lag):
+    if not transfers.overlapped:
         return None
-    equal = _work(graph, transfers, Sharing.EQUAL)
-    lag = np.maximum(graph.edges.lag[transfers.edges], 1)
+    equal = transfers.alone(Sharing.EQUAL)
+    lag = np.maximum(transfers.lag, 1)
     edges = graph.edges
     unbound = graph.time[edges.target] - graph.time[edges.source] - edges.lag
     shows = unbound[transfers.edges] <= _MIN_OVERLAP * lag
@@ -210,9 +244,7 @@ def _shown(graph: DependencyGraph, transfers: _Transfers) -> Sharing | None:
     if overlapped.sum() < _MIN_EVIDENCE:
         return None
     key = transfers.key[transfers.transfer][shows]
-    varies = {
-        sharing: _variation(key, _work(graph, transfers, sharing)[shows], overlapped[shows]) for sharing in Sharing
-    }
+    varies = {sharing: _variation(key, transfers.alone(sharing)[shows], overlapped[shows]) for sharing in Sharing}
     best = min(varies, key=lambda sharing: varies[sharing])
     others = min(value for sharing, value in varies.items() if (sharing is Sharing.NONE) != (best is Sharing.NONE))
     return best if varies[best] <= _BETTER * others else None
@@ -232,6 +264,13 @@ def _variation(key: Array, work: Array, overlapped: Array) -> float:
 
 def _transfers(graph: DependencyGraph, kind: ActivityKind) -> _Transfers | None:
     """Return the transfers of one kind of communication; None if there are fewer than two."""
+    known = _KNOWN.setdefault(graph, {})
+    if kind not in known:
+        known[kind] = _transfers_anew(graph, kind)
+    return known[kind]
+
+
+def _transfers_anew(graph: DependencyGraph, kind: ActivityKind) -> _Transfers | None:
     matches, edges = graph.matches, graph.edges
     if matches is None or not matches.count:
         return None
@@ -246,7 +285,9 @@ def _transfers(graph: DependencyGraph, kind: ActivityKind) -> _Transfers | None:
     pairs = np.unique(np.stack([matches.collective, place]), axis=1)
     pairs = pairs[:, np.isin(pairs[0], number)]
     offsets = np.concatenate((np.searchsorted(pairs[0], number), [pairs.shape[1]]))
-    return _Transfers(rows, transfer.ravel(), _classes(graph, matches)[number], offsets, pairs[1])
+    start = graph.time[edges.source[rows]] - graph.origin_ns
+    classes = _classes(graph, matches)[number]
+    return _Transfers(rows, start, edges.lag[rows], transfer.ravel(), classes, offsets, pairs[1])
 
 
 def _classes(graph: DependencyGraph, matches: Matches) -> Array:

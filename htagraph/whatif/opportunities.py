@@ -82,9 +82,10 @@ def opportunities(
         ``"operator"``, ``"function"``: a Python function's own code, ``"rank"``, ``"group"`` or ``"phase"``: an
         annotation, the data loader, or a class of work), ``name``, ``target`` (str: the criteria for ``htagraph
         what-if --scale``; empty where none select exactly this), ``time_us`` (its own time, summed over ranks and
-        steps), ``critical_us`` (the part on the critical path: no gain is larger), ``gain_us`` and ``gain_percent`` (of
-        the makespan; if it took no time), for each factor of the curve a column such as ``gain_at_75_us``,
-        ``gain_at_50_us``, ``gain_at_25_us`` and ``gain_at_0_us`` (if it took that percentage of its time; all float64)
+        steps), ``critical_us`` (the part on the critical path: no gain is larger, but
+        where transfers share links and those that are left become faster), ``gain_us`` and ``gain_percent`` (of the
+        makespan; if it took no time), for each factor of the curve a column such as ``gain_at_75_us``,
+        ``gain_at_50_us``, ``gain_at_25_us`` and ``gain_at_0_us`` (if it took that percentage of its time; all float64),
         ``note`` (str: what the time includes) and ``inside`` (str: the name of the smallest larger row that contains
         it; empty for none).
 
@@ -125,7 +126,8 @@ def _best(trial: Trial, top: int) -> list[_Tried]:
     """
     tried: list[_Tried] = []
     for candidate in sorted(candidates(trial), key=lambda each: -each.bound):
-        if candidate.bound < max(1, _SAME_GAIN * _least_of_best(trial, tried, top, candidate.bound)):
+        bound = candidate.bound + trial.shared
+        if bound < max(1, _SAME_GAIN * _least_of_best(trial, tried, top, bound)):
             break
         time = time_of(trial.state, candidate)
         gain = trial.gain(time, 0.0)

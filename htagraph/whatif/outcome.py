@@ -103,8 +103,9 @@ class Outcome:
         """The lower end of the 90 % interval of `speedup`.
 
         The interval has the predictions under other ways to read the recording: pauses that no edge explains vanish,
-        waits that are not certain do not exist, waits that may be missing exist, transfers share a link or do not. To
-        that it adds how much steps differ, from each other and from run to run. It is [1, 1] if nothing is changed.
+        waits that are not certain do not exist, waits that may be missing exist, loaders and messages that were never
+        waited for take nearly as long as they can, transfers share a link or do not. To that it adds how much steps
+        differ, from each other and from run to run. It is [1, 1] if no moment changes.
         """
         return self._interval.low
 
@@ -112,6 +113,11 @@ class Outcome:
     def high(self) -> float:
         """The upper end of the 90 % interval of `speedup`; see `low`."""
         return self._interval.high
+
+    @property
+    def interval_cause(self) -> str:
+        """What makes the interval [`low`, `high`] as wide as it is, in words; empty where it has no width."""
+        return self._interval.cause
 
     @cached_property
     def _interval(self) -> Interval:

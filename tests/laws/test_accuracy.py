@@ -9,7 +9,7 @@ import pytest
 from benchmarks.accuracy import Trial, trial
 
 RECORDED = ("complete", "no cuda_sync", "no group args", "neither", "skewed clocks", "old era")
-REGIMES = ("gpu_bound", "host_bound", "communication_bound", "straggler", "mesh", "fsdp")
+REGIMES = ("graphed forward", "host_bound", "communication_bound", "straggler", "mesh", "fsdp")
 
 
 @cache

@@ -52,8 +52,11 @@ def test_a_pair_of_simulated_jobs_is_right_in_all(made: Path) -> None:
     assert judged.error_percent is not None
     assert judged.error_percent < 0.5
     assert judged.holds
+    assert judged.interval_cause == "steps differ"
+    assert not judged.too_uncertain
     assert not judged.beyond_noise
     assert judged.wrong == []
+    assert judge(made, conclusions=False).blamed == ""
 
 
 def test_a_wrong_truth_is_seen(made: Path, tmp_path: Path) -> None:
@@ -97,10 +100,15 @@ def test_an_interval_is_judged_by_the_truth() -> None:
     assert one.width_percent == pytest.approx(100 * 2 / 9)
     two = Judgement("two", 10.0, 8.0, 20.0, predicted_ms=9.0, low_ms=8.9, high_ms=9.1)
     assert not two.holds
+    assert not two.holds_exactly
     assert not two.beyond_noise  # 12.5 %, of 20 % by which runs differ
     text = "\n".join(summary([one, two]))
     assert "holds the truth in 1 of 2 (1 of the 1 beyond the noise)" in text
     assert table([one, two])["holds"].tolist() == ["yes", "NO"]
+    near = Judgement("near", 10.0, 8.0, 0.5, predicted_ms=9.0, low_ms=8.05, high_ms=9.5)
+    assert near.holds
+    assert not near.holds_exactly
+    assert "without the tolerance of 1 %: in 1;" in "\n".join(summary([one, two, near]))
 
 
 def test_noise_is_the_range_of_runs(tmp_path: Path) -> None:
@@ -120,7 +128,7 @@ def test_the_command_prints_the_table_and_writes_json(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     right = Judgement(made.name, 10.0, 8.0, 0.5, predicted_ms=8.1, low_ms=7.5, high_ms=9.5)
-    monkeypatch.setattr(real_pairs, "judge", {made: right}.__getitem__)
+    monkeypatch.setattr(real_pairs, "judge", lambda folder, **_: {made: right}[folder])
     monkeypatch.setattr("sys.argv", ["real_pairs", str(made.parent), "--json", str(tmp_path / "judged.json")])
     main()
     printed = capsys.readouterr().out

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import htagraph as hg
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, ChangeError, checked, initial, own_time, released, time_of
 from htagraph.whatif.changes.scale import scale
-from tests.strategies import COMPUTE, annotation, kernel, launch, load, op, step
+from tests.strategies import COMPUTE, annotation, complete, kernel, launch, load, op, step
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +99,12 @@ def test_a_change_leaves_its_input_alone(graph: DependencyGraph) -> None:
     scale(before, factor=3.0)
     assert np.array_equal(before.lag, lag)
     assert np.array_equal(before.gap, gap)
+
+
+def test_an_annotation_in_a_python_frame_has_the_frames_code_inside_it() -> None:
+    frame = complete("python_function", "train", 5, 990)
+    events = [step(1, 0, 1000), frame, annotation("augment", 100, 300), op("inner", 150, 50), op("later", 600, 100)]
+    graph = load(events)
+    for criteria in ({"name": "augment"}, {"op": "augment"}):
+        assert hg.what_if(graph).scale(factor=0, **criteria).run().saved_ns == 300_000
+    assert hg.what_if(graph).scale(factor=0, kind="annotation").run().saved_ns == 250_000

@@ -117,6 +117,20 @@ def test_flows_start_once_and_end_at_their_work() -> None:
     assert len({e["id"] for e in launched}) > 50
 
 
+@pytest.mark.parametrize("part", ["forward", "optimizer"])
+def test_a_cuda_graph_is_one_call_with_many_works_and_no_operators(part: str) -> None:
+    job = Job(ranks=1, steps=2, layers=1, cuda_graph=part)
+    rows = [row for row in events(simulate(job), 0) if row["ph"] == "X"]
+    calls = [row["args"]["correlation"] for row in rows if row["name"] == "cudaGraphLaunch"]
+    assert len(calls) == len(set(calls)) == 2
+    works = [row["args"] for row in rows if row["cat"] == "kernel" and row["args"]["correlation"] == calls[1]]
+    assert [work["graph node id"] for work in works] == list(range(1, len(works) + 1))
+    assert {work["graph id"] for work in works} == {1}
+    assert len(works) > 4
+    left = {"forward": "aten::addmm", "optimizer": "aten::_foreach_mul_"}[part]
+    assert left not in {row["name"] for row in rows}
+
+
 def test_sequence_numbers_pair_forward_with_backward() -> None:
     trace = events(run("2026"), 0)
     forward: Counter[int] = Counter()

@@ -36,6 +36,10 @@ SMALL = {
     "loop": Job(ranks=2, steps=2, layers=1, optimizer="loop", kernel_us=5.0, jitter=0.2, seed=9),
     "stack": Job(ranks=2, steps=1, layers=2, with_stack=True, record_shapes=True, clip_grad=True, triton=True),
     "alone": Job(ranks=1, steps=2, layers=1, optimizer="fused"),
+    "graphed forward": Job(
+        ranks=2, steps=2, layers=2, cuda_graph="forward", kernel_us=8.0, synchronize="step", seed=10
+    ),
+    "graphed optimizer": Job(ranks=2, steps=2, layers=1, cuda_graph="optimizer", optimizer="loop", seed=11),
     "straggler": Job(ranks=3, steps=2, layers=2, slow_ranks=(SlowRank(rank=1, factor=1.5),)),
 }
 

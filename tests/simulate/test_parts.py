@@ -25,6 +25,7 @@ from htagraph.simulate.template import Builder, Template
         ({"ranks": 6, "tp": 4}, "not divisible"),
         ({"ranks": 8, "parallelism": "pipeline", "layers": 4}, "at least 8 layers"),
         ({"ranks": 2, "slow_ranks": (SlowRank(rank=2, factor=2.0),)}, "beyond the last"),
+        ({"ranks": 2, "tp": 2, "cuda_graph": "forward"}, "no collective is in a graph"),
         ({"kernel_us": -1.0}, "greater than 0"),
         ({"colour": "red"}, "not permitted"),
     ],

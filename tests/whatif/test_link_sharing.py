@@ -15,7 +15,7 @@ from htagraph.whatif.link_sharing import Sharing, assumed, likely_sharing, with_
 from tests.whatif.changes.made import Piece, jobs, made
 
 
-def _in_rows(lengths: list[tuple[int, int, int]]) -> DependencyGraph:
+def in_rows(lengths: list[tuple[int, int, int]]) -> DependencyGraph:
     """Return a job with rows of two collectives; per row: when the second begins, and the lengths of both."""
     pieces: list[Piece] = []
     for rank in (0, 1):
@@ -55,7 +55,7 @@ LATER = [2000 + 500 * n for n in range(10)]
     ],
 )
 def test_the_recording_shows_how_transfers_share_a_link(rows: list[tuple[int, int, int]], expected: Sharing) -> None:
-    graph = _in_rows(rows)
+    graph = in_rows(rows)
     assert likely_sharing(graph) == (expected, True)
     assert assumed(initial(graph)).others == ()
 
@@ -70,7 +70,7 @@ def test_where_nothing_overlaps_both_ways_are_possible() -> None:
 
 
 def test_where_it_is_not_known_no_transfer_is_taken_to_be_faster() -> None:
-    graph = _in_rows([(2000, WORK, WORK)] * 2)
+    graph = in_rows([(2000, WORK, WORK)] * 2)
     apart = initial(graph).lag.copy()
     apart[graph.edges.activity == graph.select(name="gemm").activities[0]] = 10 * WORK
     state = replace(initial(graph), lag=apart)

@@ -16,12 +16,16 @@ import htagraph as hg
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.weights import initial
 from htagraph.simulate import Change, Job, ScaleKernels, ScaleLoader, ScaleNetwork, ScaleOptimizer, simulate
+from htagraph.whatif.candidates import Trial
 from htagraph.whatif.change_options import criteria
+from htagraph.whatif.link_sharing import Sharing, likely_sharing
 from htagraph.whatif.opportunities import opportunities
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, complete, kernel, launch, load, op, runtime
 from tests.whatif.changes.made import Piece, jobs, made
+from tests.whatif.test_link_sharing import in_rows
 
 EVERYTHING = 10_000
 module = sys.modules["htagraph.whatif.opportunities"]
@@ -63,6 +67,21 @@ def test_every_row_is_what_the_what_if_of_its_target_gives() -> None:
         assert row["gain_at_0_us"] == row["gain_us"]
         assert round(1000 * row["gain_us"]) == _gain(graph, 0.0, **which), row
         assert round(1000 * row["gain_at_50_us"]) == _gain(graph, 0.5, **which), row
+
+
+@pytest.mark.parametrize("work", [0, 10_000])
+def test_gains_are_those_of_a_what_if_where_transfers_share_a_link_too(work: int) -> None:
+    rows = [(later, 20_000 - later, 20_000 - later) for later in range(2000, 7000, 500)]
+    graph = in_rows(rows if work else [(5000, 4000, 5000)] * 3)
+    assert (likely_sharing(graph)[0] is Sharing.EQUAL) == bool(work)
+    table = opportunities(graph, top=EVERYTHING, curve=(0.5,))
+    assert "group" in set(table["what"])
+    for row in _rows(table[table["target"] != ""]):
+        assert round(1000 * row["gain_us"]) == _gain(graph, 0.0, **criteria(row["target"])), row
+        assert round(1000 * row["gain_at_50_us"]) == _gain(graph, 0.5, **criteria(row["target"])), row
+    shared = Trial(initial(graph)).shared / 1000
+    assert (shared > 0) == bool(work)
+    assert (table["gain_us"] <= table["critical_us"] + shared).all()
 
 
 def test_no_gain_exceeds_its_time_on_the_critical_path_and_curves_are_monotonic() -> None:

@@ -61,6 +61,13 @@ class Job:
         return host_calls(self.activities, self.names, self.naming)
 
     @cached_property
+    def loaders(self) -> npt.NDArray[np.int32]:
+        """For each stretch of `slices`: the annotation or operator of the data loader whose time it is, or -1."""
+        from htagraph.graph.evidence.loaders import loaders
+
+        return loaders(self)
+
+    @cached_property
     def time(self) -> npt.NDArray[np.int64]:
         """The time of each vertex on the common clock, ns."""
         return common_time(self.activities, self.clocks)

@@ -16,10 +16,13 @@ __all__ = ["body"]
 
 
 def body(job: Job) -> Edges:
-    """Return an edge for every stretch of self time; the lags of one activity sum to its self time."""
+    """Return an edge for every stretch of self time; the lags of one activity sum to its self time.
+
+    The time of data loaders has edges of its own.
+    """
     acts = job.activities
     source, target, owner = job.slices()
-    busy = owner >= 0
+    busy = (owner >= 0) & (job.loaders < 0)
     source, target, owner = source[busy], target[busy], owner[busy]
     lasts = job.moment(target) - job.moment(source)
     host = Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)

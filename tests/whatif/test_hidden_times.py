@@ -1,0 +1,90 @@
+"""Hidden loaders and messages: what was over in time may have taken nearly as long as it had."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+
+import htagraph as hg
+from htagraph import DependencyGraph
+from htagraph.queries.replay import predict
+from htagraph.queries.weights import State, initial
+from htagraph.whatif.hidden_times import with_slow_loaders, with_slow_messages
+from tests.host_jobs import host_job, transfer
+from tests.strategies import annotation, jobs, load, op
+
+LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
+
+def moments(state: State) -> np.ndarray:
+    return predict(state.graph, state.lag, state.gap, state.head)
+
+
+def makespan_ms(state: State) -> float:
+    time = moments(state)
+    return float(time.max() - time.min()) / 1e6
+
+
+def looped(*fetch_ms: float, name: str = LOADER) -> DependencyGraph:
+    """Return the graph of a loop that fetches batches, and computes for 50 ms on each."""
+    events, at = [], 0.0
+    for fetch in fetch_ms:
+        events += [annotation(name, at, 1000 * fetch), op("compute", at + 1000 * fetch, 50_000)]
+        at += 1000 * fetch + 50_000
+    return load(events)
+
+
+def message(asks_ms: float, comes_ms: float) -> DependencyGraph:
+    """Return the graph of two ranks: one sends at once, the other asks later, and has it at a moment."""
+    sends = [*transfer("send", 1, 100, 300), op("a", 400, 1000 * comes_ms)]
+    receives = [op("b", 0, 1000 * asks_ms - 1), *transfer("recv", 0, 1000 * asks_ms, 1000 * comes_ms)]
+    return host_job({0: sends, 1: [*receives, op("c", 1000 * comes_ms + 1, 5_000)]})
+
+
+@given(jobs(tidy=True).map(load))
+@settings(deadline=None, max_examples=10)
+def test_readings_of_any_job_give_back_the_recording(graph: DependencyGraph) -> None:
+    for reading in (with_slow_loaders, with_slow_messages):
+        other = reading(initial(graph))
+        assert other is None or np.array_equal(moments(other), graph.time)
+
+
+def test_a_loader_that_kept_up_may_not_keep_up_with_faster_steps() -> None:
+    graph = looped(1, 1, 1, 1)
+    fast = hg.what_if(graph).scale(name="compute", factor=0.1)
+    other = with_slow_loaders(fast.state)
+    assert other is not None
+    assert round(makespan_ms(fast.state)) == 4 * (1 + 5)
+    assert round(makespan_ms(other)) == round(1 + 3 * 0.9 * 51 + 5)
+    assert np.array_equal(moments(with_slow_loaders(initial(graph)) or fast.state), graph.time)
+    outcome = fast.run()
+    assert outcome.low < 204 / 144 < outcome.high
+
+
+def test_a_slower_loader_that_was_hidden_may_bind() -> None:
+    outcome = hg.what_if(looped(1, 1, 1, 1)).inject(rank=0, kind="loader", factor=2).run()
+    assert outcome.low < 0.7 < 0.9 < outcome.speedup
+    assert any("too uncertain" in note and "loader" in note for note in outcome.notes)
+
+
+def test_loaders_that_were_waited_for_or_have_no_workers_leave_no_doubt() -> None:
+    assert with_slow_loaders(initial(looped(40, 40, 40, 40))) is None
+    inline = LOADER.replace("MultiProcessing", "SingleProcess")
+    assert with_slow_loaders(initial(looped(1, 1, 1, 1, name=inline))) is None
+
+
+def test_a_message_that_was_there_before_it_was_asked_for_may_have_taken_long() -> None:
+    graph = message(asks_ms=80, comes_ms=80.2)
+    assert with_slow_messages(initial(graph)) is not None
+    slow = hg.what_if(graph).scale_network(factor=4)
+    other = with_slow_messages(slow.state)
+    assert other is not None
+    assert makespan_ms(slow.state) < 100 < 250 < makespan_ms(other) < 4 * 80 + 10
+    assert np.array_equal(moments(with_slow_messages(initial(graph)) or slow.state), graph.time)
+
+
+def test_a_message_that_was_waited_for_is_as_slow_as_recorded() -> None:
+    slow = hg.what_if(message(asks_ms=1, comes_ms=80.2)).scale_network(factor=4)
+    other = with_slow_messages(slow.state)
+    assert other is not None
+    assert makespan_ms(other) == makespan_ms(slow.state)
