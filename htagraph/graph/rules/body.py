@@ -11,15 +11,20 @@ import numpy as np
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.loaders import loader_regions
 
 __all__ = ["body"]
 
 
 def body(job: Job) -> Edges:
-    """Return an edge for every stretch of self time; the lags of one activity sum to its self time."""
+    """Return an edge for every stretch of self time; the lags of one activity sum to its self time.
+
+    Without the stretches that are the own time of a data loader's annotation inside it, which DATALOADER edges are.
+    """
     acts = job.activities
     source, target, owner = job.slices()
-    busy = owner >= 0
+    loader = loader_regions(job, source, owner)
+    busy = (owner >= 0) & ((loader < 0) | (loader == owner))
     source, target, owner = source[busy], target[busy], owner[busy]
     lasts = job.moment(target) - job.moment(source)
     host = Edges.of(source, target, lasts, EdgeKind.BODY, Provenance.ORDER, activity=owner)

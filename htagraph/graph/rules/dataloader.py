@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import EdgeKind, Provenance
-from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
+from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.loaders import loader_regions
 
 __all__ = ["dataloader"]
 
@@ -56,12 +57,9 @@ def dataloader(job: Job) -> Edges:
     gains nothing where the loader is slower.
     """
     acts = job.activities
-    names = [number for number, name in enumerate(job.names) if is_data_loader(name)]
     source, target, owner = job.slices()
-    if not names:
-        source, target, owner = source[:0], target[:0], owner[:0]
-    region = np.where(owner >= 0, owner, np.where(source % 2, acts.parent[source // 2], source // 2))
-    in_loader = (region >= 0) & np.isin(acts.name[region], names)
+    region = loader_regions(job, source, owner)
+    in_loader = region >= 0
     source, target, region = source[in_loader], target[in_loader], region[in_loader]
     lasts = job.moment(target) - job.moment(source)
     of_workers = names_that(has_loader_workers, job.names)[acts.name[region]]
