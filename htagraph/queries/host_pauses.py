@@ -80,11 +80,14 @@ def _each(path: CriticalPath) -> pd.DataFrame:
     rows = np.flatnonzero(np.isin(parts.category, [CATEGORIES.index(word) for word in _CATEGORIES]))
     owner, target = parts.activity[rows], parts.target[rows]
     name, gap = graph.activities.name, parts.gap[rows] != GapKind.NONE
-    begin = np.where(gap, parts.region[rows], np.append(graph.tree.parent, -1)[owner])
+    parent = np.append(graph.tree.parent, -1)
+    at_start = parts.start[rows] + parts.length[rows] == graph.time[2 * target]
+    begin = np.where(gap, parts.region[rows], parent[owner])
+    begin = np.where(gap & at_start & (begin == target), parent[target], begin)  # before it, so not inside it
     place, what = _places(path, begin, np.where(gap, -1, owner)), np.where(gap, -1, name[owner])
     table = pd.DataFrame({
         "what": what, "inside": np.where((place >= 0) & (name[place] != what), name[place], -1),
-        "before": np.where(gap, name[target], -1), "rank": graph.activities.rank[parts.place[rows]].astype(np.int64),
+        "before": np.where(gap & at_start, name[target], -1), "rank": graph.activities.rank[parts.place[rows]].astype(np.int64),
         "one": np.where(gap, len(name) + rows, owner),  # slices of one activity are one; each gap is one
         "ns": parts.length[rows], "activity": np.where(gap, target, owner),
     })  # fmt: skip

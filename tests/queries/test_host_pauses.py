@@ -42,3 +42,20 @@ def test_all_rows_sum_to_the_hosts_part_of_the_path(path: Path) -> None:
     assert table["total_us"].sum() == pytest.approx(host.sum())
     assert (table["longest_us"] <= table["total_us"] + 1e-9).all()
     assert share_of_long_pauses(critical, 0.0) == pytest.approx(min(1.0, float(len(host))))
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
+def test_a_pause_before_something_is_not_inside_it(path: Path) -> None:
+    graph = graph_of(path)
+    table = host_pauses(hg.critical_path(graph), 1000)
+    untraced = table[(table["before"] != "") & (table["inside"] != "")]
+    for row in untraced.to_dict("records"):
+        around = [graph.names[graph.activities.name[each]] for each in ancestors(graph, row["activity"])]
+        assert row["inside"] in around
+
+
+def ancestors(graph: hg.DependencyGraph, activity: int) -> list[int]:
+    above = []
+    while (activity := int(graph.tree.parent[activity])) >= 0:
+        above.append(activity)
+    return above

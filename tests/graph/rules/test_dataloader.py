@@ -4,7 +4,7 @@ import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, GapKind
 from htagraph.queries.busy_time import self_time
 from tests.oracles import edges_by_name
-from tests.strategies import annotation, load, op
+from tests.strategies import annotation, complete, load, op
 
 LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 
@@ -28,6 +28,16 @@ def test_operators_inside_keep_their_own_time() -> None:
         (f"{LOADER}.start", "aten::stack.start", 40),
     ]
     assert ("aten::stack.start", "aten::stack.end", 50) in edges_by_name(graph, EdgeKind.BODY)
+
+
+def test_a_loader_in_a_python_function_waits_all_the_same() -> None:
+    function = complete("python_function", "train.py(9): train", 0, 400)
+    graph = load([function, annotation(LOADER, 20, 300), op("after", 330, 10)])
+    assert edges_by_name(graph, EdgeKind.DATALOADER) == [(f"{LOADER}.start", f"{LOADER}.end", 300)]
+    assert (f"{LOADER}.start", f"{LOADER}.end", 300) not in edges_by_name(graph, EdgeKind.BODY)
+    free = hg.what_if(graph).free_dataloader().run()
+    assert free.saved_ns == 300_000
+    assert not hg.replay(graph).max_error_ns
 
 
 def batches(*waits_ms: float, compute_ms: float = 60, own_ms: float = 0.2) -> DependencyGraph:
