@@ -11,7 +11,6 @@ import numpy as np
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.loaders import loader_regions
 
 __all__ = ["body"]
 

@@ -15,7 +15,6 @@ from htagraph.core.naming import has_loader_workers, names_that
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.loaders import loader_regions
 
 __all__ = ["dataloader"]
 
