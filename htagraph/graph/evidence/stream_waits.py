@@ -25,7 +25,7 @@ from htagraph.graph.evidence.wait_hypotheses import (
     start_window,
 )
 
-__all__ = ["LATENCY_NS", "WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
+__all__ = ["LATENCY_NS", "POSSIBLE", "WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
 WINDOW_NS = 10_000
@@ -44,7 +44,7 @@ Doubled, only longer runs change."""
 _MIN_PLAUSIBLE = 0.5
 """Waiting for everything enqueued so far is plausible if, for this share of a site's waits, an event was recorded after
 the latest work of the stream. Chosen: most. Doubled (1.0), one exception makes it implausible."""
-_SURE, _LIKELY, _POSSIBLE = 95, 80, 60
+_SURE, _LIKELY, POSSIBLE = 95, 80, 60
 """Percent: confidence of an inferred wait if its hypothesis explains much more than it leaves unexplained, if it
 explains something, and if it is merely not refuted. Chosen; on simulated jobs, over 98 % of all are true. It is shown,
 and `acyclic` drops the least confident edge of a cycle. They cannot be doubled."""
@@ -247,7 +247,7 @@ def _asked(
 
 def _accepted(answer: Answer, lane: Array, position: Array) -> StreamWaits:
     sure = answer.explained >= max(3, 2 * answer.unexplained)
-    confidence = _SURE if sure else _LIKELY if answer.explained else _POSSIBLE
+    confidence = _SURE if sure else _LIKELY if answer.explained else POSSIBLE
     return StreamWaits.inferred(lane, position, answer.lane, answer.anchor, confidence)
 
 

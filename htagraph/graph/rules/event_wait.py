@@ -18,6 +18,7 @@ from htagraph.graph.evidence.calls import Calls, await_rows, spread
 from htagraph.graph.evidence.graph_branches import graph_branches
 from htagraph.graph.evidence.idle_ends import idle_ends
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.stream_joins import joined
 from htagraph.graph.evidence.stream_waits import StreamWaits, stream_waits
 from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS, unresolved_waits
 from htagraph.graph.evidence.waits_at_collectives import boundary_waits
@@ -64,7 +65,8 @@ def _resolved(job: Job) -> tuple[Edges, dict[int, Counter[str]]]:
         if rank not in ranks and len(calls.lanes[rank]) > 1:
             counts[rank] = Counter()
             waits = calls.rank[calls.of_kind(ActivityKind.WAIT)] == rank
-            parts += (stream_waits if waits.any() else boundary_waits)(calls, rank, counts[rank])
+            own = (stream_waits if waits.any() else boundary_waits)(calls, rank, counts[rank])
+            parts.append(joined(calls, rank, StreamWaits.concatenate(list(own))))
     edges = _edges(calls, StreamWaits.concatenate(parts))
     edges = Edges.concatenate([edges, _inferred(*graph_branches(job))])
     return Edges.concatenate([edges, _inferred(*idle_ends(calls, edges.source >> 1, edges.target >> 1))]), counts

@@ -1,0 +1,61 @@
+"""Stream waits that point the wrong way, told by a stream whose work nobody waits for.
+
+``a.wait_stream(b)`` records an event on b and makes a wait for it, in two neighbouring calls that name neither. Where
+such a wait never took time, the streams of the launches around it decide which waits for which. A loop that launches
+copies for the next step right after it waited for those of this one looks like a fork then, though it is a join.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.kinds import ActivityKind
+from htagraph.graph.evidence.calls import Calls
+from htagraph.graph.evidence.stream_waits import POSSIBLE, StreamWaits
+from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS
+
+__all__ = ["joined"]
+
+Array: TypeAlias = npt.NDArray[Any]
+_MIN_FEASIBLE = 0.99
+"""Share of the waits that may be turned only if none is contradicted. Chosen: damaged records, as in
+`wait_hypotheses`. It cannot be doubled."""
+
+
+def joined(calls: Calls, rank: int, waits: StreamWaits) -> StreamWaits:
+    """Return the waits of a rank, with those turned around that leave a stream's work awaited by nobody.
+
+    A stream's results are used somewhere: by a stream or a thread that waits for it. Where no wait and no
+    synchronization is for a stream, but the stream itself is said to wait, without any evidence from time, the other
+    stream is taken to wait for it, if the recorded times allow that. Streams that communicate are left alone, since
+    other ranks wait for those, and so are waits inside operators: a library forks and joins in one.
+
+    Args:
+        calls: the calls of the job.
+        rank: the rank of the waits.
+        waits: its waits, as inferred.
+    """
+    syncs = calls.of_kind(ActivityKind.SYNC)
+    syncs = syncs[calls.rank[syncs] == rank]
+    synchronized, communicating = calls.lane_at(calls.before[syncs]), calls.launched[calls.communicates]
+    awaited = np.concatenate((waits.record_lane, synchronized, communicating))
+    turnable = (waits.confidence == POSSIBLE) & (waits.record_lane >= 0) & ~calls.in_operator[waits.position]
+    lane, record_lane = waits.lane.copy(), waits.record_lane.copy()
+    for stream in calls.lanes[rank][1:].tolist():
+        rows = np.flatnonzero((waits.lane == stream) & turnable)
+        if len(rows) and not (awaited == stream).any() and _is_possible(calls, waits, rows):
+            lane[rows], record_lane[rows] = waits.record_lane[rows], waits.lane[rows]
+    return StreamWaits(lane, waits.position, record_lane, waits.record, waits.provenance, waits.confidence)
+
+
+def _is_possible(calls: Calls, waits: StreamWaits, rows: Array) -> bool:
+    """Return whether the work before each record on the stream that waits was over when the other stream went on."""
+    acts = calls.job.activities
+    source = calls.enqueued.last_before(waits.lane[rows], waits.record[rows])
+    target = calls.enqueued.first_from(waits.record_lane[rows], waits.position[rows])
+    known = (source >= 0) & (target >= 0)
+    over = acts.end[source[known]] <= acts.start[target[known]] + TOLERANCE_NS
+    return bool(known.any() and over.mean() >= _MIN_FEASIBLE)
