@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.group_stats import others_median
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of, others_median
+from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
 from htagraph.queries.collective_waits import Waits, waits_of
 from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
 from htagraph.queries.slow_work import COMPARED, SlowWork, largest_upstream, slow_work
@@ -20,6 +21,8 @@ from htagraph.queries.slow_work import COMPARED, SlowWork, largest_upstream, slo
 __all__ = ["stragglers"]
 
 Array: TypeAlias = npt.NDArray[Any]
+_NOBODY = ("recording", "clocks")
+"""Causes for which no rank is charged."""
 _MIN_STEP_SHARE = 0.004
 """Share of a step by which a straggler's own steps take longer than its peers' on average, at least.
 
@@ -111,7 +114,8 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
 
         What a rank did before its recording begins is not known: where the path leads there, a wait that nothing else
         explains has the cause ``recording`` in ``blame``, for as long as that recording begins later than the waiting
-        rank's, with ``charged_rank`` -1, and is part of no rank's ``blamed_us``.
+        rank's, with ``charged_rank`` -1, and is part of no rank's ``blamed_us``. So is, with the cause ``clocks``, a
+        wait for a rank whose clock may disagree with that of the rank that waits.
 
     Example:
         >>> import htagraph as hg
@@ -123,7 +127,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     blame = blame_of(graph, waits, chains)
     by_cause = np.zeros((len(graph.ranks), len(CAUSES)), np.int64)
     np.add.at(by_cause, (np.searchsorted(graph.ranks, blame.rank), blame.cause), blame.charged)
-    by_cause[:, CAUSES.index("recording")] = 0  # nobody is charged for what was not recorded
+    by_cause[:, [CAUSES.index(word) for word in _NOBODY]] = 0
     best = by_cause[:, 1:].argmax(axis=1) + 1 if len(by_cause) else np.zeros(0, np.int64)
     best[by_cause[:, 1:].sum(axis=1) == 0] = 0
     slow = slow_ranks(graph, waits)
@@ -139,18 +143,24 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
     total = int(waits.wait.sum())
-    return Stragglers(table, _blame_table(graph, waits, chains, blame), _straggler(table, slow), total / 1000)
+    nobody = bool(len(blame.cause)) and bool((blame.cause == CAUSES.index("clocks")).all())
+    straggler = _straggler(table, slow, can_be_charged=not nobody)
+    return Stragglers(table, _blame_table(graph, waits, chains, blame), straggler, total / 1000)
 
 
-def _straggler(table: pd.DataFrame, slow: SlowRanks) -> int | None:
-    """Return the rank that is slower than its peers by more than chance, if no other is charged more waiting."""
+def _straggler(table: pd.DataFrame, slow: SlowRanks, *, can_be_charged: bool = True) -> int | None:
+    """Return the rank that is slower than its peers by more than chance, if no other is charged more waiting.
+
+    Somebody must wait for it, unless nobody can be charged for any wait.
+    """
     if not table["slow"].any():
         return None
     at = int(table["slow"].to_numpy().argmax())
     blamed = table["blamed_us"].to_numpy()
     worth = slow.in_slow[at] * slow.when[at].mean() >= _MIN_STEP_SHARE * slow.lasted_ns
     transfers = table["cause"].iloc[at] == "network" and 2 * table["cause_us"].iloc[at] > blamed[at]
-    return int(table["rank"].iloc[at]) if worth and not transfers and blamed[at] >= max(blamed.max(), 1e-3) else None
+    least = 1e-3 if can_be_charged else 0.0
+    return int(table["rank"].iloc[at]) if worth and not transfers and blamed[at] >= max(blamed.max(), least) else None
 
 
 def _table(graph: DependencyGraph, waits: Waits, by_cause: Array, best: Array, works: list[SlowWork]) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["DISTRIBUTION", "described", "summed"]
+__all__ = ["DISTRIBUTION", "described", "others_median", "summed"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -72,3 +72,28 @@ def _of_sorted(values: Array, group: Array, groups: int) -> dict[str, Array]:
         squares = np.add.reduceat((values - mean[group]) ** 2, first)
         deviation[some] = np.sqrt(squares / np.where(size[some] > 1, size[some] - 1, np.nan))
     return {"count": size, "sum": total, "mean": mean, "std": deviation, "min": low, "max": high}
+
+
+def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
+    """Return, for each value, the median of the other values of its group; NaN without others, and for group -1.
+
+    Example:
+        >>> others_median(np.array([1.0, 2.0, 4.0, 9.0]), np.array([0, 0, 0, -1])).tolist()
+        [3.0, 2.5, 1.5, nan]
+    """
+    out = np.full(len(values), np.nan)
+    rows = np.flatnonzero(group >= 0)
+    order = rows[np.lexsort((values[rows], group[rows]))]
+    number = group[order]
+    new = np.concatenate(([True], number[1:] != number[:-1])) if len(order) else np.zeros(0, np.bool_)
+    first = np.flatnonzero(new)
+    size = np.diff(np.append(first, len(order)))
+    first, size = np.repeat(first, size), np.repeat(size, size)
+    place = np.arange(len(order)) - first
+    some = size > 1
+    order, first, place, rest = order[some], first[some], place[some], size[some] - 1
+    ordered = values[rows[np.lexsort((values[rows], group[rows]))]]
+    low, high = (rest - 1) // 2, rest // 2
+    low, high = low + (low >= place), high + (high >= place)  # places among the others → among all
+    out[order] = (ordered[first + low] + ordered[first + high]) / 2
+    return out

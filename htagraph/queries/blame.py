@@ -14,20 +14,23 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.group_stats import others_median
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind
+from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.recordings import recordings_of
 from htagraph.graph.gaps import binding_edges
 from htagraph.queries.collective_waits import Waits
 from htagraph.queries.peers import peers
 
-__all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of", "others_median"]
+__all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
-CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collective", "network", "recording")
+CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collective", "network", "recording", "clocks")
 """Why a rank was late; ``none``: its work before the collective took no longer than its peers'; ``recording``: its
-recording begins later, so that what made it late is not known, and no rank is charged."""
-_NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK, _RECORDING = range(len(CAUSES))
+recording begins later, so that what made it late is not known, and no rank is charged; ``clocks``: it is not known how
+its clock agrees with that of the rank that waits, so that who waited is not known either, and no rank is charged."""
+_NONE, _KERNELS, _HOST, _DATA, _LAUNCH, _SYNC, _COLLECTIVE, _NETWORK, _RECORDING, _CLOCKS = range(len(CAUSES))
 _POOLED = {
     EdgeKind.LAUNCH: _LAUNCH, EdgeKind.GRAPH: _LAUNCH, EdgeKind.HOST_SYNC: _SYNC, EdgeKind.MEMCPY_SYNC: _SYNC,
     EdgeKind.QUEUE_FULL: _SYNC, EdgeKind.THREAD: _HOST,
@@ -80,7 +83,7 @@ class Blame:
     row: npt.NDArray[np.int64]
     """Index into the columns of `Waits`."""
     rank: npt.NDArray[np.int64]
-    """The rank that is charged; -1 for none, where the cause is ``recording``."""
+    """The rank that is charged; -1 for none, where the cause is ``recording`` or ``clocks``."""
     cause: npt.NDArray[np.int64]
     """Index into `CAUSES`."""
     charged: npt.NDArray[np.int64]
@@ -112,31 +115,6 @@ def chains_of(graph: DependencyGraph) -> Chains:
     cause[(owner < 0) & (pool < 0)] = _NONE
     excess[cause == _NONE] = 0
     return Chains(before, owner, cause, np.rint(excess).astype(np.int64), own, others, about)
-
-
-def others_median(values: Array, group: Array) -> npt.NDArray[np.float64]:
-    """Return, for each value, the median of the other values of its group; NaN without others, and for group -1.
-
-    Example:
-        >>> others_median(np.array([1.0, 2.0, 4.0, 9.0]), np.array([0, 0, 0, -1])).tolist()
-        [3.0, 2.5, 1.5, nan]
-    """
-    out = np.full(len(values), np.nan)
-    rows = np.flatnonzero(group >= 0)
-    order = rows[np.lexsort((values[rows], group[rows]))]
-    number = group[order]
-    new = np.concatenate(([True], number[1:] != number[:-1])) if len(order) else np.zeros(0, np.bool_)
-    first = np.flatnonzero(new)
-    size = np.diff(np.append(first, len(order)))
-    first, size = np.repeat(first, size), np.repeat(size, size)
-    place = np.arange(len(order)) - first
-    some = size > 1
-    order, first, place, rest = order[some], first[some], place[some], size[some] - 1
-    ordered = values[rows[np.lexsort((values[rows], group[rows]))]]
-    low, high = (rest - 1) // 2, rest // 2
-    low, high = low + (low >= place), high + (high >= place)  # places among the others → among all
-    out[order] = (ordered[first + low] + ordered[first + high]) / 2
-    return out
 
 
 def _binding(graph: DependencyGraph) -> npt.NDArray[np.int32]:
@@ -246,7 +224,19 @@ def blame_of(graph: DependencyGraph, waits: Waits, chains: Chains) -> Blame:
     order = np.lexsort((excess, member))  # depth and arrival are those of the stretch with the largest excess
     nearest[member[order]] = order
     blame = _charged(graph, waits, keys, np.maximum(total, 0), (depth[nearest], arrival[nearest]))
-    return _without_what_was_not_recorded(graph, waits, blame, begun)
+    return _without_unknown_clocks(graph, waits, _without_what_was_not_recorded(graph, waits, blame, begun))
+
+
+def _without_unknown_clocks(graph: DependencyGraph, waits: Waits, blame: Blame) -> Blame:
+    """Return the charges, those of waits that rest on clocks whose agreement is unknown charged to nobody."""
+    if all(clock.uncertainty_ns >= 0 for clock in graph.clocks):
+        return blame
+    pairs = np.stack([waits.rank[blame.row], graph.activities.rank[waits.late[blame.row]].astype(np.int64)], axis=1)
+    known, which = np.unique(pairs, axis=0, return_inverse=True)
+    unknown = np.array([agreement_ns(graph.clocks, pair) < 0 for pair in known.tolist()], np.bool_)[which.ravel()]
+    if not unknown.any():
+        return blame
+    return replace(blame, rank=np.where(unknown, -1, blame.rank), cause=np.where(unknown, _CLOCKS, blame.cause))
 
 
 def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Array, Array]:

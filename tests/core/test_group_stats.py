@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.core.group_stats import DISTRIBUTION, described, summed
+from htagraph.core.group_stats import DISTRIBUTION, described, others_median, summed
 
 GROUPS = 4
 pairs = st.lists(st.tuples(st.integers(-1000, 1000), st.integers(0, GROUPS - 1)), max_size=30)
@@ -25,3 +25,15 @@ def test_statistics_are_those_of_pandas(rows: list[tuple[int, int]]) -> None:
         assert total["sum"][each] == values[group == each].sum()
         for name in ("count", "mean", "std", "min", "max"):
             assert total[name][each] == pytest.approx(found[name][each], nan_ok=True)
+
+
+@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-1, 3)), max_size=30))
+def test_the_median_of_the_others(rows: list[tuple[int, int]]) -> None:
+    values, group = np.array([row[0] for row in rows], float), np.array([row[1] for row in rows], np.int64)
+    found = others_median(values, group)
+    for i, (_, number) in enumerate(rows):
+        others = [value for j, (value, other) in enumerate(rows) if other == number and j != i]
+        if number < 0 or not others:
+            assert np.isnan(found[i])
+        else:
+            assert found[i] == np.median(others)

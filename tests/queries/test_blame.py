@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 import htagraph.queries.blame as module
 from htagraph.core.kinds import EdgeKind
-from htagraph.queries.blame import CAUSES, _split, blame_of, chains_of, others_median
+from htagraph.queries.blame import CAUSES, _split, blame_of, chains_of
 from htagraph.queries.collective_waits import waits_of
 from htagraph.simulate import Job, SlowRank
 from tests.host_jobs import host_job, tensor_args
@@ -22,18 +22,6 @@ KERNELS = CAUSES.index("kernels")
 MADE["slow in one of four groups"] = Job(
     ranks=8, steps=2, layers=3, tp=2, kernel_us=80.0, slow_ranks=(SlowRank(rank=5, factor=1.3),)
 )
-
-
-@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(-1, 3)), max_size=30))
-def test_the_median_of_the_others(rows: list[tuple[int, int]]) -> None:
-    values, group = np.array([row[0] for row in rows], float), np.array([row[1] for row in rows], np.int64)
-    found = others_median(values, group)
-    for i, (_, number) in enumerate(rows):
-        others = [value for j, (value, other) in enumerate(rows) if other == number and j != i]
-        if number < 0 or not others:
-            assert np.isnan(found[i])
-        else:
-            assert found[i] == np.median(others)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 10**12)), max_size=30), st.lists(
@@ -166,3 +154,16 @@ def test_nobody_is_charged_for_what_a_late_recording_does_not_hold() -> None:
     assert np.array_equal(charged, waits.wait)
     table = hg.stragglers(graph).to_frame()
     assert table["blamed_us"].sum() < 1_000, "and no rank is blamed for it"
+
+
+def test_nobody_is_charged_by_clocks_whose_agreement_is_unknown() -> None:
+    _, graph = made("slow in one of four groups")
+    alone = graph.replace(clocks=tuple(replace(each, gauge=each.rank, uncertainty_ns=-1) for each in graph.clocks))
+    known, waits = blame_of(graph, waits_of(graph), chains_of(graph)), waits_of(alone)
+    unknown = blame_of(alone, waits, chains_of(alone))
+    assert known.charged.sum() == unknown.charged.sum() == waits.wait.sum() > 0
+    assert set(unknown.rank.tolist()) == {-1}
+    assert {CAUSES[cause] for cause in unknown.cause} == {"clocks"}
+    result = hg.stragglers(alone)
+    assert not result.to_frame()["blamed_us"].any()
+    assert result.straggler == hg.stragglers(graph).straggler == 5, "its steps are its own, whatever its clock"

@@ -15,6 +15,8 @@ __all__ = ["TITLES", "sentences"]
 TITLES = {"stragglers": "Ranks that others wait for", "causes": "Wait time by cause"}
 """Titles by the name of the table."""
 
+_CLOCKS = "because the clocks of the ranks were not compared or their recordings begin at different times"
+
 
 def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) -> list[str]:
     """Return which rank makes the others wait, and why.
@@ -38,14 +40,20 @@ def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) ->
             if slow
             else "no rank's steps are slower by more than chance"
         )
+        if not stragglers.ranks["blamed_us"].any():
+            return [f"It is not known which rank waits for which, {_CLOCKS}; {but}."]
         return [
             f"The ranks wait {total} for each other (summed over ranks), but {but}.",
             f"The largest share, {most['share_percent']:.0f} %, is charged to rank {most['rank']}: {most['evidence']}.",
         ]
     row = stragglers.ranks[stragglers.ranks["rank"] == stragglers.straggler].iloc[0]
+    share = (
+        f"{row['share_percent']:.0f} % of the wait time ({total} over all ranks) is charged to it"
+        if row["blamed_us"]
+        else f"it is slow by its own steps; it is not known how long others wait for it, {_CLOCKS}"
+    )
     return [
-        f"Rank {stragglers.straggler} is the straggler: {row['share_percent']:.0f} % of the wait time ({total} over "
-        "all ranks) is charged to it.",
+        f"Rank {stragglers.straggler} is the straggler: {share}.",
         f"Why: {row['evidence']}.",
         "To predict the job with that rank as fast as the others: "
         + command_line("what-if", inputs, "--fix-straggler", str(stragglers.straggler)),

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
+from htagraph.core.group_stats import others_median
 from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.blame import others_median
 from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.peers import alike, peers
 from htagraph.queries.replay import predict

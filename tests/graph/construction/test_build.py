@@ -13,7 +13,7 @@ from htagraph.graph.rules import RULES
 from htagraph.trace.reading.discover import rank_files
 from htagraph.trace.reading.read import read_trace
 from tests.reach import DATA, graph_of
-from tests.strategies import Job, jobs, load
+from tests.strategies import OTHER, Job, jobs, load, op
 
 
 def test_building_the_parts_of_a_folder_is_loading_it() -> None:
@@ -48,3 +48,12 @@ def test_every_edge_was_made_by_a_rule() -> None:
     rows = zip(edges.source[within].tolist(), edges.target[within].tolist(), edges.kind[within].tolist(), strict=True)
     kinds = set(by_rules.kind.tolist())
     assert {row for row in rows if row[2] in kinds} <= made
+
+
+def test_uncertain_dependencies_are_one_issue_of_the_job() -> None:
+    graph = load([op("main", 0, 100), *(op("other", 10 + 20 * i, 5, OTHER) for i in range(4)), op("last", 30, 5, 77)])
+    (issue,) = (each for each in graph.issues if each.what == "edges_uncertain")
+    doubtful = graph.edges.kind[graph.edges.confidence < 70]
+    assert issue.count == len(doubtful) > 0
+    assert f"({len(doubtful)} thread)" in issue.detail
+    assert not graph_of(DATA / "demo").issues

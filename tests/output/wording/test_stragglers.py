@@ -44,3 +44,12 @@ def test_a_slow_rank_that_is_charged_less_is_said_to_be_slow_and_not_the_straggl
 def test_nothing_to_compare_is_said_so() -> None:
     assert sentences(found(None), 1, [])[0].startswith("Only one rank was read")
     assert sentences(found(None, 0.0), 2, ["x"])[0].endswith(": htagraph collectives x")
+
+
+def test_where_nobody_can_be_charged_nobody_is_said_to_be() -> None:
+    unknown = RANKS.assign(blamed_us=[0.0, 0.0], share_percent=[0.0, 0.0])
+    (only,) = sentences(replace(found(None), ranks=unknown), 2, [])
+    assert only.startswith("It is not known which rank waits for which")
+    first, *_ = sentences(replace(found(1), ranks=unknown), 2, [])
+    assert "slow by its own steps" in first
+    assert "%" not in first
