@@ -25,6 +25,9 @@ _MIN_STEP_SHARE = 0.004
 
 Chosen: less is not worth a repair, as devices of one kind differ by that much. Doubled, a rank whose kernels are 1 %
 slower in a job that computes for half of the time is not named."""
+_MIN_OF_MOST = 0.5
+"""Share of the largest charge that suffices for the slow stage of a single pipeline: of the rest nobody can tell what
+is by design. Chosen. Doubled, a slow stage is not named where another one has more to do by design."""
 _IN_TIMES_FROM = 2.0
 """Ratio from which the evidence says "2.0 times as long" instead of "100 % longer". Chosen; only words depend on it."""
 _HTML_ROWS = 8
@@ -149,10 +152,12 @@ def _straggler(table: pd.DataFrame, slow: SlowRanks) -> int | None:
         return None
     at = int(table["slow"].to_numpy().argmax())
     blamed = table["blamed_us"].to_numpy()
-    by_design = np.nan_to_num(others_median(blamed, slow.roles))  # a stage that takes longer is charged in all replicas
+    others = others_median(blamed, slow.roles)
+    by_design = np.nan_to_num(others)  # a stage that takes longer is charged in all replicas
+    needed = (blamed - by_design).max() * (_MIN_OF_MOST if np.isnan(others[at]) else 1)
     worth = slow.in_slow[at] * slow.when[at].mean() >= _MIN_STEP_SHARE * slow.lasted_ns
     transfers = table["cause"].iloc[at] == "network" and 2 * table["cause_us"].iloc[at] > blamed[at]
-    most = blamed[at] - by_design[at] >= max((blamed - by_design).max(), 1e-3)
+    most = blamed[at] - by_design[at] >= max(needed, 1e-3)
     return int(table["rank"].iloc[at]) if worth and most and not transfers else None
 
 

@@ -164,14 +164,13 @@ def _own_time(graph: DependencyGraph, binding: Array, kind: Array, owner: Array)
 def _others(graph: DependencyGraph, own: Array) -> npt.NDArray[np.float64]:
     """Return how long the peers of each activity took, ns: the median; 0 for extra work of one rank, NaN if unknown.
 
-    Extra work has no peer, but work of its name has elsewhere on the rank; or it is work of the host on a rank that
-    otherwise does what others do. Stages of a pipeline differ by design, and kernels by what libraries choose.
+    Extra work has no peer, but work of its name has elsewhere on the rank; or it is the host's on a rank of a shared
+    role. Stages of a pipeline differ by design, and kernels by what libraries choose.
     """
     acts = graph.activities
     group = peers(graph)
-    others = others_median(own.astype(np.float64), group)
+    others, role = others_median(own.astype(np.float64), group), rank_roles(graph)[0]
     alone = (group < 0) & (own > 0) & (acts.rank >= 0)
-    role, _ = rank_roles(graph)
     for rank, shared in zip(graph.ranks, (np.bincount(role)[role] > 1).tolist(), strict=True):
         of_rank = acts.of_rank(rank)
         known = np.bincount(acts.name[of_rank][~alone[of_rank]], minlength=len(graph.names)) > 0
