@@ -28,6 +28,9 @@ _MIN_STEP_SHARE = 0.004
 
 Chosen: less is not worth a repair, as devices of one kind differ by that much. Doubled, a rank whose kernels are 1 %
 slower in a job that computes for half of the time is not named."""
+_MIN_OF_MOST = 0.5
+"""Share of the largest charge that suffices for the slow stage of a single pipeline: of the rest nobody can tell what
+is by design. Chosen. Doubled, a slow stage is not named where another one has more to do by design."""
 _IN_TIMES_FROM = 2.0
 """Ratio from which the evidence says "2.0 times as long" instead of "100 % longer". Chosen; only words depend on it."""
 _HTML_ROWS = 8
@@ -42,7 +45,7 @@ class Stragglers:
     blame: pd.DataFrame
     """One row per wait, charged rank and cause; the columns are documented at `stragglers`."""
     straggler: int | None
-    """The rank whose steps take longer than its peers' and that most waiting is charged to; None if there is none."""
+    """The rank whose steps take longer than its peers' and that most waiting beyond theirs is charged to, or None."""
     total_wait_us: float
     """Time that ranks waited in collectives, summed over all ranks, µs."""
 
@@ -79,10 +82,11 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
 
     A rank is called the straggler if (1) its steps take longer than its peers', step by step, beyond the spread of its
     steps and the differences between the other ranks, where the time of a step is what the rank does by itself, without
-    waiting for others; or single steps of its own stand out, more often or more evenly than chance would have it; (2)
-    by at least 0.4 % of a step on average; and (3) no other rank is charged more waiting, and what this one is charged
-    is not mostly transfers. Peers are ranks that do the same work by design; stages of a pipeline are compared with the
-    same stage of other pipelines. A recording of a single step needs four ranks. Clocks do not matter for (1) and (2);
+    waiting for others; or single steps of its own stand out, more often or more evenly than chance would have it; or
+    its work is slower throughout, and its steps agree; (2) by at least 0.4 % of a step on average; and (3) no other
+    rank is charged more waiting beyond its peers, and what this one is charged is not mostly transfers. Peers are ranks
+    that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines. In a
+    recording of a single step only the last can be seen of less than four ranks. Clocks do not matter for (1) and (2);
     where they are unknown, the evidence says so. A job whose ranks are late by chance has none.
 
     Args:
@@ -149,7 +153,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
 
 
 def _straggler(table: pd.DataFrame, slow: SlowRanks, *, can_be_charged: bool = True) -> int | None:
-    """Return the rank that is slower than its peers by more than chance, if no other is charged more waiting.
+    """Return the rank that is slower than its peers by more than chance, if no other is charged more beyond its own.
 
     Somebody must wait for it, unless nobody can be charged for any wait.
     """
@@ -157,10 +161,14 @@ def _straggler(table: pd.DataFrame, slow: SlowRanks, *, can_be_charged: bool = T
         return None
     at = int(table["slow"].to_numpy().argmax())
     blamed = table["blamed_us"].to_numpy()
+    others = others_median(blamed, slow.roles)
+    by_design = np.nan_to_num(others)  # a stage that takes longer is charged in all replicas
+    needed = (blamed - by_design).max() * (_MIN_OF_MOST if np.isnan(others[at]) else 1)
     worth = slow.in_slow[at] * slow.when[at].mean() >= _MIN_STEP_SHARE * slow.lasted_ns
     transfers = table["cause"].iloc[at] == "network" and 2 * table["cause_us"].iloc[at] > blamed[at]
     least = 1e-3 if can_be_charged else 0.0
-    return int(table["rank"].iloc[at]) if worth and not transfers and blamed[at] >= max(blamed.max(), least) else None
+    most = blamed[at] - by_design[at] >= max(needed, least)
+    return int(table["rank"].iloc[at]) if worth and most and not transfers else None
 
 
 def _table(graph: DependencyGraph, waits: Waits, by_cause: Array, best: Array, works: list[SlowWork]) -> pd.DataFrame:
@@ -240,15 +248,15 @@ def _of_work(row: dict[Any, Any], work: SlowWork) -> str:
     """Return what work makes it late, and how that compares with the peers' where the comparison agrees."""
     if row["cause"] == "none":
         return ""
-    kind = _WORK[row["cause"]]
+    kind, name = _WORK[row["cause"]], f"{work.name}, which no other rank does" if work.alone else work.name
     longer = row["cause"] in COMPARED and round(100 * work.slower) > 0 if not np.isnan(work.slower) else False
     if not longer:
-        return f", mostly in its {kind}" + (f" ({work.name})" if work.name else "")
+        return f", mostly in its {kind}" + (f" ({name})" if name else "")
     if work.named:
         itself = " itself (without what it calls)" if row["cause"] == "host" else ""  # self times are compared there
         return f", mostly in its {kind}: {work.name}{itself} takes {_times(1 + work.slower)}"
     verb = "take" if row["cause"] == "kernels" else "takes"
-    where = f", most of it in {work.name}" if work.name else ""
+    where = f", most of it in {name}" if name else ""
     return f"; its {kind} {verb} {_times(1 + work.slower)}{where}"
 
 

@@ -22,6 +22,7 @@ from htagraph.graph.evidence.recordings import recordings_of
 from htagraph.graph.gaps import binding_edges
 from htagraph.queries.collective_waits import Waits
 from htagraph.queries.peers import peers
+from htagraph.queries.rank_roles import rank_roles
 
 __all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of"]
 
@@ -141,17 +142,19 @@ def _own_time(graph: DependencyGraph, binding: Array, kind: Array, owner: Array)
 def _others(graph: DependencyGraph, own: Array) -> npt.NDArray[np.float64]:
     """Return how long the peers of each activity took, ns: the median; 0 for extra work of one rank, NaN if unknown.
 
-    Extra work has no peer, but work of its name has elsewhere on the rank. Where ranks do different work by design, as
-    the stages of a pipeline do, work without peers cannot be compared.
+    Extra work has no peer, but work of its name has elsewhere on the rank; or it is the host's on a rank of a shared
+    role. Stages of a pipeline differ by design, and kernels by what libraries choose.
     """
     acts = graph.activities
     group = peers(graph)
-    others = others_median(own.astype(np.float64), group)
+    others, role = others_median(own.astype(np.float64), group), rank_roles(graph)[0]
     alone = (group < 0) & (own > 0) & (acts.rank >= 0)
-    for rank in graph.ranks:
+    for rank, shared in zip(graph.ranks, (np.bincount(role)[role] > 1).tolist(), strict=True):
         of_rank = acts.of_rank(rank)
         known = np.bincount(acts.name[of_rank][~alone[of_rank]], minlength=len(graph.names)) > 0
-        extra = alone[of_rank] & known[acts.name[of_rank]]
+        extra = alone[of_rank] & (
+            known[acts.name[of_rank]] | (shared & (acts.kind[of_rank] < ActivityKind.HOST_COMMUNICATION))
+        )
         others[of_rank.start + np.flatnonzero(extra)] = 0
     return others
 

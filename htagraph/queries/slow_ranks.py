@@ -5,11 +5,12 @@ own time of a rank in a step (`own_steps`) is compared with the median of its pe
 these differences over the steps is the rank's excess. It is more than chance if it exceeds the spread of the
 differences from step to step, and the differences between the other ranks, too. Where no rank is slow in the median
 step, one may be in some (`slow_steps`). What exceeds must be work: of a rank whose transfers take longer, the network
-is slow.
+is slow. Where the steps are too few or too different to tell, the ratios of single activities may (`rank_pace`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -20,6 +21,8 @@ from htagraph.core.student import upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.collective_waits import Waits
 from htagraph.queries.own_steps import own_steps
+from htagraph.queries.peers import peers
+from htagraph.queries.rank_pace import rank_pace
 from htagraph.queries.rank_roles import rank_roles
 from htagraph.queries.rank_speed import rank_speed
 from htagraph.queries.slow_steps import slow_steps
@@ -111,6 +114,8 @@ class SlowRanks(Excess):
     """Median time from step to step as recorded, ns; NaN if nothing compares."""
     steps: npt.NDArray[np.int64]
     """Numbers of the steps, the columns of `when`; -1 alone for a job without steps."""
+    roles: npt.NDArray[np.int64]
+    """By rank: a number shared by ranks that do the same work by design (`rank_roles`)."""
 
 
 def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
@@ -123,10 +128,13 @@ def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
     times = own_steps(graph, waits)
     found = _nothing(*times.own.shape)
     roles, pipeline = rank_roles(graph)
+    peer = peers(graph)
     for number in np.unique(roles).tolist():
         rows = np.flatnonzero(roles == number)
         if len(rows) > 1:
-            _put(found, rows, excess_of(times.own[rows], times.work[rows]))
+            of_role = excess_of(times.own[rows], times.work[rows])
+            paces = [] if of_role.slow.any() else [rank_pace(graph, rows, peer, device=each) for each in (True, False)]
+            _put(found, rows, _by_pace(of_role, paces))
     for number in np.unique(pipeline).tolist():
         rows = np.flatnonzero(pipeline == number)
         if len(rows) >= _MIN_STAGES and np.isnan(found.excess[rows]).all():
@@ -136,7 +144,7 @@ def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
         found.when[~found.slow] = False
     return SlowRanks(
         found.excess, found.error, found.slow, found.when, np.where(found.slow, found.in_slow, np.nan),
-        _row_medians(times.own), _median(times.lasted), times.steps,
+        _row_medians(times.own), _median(times.lasted), times.steps, roles,
     )  # fmt: skip
 
 
@@ -190,6 +198,23 @@ def excess_of(own: Array, work: Array | None = None) -> Excess:
         found.slow[ranks[at]] = True
         found.when[ranks[at], slice(None) if in_steps.all() else steps[in_steps]] = True
         found.in_slow[ranks[at]] = np.median(beyond[at, in_steps])
+    return found
+
+
+def _by_pace(found: Excess, paces: Sequence[Array]) -> Excess:
+    """Return what was found, with the rank as slow whose pace is slower than its peers', if its steps agree.
+
+    Args:
+        found: the excess of some ranks, none of them slow.
+        paces: time by rank and batch, relative to the ranks' mean, of one kind of work each.
+    """
+    for pace in paces:
+        if pace.shape[1] < 2 or np.isnan(found.excess).any():
+            continue
+        _, _, at, is_slow = _compared(pace, _LEAST_ERROR)
+        if is_slow and found.excess[at] == found.excess.max() and found.excess[at] >= found.error[at]:
+            found.slow[at], found.when[at], found.in_slow[at] = True, True, found.excess[at]
+            break
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, Blame, Chains
@@ -40,6 +41,8 @@ class SlowWork:
     """How much longer than its peers' the rank's own time in them is in all, as a share of theirs; NaN if unknown."""
     named: bool = False
     """Whether the activities of that name alone are compared, instead of all of the cause."""
+    alone: bool = False
+    """Whether no other rank has activities of that name there."""
 
 
 def slow_work(graph: DependencyGraph, chains: Chains, blame: Blame, causes: Array) -> list[SlowWork]:
@@ -79,7 +82,8 @@ def _of_rank(graph: DependencyGraph, chains: Chains, vertex: Array, rank: int, c
     if not len(vertex):
         return SlowWork("", 0, float("nan"))
     item = chains.item[vertex]
-    label = np.where(item >= 0, graph.activities.name[np.maximum(item, 0)], -1)
+    in_work = (item >= 0) & (graph.activities.kind[np.maximum(item, 0)] != ActivityKind.STEP)
+    label = np.where(in_work, graph.activities.name[np.maximum(item, 0)], -1)  # a step's own time is in no operator
     number, member = np.unique(label, return_inverse=True)
     excess = np.zeros(len(number), np.int64)
     np.add.at(excess, member, chains.excess[vertex])
@@ -89,8 +93,10 @@ def _of_rank(graph: DependencyGraph, chains: Chains, vertex: Array, rank: int, c
     if CAUSES[cause] not in COMPARED:
         return SlowWork(text, most, float("nan"))
     rows = np.flatnonzero((chains.about == cause) & (graph.activities.rank == rank) & ~np.isnan(chains.others))
-    whole = _slower(chains, rows)
-    named = _slower(chains, rows[graph.activities.name[rows] == name]) if name >= 0 else float("nan")
+    whole, of_name = _slower(chains, rows), rows[graph.activities.name[rows] == name]
+    if len(of_name) and not chains.others[of_name].any():
+        return SlowWork(text, most, whole, alone=True)
+    named = _slower(chains, of_name) if name >= 0 else float("nan")
     if named > 0 and (np.isnan(whole) or named > _STANDS_OUT * whole):
         return SlowWork(text, most, named, named=True)
     return SlowWork(text, most, whole)

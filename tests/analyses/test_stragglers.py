@@ -21,7 +21,7 @@ from htagraph.simulate import REGIMES, Job, SlowRank, simulate
 from htagraph.simulate.changes import ScaleKernels
 from tests.queries.test_collective_waits import MADE, made
 from tests.reach import DATA, DATASETS, SHARED, graph_of, label
-from tests.strategies import COMPUTE, kernel, launch, load
+from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, launch, load, op, runtime, step
 
 MODULE = sys.modules["htagraph.analyses.stragglers"]  # the package has the function of that name
 DEVICE = Job(ranks=4, steps=3, layers=3, seed=11)
@@ -138,6 +138,78 @@ def test_a_rank_that_is_slow_in_some_steps_is_named_with_how_many() -> None:
     slower = step_us[[1, 4, 7]].mean() - np.delete(step_us, [1, 4, 7]).mean()
     assert row["slow_excess_us"] == pytest.approx(slower, rel=0.1)
     assert found.to_frame().set_index("rank").loc[[0, 2, 3], "slow_steps"].tolist() == [0, 0, 0]
+
+
+def asleep(sleeper: int | None, blocking: str, *, steps: int = 5, when: tuple[int, ...] = ()) -> DependencyGraph:
+    """Return a job of four ranks that compute 2 ms and all-reduce; one sleeps 20 ms before it, the others wait for it.
+
+    Args:
+        sleeper: the rank that sleeps in Python; None for nobody.
+        blocking: the call in which hosts wait for the all-reduce.
+        steps: how many.
+        when: the steps in which it sleeps; all if none are given.
+    """
+    rng = np.random.default_rng(3)
+    events: dict[int, list[Json]] = {rank: [] for rank in range(4)}
+    begin = 100.0
+    for number in range(steps):
+        ready = {}
+        for rank, each in events.items():
+            first, second = 2 * number + 1, 2 * number + 2
+            sleeps = rank == sleeper and (not when or number in when)
+            there = begin + rng.uniform(60, 70) + 20_000 * sleeps
+            computed = begin + 20 + rng.normal(2_000, 60)
+            each += [op("aten::mm", begin + 5, 40), launch(begin + 15, 5, first), op("c10d::allreduce_", there, 30)]
+            each += [kernel(COMPUTE, begin + 20, computed - begin - 20, first), launch(there + 5, 5, second)]
+            ready[rank] = (max(there + 15, computed + 1), there + 31)
+        end = max(start for start, _ in ready.values()) + 300
+        for rank, (start, free) in ready.items():
+            events[rank] += [
+                kernel(COMMUNICATE, start, end - start, 2 * number + 2),
+                runtime(blocking, free, end + 5 - free),
+            ]
+            events[rank].append(step(number, begin, end + 10 - begin))
+        begin = end + 30
+    return load(events)
+
+
+@pytest.mark.parametrize("blocking", ["cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaFree"])
+def test_who_sleeps_is_named_and_who_waits_on_its_device_is_not(blocking: str) -> None:
+    found = stragglers(asleep(2, blocking))
+    row = found.to_frame().set_index("rank").loc[2]
+    assert found.straggler == 2
+    assert row["step_excess_us"] == pytest.approx(20_000 - 2_000, rel=0.02)
+    assert "Python between operators" in row["evidence"]
+    assert (found.to_frame().set_index("rank")["waits_us"].drop(2) > 17_000 * 5).all()
+    assert stragglers(asleep(None, blocking)).straggler is None
+    assert stragglers(asleep(1, blocking, steps=9, when=(1, 4, 7))).straggler == 1
+
+
+def test_work_that_no_other_rank_does_is_the_reason() -> None:
+    """Rank 1 writes a log of 500 µs before the collective; all of them do everything else."""
+    events: dict[int, list[Json]] = {rank: [] for rank in range(4)}
+    for number in range(4):
+        begin = 900 * number
+        for rank, each in events.items():
+            there = begin + 50 + 500 * (rank == 1) + (rank + number) % 3
+            each += [step(number, begin, 890), op("aten::mm", begin + 5, 40)]
+            each += [op("write_log", begin + 48, 495)] if rank == 1 else []
+            each += [launch(there, 5, number + 1), kernel(COMMUNICATE, there + 10, begin + 800 - there, number + 1)]
+            each += [runtime("cudaDeviceSynchronize", there + 6, begin + 815 - there - 6)]
+    found = stragglers(load(events))
+    row = found.to_frame().set_index("rank").loc[1]
+    assert found.straggler == 1
+    assert (row["cause"], row["cause_name"]) == ("host", "write_log")
+    assert "most of it in write_log, which no other rank does" in row["evidence"]
+
+
+def test_a_stage_that_all_wait_for_by_design_does_not_hide_a_slow_replica() -> None:
+    """Two pipelines: the last stages are charged most, and both alike; rank 0 of the first stages is slower."""
+    slow = SlowRank(rank=0, factor=1.1)
+    job = Job(ranks=4, pp=2, steps=5, layers=2, microbatches=3, jitter=0.01, seed=5, slow_ranks=(slow,))
+    found = stragglers(run(job))
+    assert found.to_frame()["blamed_us"].to_numpy().argmax() != 0
+    assert found.straggler == 0
 
 
 def test_a_slow_host_behind_a_busy_device_delays_nobody() -> None:
