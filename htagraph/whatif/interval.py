@@ -30,10 +30,10 @@ _RUN_SPREAD = 0.004
 of one job on one machine (0.2 to 0.9 %, beyond the spread of their steps). Doubled, no interval is narrower than ± 1.3
 %."""
 _EFFECT_SPREAD = 0.04
-"""Relative standard deviation of what a change saves. Chosen: what is scaled by a factor takes what else depends on it
-along (caches, allocations, Python around it) by a few percent. Doubled, the interval of a change that saves a third of
-a job grows from ± 3 % to ± 5 %."""
-
+"""Relative standard deviation of what a change saves: what is scaled by a factor takes what else depends on it along
+(caches, allocations, Python around it). Measured on 60 pairs of recordings whose change saves or costs more than a
+tenth: errors are 2 % of the effect in the median and 7.5 % at the 90th percentile, with the spread of runs in them.
+Doubled, the interval of a change that saves a third of a job grows from ± 3 % to ± 5 %."""
 _MAX_PERIOD = 3
 """The longest pattern of steps that take turns which is looked for, steps. Chosen: recordings of ten steps show no
 longer one. Doubled, long recordings with a pattern of up to 6 steps have narrower intervals."""
