@@ -72,8 +72,8 @@ def _longest(said: Sequence[Pause], own: pd.DataFrame, rank: RawRank) -> list[Fi
     """Return whether what clearly takes longest is named, where one thread alone does most of the work."""
     events = rank.events
     window = int(events["end"].max() - events["start"].min())
-    busy = own[own["named"]].groupby("tid")["own"].sum()
-    if (busy > EXPECTED * window).sum() > 1:
+    others = own[own["named"] & (own["tid"] != main_thread(rank))]["own"].sum()
+    if others > EXPECTED * window:
         return []
     work = own[own["named"] & (own["tid"] == main_thread(rank)) & (own["cat"] != "user_annotation")]
     sums = work.groupby("name")["own"].sum().sort_values(ascending=False)
