@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.naming import is_data_loader
+from htagraph.core.naming import is_data_loader, names_that
 from htagraph.graph.evidence.job import Job
 
 __all__ = ["loader_regions"]
@@ -24,14 +24,11 @@ def loader_regions(job: Job, source: Array, owner: Array) -> Array:
         source: the moment that each stretch begins with.
         owner: the activity that runs in it, -1 for none.
     """
-    acts = job.activities
-    names = [number for number, name in enumerate(job.names) if is_data_loader(name)]
-    if not names:
+    named = names_that(is_data_loader, job.names)
+    if not named.any():
         return np.full(len(source), -1, np.int64)
-    innermost = np.where(source % 2, acts.parent[source // 2], source // 2)
-    region = np.where((owner >= 0) & ~_named(acts.name, innermost, names), owner, innermost)
-    return np.where(_named(acts.name, region, names), region, -1).astype(np.int64)
-
-
-def _named(name: npt.NDArray[np.int32], activity: Array, names: list[int]) -> npt.NDArray[np.bool_]:
-    return (activity >= 0) & np.isin(name[activity], names)
+    is_loader = np.append(named[job.activities.name], [False])  # the last stands for none, -1
+    place = source >> 1
+    innermost = np.where(source & 1, job.activities.parent[place], place)
+    region = np.where((owner < 0) | is_loader[innermost], innermost, owner)
+    return np.where(is_loader[region], region, -1)
