@@ -36,7 +36,10 @@ def main() -> None:
         if options.json:
             options.json.write_text(json.dumps([each._asdict() for each in findings], indent=1), encoding="utf-8")
         if options.verbose:
-            print("\n".join([f"{name} {time.perf_counter() - begin:.1f} s", *wrong_lines(findings_of(name, findings))]), flush=True)
+            print(
+                "\n".join([f"{name} {time.perf_counter() - begin:.1f} s", *wrong_lines(findings_of(name, findings))]),
+                flush=True,
+            )
     print("\n".join(wrong_lines(findings)))
     print(f"\n{len(chosen)} cases, {len(findings)} conclusions said or expected")
     print(scores(findings).round(1).to_string(index=False))
@@ -66,7 +69,7 @@ def judged(name: str, case: Case) -> list[Finding]:
     """Return what came of a case; one that fails is a wrong conclusion."""
     try:
         return [each._replace(case=name) for each in case()]
-    except Exception:  # noqa: BLE001: one case must not end the others
+    except Exception:  # noqa: BLE001 - one case must not end the others
         return [Finding("failed", "", "no error", right=False, evidence=traceback.format_exc()[-600:], case=name)]
 
 

@@ -1,1 +1,1 @@
-"""Expected conclusions about jobs, from raw JSON, re-simulation and recorded truths; nothing here uses htagraph's analyses."""
+"""Expected conclusions about jobs, from raw JSON, re-simulation and recorded truths, without htagraph's analyses."""

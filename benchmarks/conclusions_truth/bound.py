@@ -37,14 +37,14 @@ _CHANGES = {
 _BLOCKING = "Synchronize|cudaMemcpy$|hipMemcpyWithStream|cudaMemcpyAsync|cudaFree|cudaMalloc|hipFree"
 _LAUNCH_NS = 15_000
 """ns from a launch call to its kernel up to which the launch held it up, or three times the latency that a tenth of a
-recording's launches stay below, if that is more. Chosen: three usual latencies; doubled, the host is charged some short
-queues."""
+recording's launches stay below, if that is more. Chosen: three usual latencies; doubled, the host is
+charged some short queues."""
 _RETURN_SHARE = 0.1
-"""Share of a blocking call that may follow the end of the work that it waited for. Source: cudaFree calls of a second on
-a real trace, which go on for some ms. Doubled, a call's own time may count as part of a wait."""
+"""Share of a blocking call that may follow the end of the work that it waited for. Source: cudaFree calls of a second
+in a real trace that go on for ms. Doubled, own time of a call may count as part of a wait."""
 _RETURN_NS = 60_000
-"""ns from the end of device work to the return of the call that waited for it. Chosen; doubled, calls that end near some
-work by chance count as waiting."""
+"""ns from the end of device work to the return of the call that waited for it. Chosen; doubled, calls that end near
+some work by chance count as waiting."""
 
 
 def makespan_ns(job: Job) -> int:
@@ -92,7 +92,8 @@ def raw_shares(rank: RawRank) -> dict[str, float]:
     From device work to what it waited for: its launch if that was just before, else what ended last before it. From
     the host to the device work that its last blocking call waited for. Calls that launch are told from other host work.
     """
-    work, host = rank.work[lambda table: table["end"] > table["start"]], rank.host
+    work, host = rank.work, rank.host
+    work = work[work["end"] > work["start"]]
     spent = dict.fromkeys(("computation", "memory", "communication", "host", "launch", "data_loading", "gap"), 0)
     start, end = work["start"].to_numpy(np.int64), work["end"].to_numpy(np.int64)
     kind = np.where(work["cat"] != "kernel", "memory", "computation")
@@ -139,7 +140,9 @@ def _calls(work: pd.DataFrame, host: pd.DataFrame) -> np.ndarray[tuple[int], np.
     return work["correlation"].map(first).fillna(-1).to_numpy(np.int64)
 
 
-def _waiting(calls: pd.DataFrame, ends: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+def _waiting(
+    calls: pd.DataFrame, ends: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
     """Return (end of the call, end of the work it waited for), ns, of calls that returned just after some work."""
     stop, begin = calls["end"].to_numpy(np.int64), calls["start"].to_numpy(np.int64)
     if not len(ends) or not len(stop):
@@ -162,7 +165,11 @@ class _Timeline:
         """Add the host's time between two moments."""
         rest = end - start
         for name, each in self.parts.items():
-            inside = int(np.maximum(0, np.minimum(each[:, 1], end) - np.maximum(each[:, 0], start)).sum()) if len(each) else 0
+            inside = (
+                int(np.maximum(0, np.minimum(each[:, 1], end) - np.maximum(each[:, 0], start)).sum())
+                if len(each)
+                else 0
+            )
             spent[name] += min(inside, rest)
             rest -= min(inside, rest)
         spent["host"] += rest

@@ -12,18 +12,22 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import htagraph as hg
-from benchmarks.conclusions_truth.bound import bound_findings, makespan_ns, raw_shares, simulated_shares
+from benchmarks.conclusions_truth.bound import bound_findings, raw_shares, simulated_shares
 from benchmarks.conclusions_truth.device_idle import idle_findings, single_rank_findings
-from benchmarks.conclusions_truth.diff_cause import diff_findings
+from benchmarks.conclusions_truth.diff_cause import First, diff_findings, step_spread
 from benchmarks.conclusions_truth.findings import Finding
-from benchmarks.conclusions_truth.gains import ceiling_findings, gain_findings, key_of, Row, true_gains
+from benchmarks.conclusions_truth.gains import Row, ceiling_findings, gain_findings, key_of, true_gains
 from benchmarks.conclusions_truth.host_pauses import pause_findings
 from benchmarks.conclusions_truth.jobs import CHANGES, SHAPES, planted_changes, recorded, shrunk, simulated_jobs
 from benchmarks.conclusions_truth.raw import DEVICE, RawRank, raw_ranks, trace_files
 from benchmarks.conclusions_truth.said import Said, said_of
 from benchmarks.conclusions_truth.straggler import (
-    cause_findings, recorded_straggler, simulated_straggler, straggler_findings,
+    cause_findings,
+    recorded_straggler,
+    simulated_straggler,
+    straggler_findings,
 )  # fmt: skip
+from htagraph.queries.claim import Claim
 from htagraph.simulate import Job, simulate
 
 __all__ = ["Case", "changed_cases", "job_cases", "late_cases", "pair_cases", "trace_cases"]
@@ -63,7 +67,7 @@ def _job(job: Job) -> list[Finding]:
     return findings
 
 
-def _stated_interval(claim: Any) -> tuple[float, float] | None:
+def _stated_interval(claim: Claim) -> tuple[float, float] | None:
     """Return the interval of a gain in percent, if its sentence states one."""
     low, high = claim.interval or (claim.figure, claim.figure)
     whole = claim.facts["makespan_us"]
@@ -73,7 +77,7 @@ def _stated_interval(claim: Any) -> tuple[float, float] | None:
 def _raw_findings(said: Said, ranks: Sequence[RawRank]) -> list[Finding]:
     """Return what raw JSON settles about any job."""
     on_device = any(each.events["cat"].isin(DEVICE).any() for each in ranks)
-    findings = single_rank_findings(bool(said.of("ONE_RANK")), ranks)
+    findings = single_rank_findings(ranks, said=bool(said.of("ONE_RANK")))
     findings += idle_findings(said.idle, ranks) if on_device else []
     return findings + pause_findings(said.pauses, ranks, host_bound=said.bound[0] in _HOST)
 
@@ -94,23 +98,25 @@ def _changed(seed: int, shape: str, what: str, *, small: bool) -> list[Finding]:
     how = draw.choice(("complete", "no cuda_sync", "neither", "skewed clocks"))
     planted = planted_changes(job, what, draw)
     after = job.model_copy(update={"changes": planted.change, **planted.other})
-    effect = 100 * (simulate(after).mean_step_ns / simulate(job).mean_step_ns - 1)
+    both = simulate(job), simulate(after)
+    effect = 100 * (both[1].mean_step_ns / both[0].mean_step_ns - 1)
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         for side, each in (("A", job), ("B", after)):
             simulate(recorded(each, how, random.Random(seed))).write(folder / side, suffix=".json")
         diff = hg.diff(hg.load(folder / "A"), hg.load(folder / "B"))
-        return _diff_findings(diff, names=planted.names, on_rank=planted.rank, effect=effect)
+        clear = abs(effect) > max(step_spread(each) for each in both)
+        return _diff_findings(diff, names=planted.names, on_rank=planted.rank, effect=effect, clear=clear)
 
 
-def _diff_findings(diff: Any, *, names: str, on_rank: int = -1, effect: float) -> list[Finding]:
+def _diff_findings(diff: hg.Diff, *, names: str, on_rank: int = -1, effect: float, clear: bool = True) -> list[Finding]:
     causes = diff.causes()
-    first = causes.iloc[0] if len(causes) else {"name": "", "rank": -1, "effect_us": 0.0}
+    rows = causes[["name", "rank", "effect_us"]].to_dict("records")
+    first: dict[Any, Any] = rows[0] if rows else {"name": "", "rank": -1, "effect_us": 0.0}
     stated = 100 * float(first["effect_us"]) / diff.before_us
     lines = list(diff.sentences())
-    return diff_findings(
-        str(first["name"]), int(first["rank"]), stated, lines, names=names, on_rank=on_rank, effect=effect
-    )
+    said = First(str(first["name"]), int(first["rank"]), stated, lines)
+    return diff_findings(said, names=names, on_rank=on_rank, effect=effect, clear=clear)
 
 
 def late_cases(count: int, first: int = 0, *, small: bool = False) -> dict[str, Case]:
@@ -203,15 +209,16 @@ def _pair(pair: Path) -> list[Finding]:
 
 def _ceilings(said: Said, truth: dict[str, Any], gained_us: float) -> list[Finding]:
     """Return whether what was made faster, and nothing else, gained no more than is said to be the most."""
-    if len(truth["ask"] or ()) != 1:
+    if len(truth["ask"] or ()) != 1 or len(said.graph.steps) < 2:
         return []
     name = truth["ask"][0][1].get("name", "")
     findings = []
     for claim in said.of("GAIN"):
         if claim.about == name:
-            most = max((claim.interval or (0, claim.figure))[1], claim.figure) / truth["active_steps"]
+            steps = len(said.graph.steps) - 1  # in the first and the last one, others may be in the way
+            most = max((claim.interval or (0, claim.figure))[1], claim.figure) / steps
             text = f"{claim.about[:50]} at most {most / 1000:.1f} ms a step"
-            right = gained_us <= most + PAIR_OFF / 100 * claim.facts["makespan_us"] / truth["active_steps"]
+            right = gained_us <= most + PAIR_OFF / 100 * claim.facts["makespan_us"] / steps
             findings.append(Finding("at most", text, "", right, f"the change gained {gained_us / 1000:.1f} ms"))
     return findings
 

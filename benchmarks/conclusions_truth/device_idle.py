@@ -47,7 +47,7 @@ def idle_shares(ranks: Sequence[RawRank]) -> dict[str, float]:
     return {name: 100 * ns / max(window, 1) for name, ns in sums.items()}
 
 
-def _calls(rank: RawRank, correlation: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def _calls(rank: RawRank, correlation: np.ndarray[tuple[int], np.dtype[np.int64]]) -> tuple[np.ndarray, np.ndarray]:
     """Return start and end of the calls that enqueued some work, ns; -1 for unknown."""
     host = rank.host
     calls = host[(host["correlation"] >= 0) & host["cat"].isin(CALLS)]
@@ -69,10 +69,10 @@ def idle_findings(said: Mapping[str, float], ranks: Sequence[RawRank]) -> list[F
     return findings
 
 
-def single_rank_findings(said: bool, ranks: Sequence[RawRank]) -> list[Finding]:
+def single_rank_findings(ranks: Sequence[RawRank], *, said: bool) -> list[Finding]:
     """Return whether it is said that one rank of several was read, exactly where that is so."""
     alone = len(ranks) == 1 and ranks[0].world > 1
     text = f"{len(ranks)} file(s), world size {ranks[0].world if ranks else 0}"
     word = "one rank of several"
-    return [Finding("one rank", word if said else "", word if alone else "", said == alone, text)] if said or alone else []
-
+    finding = Finding("one rank", word if said else "", word if alone else "", said == alone, text)
+    return [finding] if said or alone else []

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import fnmatch
+from typing import NamedTuple
+
+import numpy as np
 
 from benchmarks.conclusions_truth.findings import Finding
+from htagraph.simulate import Simulated
 
-__all__ = ["diff_findings"]
+__all__ = ["First", "diff_findings", "step_spread"]
 
 MIN_EFFECT = 2.0
 """Percent of the step time that a planted change must change to be expected as the first cause. Chosen: the spread of
@@ -19,26 +23,45 @@ CAUSAL = ("of the change)", "which is likely why")
 """Words of sentences that name a cause of the change."""
 
 
-def diff_findings(
-    name: str, rank: int, stated: float, sentences: list[str], *, names: str, on_rank: int, effect: float
-) -> list[Finding]:
+def step_spread(job: Simulated) -> float:
+    """Return by how much the steps of a job differ, percent of their mean."""
+    ends = [
+        max(end for (_, number), (_, end) in job.step_times().items() if number == step)
+        for step in range(job.job.steps)
+    ]
+    times = np.diff(ends)
+    return 100 * float(np.ptp(times) / times.mean())
+
+
+class First(NamedTuple):
+    """The first cause that a diff gives."""
+
+    name: str
+    """Empty for none."""
+    rank: int
+    """The rank that it is said to be on, -1 for none."""
+    percent: float
+    """By how much it is said to change the step time."""
+    sentences: list[str]
+    """All that the diff says."""
+
+
+def diff_findings(first: First, *, names: str, on_rank: int = -1, effect: float, clear: bool = True) -> list[Finding]:
     """Return whether the first cause is the planted one.
 
     Args:
-        name: the first cause; empty for none.
-        rank: the rank it is said to be on, -1 for none.
-        stated: by how many percent it is said to change the step time.
-        sentences: what the diff says.
+        first: what is said.
         names: globs on what the planted change changes; empty where nothing was planted.
         on_rank: the rank of the planted change; -1 for all.
         effect: by how many percent it changed the mean step time.
+        clear: whether that is more than the steps of one job differ by.
     """
-    claimed = next((line for line in sentences[1:] if any(word in line for word in CAUSAL)), "")
+    claimed = next((line for line in first.sentences[1:] if any(word in line for word in CAUSAL)), "")
     text = f"step {effect:+.1f} %; {claimed[:160]}"
     if not names or abs(effect) < NO_EFFECT:
-        wrong = abs(effect) < NO_EFFECT and abs(stated) >= MIN_EFFECT and bool(claimed)
-        return [Finding("no diff cause", name[:60] if wrong else "none", "none", not wrong, text)]
-    right = any(fnmatch.fnmatchcase(name, each) for each in names.split("|")) and on_rank in (-1, rank)
-    said = f"{name[:60]}{'' if rank < 0 else f' on rank {rank}'}" if name and claimed else ""
-    wanted = f"{names}{'' if on_rank < 0 else f' on rank {on_rank}'}" if abs(effect) >= MIN_EFFECT else ""
+        wrong = abs(effect) < NO_EFFECT and abs(first.percent) >= MIN_EFFECT and bool(claimed)
+        return [Finding("no diff cause", first.name[:60] if wrong else "none", "none", not wrong, text)]
+    right = any(fnmatch.fnmatchcase(first.name, each) for each in names.split("|")) and on_rank in (-1, first.rank)
+    said = f"{first.name[:60]}{'' if first.rank < 0 else f' on rank {first.rank}'}" if first.name and claimed else ""
+    wanted = f"{names}{'' if on_rank < 0 else f' on rank {on_rank}'}" if clear and abs(effect) >= MIN_EFFECT else ""
     return [Finding("diff cause", said, wanted, right and bool(said), text)] if said or wanted else []

@@ -11,7 +11,14 @@ import numpy as np
 from benchmarks.conclusions_truth.bound import makespan_ns
 from benchmarks.conclusions_truth.findings import Finding
 from htagraph.simulate import (
-    Category, Job, ScaleKernels, ScaleLaunches, ScaleLoader, ScaleNetwork, ScaleOptimizer, simulate,
+    Category,
+    Job,
+    ScaleKernels,
+    ScaleLaunches,
+    ScaleLoader,
+    ScaleNetwork,
+    ScaleOptimizer,
+    simulate,
 )  # fmt: skip
 
 __all__ = ["Row", "ceiling_findings", "gain_findings", "true_gains"]
@@ -46,7 +53,8 @@ class Row(NamedTuple):
 def true_gains(job: Job, *, groups: int) -> dict[tuple[str, str], float]:
     """Return by how many percent the job is shorter without some work, by (kind, name), the largest first.
 
-    Kernels and copies by name where they may gain 2 %, launch calls, the data loader, the optimizer; the network where there is one group.
+    Kernels and copies by name where they may gain 2 %, launch calls, the data loader, the optimizer; the network where
+    there is one group.
     """
     whole = makespan_ns(job)
     time: dict[str, int] = {}
@@ -106,9 +114,7 @@ def gain_findings(rows: Sequence[Row], true: Mapping[tuple[str, str], float]) ->
     return findings
 
 
-def ceiling_findings(
-    said: str, percent: float, interval: tuple[float, float] | None, true: float
-) -> list[Finding]:
+def ceiling_findings(said: str, percent: float, interval: tuple[float, float] | None, true: float) -> list[Finding]:
     """Return whether a gain called the most that can be saved, or its interval, holds the true gain, all in percent."""
     low, high = interval or (-np.inf, percent)
     right = bool(low - TIE <= true <= high + max(TIE, OFF * abs(high)))

@@ -47,7 +47,11 @@ def _own(rank: RawRank) -> pd.DataFrame:
     """Return each event's own time; also with what annotations inside it only name, which is the function's own."""
     annotated = rank.host["cat"] == "user_annotation"
     plain = replace(rank, events=rank.host[~annotated])
-    tables = [self_time(each, tid).assign(named=named) for named, each in ((True, rank), (False, plain)) for tid in each.host["tid"].unique()]
+    tables = [
+        self_time(each, tid).assign(named=named)
+        for named, each in ((True, rank), (False, plain))
+        for tid in each.host["tid"].unique()
+    ]
     return pd.concat(tables) if tables else pd.DataFrame({"name": [], "own": [], "tid": [], "named": []})
 
 
@@ -60,14 +64,17 @@ def _exists(pause: Pause, own: pd.DataFrame) -> Finding:
     if not name:  # between events of the top level: no event says how long
         return Finding("host pause", "untraced", "", right=True, evidence="no event to compare with")
     right = pause.total_us <= TOLERANCE * total + 5 and pause.longest_us <= TOLERANCE * longest + 5
-    text = f"own time in the JSON {total / 1000:.1f} ms, longest {longest / 1000:.2f} ms; stated {pause.longest_us / 1000:.2f} ms"
+    text = f"own time in the JSON {total / 1000:.1f} ms, longest {longest:.0f} µs; stated {pause.longest_us:.0f} µs"
     return Finding("host pause", f"{label[:60]} {pause.total_us / 1000:.1f} ms", "", right, text)
 
 
 def _longest(said: Sequence[Pause], own: pd.DataFrame, rank: RawRank) -> list[Finding]:
-    """Return whether what clearly takes longest is named."""
+    """Return whether what clearly takes longest is named, where one thread alone does most of the work."""
     events = rank.events
     window = int(events["end"].max() - events["start"].min())
+    others = own[own["named"] & (own["tid"] != main_thread(rank))]["own"].sum()
+    if others > EXPECTED * window:
+        return []
     work = own[own["named"] & (own["tid"] == main_thread(rank)) & (own["cat"] != "user_annotation")]
     sums = work.groupby("name")["own"].sum().sort_values(ascending=False)
     sums = sums[~sums.index.str.contains("Synchronize|gloo:|c10d::|DataLoader")]
@@ -77,4 +84,3 @@ def _longest(said: Sequence[Pause], own: pd.DataFrame, rank: RawRank) -> list[Fi
     text = f"own time {sums.iloc[0] / 1e6:.1f} of {window / 1e6:.1f} ms"
     listed = any(name in (each.what, each.inside) for each in said)
     return [Finding("host pause", "", name[:60], listed, text)]
-

@@ -63,7 +63,8 @@ def simulated_jobs(count: int, first: int = 0) -> dict[str, Job]:
         shape = [*SHAPES][seed % len(SHAPES)]
         job = SHAPES[shape].model_copy(update={"seed": seed, "steps": draw.choice((3, 4))})
         job = job if job.sizes[2] > 1 else job.model_copy(update={"layers": 2})
-        slow, word = (), ""
+        slow: tuple[SlowRank, ...] = ()
+        word = ""
         if job.ranks > 1 and draw.random() < 0.5:
             what, factor = draw.choice(SLOW)
             slow = (SlowRank(rank=draw.randrange(job.ranks), what=what, factor=factor),)
@@ -101,7 +102,9 @@ def planted_changes(job: Job, what: str, draw: random.Random) -> Planted:
         "launches slower": Planted((ScaleLaunches(factor=4.0),), {}, "*LaunchKernel*|hipExtModuleLaunch*"),
         "straggler": Planted((SlowRank(rank=rank, what=slow, factor=1.8),), {}, "*", rank),
         "kernel replaced": Planted((), {"triton": True}, "*triton*|*elementwise*|*gelu*"),
-        "optimizer replaced": Planted((), {"optimizer": "loop"}, "*multi_tensor*|*Optimizer*|aten::*|*elementwise*|*Launch*"),
+        "optimizer replaced": Planted(
+            (), {"optimizer": "loop"}, "*multi_tensor*|*[Oo]ptim*|aten::*|*elementwise*|*Launch*"
+        ),
         "sync removed": Planted((), {"item": "none"}, "aten::*|*Memcpy*|*Synchronize*|*"),
         "none": Planted((), {"seed": job.seed + 1}, ""),
     }[what]  # fmt: skip

@@ -35,7 +35,7 @@ class RawRank:
     world: int
     """Ranks of the job as the file says; 0 if it does not."""
     events: pd.DataFrame
-    """``name``, ``cat`` (lower case), ``start``, ``end`` (int64 ns), ``tid`` (text), ``stream``, ``correlation`` (-1)."""
+    """``name``, ``cat`` (lower case), ``start``, ``end`` (ns), ``tid`` (text), ``stream``, ``correlation`` (or -1)."""
 
     @property
     def work(self) -> pd.DataFrame:

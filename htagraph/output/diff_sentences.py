@@ -43,6 +43,9 @@ _MAX_FACTOR_DIFFERENCE = 0.1
 """How much relative changes of own time that have one cause differ, as a share of the larger. Chosen: operators that
 one change halves are recorded as 49.5 to 50.5 % shorter. Doubled, -20 % and -24 % are called one cause."""
 _ONE_SIDED = ("new", "gone")
+_MIN_WAITING = 2.0
+"""How many times its own time a call that only one job has must change the step time, for it to be said to make the
+host wait. Chosen: its own time alone cannot do that. Doubled, waits as long as the call are not named."""
 _CHANGE = {"rank": "rank_change_us"}
 _MAX_LETTERS = 100
 """Letters of a call path in a sentence; chosen: about one line. Doubled, two lines."""
@@ -230,7 +233,14 @@ def _cause(named: _Named, effects: Effects, diff: Diff) -> str:
         )
     if change * effect < 0:
         return f"{own} on average, but where the {unit} waits for it, it makes the {unit} {_effect(effect, diff)}."
-    return f"{own}, which makes the {unit} {_effect(effect, diff)}."
+    gone = origin[0] in _ONE_SIDED and abs(effect) > _MIN_WAITING * abs(change)
+    waiting = f" and {_waiting(origin[0], len(rows))}," if gone else ","
+    return f"{own}{waiting} which makes the {unit} {_effect(effect, diff)}."
+
+
+def _waiting(origin: str, count: int) -> str:
+    where = "in it" if count == 1 else "in them"
+    return f"nothing waits {where} any more" if origin == "gone" else f"the host waits {where}"
 
 
 def _own(origin: tuple[str, Any], rows: list[dict[Any, Any]], diff: Diff) -> str:

@@ -87,7 +87,8 @@ def _each(path: CriticalPath) -> pd.DataFrame:
     place, what = _places(path, begin, np.where(gap, -1, owner)), np.where(gap, -1, name[owner])
     table = pd.DataFrame({
         "what": what, "inside": np.where((place >= 0) & (name[place] != what), name[place], -1),
-        "before": np.where(gap & at_start, name[target], -1), "rank": graph.activities.rank[parts.place[rows]].astype(np.int64),
+        "before": np.where(gap & at_start, name[target], -1),
+        "rank": graph.activities.rank[parts.place[rows]].astype(np.int64),
         "one": np.where(gap, len(name) + rows, owner),  # slices of one activity are one; each gap is one
         "ns": parts.length[rows], "activity": np.where(gap, target, owner),
     })  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ADDED
+from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.student import upper_quantile
 from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -65,19 +65,23 @@ def chance_us(parts: tuple[Part, Part]) -> float:
 
 
 def _step_times(part: Part) -> npt.NDArray[np.float64]:
-    """Return the time from the end of each step to that of the next, mean over ranks, ns.
+    """Return the time from each step to the next, mean over ranks, ns.
 
-    Ends are those of all that a step called: begins on the host run ahead of the device, and scatter more.
+    Where a device is at work, between the ends of all that the steps called: begins on the host run ahead of it, and
+    scatter more. Else between the begins of the steps: the last end includes what the profiler does, and other threads
+    may be steps ahead.
     """
     acts = part.graph.activities
     rows = part.activities[acts.step[part.activities] >= 0]
+    end = bool(acts.on_device[rows].any())
+    rows = rows if end else rows[acts.kind[rows] == ActivityKind.STEP]
     step, rank = acts.step[rows].astype(np.int64), acts.rank[rows].astype(np.int64)
     pair, where = np.unique(rank * (int(step.max(initial=0)) + 1) + step, return_inverse=True)
-    end = np.full(len(pair), np.iinfo(np.int64).min)
-    np.maximum.at(end, where, part.graph.time[2 * rows + 1])
+    moment = np.full(len(pair), np.iinfo(np.int64).min)
+    np.maximum.at(moment, where, part.graph.time[2 * rows + end])
     same_rank = np.diff(pair) == 1  # the next step, of the same rank
     _, at = np.unique(pair[1:][same_rank] % (int(step.max(initial=0)) + 1), return_inverse=True)
-    return np.bincount(at, np.diff(end)[same_rank]) / np.maximum(np.bincount(at), 1)
+    return np.bincount(at, np.diff(moment)[same_rank]) / np.maximum(np.bincount(at), 1)
 
 
 def parts_of(

@@ -13,10 +13,10 @@ import pandas as pd
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import Part
 from htagraph.analyses.differences.waits import awaited
-from htagraph.core.kinds import COMMUNICATION, ActivityKind
+from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind
 from htagraph.core.naming import short_name
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import OwnTime, State, initial, own_time, with_factor
+from htagraph.queries.weights import OwnTime, State, initial, of_kind, own_time, released, weighed, with_factor
 
 __all__ = ["PYTHON_BETWEEN", "Effects", "effects"]
 
@@ -168,7 +168,7 @@ def effects(
     if not all(len(part.activities) for part in parts):
         return Effects([], 0.0)
     both = [_Own.of(part, path) for part, path in zip(parts, tree.path, strict=True)]
-    keys, group, labels, rank = _keys(tree, both)
+    keys, group, labels, rank, path = _keys(tree, both)
     size = len(group)
     old, new = (
         np.bincount(key, own.time, size) / part.repeats / 1000 for key, own, part in zip(keys, both, parts, strict=True)
@@ -190,17 +190,45 @@ def effects(
                 caused += sign * _saved(both[job], factor, parts[job])
         return caused
 
-    rows = [
-        (*labels[which], work[0][which], work[1][which], change[which], effect(group == which), *by_rank[which])
-        for which in np.argsort(-most, kind="stable")[:count].tolist()
-        if most[which]
-    ]
+    def row(which: int, us: float) -> tuple[Any, ...]:
+        return (*labels[which], work[0][which], work[1][which], change[which], us, *by_rank[which])
+
+    every = np.argsort(-most, kind="stable")[:count].tolist()
+    alone = {which: effect(group == which) for which in every if most[which]}
     number = {label: i for i, label in enumerate(labels)}
+    together = effect(np.ones(size, np.bool_))
+    if change_us and together / change_us >= _MIN_EXPLAINED_SHARE > sum(alone.values()) / change_us:
+        # two calls that wait for the same, such as a copy and a synchronization, gain only if both go
+        root, of_path = _roots(tree, parts), _groups(tree)[0]
+        for outer in _longest(tree, parts, root, count):
+            whole = effect(root[path] == outer)
+            alone[of_path[outer]] = max(alone.get(of_path[outer], 0.0), whole, key=abs)
     return Effects(
-        rows, effect(np.ones(size, np.bool_)), change_us, chance_us,
+        [row(*each) for each in alone.items()],
+        together, change_us, chance_us,
         lambda chosen: effect(np.isin(group, [number[each] for each in chosen])),
         dict(zip(labels, zip(work[0].tolist(), work[1].tolist(), strict=True), strict=True)),
     )  # fmt: skip
+
+
+def _roots(tree: Alignment, parts: tuple[Part, Part]) -> Array:
+    """Return for each path the outermost one around it, or itself, that only one of the jobs has; -1 for none."""
+    count = np.stack([
+        np.bincount(path[part.activities], minlength=len(tree)) for path, part in zip(tree.path, parts, strict=True)
+    ])  # fmt: skip
+    root = np.where((count == 0).any(axis=0), np.arange(len(tree)), -1)
+    for level in np.flatnonzero((root >= 0) & (tree.parent >= 0)).tolist():  # parents are numbered first
+        root[level] = root[tree.parent[level]] if root[tree.parent[level]] >= 0 else level
+    return root
+
+
+def _longest(tree: Alignment, parts: tuple[Part, Part], root: Array, count: int) -> list[int]:
+    """Return the outermost calls that only one job has, those that last longest first."""
+    total = np.zeros(len(tree))
+    for path, part in zip(tree.path, parts, strict=True):
+        np.add.at(total, path[part.activities], part.graph.activities.duration[part.activities])
+    outermost = np.flatnonzero(root == np.arange(len(tree)))
+    return outermost[np.argsort(-total[outermost], kind="stable")][:count].tolist()
 
 
 def _by_rank(rank: Array, group: Array, change: Array, count: int, parts: tuple[Part, Part]) -> list[tuple[int, float]]:
@@ -214,8 +242,8 @@ def _by_rank(rank: Array, group: Array, change: Array, count: int, parts: tuple[
     return list(zip((most - 1).tolist(), per_step.tolist(), strict=True))
 
 
-def _keys(tree: Alignment, both: list[_Own]) -> tuple[list[Array], Array, list[tuple[str, str]], Array]:
-    """Return (for both jobs, a key of each own time; the group and the rank + 1 of each key; name and kind of groups).
+def _keys(tree: Alignment, both: list[_Own]) -> tuple[list[Array], Array, list[tuple[str, str]], Array, Array]:
+    """Return (for both jobs, a key of each own time; group of each key; names and kinds; rank + 1, path of each key).
 
     A key is a place, and the rank if both jobs have the same ranks, so that one slow rank is kept separate. Waits
     belong to the group of the communication that they wait for.
@@ -235,7 +263,7 @@ def _keys(tree: Alignment, both: list[_Own]) -> tuple[list[Array], Array, list[t
     ])[first]  # fmt: skip
     of_path, labels = _groups(tree)
     group = np.where(unique // width % 3 == _BEFORE, 0, of_path[path])
-    return np.split(number, [len(codes[0])]), group, labels, unique % width
+    return np.split(number, [len(codes[0])]), group, labels, unique % width, path
 
 
 def _ratio(wanted: Array, now: Array) -> npt.NDArray[np.float64]:
@@ -258,9 +286,12 @@ def _groups(tree: Alignment) -> tuple[Array, list[tuple[str, str]]]:
 
 
 def _saved(own: _Own, factor: Array, part: Part) -> float:
-    """Return how much shorter the mean step time is with own times multiplied by `factor`, µs."""
+    """Return how much shorter the mean step time is with own times multiplied by `factor`, µs.
+
+    A call whose own times are all multiplied by 0 is gone: nothing waits in it any more.
+    """
     graph, acts = part.graph, part.graph.activities
-    state = with_factor(own.state, own.where, factor)
+    state = _unblocked(with_factor(own.state, own.where, factor), own.whose, factor)
     time = predict(graph, state.lag, state.gap, state.head)
     begins, ends = 2 * part.activities, 2 * part.activities + 1
     if part.steps is not None:
@@ -270,3 +301,15 @@ def _saved(own: _Own, factor: Array, part: Part) -> float:
             begins, ends = 2 * mark, 2 * bound
     was, now = (int(each[ends].max()) - int(each[begins].min()) for each in (graph.time, time))
     return (was - now) / part.count / 1000
+
+
+def _unblocked(state: State, whose: Array, factor: Array) -> State:
+    """Return the state in which calls that are gone wait for no device."""
+    graph = state.graph
+    kept = np.zeros(len(graph.activities), np.float64)
+    np.maximum.at(kept, whose, factor)
+    gone = np.isin(np.arange(len(kept)), whose[factor == 0]) & (kept == 0)
+    waits = of_kind(graph, *BLOCKING) & gone[graph.edges.target >> 1]
+    if not waits.any():
+        return state
+    return weighed(released(state, waits), np.zeros(0, np.int64), 0, graph.edges.target[waits])

@@ -81,10 +81,10 @@ def of_lengths(*lengths: int) -> hg.DependencyGraph:
 
 
 def test_chance_is_students_limit_of_the_spread_of_steps() -> None:
-    """By hand: from the ends of steps, 90, 110, 90 and 110, and the same; s² = 133.3, t(0.995, 6) = 3.707."""
+    """By hand: from the begins of steps, 100, 90, 110 and 90, and the same; s² = 91.67, t(0.995, 6) = 3.707."""
     uneven = of_lengths(100, 90, 110, 90, 110)
     assert chance_us(parts_of(uneven, uneven, None, None, None)) == pytest.approx(
-        3.707 * (2 * 133.33 / 4) ** 0.5, rel=1e-3
+        3.707 * (2 * 91.67 / 4) ** 0.5, rel=1e-3
     )
     even = of_lengths(100, 100, 100, 100)
     assert chance_us(parts_of(even, even, None, None, None)) == 0
@@ -96,3 +96,12 @@ def test_too_few_steps_have_no_spread() -> None:
         assert chance_us(parts_of(one, one, None, None, None)) == 0
     bare = load([op("a", 0, 9)])
     assert chance_us(parts_of(bare, bare, None, None, None)) == 0
+
+
+def test_what_the_profiler_does_after_the_last_step_is_no_spread_of_steps() -> None:
+    even = of_lengths(100, 100, 100, 100)
+    events = [
+        event for i in range(4) for event in (step(i + 1, 100 * i, 100), op("work", 100 * i, 100 + 900 * (i == 3)))
+    ]
+    longer = load(events)
+    assert chance_us(parts_of(even, longer, None, None, None)) == 0

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
+import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import parts_of
 from htagraph.analyses.differences.effects import Effects, effects
+from htagraph.simulate import Job, simulate
 from tests.strategies import Json, load, op, traces
 
 COLUMNS = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
@@ -118,3 +121,21 @@ def test_the_rank_whose_own_time_changed_most_is_named() -> None:
     assert (row["change_us"], row["rank"], row["rank_change_us"]) == (20.0, 1, 40.0)
     (row,) = between(job(10), load([op("a", 0, 90)])).to_frame().to_dict("records")
     assert (row["rank"], row["rank_change_us"]) == (-1, 0.0)
+
+
+def test_calls_that_wait_for_the_same_go_together(tmp_path: Path) -> None:
+    """Without `.item()`, neither its copy nor its synchronization waits; one of them alone would wait as long."""
+    graphs = {}
+    for item in ("pageable", "none"):
+        job = Job(ranks=1, steps=4, layers=1, item=item, jitter=0, host_us_per_op=15)
+        simulate(job).write(tmp_path / item, suffix=".json")
+        graphs[item] = hg.load(tmp_path / item)
+    gone = hg.diff(graphs["pageable"], graphs["none"])
+    first = gone.causes().iloc[0]
+    assert gone.change_us < -50
+    assert (first["name"], first["after_us"]) == ("aten::item", 0)
+    assert first["effect_us"] == pytest.approx(gone.change_us, rel=0.1)
+    assert "nothing waits in it any more" in gone.sentences()[1]
+    new = hg.diff(graphs["none"], graphs["pageable"])
+    assert new.causes()["name"].iloc[0] == "aten::item"
+    assert "the host waits in it" in new.sentences()[1]
