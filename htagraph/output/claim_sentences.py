@@ -158,9 +158,10 @@ def _straggler(claim: Claim) -> str:
 
 
 def _waiting(claim: Claim) -> str:
+    slow = f"rank {claim.about}, which is slower than its peers, does not explain most of it"
     return (
-        f"Ranks wait {time_text(claim.figure)} for each other in collectives (summed over ranks), but no single rank "
-        "is slower than its peers beyond chance (htagraph stragglers)."
+        f"Ranks wait {time_text(claim.figure)} for each other in collectives (summed over ranks), but "
+        f"{slow if claim.about else 'no single rank is slower than its peers beyond chance'} (htagraph stragglers)."
     )
 
 

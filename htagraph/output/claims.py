@@ -241,7 +241,8 @@ def _waiting(slow: Stragglers, window_us: float, doubts: Mapping[RestsOn, Claim]
         return []
     rests_on = frozenset(doubts.keys())
     if slow.straggler is None:
-        return [Claim(Says.WAITING, "", total, "us", rests_on=rests_on)]
+        slower = ranks.loc[ranks["slow"], "rank"].tolist()
+        return [Claim(Says.WAITING, str(slower[0]) if slower else "", total, "us", rests_on=rests_on)]
     row = ranks[ranks["rank"] == slow.straggler].iloc[0]
     facts = {"total_us": total, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
     share = float(row["share_percent"])

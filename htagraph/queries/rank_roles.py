@@ -15,8 +15,8 @@ __all__ = ["rank_roles"]
 Array: TypeAlias = npt.NDArray[Any]
 _PAIR_OPERATION = "send_recv"
 _MIN_EXCHANGING = 3
-"""Ranks that can be told to exchange in turn rather than to be stages: of two that send to each other, each sends as
-much as the other either way. Doubled, a ring of three to five ranks counts as a pipeline, and its ranks are not
+"""Ranks that exchange in turn, at least: of two that send to each other, each sends as much as the other, be they a
+ring or stages. Doubled, a ring of three to five ranks counts as a pipeline, and its ranks are not
 compared."""
 _MIN_SHARED = 0.7
 """Share of the usual activities of a role that a rank has too, at least: others run another program.

@@ -95,6 +95,9 @@ def test_the_straggler_is_named_with_its_cause() -> None:
     assert sentence.startswith("Rank 1 makes the others wait: it causes 90 % of the 500.0 µs spent waiting")
     assert "its host code takes longer, mainly in aten::mm" in sentence
     assert "no single rank" in only(Claim(Says.WAITING, "", 500.0, "us"))
+    assert "but rank 3, which is slower than its peers, does not explain most" in only(
+        Claim(Says.WAITING, "3", 500.0, "us")
+    )
 
 
 @pytest.mark.parametrize(

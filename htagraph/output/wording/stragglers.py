@@ -34,12 +34,7 @@ def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) ->
     total = time_text(stragglers.total_wait_us)
     if stragglers.straggler is None:
         most = stragglers.ranks.iloc[int(stragglers.ranks["blamed_us"].to_numpy().argmax())]
-        slow = stragglers.ranks.loc[stragglers.ranks["slow"], "rank"].tolist()
-        but = (
-            f"rank {slow[0]} is slower, and yet not charged most of it"
-            if slow
-            else "no rank's steps are slower by more than chance"
-        )
+        but = _but(stragglers, int(most["rank"]))
         if not stragglers.ranks["blamed_us"].any():
             return [f"It is not known which rank waits for which, {_CLOCKS}; {but}."]
         return [
@@ -58,3 +53,13 @@ def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) ->
         "To predict the job with that rank as fast as the others: "
         + command_line("what-if", inputs, "--fix-straggler", str(stragglers.straggler)),
     ]
+
+
+def _but(stragglers: Stragglers, charged_most: int) -> str:
+    """Return why no rank is the straggler though ranks wait."""
+    slow = stragglers.ranks[stragglers.ranks["slow"]]
+    if not len(slow):
+        return "no rank's steps are slower by more than chance"
+    rank, excess = int(slow["rank"].iloc[0]), time_text(float(slow["slow_excess_us"].iloc[0]))
+    why = "that is too little, or mostly its transfers" if rank == charged_most else "another one is charged more"
+    return f"no rank is the straggler: rank {rank} is slower by {excess} a step, but {why}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pandas as pd
+import pytest
 
 from htagraph import Stragglers
 from htagraph.output.wording.stragglers import sentences
@@ -36,9 +37,13 @@ def test_without_a_straggler_the_largest_share_is_named() -> None:
     assert second == "The largest share, 90 %, is charged to rank 1: b."
 
 
-def test_a_slow_rank_that_is_charged_less_is_said_to_be_slow_and_not_the_straggler() -> None:
-    first, _ = sentences(replace(found(None), ranks=RANKS.assign(slow=[True, False])), 2, [])
-    assert first.endswith("but rank 0 is slower, and yet not charged most of it.")
+@pytest.mark.parametrize(
+    ("slow", "why"), [(0, "another one is charged more"), (1, "that is too little, or mostly its transfers")]
+)
+def test_a_slow_rank_that_is_not_the_straggler_is_said_to_be_slow(slow: int, why: str) -> None:
+    ranks = RANKS.assign(slow=RANKS["rank"] == slow, slow_excess_us=5.0)
+    first, _ = sentences(replace(found(None), ranks=ranks), 2, [])
+    assert first.endswith(f"but no rank is the straggler: rank {slow} is slower by 5.0 µs a step, but {why}.")
 
 
 def test_nothing_to_compare_is_said_so() -> None:
