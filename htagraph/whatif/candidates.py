@@ -98,10 +98,18 @@ class Trial:
 
     def on_path(self, time: OwnTime) -> int:
         """Return how much of it lies on the critical path, ns."""
-        on_edges = np.isin(time.edges, self.path[1])
-        on_gaps = np.isin(time.gaps, self.path[0])
-        lags = (self.state.lag[time.edges] - time.fixed)[on_edges]
-        return int(lags.sum() + self.state.gap[time.gaps[on_gaps]].sum())
+        at, edges = self._is_on_path
+        lags = (self.state.lag[time.edges] - time.fixed)[edges[time.edges]]
+        return int(lags.sum() + self.state.gap[time.gaps[at[time.gaps]]].sum())
+
+    @cached_property
+    def _is_on_path(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which vertices and which edges are on the critical path."""
+        graph = self.state.graph
+        masks = np.zeros(graph.vertex_count, np.bool_), np.zeros(len(graph.edges), np.bool_)
+        for mask, rows in zip(masks, self.path, strict=True):
+            mask[rows] = True
+        return masks
 
     @cached_property
     def shared(self) -> int:
