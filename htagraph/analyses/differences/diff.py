@@ -204,10 +204,12 @@ class Diff:
         The critical path shows where a step spends its time, not how long the step would take without that: something
         else may become critical. So a job is replayed with the own time of one operator, call or kernel at a time as in
         the other job, call path by call path: work that takes longer after is reset in the job after, work that takes
-        less is changed in the job before. Work that one of the jobs does not have takes 0 there.
+        less is changed in the job before. Work that one of the jobs does not have takes 0 there, and waits for no
+        device. Where all changes together explain the step time and no sum of single ones does, the outermost calls
+        that only one job has are tried with all inside them: a copy and the wait for it hide each other.
 
         Args:
-            count: how many, of those whose own time changed most.
+            count: how many, of those whose own time changed most; and as many of those outermost calls.
 
         Returns:
             One row per name, the likeliest cause first: ``name`` (str: short name; the own time of steps is ``Python
