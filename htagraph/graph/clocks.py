@@ -129,11 +129,12 @@ class _Barriers:
 def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ...]:
     """Return the clock of every rank, in the order of `ranks`.
 
-    Ranks of one host share its clock, unless collectives contradict that. Offsets between other ranks come from the
-    ends of collectives on devices, and are limited by arrivals: nobody ends before all have arrived. Where only
-    arrivals tell, they have to do so in both directions, and clocks that do not contradict them stay as they are:
-    hosts set theirs by the network, so that no offset is likelier than the middle of a wide range of possible ones.
-    Offsets that are no larger than the spread of the ends are taken as 0, so that correct clocks are not changed.
+    Ranks of one host share its clock, unless collectives contradict that; sends and receives may show it too. Offsets
+    between other ranks come from the ends of collectives on devices, and are limited by arrivals: nobody ends before
+    all have arrived. Where only arrivals tell, they have to do so in both directions, and clocks that do not contradict
+    them stay as they are: hosts set theirs by the network, so that no offset is likelier than the middle of a wide
+    range of possible ones. Offsets that are no larger than the spread of the ends are taken as 0, so that correct
+    clocks are not changed.
 
     Args:
         ranks: all ranks of the job.
@@ -142,12 +143,32 @@ def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ..
     ranks = [int(rank) for rank in ranks]
     clocks = {rank: Clock(rank) for rank in ranks}
     barriers = _barriers(ranks, matching)
+    host = [matching.host.get(rank, -1) for rank in ranks]
+    contradicted: set[int] = set()
     if barriers is not None:
-        units = _units([matching.host.get(rank, -1) for rank in ranks], barriers)
+        units, contradicted = _units(host, barriers)
         for island in islands(barriers.of(units, np.arange(len(barriers.start))).present):
             for clock in _estimate(ranks, [units[number] for number in island], barriers):
                 clocks[clock.rank] = clock
+    sends = _barriers(ranks, matching, sends=True)
+    for number in sorted({each for each in host if each >= 0} - contradicted) if sends is not None else ():
+        columns = [column for column, own in enumerate(host) if own == number]
+        for island in islands(sends.of([[column] for column in columns], np.arange(len(sends.start))).present):
+            _share_clock(clocks, ranks, [columns[at] for at in island], sends)
     return tuple(clocks[rank] for rank in ranks)
+
+
+def _share_clock(clocks: dict[int, Clock], ranks: list[int], columns: list[int], sends: _Barriers) -> None:
+    """Give ranks of one host one clock that only send and receive, if nothing arrives before it was sent by it."""
+    if len(columns) < 2 or any(clocks[ranks[column]].gauge >= 0 for column in columns):
+        return
+    own = sends.of([[column] for column in columns], np.arange(len(sends.start)))
+    if not as_recorded_is_possible(own.waited, own.start):
+        return
+    first = ranks[columns[0]]
+    for column in columns:
+        uncertainty = 0 if ranks[column] == first else int(RESOLUTION_NS)
+        clocks[ranks[column]] = Clock(ranks[column], uncertainty_ns=uncertainty, gauge=first)
 
 
 def agreement_ns(clocks: Sequence[Clock], ranks: Iterable[int]) -> int:
@@ -174,15 +195,18 @@ def agreement_ns(clocks: Sequence[Clock], ranks: Iterable[int]) -> int:
     return largest[0] + (largest[1] if all(clock.rank != clock.gauge for clock in compared) else 0)
 
 
-def _barriers(ranks: list[int], matching: Matching) -> _Barriers | None:
+def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> _Barriers | None:
     """Return the times of the barrier-like collectives, or of an even sample of them; None without any.
 
-    A send on a host thread may be over before its receive begins: there only the receive waits.
+    A send on a host thread may be over before its receive begins: there only the receive waits. With `sends`, it is
+    the times of such pairs of a send and a receive that are no barriers.
     """
     rows = np.flatnonzero(matching.collective >= 0)
     if len(matching):
-        barrier = matching.barrier
-        rows = rows[barrier[matching.collective[rows]]]
+        of_kind = matching.barrier
+        if sends:
+            of_kind = ~of_kind & (np.array(matching.op) == "send_recv")
+        rows = rows[of_kind[matching.collective[rows]]]
     if not len(rows):
         return None
     which, line = np.unique(matching.collective[rows], return_inverse=True)
@@ -202,10 +226,11 @@ def _barriers(ranks: list[int], matching: Matching) -> _Barriers | None:
     return _Barriers(end, start, waited, origin)
 
 
-def _units(host: list[int], barriers: _Barriers) -> list[list[int]]:
-    """Return the columns grouped by clocks: ranks of one host that collectives show to share its clock, or one rank.
+def _units(host: list[int], barriers: _Barriers) -> tuple[list[list[int]], set[int]]:
+    """Return the columns grouped by clocks, and the hosts whose ranks some collective shows to have different ones.
 
-    If a rank's collectives contradict that it shares the clock of any other rank of its host, nobody there does.
+    A group are ranks of one host that collectives show to share its clock, or one rank. If a rank's collectives
+    contradict that it shares the clock of any other rank of its host, nobody there does.
     """
     count = len(host)
     agrees = np.zeros((count, count), np.bool_)
@@ -218,7 +243,8 @@ def _units(host: list[int], barriers: _Barriers) -> list[list[int]]:
     alone = differs & ~agrees.any(axis=1)
     void = {host[column] for column in np.flatnonzero(alone).tolist()}
     kept = np.array([own not in void for own in host], np.bool_)
-    return islands((agrees & kept[:, None] & kept) | np.eye(count, dtype=np.bool_))
+    contradicted = {host[column] for column in np.flatnonzero(differs).tolist()}
+    return islands((agrees & kept[:, None] & kept) | np.eye(count, dtype=np.bool_)), contradicted
 
 
 def _one_clock(pair: _Barriers) -> bool | None:

@@ -14,6 +14,7 @@ from htagraph.graph.clocks import Clock, agreement_ns, corrected, estimate_clock
 from htagraph.graph.construction.matching.match import match
 from htagraph.simulate import REGIMES, Job, simulate
 from tests.graph.construction.matching.test_match import OFFSETS, loaded, made, matched, recorded
+from tests.host_jobs import host_job, transfer
 from tests.reach import SHARED
 
 
@@ -117,3 +118,12 @@ def _moved(acts: Activities) -> Activities:
     """Return the activities on clocks that are off."""
     offset = np.array([round(1000 * each) for each in OFFSETS])
     return replace(acts, start=acts.start + offset[acts.rank])
+
+
+def test_ranks_of_one_host_that_only_send_and_receive_share_its_clock() -> None:
+    graph = host_job({0: transfer("send", 1, 100, 150), 1: transfer("recv", 0, 90, 152)})
+    assert [(clock.gauge, clock.offset_ns, clock.uncertainty_ns) for clock in graph.clocks] == [
+        (0, 0, 0),
+        (0, 0, 1_000),
+    ]
+    assert agreement_ns(graph.clocks, (0, 1)) == 1_000
