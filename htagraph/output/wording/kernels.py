@@ -30,10 +30,10 @@ a rank is named only where a kernel takes more than twice as long there."""
 
 def launch_not_recorded(count: int, percent: float) -> str:
     """Return the sentence about device work whose launch is missing; `percent` is of the device time, NaN of none."""
-    works = "1 kernel or copy" if count == 1 else f"{count:,} kernels or copies"
+    what = "1 kernel or copy" if count == 1 else f"{count:,} kernels or copies"
     share = f" ({percent:.0f} % of device time)" if math.isfinite(percent) else ""
     return (
-        f"The launch of {works} was not recorded{share}, so what launched {'it' if count == 1 else 'them'} is unknown. "
+        f"The launch of {what} was not recorded{share}, so what launched {'it' if count == 1 else 'them'} is unknown. "
         f"Start recording earlier to include {'its launch' if count == 1 else 'their launches'}."
     )
 
