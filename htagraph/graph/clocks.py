@@ -151,10 +151,11 @@ def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ..
             for clock in _estimate(ranks, [units[number] for number in island], barriers):
                 clocks[clock.rank] = clock
     sends = _barriers(ranks, matching, sends=True)
-    for number in sorted({each for each in host if each >= 0} - contradicted) if sends is not None else ():
-        columns = [column for column, own in enumerate(host) if own == number]
-        for island in islands(sends.of([[column] for column in columns], np.arange(len(sends.start))).present):
-            _share_clock(clocks, ranks, [columns[at] for at in island], sends)
+    if sends is not None:
+        for number in sorted({each for each in host if each >= 0} - contradicted):
+            columns = [column for column, own in enumerate(host) if own == number]
+            for island in islands(sends.of([[column] for column in columns], np.arange(len(sends.start))).present):
+                _share_clock(clocks, ranks, [columns[at] for at in island], sends)
     return tuple(clocks[rank] for rank in ranks)
 
 
