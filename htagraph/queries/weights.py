@@ -45,6 +45,7 @@ __all__ = [
     "time_of",
     "weighed",
     "with_factor",
+    "without_waits",
 ]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -342,6 +343,16 @@ def released(state: State, dropped: npt.NDArray[np.bool_]) -> State:
     lag = state.lag.copy()
     lag[dropped] = np.where(kept[graph.edges.target[dropped]], NEVER, np.minimum(lag[dropped], 0))
     return replace(state, lag=lag)
+
+
+def without_waits(state: State, waits: npt.NDArray[np.bool_]) -> State:
+    """Return the state in which some edges no longer constrain anything, and no pause is left where they led.
+
+    Args:
+        state: the weights so far.
+        waits: a mask of edges.
+    """
+    return weighed(released(state, waits), np.zeros(0, np.int64), 0, state.graph.edges.target[waits])
 
 
 def of_kind(graph: DependencyGraph, *kinds: EdgeKind) -> npt.NDArray[np.bool_]:

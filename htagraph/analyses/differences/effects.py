@@ -16,7 +16,7 @@ from htagraph.analyses.differences.waits import awaited
 from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind
 from htagraph.core.naming import short_name
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import OwnTime, State, initial, of_kind, own_time, released, weighed, with_factor
+from htagraph.queries.weights import OwnTime, State, initial, of_kind, own_time, with_factor, without_waits
 
 __all__ = ["PYTHON_BETWEEN", "Effects", "effects"]
 
@@ -310,6 +310,4 @@ def _unblocked(state: State, whose: Array, factor: Array) -> State:
     np.maximum.at(kept, whose, factor)
     gone = np.isin(np.arange(len(kept)), whose[factor == 0]) & (kept == 0)
     waits = of_kind(graph, *BLOCKING) & gone[graph.edges.target >> 1]
-    if not waits.any():
-        return state
-    return weighed(released(state, waits), np.zeros(0, np.int64), 0, graph.edges.target[waits])
+    return without_waits(state, waits) if waits.any() else state

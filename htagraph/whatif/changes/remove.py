@@ -11,7 +11,7 @@ import numpy.typing as npt
 from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.backward import backward_of
 from htagraph.queries.change_scope import activities_of
-from htagraph.queries.weights import State, of_kind, own_time, released, time_of, weighed, with_factor
+from htagraph.queries.weights import State, of_kind, own_time, released, time_of, weighed, with_factor, without_waits
 from htagraph.whatif.scope_note import with_scope_note
 
 if TYPE_CHECKING:
@@ -57,11 +57,10 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
     state = weighed(state, own | pauses, np.minimum(state.lag[own | pauses], 0), before)
     waits = of_kind(graph, EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.QUEUE_FULL, EdgeKind.MEMCPY_SYNC)
     blocking = of_kind(graph, EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC) & chosen[edges.target >> 1]
-    state = weighed(state, np.zeros(0, np.int64), 0, edges.target[blocking])
     meets = of_kind(graph, *TRANSFERS)
     meets &= chosen[edges.target >> 1] | chosen[edges.source >> 1] | (chosen[edges.activity] & (edges.activity >= 0))
     state = replace(state, unblocked=(*state.unblocked, np.flatnonzero(chosen)))
-    return released(state, (into & waits) | blocking | meets)
+    return released(without_waits(state, blocking), (into & waits) | meets)
 
 
 def _with_backward_note(state: State, chosen: npt.NDArray[np.bool_], criteria: dict[str, Any]) -> State:

@@ -10,7 +10,7 @@ import numpy as np
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.queries.change_scope import activities_of
-from htagraph.queries.weights import NEVER, State, of_kind, released, weighed
+from htagraph.queries.weights import NEVER, State, of_kind, without_waits
 
 __all__ = ["remove_sync"]
 
@@ -37,5 +37,4 @@ def remove_sync(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those
         known = ", ".join(graph.names[name] for name in names[:8]) or "none in this graph"
         msg = f"none of the selected activities waits for the device; calls that do: {known}"
         raise SelectionError(msg)
-    state = replace(released(state, dropped), unblocked=(*state.unblocked, np.flatnonzero(calls)))
-    return weighed(state, np.zeros(0, np.int64), 0, edges.target[dropped])
+    return replace(without_waits(state, dropped), unblocked=(*state.unblocked, np.flatnonzero(calls)))
