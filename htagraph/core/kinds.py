@@ -23,6 +23,7 @@ __all__ = [
     "LAUNCHES",
     "OPERATORS",
     "TRANSFERS",
+    "UNCERTAIN",
     "UNEXPLAINED",
     "ActivityKind",
     "EdgeKind",
@@ -151,6 +152,12 @@ class Provenance(_Labelled):
     OBSERVED = 0  # an id in the trace says so
     ORDER = 1  # the order of a thread or stream says so
     INFERRED = 2  # deduced from times and names
+
+
+UNCERTAIN: Final = 70
+"""Percent: an edge of less confidence is uncertain. It is reported, and predictions are also made without it. Chosen: a
+90 % interval has to allow for what is wrong in one case of ten or more, and confidences are estimates themselves;
+guesses have 30. Doubled, every inferred wait is left out, and intervals become as wide as the effect of all waits."""
 
 
 class GapKind(_Labelled):

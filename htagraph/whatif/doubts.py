@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import GraphError
-from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, GapKind, Provenance
+from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import NEVER, State, of_kind, released
@@ -23,10 +23,6 @@ __all__ = ["with_possible_waits", "without_doubtful_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_DOUBTFUL = 70
-"""Percent: an edge of less confidence is also left out to see what a prediction owes to it. Chosen: a 90 % interval has
-to allow for what is wrong in one case of ten or more, and confidences are estimates themselves; guesses have 30.
-Doubled, every inferred wait is left out, and an interval becomes as wide as the effect of all waits."""
 _MIN_PAUSE_NS = 100_000
 """ns: a shorter pause of a thread is not taken for a possible wait. Chosen, as in `graph.gaps`: Python between two
 operators takes 5 to 50 µs. Doubled, waits of 0.1 to 0.2 ms do not widen an interval."""
@@ -42,7 +38,7 @@ def without_doubtful_waits(state: State) -> State | None:
     What they explained in the recording stays as a pause of the same length.
     """
     graph, edges = state.graph, state.graph.edges
-    doubtful = (edges.confidence < _DOUBTFUL) & (state.lag > NEVER)
+    doubtful = (edges.confidence < UNCERTAIN) & (state.lag > NEVER)
     if not doubtful.any():
         return None
     alive = state.lag > NEVER

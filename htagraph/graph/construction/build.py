@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from htagraph.core.issues import Issue
-from htagraph.core.kinds import EdgeKind
+from htagraph.core.kinds import UNCERTAIN, EdgeKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Edges
 from htagraph.graph.clocks import estimate_clocks
@@ -25,10 +25,6 @@ from htagraph.graph.rules import RULES
 
 __all__ = ["build"]
 
-_UNCERTAIN = 70
-"""Percent: dependencies of less confidence are reported. Chosen, as in `whatif.doubts`: what-ifs are run with and
-without them. Doubled, every inferred dependency is reported."""
-
 
 def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> DependencyGraph:
     """Return the dependency graph of a job from its ranks' parts."""
@@ -45,12 +41,12 @@ def build(parts: Sequence[RankPart], naming: Naming = DEFAULT_NAMING) -> Depende
 
 def _uncertain(edges: Edges) -> tuple[Issue, ...]:
     """Return one issue about all dependencies that are little more than a guess."""
-    doubtful = edges.kind[edges.confidence < _UNCERTAIN]
+    doubtful = edges.kind[edges.confidence < UNCERTAIN]
     if not len(doubtful):
         return ()
     counts = sorted(Counter(doubtful.tolist()).items(), key=lambda each: (-each[1], each[0]))
     kinds = ", ".join(f"{count:,} {EdgeKind(kind).label}" for kind, count in counts)
-    detail = f"dependencies known with less than {_UNCERTAIN} % ({kinds}); what-ifs are also run without them"
+    detail = f"dependencies known with less than {UNCERTAIN} % ({kinds}); what-ifs are also run without them"
     return (Issue("", "edges_uncertain", detail, len(doubtful)),)
 
 

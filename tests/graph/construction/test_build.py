@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 
+from htagraph.core.kinds import UNCERTAIN
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.activities import Edges
 from htagraph.graph.construction.activities import join, prepare
@@ -53,7 +54,7 @@ def test_every_edge_was_made_by_a_rule() -> None:
 def test_uncertain_dependencies_are_one_issue_of_the_job() -> None:
     graph = load([op("main", 0, 100), *(op("other", 10 + 20 * i, 5, OTHER) for i in range(4)), op("last", 30, 5, 77)])
     (issue,) = (each for each in graph.issues if each.what == "edges_uncertain")
-    doubtful = graph.edges.kind[graph.edges.confidence < 70]
+    doubtful = graph.edges.kind[graph.edges.confidence < UNCERTAIN]
     assert issue.count == len(doubtful) > 0
     assert f"({len(doubtful)} thread)" in issue.detail
     assert not graph_of(DATA / "demo").issues
