@@ -73,8 +73,9 @@ def _with_backward_note(state: State, chosen: npt.NDArray[np.bool_], criteria: d
     outermost = graph.tree.outermost(left)
     outermost = outermost[~graph.activities.on_device[outermost]]
     ms = int(graph.activities.duration[outermost].sum()) / 1e6
+    operators = "1 operator" if len(outermost) == 1 else f"{len(outermost):,} operators"
     return state.with_note(
-        f"its backward pass stays ({len(outermost)} operators, {ms:,.3g} ms on the host); "
+        f"its backward pass stays ({operators}, {ms:,.3g} ms on the host); "
         f"remove(backward_of={forward!r}) leaves it out too"
     )
 
