@@ -42,7 +42,7 @@ def message(asks_ms: float, comes_ms: float) -> DependencyGraph:
 
 
 @given(jobs(tidy=True).map(load))
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 def test_readings_of_any_job_give_back_the_recording(graph: DependencyGraph) -> None:
     for reading in (with_slow_loaders, with_slow_messages):
         other = reading(initial(graph))
