@@ -96,11 +96,11 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``.
 
         ``to_frame()``: a row per rank: ``rank`` (int64), ``blamed_us`` (float64: waiting of other ranks charged to it,
-        µs; over all ranks it adds up to ``total_wait_us`` less what nobody is charged for, the cause ``recording``),
-        ``share_percent`` (float64: ``blamed_us`` as a share of ``total_wait_us``), ``explained_us`` (float64: the part
-        of ``blamed_us`` that has a cause), ``first_guess`` (bool: ``explained_us`` is the largest), ``waits_us``
-        (float64: its own waiting), ``late_count`` (int64: collectives in which it arrived last and others waited),
-        ``lateness_us`` (float64: how much later it arrives than the median of the other ranks, median over
+        µs; over all ranks it adds up to ``total_wait_us`` less what nobody is charged for, the causes ``recording`` and
+        ``clocks``), ``share_percent`` (float64: ``blamed_us`` as a share of ``total_wait_us``), ``explained_us``
+        (float64: the part of ``blamed_us`` that has a cause), ``first_guess`` (bool: ``explained_us`` is the largest),
+        ``waits_us`` (float64: its own waiting), ``late_count`` (int64: collectives in which it arrived last and others
+        waited), ``lateness_us`` (float64: how much later it arrives than the median of the other ranks, median over
         collectives), ``own_step_us`` (float64: what it does by itself in a step, median over steps), ``step_excess_us``
         (float64: by how much that exceeds its peers', median over steps; NaN if nothing compares), ``step_error_us``
         (float64: the standard error of it), ``slow`` (bool: whether it is slower by more than chance, in all steps or

@@ -205,7 +205,7 @@ def _largest_parts(diff: Diff, effects: Effects, *, against: bool = False) -> st
 def _place(row: dict[Any, Any]) -> str:
     """Return what a call path spends its time on the critical path on."""
     if row["kind"] == ActivityKind.STEP.label and row["category"] == _HOST:
-        return "Python between operators"
+        return PYTHON_BETWEEN[0]
     return f"{CATEGORY_WORDS[row['category']]} at {_cut(row['path'])}"
 
 
@@ -260,8 +260,9 @@ def _names(rows: list[dict[Any, Any]], diff: Diff) -> str:
     names = []
     for row in rows:
         other = now.get(row["name"], row["name"])
-        word = "new" if not row["before_us"] else "gone" if not row["after_us"] else f"now {other}"
-        names.append(row["name"] if word == f"now {row['name']}" else f"{row['name']} ({word})")
+        now_other = f"now {other}" if other != row["name"] else ""
+        change = "new" if not row["before_us"] else "gone" if not row["after_us"] else now_other
+        names.append(f"{row['name']} ({change})" if change else row["name"])
     return and_list(_few(names))
 
 

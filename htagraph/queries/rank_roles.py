@@ -16,8 +16,7 @@ Array: TypeAlias = npt.NDArray[Any]
 _PAIR_OPERATION = "send_recv"
 _MIN_EXCHANGING = 3
 """Ranks that exchange in turn, at least: of two that send to each other, each sends as much as the other, be they a
-ring or stages. Doubled, a ring of three to five ranks counts as a pipeline, and its ranks are not
-compared."""
+ring or stages. Doubled, a ring of three to five ranks counts as a pipeline, and its ranks are not compared."""
 _MIN_SHARED = 0.7
 """Share of the usual activities of a role that a rank has too, at least: others run another program.
 
@@ -31,8 +30,8 @@ def rank_roles(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArr
     Ranks that send to each other one by one (the stages of a pipeline) have different roles; the n-th rank of one
     pipeline has the role of the n-th of another. The first and the last stage of three or more send and receive less
     than those between; where all ranks send and receive as much in a step, in a ring or all to all, they are no stages
-    but do the same work. A rank that lacks much of what the others of its role do runs
-    something else, and has a role of its own.
+    but do the same work. A rank that lacks much of what the others of its role do runs something else, and has a role
+    of its own.
 
     Args:
         graph: the job.

@@ -64,7 +64,7 @@ class Candidate:
     """``"kernel"``, ``"call"``, ``"operator"``, ``"function"``, ``"rank"``, ``"group"`` or ``"phase"``."""
     name: str
     bound: int
-    """Upper bound of its gain, ns: its time on the critical path."""
+    """Its time on the critical path, ns. No gain is larger, but for `Trial.shared`."""
     criteria: Mapping[str, Any] | None
     """What selects it for `Scenario.scale`; None where nothing selects exactly this."""
     note: str

@@ -80,14 +80,13 @@ def opportunities(
     Returns:
         One row per candidate that gains anything, best first: ``what`` (``"kernel"``, ``"call"``: a runtime call,
         ``"operator"``, ``"function"``: a Python function's own code, ``"rank"``, ``"group"`` or ``"phase"``: an
-        annotation, the data loader, or a class of work), ``name``, ``target`` (str: the criteria for ``htagraph
-        what-if --scale``; empty where none select exactly this), ``time_us`` (its own time, summed over ranks and
-        steps), ``critical_us`` (the part on the critical path: no gain is larger, but
-        where transfers share links and those that are left become faster), ``gain_us`` and ``gain_percent`` (of the
-        makespan; if it took no time), for each factor of the curve a column such as ``gain_at_75_us``,
-        ``gain_at_50_us``, ``gain_at_25_us`` and ``gain_at_0_us`` (if it took that percentage of its time; all float64),
-        ``note`` (str: what the time includes) and ``inside`` (str: the name of the smallest larger row that contains
-        it; empty for none).
+        annotation, the data loader, or a class of work), ``name``, ``target`` (str: the criteria for ``htagraph what-if
+        --scale``; empty where none select exactly this), ``time_us`` (its own time, summed over ranks and steps),
+        ``critical_us`` (the part on the critical path: no gain is larger, unless transfers share links and those that
+        are left become faster), ``gain_us`` and ``gain_percent`` (of the makespan; if it took no time), for each factor
+        of the curve a column such as ``gain_at_75_us``, ``gain_at_50_us``, ``gain_at_25_us`` and ``gain_at_0_us`` (if
+        it took that percentage of its time; all float64), ``note`` (str: what the time includes) and ``inside`` (str:
+        the name of the smallest larger row that contains it; empty for none).
 
     Raises:
         SelectionError: `top` or a factor is negative.
