@@ -78,8 +78,6 @@ doubled."""
 _LEAST_ERROR = 1e-4
 """The least standard error, as a share of a step: for jobs without any noise. Chosen: below what matters to anybody.
 Doubled, a rank without any noise must be 0.1 % slower, which is below what counts as a straggler."""
-
-
 _MIN_SHARE_IN_WORK = 0.5
 """Share of a rank's excess that remains if transfers take no time, at least: else its network is slow, not the rank.
 
@@ -126,7 +124,7 @@ def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
         waits: its waits.
     """
     times = own_steps(graph, waits)
-    found = _nothing(*times.own.shape)
+    whole = _nothing(*times.own.shape)
     roles, pipeline = rank_roles(graph)
     peer = peers(graph)
     for number in np.unique(roles).tolist():
@@ -134,28 +132,28 @@ def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
         if len(rows) > 1:
             of_role = excess_of(times.own[rows], times.work[rows])
             paces = [] if of_role.slow.any() else [rank_pace(graph, rows, peer, device=each) for each in (True, False)]
-            _put(found, rows, _by_pace(of_role, paces))
+            _put(whole, rows, _by_pace(of_role, paces))
     for number in np.unique(pipeline).tolist():
         rows = np.flatnonzero(pipeline == number)
-        if len(rows) >= _MIN_STAGES and np.isnan(found.excess[rows]).all():
-            _put(found, rows, _of_stages(graph, rows, times.steps))
-    if int(found.slow.sum()) > 1:  # of several roles, only the rank that takes longest can hold up the job
-        found.slow[:] &= found.in_slow == found.in_slow[found.slow].max()
-        found.when[~found.slow] = False
+        if len(rows) >= _MIN_STAGES and np.isnan(whole.excess[rows]).all():
+            _put(whole, rows, _of_stages(graph, rows, times.steps))
+    if int(whole.slow.sum()) > 1:  # of several roles, only the rank that takes longest can hold up the job
+        whole.slow[:] &= whole.in_slow == whole.in_slow[whole.slow].max()
+        whole.when[~whole.slow] = False
     return SlowRanks(
-        found.excess, found.error, found.slow, found.when, np.where(found.slow, found.in_slow, np.nan),
+        whole.excess, whole.error, whole.slow, whole.when, np.where(whole.slow, whole.in_slow, np.nan),
         _row_medians(times.own), _median(times.lasted), times.steps, roles,
     )  # fmt: skip
 
 
 def _nothing(ranks: int, steps: int) -> Excess:
-    """Return that nothing compares."""
+    """Return the excess of ranks with which nothing compares."""
     unknown = np.full((3, ranks), np.nan)
     return Excess(unknown[0], unknown[1], np.zeros(ranks, np.bool_), np.zeros((ranks, steps), np.bool_), unknown[2])
 
 
 def _put(whole: Excess, rows: Array, part: Excess) -> None:
-    """Write what was found of some ranks to their rows."""
+    """Write the excess of some ranks to their rows."""
     for field in fields(Excess):
         getattr(whole, field.name)[rows] = getattr(part, field.name)
 
@@ -178,44 +176,44 @@ def excess_of(own: Array, work: Array | None = None) -> Excess:
         >>> excess_of(np.array([[50.0, 52, 51], [51, 50, 52], [1010, 1012, 1009]])).slow.tolist()
         [False, False, True]
     """
-    found = _nothing(*own.shape)
+    result = _nothing(*own.shape)
     known = np.isfinite(own)
     ranks = np.flatnonzero(known.mean(axis=1) > 0.5) if own.shape[1] else np.zeros(0, np.int64)
     steps = np.flatnonzero(known[ranks].all(axis=0)) if len(ranks) > 1 else np.zeros(0, np.int64)
     if not len(steps):
-        return found
+        return result
     times = own[np.ix_(ranks, steps)]
     usual = float(np.median(times))
     shares = times * (usual / np.median(times, axis=0))  # a rank that takes twice as long does so in short steps, too
     both = [_compared(each, _LEAST_ERROR * usual) for each in (times, shares)]
     typical, errors, at, is_slow = max(both, key=lambda each: (each[3], each[0][each[2]] / each[1][each[2]]))
-    found.excess[ranks], found.error[ranks] = typical, errors
+    result.excess[ranks], result.error[ranks] = typical, errors
     beyond, in_steps = _beyond(times), np.ones(len(steps), np.bool_)
     if not is_slow:
         at, in_steps = slow_steps(beyond, _LEAST_ERROR * usual)
         is_slow = at >= 0
     if is_slow and (work is None or _is_work(beyond, _beyond(work[np.ix_(ranks, steps)]), at, in_steps)):
-        found.slow[ranks[at]] = True
-        found.when[ranks[at], slice(None) if in_steps.all() else steps[in_steps]] = True
-        found.in_slow[ranks[at]] = np.median(beyond[at, in_steps])
-    return found
+        result.slow[ranks[at]] = True
+        result.when[ranks[at], slice(None) if in_steps.all() else steps[in_steps]] = True
+        result.in_slow[ranks[at]] = np.median(beyond[at, in_steps])
+    return result
 
 
-def _by_pace(found: Excess, paces: Sequence[Array]) -> Excess:
-    """Return what was found, with the rank as slow whose pace is slower than its peers', if its steps agree.
+def _by_pace(of_role: Excess, paces: Sequence[Array]) -> Excess:
+    """Return the excess, with the rank as slow whose pace is slower than its peers', if its steps agree.
 
     Args:
-        found: the excess of some ranks, none of them slow.
+        of_role: the excess of some ranks, none of them slow.
         paces: time by rank and batch, relative to the ranks' mean, of one kind of work each.
     """
     for pace in paces:
-        if pace.shape[1] < 2 or np.isnan(found.excess).any():
+        if pace.shape[1] < 2 or np.isnan(of_role.excess).any():
             continue
         _, _, at, is_slow = _compared(pace, _LEAST_ERROR)
-        if is_slow and found.excess[at] == found.excess.max() and found.excess[at] >= found.error[at]:
-            found.slow[at], found.when[at], found.in_slow[at] = True, True, found.excess[at]
+        if is_slow and of_role.excess[at] == of_role.excess.max() and of_role.excess[at] >= of_role.error[at]:
+            of_role.slow[at], of_role.when[at], of_role.in_slow[at] = True, True, of_role.excess[at]
             break
-    return found
+    return of_role
 
 
 def _beyond(times: Array) -> npt.NDArray[np.float64]:
