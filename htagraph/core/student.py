@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from typing import Final
 
-__all__ = ["upper_quantile"]
+__all__ = ["MAD_TO_DEVIATION", "upper_quantile"]
+
+MAD_TO_DEVIATION: Final = 1.4826
+"""Standard deviation over median absolute deviation, a constant of the normal distribution."""
 
 
 def upper_quantile(chance: float, freedom: float) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.student import MAD_TO_DEVIATION
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.busy_time import self_time
 
@@ -29,8 +30,6 @@ _MIN_IN_BATCH = 10
 _MAX_DEVIATIONS = 4.0
 """Deviations beyond which the ratio of one activity counts no more. Chosen: a stall is not the pace. Doubled, single
 stalls widen the spread of batches, and fewer slow ranks are found."""
-_MAD_TO_DEVIATION = 1.4826
-"""Standard deviation over median absolute deviation, a constant of the normal distribution."""
 _FLOOR_NS = 100
 """Added to all times before they are divided, ns: ratios of shorter times are mostly the resolution of clocks.
 
@@ -68,7 +67,7 @@ def rank_pace(graph: DependencyGraph, ranks: Array, peer: Array, *, device: bool
     log = np.log(time + _FLOOR_NS)
     log -= log.mean(axis=1)[:, None]
     weight = np.sqrt(time.mean(axis=1))  # neither few long activities nor many short ones alone
-    limit = _MAX_DEVIATIONS * _MAD_TO_DEVIATION * float(np.median(np.abs(log))) if log.size else 0.0
+    limit = _MAX_DEVIATIONS * MAD_TO_DEVIATION * float(np.median(np.abs(log))) if log.size else 0.0
     batch = _batches(acts.step[rows[:, 0]], acts.start[rows[:, 0]])
     total = np.bincount(batch, weight)
     return np.array([1 + np.bincount(batch, weight * each) / total for each in np.clip(log, -limit, limit).T])

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.student import upper_quantile
+from htagraph.core.student import MAD_TO_DEVIATION, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.collective_waits import Waits
 from htagraph.queries.own_steps import own_steps
@@ -59,8 +59,6 @@ _MIN_PEERS_BETWEEN = 2
 _MIN_STAGES = 3
 """Stages of a single pipeline that can be compared: of two, nobody can tell which one is as it should be. Doubled,
 pipelines of three to five stages are not judged."""
-_MAD_TO_DEVIATION = 1.4826
-"""Standard deviation over median absolute deviation, a constant of the normal distribution."""
 _MEDIAN_VARIANCE = 1.57
 """Variance of a median over that of a mean of as many normal values: pi / 2. Doubled, errors are 1.4 times as large."""
 _FEW_STEPS = 5
@@ -252,7 +250,7 @@ def _errors(differences: Array, typical: Array) -> npt.NDArray[np.float64]:
     if count <= _FEW_STEPS:
         spread = differences.std(axis=1, ddof=1)
     else:
-        spread = _MAD_TO_DEVIATION * np.median(np.abs(differences - typical[:, None]), axis=1)
+        spread = MAD_TO_DEVIATION * np.median(np.abs(differences - typical[:, None]), axis=1)
         spread *= np.sqrt(count / (count - 1))
     usual = float(np.median(spread))
     return np.maximum(spread, usual) * np.sqrt(_MEDIAN_VARIANCE / count) * _lengthened(differences, typical, usual)
