@@ -37,8 +37,8 @@ _CHANGES = {
 _BLOCKING = "Synchronize|cudaMemcpy$|hipMemcpyWithStream|cudaMemcpyAsync|cudaFree|cudaMalloc|hipFree"
 _LAUNCH_NS = 15_000
 """ns from a launch call to its kernel up to which the launch held it up, or three times the latency that a tenth of a
-recording's launches stay below, if that is more. Chosen: three usual latencies; doubled, the host is
-charged some short queues."""
+recording's launches stay below, if that is more. Chosen: three usual latencies; doubled, the host is charged some short
+queues."""
 _RETURN_SHARE = 0.1
 """Share of a blocking call that may follow the end of the work that it waited for. Source: cudaFree calls of a second
 in a real trace that go on for ms. Doubled, own time of a call may count as part of a wait."""
