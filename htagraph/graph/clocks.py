@@ -132,7 +132,7 @@ def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ..
     Ranks of one host share its clock, unless collectives contradict that; sends and receives may show it too. Offsets
     between other ranks come from the ends of collectives on devices, and are limited by arrivals: nobody ends before
     all have arrived. Where only arrivals tell, they have to do so in both directions, and clocks that do not contradict
-    them stay as they are: hosts set theirs by the network, so that no offset is likelier than the middle of a wide
+    them stay as they are: hosts set theirs by the network, so that an offset of 0 is likelier than the middle of a wide
     range of possible ones. Offsets that are no larger than the spread of the ends are taken as 0, so that correct
     clocks are not changed.
 
@@ -199,8 +199,8 @@ def agreement_ns(clocks: Sequence[Clock], ranks: Iterable[int]) -> int:
 def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> _Barriers | None:
     """Return the times of the barrier-like collectives, or of an even sample of them; None without any.
 
-    A send on a host thread may be over before its receive begins: there only the receive waits. With `sends`, it is
-    the times of such pairs of a send and a receive that are no barriers.
+    A send on a host thread may be over before its receive begins: there only the receive waits. With `sends`, the
+    times are those of pairs of a send and a receive that are no barriers.
     """
     rows = np.flatnonzero(matching.collective >= 0)
     if len(matching):

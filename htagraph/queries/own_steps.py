@@ -45,6 +45,9 @@ def own_steps(graph: DependencyGraph, waits: Waits) -> OwnSteps:
     A step ends for a rank when it arrives at its last collective there; the first one begins with the step itself. In a
     job without steps the recording counts as one step, from a rank's first arrival to its last.
 
+    The transfer of a collective is the median of its members', as a wrong clock makes it longer on one and shorter on
+    another. Of an unmatched one nobody knows how much is waiting: the shortest of its kind counts.
+
     Args:
         graph: the job.
         waits: its waits.
@@ -74,10 +77,12 @@ def own_steps(graph: DependencyGraph, waits: Waits) -> OwnSteps:
 
 
 def _lags_alone(graph: DependencyGraph, waits: Waits, transfer: Array) -> npt.NDArray[np.int64]:
-    """Return the lags of all edges where no end waits for another rank, ns; `transfer`: how long each activity's takes.
+    """Return the lags of all edges where no end waits for another rank, ns.
 
-    The transfer of a collective is the median of its members', as a wrong clock makes it longer on one and shorter on
-    another. Of an unmatched one nobody knows how much is waiting: the shortest of its kind counts.
+    Args:
+        graph: the job.
+        waits: its waits.
+        transfer: how long the transfer of each activity takes, ns.
     """
     edges = graph.edges
     lag = graph.edges.lag.copy()

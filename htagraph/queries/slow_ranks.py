@@ -168,7 +168,7 @@ def excess_of(own: Array, work: Array | None = None) -> Excess:
     Args:
         own: own time by rank and step, ns; NaN where unknown. A rank that lacks most steps is left out, and so is a
             step that one of the others lacks.
-        work: the same if transfers take no time, where they count in `own`.
+        work: the same as if transfers took no time, ns; None where none are part of `own`.
 
     Example:
         >>> excess_of(np.array([[50.0, 52, 51], [51, 50, 52], [1010, 1012, 1009]])).slow.tolist()

@@ -27,8 +27,8 @@ _CHANCE_OF_ONE_RANK = 0.01
 Chosen: with four ranks five delays at any distance, or three at equal distances; with eight ranks four. That a job has
 as many delays and all of one rank is rarer than this. Doubled, four delays of one rank of four suffice."""
 _MIN_EVEN = 3
-"""Delays whose distances can be equal: two have a single one. Doubled, five delays at equal distances are needed less
-often than six in a recording of ten steps, which has no room for them."""
+"""Delays that are needed: two have a single distance, which is equal to no other. Doubled, a rank must be held up six
+times, for which a recording of ten steps has no room."""
 _SAME_SIZE = 0.5
 """Share of a rank's median delay from which delays of other ranks count as of the same kind. Chosen. Doubled, smaller
 delays of others, which happen in all jobs, are not counted, and a rank is named on weaker evidence."""
