@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def infeasible_percent(graph: hg.DependencyGraph) -> float:
-    """Return the share, %, of latencies and waits whose lag is infeasible: others of the kind and rank took far less."""
+    """Return the share, %, of latencies and waits with an infeasible lag: others of the kind and rank took far less."""
     edges = graph.edges
     rows = np.flatnonzero(np.isin(edges.kind, LATENCIES))
     took = (graph.time[edges.target] - graph.time[edges.source])[rows]
