@@ -1,4 +1,4 @@
-"""Stream waits that point the wrong way, told by a stream whose work nobody waits for.
+"""Stream waits that point the wrong way, as a stream shows whose work nobody waits for.
 
 ``a.wait_stream(b)`` records an event on b and makes a wait for it, in two neighbouring calls that name neither. Where
 such a wait never took time, the streams of the launches around it decide which waits for which. A loop that launches
