@@ -26,10 +26,18 @@ doubled, it takes twice as long."""
 
 def main() -> None:
     """Judge all cases and print."""
-    options = parser().parse_args()
+    command = parser()
+    options = command.parse_args()
+    for folder in options.pairs:
+        if not folder.is_dir():
+            command.error(f"--pairs {folder}: no such folder")
+    if options.json and not options.json.parent.is_dir():
+        command.error(f"--json {options.json}: no such folder")
     findings: list[Finding] = []
     cases = all_cases(options.pairs)
     chosen = {name: case for name, case in cases.items() if any(fnmatch.fnmatch(name, glob) for glob in options.only)}
+    if not chosen:
+        command.error(f"--only {' '.join(options.only)}: no such case; one of {len(cases)} is {next(iter(cases))!r}")
     for name, case in chosen.items():
         begin = time.perf_counter()
         findings += judged(name, case)

@@ -96,6 +96,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=100, help="how many jobs, each with a slow rank and without")
     parser.add_argument("--first", type=int, default=0, help="first seed")
     options = parser.parse_args()
+    if options.jobs < 1:
+        parser.error("--jobs: give at least 1")
     rows = []
     for seed in range(options.first, options.first + options.jobs):
         case = draw(seed)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import glob
 import shlex
 from collections.abc import Iterable
+
+from htagraph.core.naming import exact_glob
 
 __all__ = [
     "CATEGORY_WORDS", "and_list", "category_words", "command_line", "glob_of", "plural", "short_number", "size_text",
@@ -98,7 +99,7 @@ def glob_of(name: str) -> str:
         >>> glob_of("at::native::reduce_kernel")
         '*at::native::reduce_kernel*'
     """
-    return f"*{glob.escape(name)}*"
+    return f"*{exact_glob(name)}*"
 
 
 def command_line(command: str, inputs: Iterable[str], *options: str) -> str:

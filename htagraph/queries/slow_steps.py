@@ -7,7 +7,7 @@ strike any rank alike do not strike the same one again and again, and not at equ
 
 from __future__ import annotations
 
-from math import comb
+from math import exp, lgamma, log, log1p
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -75,8 +75,15 @@ def _begins(steps: Array) -> npt.NDArray[np.int64]:
 
 
 def _at_least(number: int, trials: int, share: float) -> float:
-    """Return the probability that at least `number` of independent trials succeed, each with probability `share`."""
-    return sum(comb(trials, k) * share**k * (1 - share) ** (trials - k) for k in range(number, trials + 1))
+    """Return the probability that at least `number` of independent trials succeed; a share of them, below 1, does."""
+    return sum(
+        exp(_log_ways(trials, k) + k * log(share) + (trials - k) * log1p(-share)) for k in range(number, trials + 1)
+    )
+
+
+def _log_ways(count: int, number: int) -> float:
+    """Return the logarithm of the ways to choose some of so many, whose number of thousands of steps is no float."""
+    return lgamma(count + 1) - lgamma(number + 1) - lgamma(count - number + 1)
 
 
 def _chance_of_distances(begins: Array, count: int) -> float:
@@ -88,10 +95,9 @@ def _chance_of_distances(begins: Array, count: int) -> float:
     distances = np.unique(np.diff(begins))
     if len(distances) > 1 or first >= distances[0] or last + distances[0] < count:
         return 1.0
-    even = sum(
-        1
-        for distance in range(2, count)
-        for begin in range(min(distance, count))
-        if (count - 1 - begin) // distance + 1 == number
-    )
-    return min(1.0, 2 * even / comb(count, number))  # two ways to be conspicuous: often, or evenly
+    distance = np.arange(2, count)
+    # the first of them, such that as many of the same distance follow until the end, and none comes before
+    earliest = np.maximum(count - number * distance, 0)
+    latest = np.minimum(count - 1 - (number - 1) * distance, distance - 1)
+    even = int(np.maximum(latest - earliest + 1, 0).sum())
+    return min(1.0, 2 * even * exp(-_log_ways(count, number)))  # two ways to be conspicuous: often, or evenly

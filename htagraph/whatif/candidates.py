@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -22,6 +21,7 @@ from htagraph.core.kinds import (
     ActivityKind,
     EdgeKind,
 )
+from htagraph.core.naming import exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.untraced import UNTRACED
@@ -197,7 +197,7 @@ def _by_name(graph: DependencyGraph, owned: pd.DataFrame, what: str) -> Iterator
     acts = graph.activities
     by_name = owned.groupby([acts.kind[owned["owner"]], acts.name[owned["owner"]]])["ns"].sum()
     for (kind, name), ns in _positive(by_name):
-        criteria = {"kind": ActivityKind(kind).label, "name": glob.escape(graph.names[name])}
+        criteria = {"kind": ActivityKind(kind).label, "name": exact_glob(graph.names[name])}
         special = partial(_self_time, name=int(name)) if what == "function" else None
         yield Candidate(what, graph.names[name], ns, criteria, _NOTES[what], special)
 
@@ -224,7 +224,7 @@ def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidat
     for code, ns in _positive(totals):
         is_op, name = divmod(int(code), names)
         text = graph.names[name]
-        criteria = {"op": glob.escape(text)}
+        criteria = {"op": exact_glob(text)}
         if name in loaders:
             yield Candidate("phase", "data loading", ns, criteria, f"all inside {text}")
         else:
@@ -250,7 +250,7 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
         )
     alone = owned[group_of < 0]
     for name, ns in _positive(alone.groupby(acts.name[alone["owner"]])["ns"].sum()):
-        criteria = {"kind": [kind.label for kind in COMMUNICATION], "name": glob.escape(graph.names[name])}
+        criteria = {"kind": [kind.label for kind in COMMUNICATION], "name": exact_glob(graph.names[name])}
         note = "partners unknown: time beyond the shortest of its size counts as waiting"
         yield Candidate("group", graph.names[name], ns, criteria, note)
     if owned["ns"].sum() > 0:
@@ -266,7 +266,7 @@ def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | 
     streams = sorted({graph.lanes[lane].stream for lane in np.unique(acts.lane[members]).tolist()})
     stream = {"stream": streams} if streams and streams[0] >= 0 else {}
     names = np.unique(acts.name[members])
-    name = {"name": glob.escape(graph.names[names[0]])} if len(names) == 1 else {}
+    name = {"name": exact_glob(graph.names[names[0]])} if len(names) == 1 else {}
     for criteria in (kinds, kinds | stream, kinds | name, kinds | stream | name):
         if np.array_equal(np.intersect1d(graph.select(**criteria).activities, talks), members):
             return criteria

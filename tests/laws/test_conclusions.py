@@ -7,9 +7,11 @@ import gzip
 import json
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from benchmarks import conclusions, stragglers
 from benchmarks.conclusions import judged
 from benchmarks.conclusions_truth.bound import bound_findings, raw_shares, simulated_shares
 from benchmarks.conclusions_truth.cases import changed_cases, job_cases, late_cases
@@ -154,3 +156,21 @@ def test_a_pause_that_is_not_in_the_json_is_wrong(tmp_path: Path) -> None:
     real, made_up = Pause("long", "", 0, 90, 90), Pause("short", "", 0, 60, 60)
     assert [each.right for each in pause_findings([real], ranks, host_bound=True)] == [True, True]
     assert [each.right for each in pause_findings([made_up], ranks, host_bound=True)] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "options"),
+    [
+        (conclusions, ["--only", "nothing_such"]),
+        (conclusions, ["--pairs", "nowhere"]),
+        (conclusions, ["--json", "nowhere/out.json"]),
+        (stragglers, ["--jobs", "0"]),
+    ],
+)
+def test_options_that_leave_nothing_to_do_are_refused(
+    benchmark: ModuleType, options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["benchmark", *options])
+    with pytest.raises(SystemExit, match="2"):
+        benchmark.main()
+    assert f"error: {options[0]}" in capsys.readouterr().err

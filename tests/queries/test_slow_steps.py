@@ -84,3 +84,13 @@ def test_a_clear_conclusion_does_not_depend_on_a_constant(constant: str, monkeyp
     assert slow_steps(beyond(times), 0.01)[0] == -1
     times[2, [1, 3, 5, 7, 9]] += 30
     assert slow_steps(beyond(times), 0.01)[0] == 2
+
+
+def test_thousands_of_steps_are_judged() -> None:
+    """Ways to choose a third of thousands of steps are no float: once they were divided and multiplied as such."""
+    times = noisy((4, 3000))
+    times[2, 1::3] += 30
+    row, steps = slow_steps(beyond(times), 0.01)
+    assert (row, int(steps.sum())) == (2, 1000)
+    struck = np.random.default_rng(3).random(times.shape) < 0.2
+    assert slow_steps(beyond(noisy((4, 3000)) + 30 * struck), 0.01)[0] == -1

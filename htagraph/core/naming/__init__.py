@@ -23,7 +23,7 @@ from htagraph.core.naming.costs import (
 )
 from htagraph.core.naming.display import short_name, stable_name
 from htagraph.core.naming.kinds_by_name import DEFAULT_NAMING, Naming, activity_kind
-from htagraph.core.naming.patterns import names_like, names_that
+from htagraph.core.naming.patterns import exact_glob, names_like, names_that
 from htagraph.core.naming.regions import (
     LINEAR,
     has_loader_workers,
@@ -61,6 +61,7 @@ __all__ = [
     "collective_op",
     "copy_kind",
     "element_bytes",
+    "exact_glob",
     "flop_formula",
     "flop_per_count",
     "has_loader_workers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -10,7 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["matches", "names_like", "names_that"]
+__all__ = ["exact_glob", "matches", "names_like", "names_that"]
+
+
+def exact_glob(name: str) -> str:
+    r"""Return a glob that fits a name, in a single line: what cannot be printed is any character.
+
+    Example:
+        >>> exact_glob("copy[2]"), exact_glob("two\nlines")
+        ('copy[[]2]', 'two?lines')
+    """
+    return "".join(glob.escape(letter) if letter.isprintable() else "?" for letter in name)
 
 
 def matches(pattern: str, name: str) -> bool:
