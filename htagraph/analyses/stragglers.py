@@ -236,12 +236,12 @@ def _of_steps(row: dict[Any, Any], steps: int) -> str:
         longer = f"{row['slow_excess_us'] / 1000:.3f} ms longer than its peers'"
         return f"{alone} {longer} in {row['slow_steps']} of {steps} steps, and about as long in the others"
     if excess <= 0:
-        return f"{alone} {-excess:.3f} ms less than its peers' (±{error:.3f} ms)"
+        return f"{alone} {-excess:.3f} ms less than its peers' (standard error {error:.3f} ms)"
     if not row["slow"]:
-        return f"{alone} {excess:.3f} ms more than its peers', which may be chance (±{error:.3f} ms)"
+        return f"{alone} {excess:.3f} ms more than its peers', which may be chance (standard error {error:.3f} ms)"
     peers = row["own_step_us"] / 1000 - excess
     ratio = _times(1 + excess / peers) if peers > 0 else "longer than its peers'"
-    return f"{alone} {ratio} ({excess:.3f} ms more, ±{error:.3f} ms)"
+    return f"{alone} {ratio} ({excess:.3f} ms more, standard error {error:.3f} ms)"
 
 
 def _of_work(row: dict[Any, Any], work: SlowWork) -> str:

@@ -158,4 +158,5 @@ def _warn(issues: Sequence[Issue]) -> None:
     """Say on stderr what was damaged; the results list it in full."""
     for issue in issues:
         if issue.what not in _HARMLESS:
-            typer.echo(f"htagraph: warning: {issue.file}: {issue.detail} ({issue.count})", err=True)
+            where = f"{issue.file}: " if issue.file else ""
+            typer.echo(f"htagraph: warning: {where}{issue.detail} ({issue.count})", err=True)

@@ -13,6 +13,8 @@ __all__ = ["claim_name", "sentences", "trial"]
 
 _MAX_LETTERS = 60
 """Letters of a name; chosen: half a line. Doubled, a kernel's name may fill one."""
+_MAX_NAMED_RANKS = 8
+"""Ranks that a sentence lists; chosen: half a line. Doubled, a line."""
 _MIN_PERCENT = 2.0
 """Percent of the path; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
 _MIN_SPREAD = 0.1
@@ -97,9 +99,9 @@ def _bound(claim: Claim) -> str:
     also = f" Also on it: {', '.join(others)}." if others else ""
     if by_workers:
         return (
-            f"{text} waits for its worker processes, in most steps.{also} That runs while the workers prepare the next "
-            "batch: only a faster loader (more workers, cheaper samples) shortens the job (htagraph what-if "
-            "--free-dataloader)."
+            f"{text}. In most steps its worker processes take longer than the step.{also} That runs while the workers "
+            "prepare the next batch: only a faster loader (more workers, cheaper samples) shortens the job (htagraph "
+            "what-if --free-dataloader)."
         )
     return f"{text}.{also}{_NEXT.get(claim.about, '')}"
 
@@ -215,6 +217,15 @@ def _alone(claim: Claim) -> str:
     )
 
 
+def _missing(claim: Claim) -> str:
+    missing = claim.facts["missing"]
+    names = f" (not {and_list(map(str, missing))})" if len(missing) <= _MAX_NAMED_RANKS else ""
+    return (
+        f"{claim.facts['read']:,} of {claim.figure:,.0f} ranks were read{names}: waiting for one that was not read "
+        "looks like transfer, and nothing names it as late. Read all ranks to tell them apart."
+    )
+
+
 def _nothing(claim: Claim) -> str:
     del claim
     return "No work was recorded on any rank. Was the profiler active during a step?"
@@ -229,5 +240,6 @@ _ONE: dict[Says, Callable[[Claim], str]] = {
     Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
     Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches, Says.UNEXPLAINED: _unexplained,
     Says.PARTLY_DEVICE: _partly, Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched, Says.ONE_RANK: _alone,
+    Says.RANKS_MISSING: _missing,
 }  # fmt: skip
 _LISTS: dict[Says, Callable[[Sequence[Claim]], str]] = {Says.HOST_PAUSE: _pauses, Says.GAIN: _gains}

@@ -87,7 +87,7 @@ def claims_of(
         *_waiting(slow, float(busy["window_us"].sum()), doubts),
         *on_device,
         *doubts.values(),
-        *_alone(inputs),
+        *_not_read(inputs),
     ])  # fmt: skip
 
 
@@ -304,9 +304,14 @@ def _launching(launches: pd.DataFrame, bound: Bound) -> list[Claim]:
     return [Claim(Says.SHORT_LAUNCHES, "", 100 * short / total, "percent", facts={"total": total})]
 
 
-def _alone(inputs: pd.DataFrame) -> list[Claim]:
-    """Return whether one rank of several was read."""
+def _not_read(inputs: pd.DataFrame) -> list[Claim]:
+    """Return whether some of the job's ranks were not read."""
     size = int(inputs["world_size"].max()) if len(inputs) else 0
-    if len(inputs) != 1 or size < 2:
+    missing = sorted(set(range(size)) - set(inputs["rank"].tolist()))
+    if not missing or len(inputs) >= size:
         return []
-    return [Claim(Says.ONE_RANK, str(inputs["rank"].iloc[0]), size, "count", rests_on=frozenset({RestsOn.OTHER_RANKS}))]
+    rests_on = frozenset({RestsOn.OTHER_RANKS})
+    if len(inputs) == 1:
+        return [Claim(Says.ONE_RANK, str(inputs["rank"].iloc[0]), size, "count", rests_on=rests_on)]
+    facts = {"read": len(inputs), "missing": missing}
+    return [Claim(Says.RANKS_MISSING, "", size, "count", rests_on=rests_on, facts=facts)]

@@ -26,6 +26,7 @@ class Says(Enum):
     UNKNOWN_CLOCKS = "the clocks of ranks are not known well enough to compare them"
     UNMATCHED = "communication has no known partner on another rank"
     ONE_RANK = "only one of several ranks was read"
+    RANKS_MISSING = "some ranks of the job were not read"
 
 
 class RestsOn(Enum):

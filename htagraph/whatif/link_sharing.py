@@ -70,7 +70,7 @@ class Assumed:
         why = "the recording does not tell; the interval covers both" if self.others else "as recorded"
         return shared.with_note(
             f"transfers that overlap share a link ({why}): {longer / 1e6:+,.3g} ms of transfer time; "
-            "shared_link(on=False) lets them run independently"
+            "shared_link(on=False) or --shared-link off lets them run independently"
         )
 
 

@@ -49,7 +49,7 @@ def test_the_rank_that_the_path_lies_on_is_named() -> None:
 
 def test_where_workers_set_the_pace_only_the_loader_is_advised() -> None:
     sentence = only(bound("data_loading", 25.0, by_workers=True))
-    assert sentence.startswith("Bound by the data loader: 25 % of the critical path waits for its worker processes")
+    assert sentence.startswith("Bound by the data loader: 25 % of the critical path. In most steps its worker process")
     assert "only a faster loader" in sentence
 
 
@@ -128,6 +128,10 @@ def test_a_long_idle_time_is_told_with_advice_that_fits(cause: str, host: str, w
         (Claim(Says.UNKNOWN_CLOCKS, "0, 2", 2, "count", facts={"ranks": [0, 2]}), "The clocks of 2 ranks (0 and 2)"),
         (Claim(Says.UNMATCHED, "", 12, "count", facts={"total": 120}), "12 of 120 communication calls"),
         (Claim(Says.ONE_RANK, "0", 8, "count"), "Only rank 0 of 8 was read"),
+        (
+            Claim(Says.RANKS_MISSING, "", 4, "count", facts={"read": 3, "missing": [3]}),
+            "3 of 4 ranks were read (not 3): waiting for one that was not read",
+        ),
     ],
 )
 def test_every_other_claim_has_a_sentence(claim: Claim, words: str) -> None:

@@ -46,7 +46,7 @@ def _uncertain(edges: Edges) -> tuple[Issue, ...]:
         return ()
     counts = sorted(Counter(doubtful.tolist()).items(), key=lambda each: (-each[1], each[0]))
     kinds = ", ".join(f"{count:,} {EdgeKind(kind).label}" for kind, count in counts)
-    detail = f"dependencies known with less than {UNCERTAIN} % ({kinds}); what-ifs are also run without them"
+    detail = f"dependencies known with less than {UNCERTAIN} % confidence ({kinds}); what-ifs are also run without them"
     return (Issue("", "edges_uncertain", detail, len(doubtful)),)
 
 

@@ -33,6 +33,8 @@ def sentences(streams: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
     """
     by_cause = streams.groupby("cause")["idle_us"].sum().sort_values(ascending=False)
     total = float(by_cause.sum())
+    if not len(streams):
+        return ["Nothing ran on a device; see htagraph summary for when ranks are idle."]
     if not total:
         return ["No stream is idle between its first and its last kernel or copy."]
     cause = str(by_cause.index[0])

@@ -27,7 +27,7 @@ def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) ->
         inputs: the words of the command line that choose what is read.
     """
     if rank_count < 2:
-        return ["Only one rank was read: read the traces of the other ranks too, to see which rank waits for which."]
+        return ["Only one rank was read. If the job has more, read their traces too, to see which waits for which."]
     if not stragglers.total_wait_us:
         line = command_line("collectives", inputs)
         return [f"No rank waits for another in the collectives that were matched. For those that were not: {line}"]

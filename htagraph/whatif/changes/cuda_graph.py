@@ -140,6 +140,6 @@ def _refuse_syncs(state: State, inside: np.ndarray) -> None:
         msg = (
             f"cuda_graph: the host waits for the device inside the range, which a graph cannot hold: {listed}"
             f"{f'; {more} more' if more > 0 else ''}. Choose a range between them, or "
-            "remove_sync() first"
+            "remove_sync() (--remove-sync) first"
         )
         raise SelectionError(msg)
