@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
@@ -148,6 +149,18 @@ def _gains(claims: Sequence[Claim]) -> str:
     )
 
 
+def _blocking(claim: Claim) -> str:
+    facts, (low, high) = claim.facts, claim.interval or (claim.figure, claim.figure)
+    wide = high - low > _MIN_SPREAD * claim.figure
+    spread = f"; likely {time_text(max(low, 0.0))} to {time_text(high)}" if wide else ""
+    return (
+        f"The host waits for its device in {_short(claim.about)} ({facts['count']:,} times, "
+        f"{time_text(facts['blocked_us'])}, summed over ranks). Without these waits the job would take "
+        f"{time_text(claim.figure)} less ({facts['percent']:.0f} %{spread}; htagraph what-if "
+        f"{shlex.quote('--remove-sync=' + facts['target'])})."
+    )
+
+
 def _straggler(claim: Claim) -> str:
     cause, name = claim.facts["cause"], claim.facts["cause_name"]
     why = _CAUSES.get(cause, cause)
@@ -238,6 +251,7 @@ def _short(name: str) -> str:
 
 _ONE: dict[Says, Callable[[Claim], str]] = {
     Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
+    Says.BLOCKING: _blocking,
     Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches, Says.UNEXPLAINED: _unexplained,
     Says.PARTLY_DEVICE: _partly, Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched, Says.ONE_RANK: _alone,
     Says.RANKS_MISSING: _missing,

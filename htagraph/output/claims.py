@@ -9,11 +9,12 @@ import numpy as np
 
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.core.naming import is_graph_launch, names_that
+from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
 from htagraph.queries.host_pauses import host_pauses, share_of_long_pauses
 from htagraph.whatif.candidates import CLASSES
-from htagraph.whatif.change_options import criteria
+from htagraph.whatif.change_options import criteria, criteria_text
 from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.what_if import what_if
 
@@ -84,6 +85,7 @@ def claims_of(
     return consistent([
         *bound_claims(path, bound, doubts),
         *gain_claims(graph, tables["opportunities"], bound=bound, straggler=slow.straggler, doubts=doubts),
+        *_blocking(graph),
         *_waiting(slow, float(busy["window_us"].sum()), doubts),
         *on_device,
         *doubts.values(),
@@ -232,6 +234,24 @@ def _replayed(
         "half_us": float(row.get("gain_at_50_us", 0.0)), "makespan_us": makespan, "loader": loader,
     }  # fmt: skip
     return Claim(Says.GAIN, str(row["name"]), gain, "us", interval=interval, rests_on=rests_on, facts=facts)
+
+
+def _blocking(graph: DependencyGraph) -> list[Claim]:
+    """Return where the host waits longest for its device, if the job would be shorter without these waits."""
+    place = longest_blocking(graph)
+    makespan = int(graph.time.max()) - graph.origin_ns if len(graph.time) else 0
+    if place is None or place.blocked_ns < _MIN_SHARE * makespan:
+        return []
+    outcome = what_if(graph).remove_sync(**place.criteria).run()
+    if outcome.saved_ns < _MIN_SHARE * makespan:
+        return []
+    gain = outcome.saved_ns / 1000
+    ends = [gain, *(makespan / 1000 * (1 - 1 / speedup) for speedup in (outcome.low, outcome.high) if speedup > 0)]
+    facts = {
+        "count": place.count, "blocked_us": place.blocked_ns / 1000, "percent": 100 * outcome.saved_ns / makespan,
+        "target": criteria_text(place.criteria),
+    }  # fmt: skip
+    return [Claim(Says.BLOCKING, place.name, gain, "us", interval=(min(ends), max(ends)), facts=facts)]
 
 
 def _waiting(slow: Stragglers, window_us: float, doubts: Mapping[RestsOn, Claim]) -> list[Claim]:

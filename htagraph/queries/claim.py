@@ -17,6 +17,7 @@ class Says(Enum):
     BOUND = "this is what most of the critical path is"
     HOST_PAUSE = "on the critical path, the host spends this time on one thing"
     GAIN = "the job is shorter by this if something takes no time"
+    BLOCKING = "the host waits for its device, and the job would be shorter if it did not"
     STRAGGLER = "this rank makes the others wait"
     WAITING = "ranks wait for each other, and no single rank causes it"
     DEVICE_IDLE = "devices are idle for one cause"

@@ -129,6 +129,16 @@ def test_a_long_idle_time_is_told_with_advice_that_fits(cause: str, host: str, w
         (Claim(Says.UNMATCHED, "", 12, "count", facts={"total": 120}), "12 of 120 communication calls"),
         (Claim(Says.ONE_RANK, "0", 8, "count"), "Only rank 0 of 8 was read"),
         (
+            Claim(
+                Says.BLOCKING,
+                "aten::item",
+                1500.0,
+                "us",
+                facts={"count": 10, "blocked_us": 2000.0, "percent": 15.0, "target": "op=aten::item"},
+            ),
+            "the job would take 1.50 ms less (15 %; htagraph what-if --remove-sync=op=aten::item).",
+        ),
+        (
             Claim(Says.RANKS_MISSING, "", 4, "count", facts={"read": 3, "missing": [3]}),
             "3 of 4 ranks were read (not 3): waiting for one that was not read",
         ),
