@@ -42,7 +42,7 @@ def test_work_without_launch_is_called_so() -> None:
     assert found.sentences[0].startswith(
         "nn.Module: Net takes the most device time (not counting work outside all modules"
     )
-    assert "The launch of 1 kernels or copies was not recorded" in found.sentences[-1]
+    assert "The launch of 1 kernel or copy was not recorded" in found.sentences[-1]
 
 
 def test_units_are_in_headings(run: Any) -> None:
