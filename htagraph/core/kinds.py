@@ -15,6 +15,7 @@ __all__ = [
     "BLOCKING",
     "COMMUNICATION",
     "DEVICE",
+    "DEVICE_WAITS",
     "DEVICE_WORK",
     "FRAMES",
     "HOST",
@@ -141,6 +142,11 @@ class EdgeKind(_Labelled):
         return self in (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC, EdgeKind.QUEUE_FULL)
 
     @property
+    def is_device_wait(self) -> bool:
+        """Return whether it leads from device work to the return of a call that waits until that work is over."""
+        return self in (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC)
+
+    @property
     def is_between(self) -> bool:
         """Return whether its time is the gap behind it: nothing is at work between the two moments of a thread."""
         return self in (EdgeKind.HOST_ORDER, EdgeKind.THREAD)
@@ -213,6 +219,8 @@ TRANSFERS: Final = tuple(kind for kind in EdgeKind if kind.is_transfer)
 """Kinds of edges whose lag is a transfer between ranks."""
 LAUNCHES: Final = tuple(kind for kind in EdgeKind if kind.is_launch)
 """Kinds of edges from a launch to device work."""
+DEVICE_WAITS: Final = tuple(kind for kind in EdgeKind if kind.is_device_wait)
+"""Kinds of edges by which the host waits for its device; not those of full launch queues, which no call asks for."""
 BLOCKING: Final = tuple(kind for kind in EdgeKind if kind.is_blocking)
 """Kinds of edges from device work to the return of a call that blocked for it."""
 BETWEEN: Final = tuple(kind for kind in EdgeKind if kind.is_between)

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import OPERATORS, EdgeKind
+from htagraph.core.kinds import DEVICE_WAITS, OPERATORS
 from htagraph.core.naming import exact_glob
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Blocking", "longest_blocking"]
-
-_WAITS = (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC)
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ def longest_blocking(graph: DependencyGraph) -> Blocking | None:
         'aten::item'
     """
     acts, edges = graph.activities, graph.edges
-    calls = np.unique(edges.target[np.isin(edges.kind, _WAITS)] >> 1)
+    calls = np.unique(edges.target[np.isin(edges.kind, DEVICE_WAITS)] >> 1)
     if not len(calls):
         return None
     place = _outermost(graph, calls)

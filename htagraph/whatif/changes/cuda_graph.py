@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.criteria import IntSelector
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, of_kind, released
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["cuda_graph"]
 
 Window: TypeAlias = tuple[int, int, int]  # rank, first and last moment
-_BLOCKS = (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC)
 _MAX_CALLS_LISTED = 3
 """How many blocking calls an error names. Chosen to fit a few lines; it changes messages only."""
 
@@ -130,7 +129,7 @@ def _inside(graph: DependencyGraph, windows: list[Window]) -> tuple[np.ndarray, 
 
 def _refuse_syncs(state: State, inside: np.ndarray) -> None:
     graph = state.graph
-    blocking = of_kind(graph, *_BLOCKS) & (state.lag > NEVER) & inside[graph.edges.target]
+    blocking = of_kind(graph, *DEVICE_WAITS) & (state.lag > NEVER) & inside[graph.edges.target]
     blocked = graph.edges.target[blocking] >> 1
     syncs = np.flatnonzero((graph.activities.kind == ActivityKind.SYNC) & inside[0::2])
     blocking_calls = np.setdiff1d(np.concatenate((blocked, syncs)), np.concatenate((*state.unblocked, blocked[:0])))

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind, EdgeKind
+from htagraph.core.kinds import DEVICE_WAITS, ActivityKind
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.weights import NEVER, State, of_kind, without_waits
 
 __all__ = ["remove_sync"]
-
-_WAITS = (EdgeKind.HOST_SYNC, EdgeKind.MEMCPY_SYNC)
 
 
 def remove_sync(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
@@ -30,7 +28,7 @@ def remove_sync(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those
     graph = state.graph
     edges = graph.edges
     calls = activities_of(state, {"kind": "host"} | criteria)
-    waits = of_kind(graph, *_WAITS) & (state.lag > NEVER)
+    waits = of_kind(graph, *DEVICE_WAITS) & (state.lag > NEVER)
     dropped = waits & calls[edges.target >> 1]
     if not dropped.any() and not (calls[:-1] & (graph.activities.kind == ActivityKind.SYNC)).any():
         names = np.unique(graph.activities.name[edges.target[waits] >> 1])
