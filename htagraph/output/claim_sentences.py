@@ -18,9 +18,9 @@ _MAX_NAMED_RANKS = 8
 """Ranks that a sentence lists; chosen: half a line. Doubled, a line."""
 _MIN_PERCENT = 2.0
 """Percent of the path; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
-_MIN_SPREAD = 0.1
-"""Width of a gain's interval, relative to the gain; chosen: less does not change what to do. Doubled, intervals of 10
-to 20 % of the gain are not shown."""
+_MIN_SPREAD = 0.25
+"""Width of a gain's interval, relative to the gain; chosen: less does not change what to do, and every prediction has
+about half of it. Doubled, intervals of a fourth to half of the gain are not shown."""
 _WHAT = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
     "rank": "the work of ", "group": "transfers of ", "phase": "",

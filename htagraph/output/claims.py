@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
+    from htagraph.whatif.outcome import Outcome
 
 __all__ = ["bound_claims", "claims_of", "consistent", "doubts_of", "gain_claims", "path_claims"]
 
@@ -227,13 +228,18 @@ def _replayed(
         outcome = what_if(graph).scale(factor=0.0, **criteria(row["target"])).run()
         if abs(outcome.saved_ns - 1000 * gain) > 1:
             return None
-        ends = [gain, *(makespan * (1 - 1 / speedup) for speedup in (outcome.low, outcome.high) if speedup > 0)]
-        interval = min(ends), max(ends)
+        interval = _range_us(outcome)
     facts = {
         "what": row["what"], "target": row["target"], "note": row["note"], "percent": float(row["gain_percent"]),
         "half_us": float(row.get("gain_at_50_us", 0.0)), "makespan_us": makespan, "loader": loader,
     }  # fmt: skip
     return Claim(Says.GAIN, str(row["name"]), gain, "us", interval=interval, rests_on=rests_on, facts=facts)
+
+
+def _range_us(outcome: Outcome) -> tuple[float, float]:
+    """Return between what and what a change saves in the recorded run, µs."""
+    low, high = outcome.saved_range_ns
+    return low / 1000, high / 1000
 
 
 def _blocking(graph: DependencyGraph) -> list[Claim]:
@@ -246,12 +252,11 @@ def _blocking(graph: DependencyGraph) -> list[Claim]:
     if outcome.saved_ns < _MIN_SHARE * makespan:
         return []
     gain = outcome.saved_ns / 1000
-    ends = [gain, *(makespan / 1000 * (1 - 1 / speedup) for speedup in (outcome.low, outcome.high) if speedup > 0)]
     facts = {
         "count": place.count, "blocked_us": place.blocked_ns / 1000, "percent": 100 * outcome.saved_ns / makespan,
         "target": criteria_text(place.criteria),
     }  # fmt: skip
-    return [Claim(Says.BLOCKING, place.name, gain, "us", interval=(min(ends), max(ends)), facts=facts)]
+    return [Claim(Says.BLOCKING, place.name, gain, "us", interval=_range_us(outcome), facts=facts)]
 
 
 def _waiting(slow: Stragglers, window_us: float, doubts: Mapping[RestsOn, Claim]) -> list[Claim]:

@@ -75,7 +75,7 @@ class Outcome:
         """Notes on the prediction, such as that it is an extrapolation, or too uncertain to act on."""
         if not self._interval.too_wide:
             return self.state.notes
-        low, high, cause = self._interval
+        low, high, cause, _ = self._interval
         return (*self.state.notes, f"too uncertain to act on: a speedup of {low:.2f} to {high:.2f} (90 %), as {cause}")
 
     @property
@@ -119,12 +119,23 @@ class Outcome:
         """What makes the interval [`low`, `high`] as wide as it is, in words; empty where it has no width."""
         return self._interval.cause
 
+    @property
+    def saved_range_ns(self) -> tuple[int, int]:
+        """The 90 % interval of `saved_ns` for the recorded run itself, ns.
+
+        It has the other ways to read the recording, as `low` and `high` have, and how far savings are off, but not how
+        much steps differ from run to run: with and without the change, it is the same run.
+        """
+        before = self.baseline_ns
+        low, high = (before - round(before / each) if each else self.saved_ns for each in self._interval.same_run)
+        return low, high
+
     @cached_property
     def _interval(self) -> Interval:
         from htagraph.whatif import interval
 
         if not 0 < self.speedup < float("inf") or interval.changes_nothing(self.baseline, self.links.state):
-            return interval.Interval(self.speedup, self.speedup, "")
+            return interval.Interval(self.speedup, self.speedup, "", (self.speedup, self.speedup))
         return interval.interval(self.baseline, self.links, self.speedup, self._length)
 
     def _length(self, graph: DependencyGraph, time: Array) -> tuple[float, Array]:
