@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _draw_what_neighbours_draw(item: pytest.Item) -> None:
     """Give the laws of a folder one seed, so that those about the same strategy see the same jobs, each read once."""
     folder = item.path.relative_to(REPOSITORY).parts[:2]
-    law = getattr(item, "obj", None)
+    law: Any = getattr(item, "obj", None)
     if folder in _FOLDERS_OF_LAWS and settings().derandomize and is_hypothesis_test(law):
         seed(zlib.crc32("/".join(folder).encode()))(law)
 

@@ -137,7 +137,7 @@ def _match_lanes(of_rank: Array, known: Array, stream: Array, role: Array) -> No
         role: of each lane; -1 for those without one.
     """
     known = known[:, np.argsort(known[1], kind="stable")]
-    first, last = (np.searchsorted(known[1], of_rank[1], side=side) for side in ("left", "right"))  # type: ignore[call-overload]
+    first, last = (np.searchsorted(known[1], of_rank[1], side=side) for side in ("left", "right"))
     mine = np.repeat(np.arange(len(first)), last - first)
     if not len(mine):
         return
