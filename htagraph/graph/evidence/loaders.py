@@ -44,7 +44,7 @@ def loaders(job: Job) -> npt.NDArray[np.int32]:
 
 
 def waited_loaders(job: Job, vertex: Array) -> npt.NDArray[np.int64]:
-    """Return for each vertex the annotation or operator of a loader whose workers its thread waits for then, else -1."""
+    """Return for each vertex the annotation or operator of a loader whose workers its thread waits for, or -1."""
     source, _, _ = job.slices()
     loads = np.flatnonzero(job.loaders >= 0)
     loads = loads[names_that(has_loader_workers, job.names)[job.activities.name[job.loaders[loads]]]]
