@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
 from htagraph.queries.host_pauses import host_pauses, share_of_long_pauses
+from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.change_options import criteria, criteria_text
+from htagraph.whatif.link_sharing import shares_links
 from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.what_if import what_if
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.analyses.stragglers import Stragglers
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
     from htagraph.whatif.outcome import Outcome
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["bound_claims", "claims_of", "consistent", "doubts_of", "gain_claims", "path_claims"]
 
 _Tables: TypeAlias = "Mapping[str, pd.DataFrame]"
-_HOST_CAUSES = ("host", "launch", "sync")
 _MAX_GAINS = 4
 """Opportunities that are named; chosen: they fit on three lines. Doubled, up to eight are."""
 _TRIED_GAINS = 10
@@ -44,9 +45,10 @@ _MIN_SHARE = 0.05
 _MAX_WRAPPED = 0.6
 """Share of the makespan; what gains more and contains other rows only wraps the job, such as an annotation around a
 step. Chosen. Doubled, they are named before what they contain."""
-_INNER_SHARE = 0.5
-"""Share of a gain from which something inside it is named in its place. Chosen: then it is the larger part. Doubled,
-the outer one is always named."""
+_INNER_SHARE = 0.9
+"""Share of a gain from which something inside it is named in its place. Chosen: then it is nearly all of it; of less,
+the rest is lost to who reads only the inner name. It cannot be doubled; at 1, an operator hides the kernel that it
+is."""
 _MAX_COVERED_SHARE = 0.8
 """Share of the recorded time; below it, shares of device time are said to leave out the rest. Chosen. Doubled,
 always."""
@@ -98,8 +100,9 @@ def path_claims(path: CriticalPath) -> list[Claim]:
     """Return what bounds the window of a critical path, and what gains most for the whole job."""
     graph = path.graph
     bound, doubts = bound_of(path), doubts_of(graph)
-    table = opportunities(graph, top=_TRIED_GAINS)
-    return consistent([*bound_claims(path, bound, doubts), *gain_claims(graph, table, bound=bound, doubts=doubts)])
+    table, slow = opportunities(graph, top=_TRIED_GAINS), stragglers(graph).straggler
+    gains = gain_claims(graph, table, bound=bound, straggler=slow, doubts=doubts)
+    return consistent([*bound_claims(path, bound, doubts), *gains])
 
 
 def consistent(claims: Sequence[Claim]) -> list[Claim]:
@@ -145,16 +148,16 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
     rests = {RestsOn.CLOCKS} if len(bound.ranks) > 1 else set()
     rests |= {RestsOn.MATCHES} if bound.shares.get("communication", 0.0) >= _MIN_PERCENT else set()
     facts = {
-        "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers,
+        "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
         "unexplained_percent": bound.unexplained_percent, "several": len(path.graph.ranks) > 1,
     }  # fmt: skip
     claims = [
         Claim(
-            Says.BOUND, bound.cause, bound.shares[bound.cause], "percent", rests_on=frozenset(rests & doubts.keys()),
+            Says.BOUND, bound.cause, bound.causes[bound.cause], "percent", rests_on=frozenset(rests & doubts.keys()),
             facts=facts,
         )
     ]  # fmt: skip
-    claims += _pauses(path) if bound.cause in _HOST_CAUSES else []
+    claims += _pauses(path) if bound.cause == "host" else []
     if bound.unexplained_percent >= 100 * _MIN_SHARE:
         kinds = {"mostly": next(iter(bound.unexplained), ""), "is_bound": bound.cause == "gap"}
         claims.append(Claim(Says.UNEXPLAINED, "path", bound.unexplained_percent, "percent", facts=kinds))
@@ -232,6 +235,7 @@ def _replayed(
     facts = {
         "what": row["what"], "target": row["target"], "note": row["note"], "percent": float(row["gain_percent"]),
         "half_us": float(row.get("gain_at_50_us", 0.0)), "makespan_us": makespan, "loader": loader,
+        "steps": whole_steps(graph), "shared": shares_links(graph),
     }  # fmt: skip
     return Claim(Says.GAIN, str(row["name"]), gain, "us", interval=interval, rests_on=rests_on, facts=facts)
 
@@ -254,7 +258,7 @@ def _blocking(graph: DependencyGraph) -> list[Claim]:
     gain = outcome.saved_ns / 1000
     facts = {
         "count": place.count, "blocked_us": place.blocked_ns / 1000, "percent": 100 * outcome.saved_ns / makespan,
-        "target": criteria_text(place.criteria),
+        "target": criteria_text(place.criteria), "steps": whole_steps(graph),
     }  # fmt: skip
     return [Claim(Says.BLOCKING, place.name, gain, "us", interval=_range_us(outcome), facts=facts)]
 
@@ -305,8 +309,7 @@ def _idle(rank_idle: pd.DataFrame, window: float, ranks: int, bound: Bound, path
 
 def _host_reason(bound: Bound, path: CriticalPath) -> str:
     """Return why the host launches too late: ``"loader"``, ``"pauses"`` (few, long), ``"graphs"`` or ``"launches"``."""
-    own = sum(bound.shares.get(category, 0.0) for category in _HOST_CAUSES)
-    if bound.shares.get("data_loading", 0.0) > own:
+    if bound.causes.get("data_loading", 0.0) > bound.causes.get("host", 0.0):
         return "loader"
     if share_of_long_pauses(path, _LONG_PAUSE_US) > _MAX_LONG_SHARE:
         return "pauses"
@@ -324,7 +327,7 @@ def _in_graphs(graph: DependencyGraph) -> bool:
 def _launching(launches: pd.DataFrame, bound: Bound) -> list[Claim]:
     """Return whether most launches take longer than their work, where devices wait for launches and these are many."""
     total, short = int(launches["launches"].sum()), int(launches["short"].sum())
-    if bound.cause not in _HOST_CAUSES or total < _MIN_LAUNCHES or short < total / 2:
+    if bound.cause != "host" or total < _MIN_LAUNCHES or short < total / 2:
         return []
     return [Claim(Says.SHORT_LAUNCHES, "", 100 * short / total, "percent", facts={"total": total})]
 

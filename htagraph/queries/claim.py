@@ -73,8 +73,9 @@ def contradictions(claims: Iterable[Claim]) -> list[str]:
     """Return what contradicts itself or each other among the claims of one report; empty where nothing does.
 
     A share is between 0 and 100 %, and shares of one whole sum to at most 100 %. A gain is within its interval, no
-    larger than the job, and at least what half of the change gains. A job is bound by one thing and has at most one
-    straggler. Where a loader's workers set the pace, nothing but the loader gains. What is unexplained is one figure.
+    larger than the job, and at least what half of the change gains, unless transfers share links. A job is bound by one
+    thing and has at most one straggler. Where a loader's workers set the pace, nothing but the loader gains. What is
+    unexplained is one figure.
 
     Example:
         >>> bound = Claim(Says.BOUND, "host", 120.0, "percent")
@@ -106,7 +107,8 @@ def _of_gain(claim: Claim) -> list[str]:
     wrong = [] if low <= claim.figure <= high else [f"{claim.figure:g} is not between {low:g} and {high:g}"]
     whole, half = claim.facts.get("makespan_us"), claim.facts.get("half_us", 0.0)
     wrong += ["more than the job takes"] if whole is not None and claim.figure > whole else []
-    return wrong + (["half of it gains more"] if half > claim.figure + 1e-6 else [])
+    less = half > claim.figure + 1e-6 and not claim.facts.get("shared", False)
+    return wrong + (["half of it gains more"] if less else [])
 
 
 def _against_bound(bound: Claim, of: Mapping[Says, list[Claim]]) -> list[str]:
