@@ -9,6 +9,7 @@ import numpy as np
 
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.core.naming import is_graph_launch, names_that
+from htagraph.output.stage_claims import stage_claims
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
@@ -86,6 +87,7 @@ def claims_of(
         *bound_claims(path, bound, doubts),
         *gain_claims(graph, tables["opportunities"], bound=bound, straggler=slow.straggler, doubts=doubts),
         *_blocking(graph),
+        *stage_claims(graph, slow),
         *_waiting(slow, float(busy["window_us"].sum()), doubts),
         *on_device,
         *doubts.values(),
