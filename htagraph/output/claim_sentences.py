@@ -81,7 +81,9 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
         inputs: the words of the command line that choose what is read.
     """
     for claim in gains[:1]:
-        half = f"Half the time of {claim_name(claim)} saves {time_text(claim.facts['half_us'])}."
+        low = claim.interval[0] if claim.interval else claim.figure
+        saves = "saves" if low > _MIN_SPREAD * claim.figure else "saves up to"
+        half = f"Half the time of {claim_name(claim)} {saves} {time_text(claim.facts['half_us'])}."
         if claim.facts["target"]:
             line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
             return [f"{half} To try it together with other changes: {line}"]
@@ -92,10 +94,11 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
 def _bound(claim: Claim) -> str:
     """Name what most of the critical path is, and the rank on which most of it lies."""
     shares, by_workers = claim.facts["shares"], claim.facts["by_workers"]
-    text = f"Bound by {CATEGORY_WORDS[claim.about]}: {claim.figure:.0f} % of the critical path"
+    words = CATEGORY_WORDS | ({"communication": _TRANSFERS_OR_WAITS} if claim.facts.get("absent") else {})
+    text = f"Bound by {words[claim.about]}: {claim.figure:.0f} % of the critical path"
     text += _rank_of(claim.facts["ranks"], several=claim.facts["several"])
     others = [
-        f"{CATEGORY_WORDS[category]} {share:.0f} %"
+        f"{words[category]} {share:.0f} %"
         for category, share in shares.items()
         if category != claim.about and share >= _MIN_PERCENT
     ]
@@ -109,6 +112,7 @@ def _bound(claim: Claim) -> str:
     return f"{text}.{also}{_NEXT.get(claim.about, '')}"
 
 
+_TRANSFERS_OR_WAITS = "transfers between ranks, or waiting for ranks that were not recorded"
 _NEXT = {
     "communication": " See which ranks and groups transfer, and who is late: htagraph collectives.",
 }
