@@ -29,6 +29,8 @@ _MAX_LETTERS = 60
 """Letters of a name; chosen: half a line. Doubled, a kernel's name may fill one."""
 _MAX_NAMED_RANKS = 8
 """Ranks that a sentence lists; chosen: half a line. Doubled, a line."""
+_MAX_OPTIONS = 4
+"""Options of a command that a sentence gives; chosen: two lines. Doubled, four lines."""
 _MIN_PERCENT = 2.0
 """Percent of the path; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
 _MIN_SPREAD = 0.25
@@ -100,7 +102,9 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
     for claim in gains[:1]:
         steps = claim.facts["steps"]
         saved = f"{time_text(_each(claim.facts['half_us'], steps))}{' per step' if steps > 1 else ''}"
-        half = f"Half the time of {claim_name(claim)} saves {saved}."
+        low = claim.interval[0] if claim.interval else claim.figure
+        saves = "saves" if low > _MIN_SPREAD * claim.figure else "saves up to"
+        half = f"Half the time of {claim_name(claim)} {saves} {saved}."
         if claim.facts["target"]:
             line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
             return [f"{half} To try it together with other changes: {line}"]
@@ -118,6 +122,8 @@ def _bound(claim: Claim) -> str:
     text += f" ({_listed(parts).replace(*_IN_HOST)})" if len(parts) > 1 else ""
     text += _rank_of(claim.facts["ranks"], several=claim.facts["several"])
     also = f" Also on it: {_listed(others)}." if others else ""
+    if claim.facts.get("absent"):
+        text, also = (part.replace(CATEGORY_WORDS["communication"], _TRANSFERS_OR_WAITS) for part in (text, also))
     if by_workers:
         waited, batches = claim.facts["batches"]
         return (
@@ -132,6 +138,7 @@ def _listed(shares: Iterable[tuple[str, float]]) -> str:
     return ", ".join(f"{CATEGORY_WORDS[category]} {share:.0f} %" for category, share in shares)
 
 
+_TRANSFERS_OR_WAITS = "transfers between ranks, or waiting for ranks that were not recorded"
 _NEXT = {
     "communication": " See which ranks and groups transfer, and who is late: htagraph collectives.",
 }
@@ -214,6 +221,29 @@ def _straggler(claim: Claim) -> str:
     )
 
 
+def _stage(claim: Claim) -> str:
+    facts, (low, high) = claim.facts, claim.interval or (claim.figure, claim.figure)
+    several = "s" if len(facts["ranks"]) > 1 else ""
+    shown = facts["ranks"][:_MAX_NAMED_RANKS]
+    names = and_list(map(str, shown)) + (" …" if len(shown) < len(facts["ranks"]) else "")
+    least, most = time_text(facts["least_us"]), time_text(facts["most_us"])
+    others = (
+        f"{most} of the other{'s' if facts['others'] > 1 else ''}"
+        if least == most
+        else f"{least} to {most} of the others"
+    )
+    waited = f" Each of the others waits {time_text(facts['waited_us'])} a step for it." if facts["waited_us"] else ""
+    wide = high - low > _MIN_SPREAD * claim.figure
+    spread = f"; likely {time_text(max(low, 0.0))} to {time_text(high)}" if wide else ""
+    options = " ".join(f"--scale {shlex.quote(each)}" for each in facts["options"])
+    line = f" To predict other shares: htagraph what-if {options}" if len(facts["options"]) <= _MAX_OPTIONS else ""
+    return (
+        f"Of the stages of the pipeline{several}, that of rank{several} {names} works {time_text(facts['own_us'])} a "
+        f"step against {others}.{waited} Stages do different work, so this is no straggler: give it less to do. With "
+        f"equal stages the job would take {time_text(claim.figure)} less ({facts['percent']:.0f} %{spread}).{line}"
+    )
+
+
 def _waiting(claim: Claim) -> str:
     slow = f"rank {claim.about}, which is slower than its peers, does not explain most of it"
     return (
@@ -293,7 +323,7 @@ def _short(name: str) -> str:
 
 _ONE: dict[Says, Callable[[Claim], str]] = {
     Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
-    Says.BLOCKING: _blocking,
+    Says.BLOCKING: _blocking, Says.SLOW_STAGE: _stage,
     Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches, Says.UNEXPLAINED: _unexplained,
     Says.PARTLY_DEVICE: _partly, Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched, Says.ONE_RANK: _alone,
     Says.RANKS_MISSING: _missing,

@@ -10,6 +10,8 @@ import numpy as np
 from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.core.naming import is_graph_launch, names_that
+from htagraph.output.stage_claims import stage_claims
+from htagraph.queries.absent_members import lacks_members
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from htagraph.queries.paths import CriticalPath
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["bound_claims", "claims_of", "consistent", "doubts_of", "gain_claims", "path_claims"]
+__all__ = ["bound_claims", "claims_of", "consistent", "doubts_of", "gain_claims", "not_read_claims", "path_claims"]
 
 _Tables: TypeAlias = "Mapping[str, pd.DataFrame]"
 _MAX_GAINS = 4
@@ -63,7 +65,8 @@ larger part. Doubled, CUDA graphs are advised always."""
 
 
 _MOST = 0.5
-"""Share of kernels and copies; above it, CUDA graphs are no advice, since they are used. It cannot be doubled."""
+"""Share of kernels and copies; above it, CUDA graphs are no advice, since they are used. And share of communication;
+above it, what looks like transfer is said to be one or waiting. It cannot be doubled."""
 
 
 def claims_of(
@@ -89,10 +92,11 @@ def claims_of(
         *bound_claims(path, bound, doubts),
         *gain_claims(graph, tables["opportunities"], bound=bound, straggler=slow.straggler, doubts=doubts),
         *_blocking(graph),
+        *stage_claims(graph, slow),
         *_waiting(slow, float(busy["window_us"].sum()), doubts),
         *on_device,
         *doubts.values(),
-        *_not_read(inputs),
+        *not_read_claims(inputs),
     ])  # fmt: skip
 
 
@@ -150,6 +154,7 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
     facts = {
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
         "unexplained_percent": bound.unexplained_percent, "several": len(path.graph.ranks) > 1,
+        "absent": _mostly_lacks_members(path.graph),
     }  # fmt: skip
     claims = [
         Claim(
@@ -162,6 +167,12 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
         kinds = {"mostly": next(iter(bound.unexplained), ""), "is_bound": bound.cause == "gap"}
         claims.append(Claim(Says.UNEXPLAINED, "path", bound.unexplained_percent, "percent", facts=kinds))
     return claims
+
+
+def _mostly_lacks_members(graph: DependencyGraph) -> bool:
+    """Return whether most communication may have waited for ranks that were not recorded."""
+    lacks = lacks_members(graph)[np.isin(graph.activities.kind, COMMUNICATION)]
+    return bool(len(lacks)) and float(lacks.mean()) > _MOST
 
 
 def _pauses(path: CriticalPath) -> list[Claim]:
@@ -332,8 +343,12 @@ def _launching(launches: pd.DataFrame, bound: Bound) -> list[Claim]:
     return [Claim(Says.SHORT_LAUNCHES, "", 100 * short / total, "percent", facts={"total": total})]
 
 
-def _not_read(inputs: pd.DataFrame) -> list[Claim]:
-    """Return whether some of the job's ranks were not read."""
+def not_read_claims(inputs: pd.DataFrame) -> list[Claim]:
+    """Return whether some of the job's ranks were not read.
+
+    Args:
+        inputs: what was read, as in the summary; of it ``rank`` and ``world_size``.
+    """
     size = int(inputs["world_size"].max()) if len(inputs) else 0
     missing = sorted(set(range(size)) - set(inputs["rank"].tolist()))
     if not missing or len(inputs) >= size:
