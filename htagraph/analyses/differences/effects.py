@@ -290,17 +290,15 @@ def _saved(own: _Own, factor: Array, part: Part) -> float:
 
     A call whose own times are all multiplied by 0 is gone: nothing waits in it any more.
     """
-    graph, acts = part.graph, part.graph.activities
+    graph = part.graph
     state = _unblocked(with_factor(own.state, own.where, factor), own.whose, factor)
     time = predict(graph, state.lag, state.gap, state.head)
+    if part.window is not None:
+        was, now = (part.window.mean(each) for each in (graph.time, time))
+        return (was - now) / 1000
     begins, ends = 2 * part.activities, 2 * part.activities + 1
-    if part.steps is not None:
-        inside = graph.select(step=part.steps, rank=part.ranks).activities
-        mark, bound = (inside[acts.kind[inside] == kind] for kind in (ActivityKind.STEP, ActivityKind.BOUNDARY))
-        if len(mark) and len(bound):
-            begins, ends = 2 * mark, 2 * bound
     was, now = (int(each[ends].max()) - int(each[begins].min()) for each in (graph.time, time))
-    return (was - now) / part.count / 1000
+    return (was - now) / 1000
 
 
 def _unblocked(state: State, whose: Array, factor: Array) -> State:
