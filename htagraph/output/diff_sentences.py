@@ -47,6 +47,7 @@ _MIN_WAITING = 2.0
 """How many times its own time a call that only one job has must change the step time, for it to be said to make the
 host wait. Chosen: its own time alone cannot do that. Doubled, waits as long as the call are not named."""
 _CHANGE = {"rank": "rank_change_us"}
+_ASKING = " (waiting for a device in a loop of queries)"
 _MAX_LETTERS = 100
 """Letters of a call path in a sentence; chosen: about one line. Doubled, two lines."""
 
@@ -232,10 +233,19 @@ def _cause(named: _Named, effects: Effects, diff: Diff) -> str:
             f"{own}, which alone would make the {unit} {_effect(named.alone_us, diff)}, but adds nothing to the above."
         )
     if change * effect < 0:
-        return f"{own} on average, but where the {unit} waits for it, it makes the {unit} {_effect(effect, diff)}."
+        return f"{own} on average, but where the {unit} waits for it, it {_makes(named, diff)}."
     gone = origin[0] in _ONE_SIDED and abs(effect) > _MIN_WAITING * abs(change)
     waiting = f" and {_waiting(origin[0], len(rows))}," if gone else ","
-    return f"{own}{waiting} which makes the {unit} {_effect(effect, diff)}."
+    return f"{own}{waiting} which {_makes(named, diff)}."
+
+
+def _makes(named: _Named, diff: Diff) -> str:
+    """Say what a cause does to the step time: by itself, as the table has it, and beyond the causes named before it."""
+    beyond = _effect(named.effect_us, diff)
+    if _signed(named.alone_us) == _signed(named.effect_us):
+        return f"makes the {diff.unit} {beyond}"
+    alone = f"{time_text(abs(named.alone_us))} {_longer(named.alone_us)}"
+    return f"makes the {diff.unit} {alone}, or {beyond} beyond the above"
 
 
 def _waiting(origin: str, count: int) -> str:
@@ -292,10 +302,13 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
     ranks = len(diff.parts[0].chosen_ranks)
     before, after = (_computation_us(part) for part in diff.parts)
     work = {"computation": (after - before) * ranks, _HOST: _host_change_us(effects) * ranks}
+    asking = effects.asking_us * ranks
     parts = [
-        f"{CATEGORY_WORDS[key]} {_signed(us)}{_exposed(work[key], us) if key in work else ''}"
+        f"{CATEGORY_WORDS[key]} {_signed(us)}"
+        + (_ASKING if key == _HOST and asking * us > 0 and abs(asking) > abs(us) / 2 else
+           _exposed(work[key], us) if key in work else "")
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
-    ]
+    ]  # fmt: skip
     return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
 
 

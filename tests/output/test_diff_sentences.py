@@ -96,6 +96,22 @@ def test_two_causes_of_one_effect_are_counted_once() -> None:
     assert "made up" not in "".join(lines)
 
 
+def test_a_sentence_states_the_effect_that_the_table_states() -> None:
+    def job(first: int, second: int) -> hg.DependencyGraph:
+        host = [step(1, 0, 10 + first + second), op("embed", 10, first), op("mlp", 10 + first, second)]
+        return load([*host, launch(0, 2, 1), kernel(COMPUTE, 10, 650, 1)])
+
+    lines = diff_sentences(hg.diff(job(500, 400), job(200, 50)))
+    assert "which makes the step 250" in lines[1]
+    change = hg.diff(job(500, 400), job(300, 300))
+    table = change.causes().set_index("name")["effect_us"]
+    assert table.round(1).to_dict()["mlp"] == -100
+    assert (
+        "mlp takes 100.0 µs less own time per rank and step, which makes the step 100.0 µs shorter, or 50"
+        in (diff_sentences(change)[2])
+    )
+
+
 def test_what_makes_up_for_a_cause_is_named() -> None:
     lines = diff_sentences(hg.diff(in_a_row(400, 200), in_a_row(100, 300)))
     assert "(" not in lines[1].partition("which makes")[2]
