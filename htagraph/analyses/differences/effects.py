@@ -41,6 +41,11 @@ _MIN_EXPLAINED_SHARE = 0.7
 
 Chosen: dependencies that were not recorded are common on hosts. Doubled, replays never decide alone."""
 
+_NEAR_CHANCE = 0.5
+"""Share of what chance may change from which on a change that large effects lead to, against each other, is real.
+
+Chosen: half. Doubled, it has to be beyond chance like any other."""
+
 
 @dataclass(frozen=True, eq=False)
 class Effects:
@@ -64,14 +69,16 @@ class Effects:
     def is_chance(self) -> bool:
         """Whether the change may be chance: it is no larger, and no replay leads to a change of about that size.
 
-        Effects that make up for each other do, if one alone is larger than chance.
+        Effects that make up for each other do, if one alone is larger than chance, and the change not far below it.
         """
         if not self.recorded_us or abs(self.recorded_us) > self.chance_us:
             return False
         together, alone = self.explained_us / self.recorded_us, self._alone_us(self.recorded_us) / abs(self.recorded_us)
         right = [_MIN_EXPLAINED_SHARE <= each <= 1 / _MIN_EXPLAINED_SHARE for each in (together, alone)]
         effect = [*_COLUMNS].index("effect_us")
-        return not (right[0] and (right[1] or any(abs(row[effect]) > self.chance_us for row in self.rows)))
+        large = abs(self.recorded_us) >= _NEAR_CHANCE * self.chance_us
+        large &= any(abs(row[effect]) > self.chance_us for row in self.rows)
+        return not (right[0] and (right[1] or large))
 
     @property
     def change_us(self) -> float:
