@@ -60,6 +60,7 @@ _IDLE = {
 }
 _HOST = {
     "loader": "it waits for the data loader before it launches (htagraph what-if --free-dataloader).",
+    "ranks": "it waits for other ranks or for transfers before it launches (htagraph collectives).",
     "pauses": "a few long pauses of the host, not the number of launches, keep it from launching (htagraph idle).",
     "graphs": (
         "it launches CUDA graphs, each too late. A launch takes the longer the more kernels its graph has, and more so "
@@ -160,7 +161,8 @@ def _pauses(claims: Sequence[Claim]) -> str:
         facts, us = claim.facts, claim.facts["total_us"]
         where = f" in {_short(facts['inside'])}" if facts["inside"] else ""
         what = _short(claim.about) if claim.about else f"untraced code{where}"
-        where = where if claim.about else f" before {_short(facts['before'])}" if facts["before"] else ""
+        beside = [f" {word} {_short(facts[word])}" for word in ("before", "after") if facts.get(word)]
+        where = where if claim.about else beside[0] if beside else ""
         where += f" on rank {facts['rank']}" if several else ""
         times = f", {facts['count']:,} times" if facts["count"] > 1 else ""
         longest = f" (longest {time_text(facts['longest_us'])})" if facts["count"] > 1 else ""

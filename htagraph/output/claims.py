@@ -15,7 +15,8 @@ from htagraph.queries.absent_members import lacks_members
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
-from htagraph.queries.host_pauses import host_pauses, share_of_long_pauses
+from htagraph.queries.host_pauses import host_pauses
+from htagraph.queries.late_launches import late_reason
 from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.change_options import criteria, criteria_text
@@ -42,6 +43,9 @@ _MAX_PAUSES = 3
 """Host pauses that are named; chosen: they fit on two lines. Doubled, up to six are."""
 _MIN_PERCENT = 2.0
 """Percent of the path or of the makespan; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
+_LARGE_PERCENT = 20.0
+"""Percent of the path from which a pause of the host is named though something else bounds the job. Chosen: it is
+worth knowing then. Doubled, pauses of a fifth to two fifths of the path are left to `htagraph critical-path`."""
 _MIN_SHARE = 0.05
 """Share of the window; chosen: less is not worth a sentence. Doubled, 5 to 10 % of waiting is not named."""
 _MAX_WRAPPED = 0.6
@@ -56,14 +60,6 @@ _MAX_COVERED_SHARE = 0.8
 always."""
 _MIN_LAUNCHES = 100
 """Launch calls; chosen: the share of fewer is chance. Doubled, jobs of 100 to 200 calls get no sentence on launches."""
-_LONG_PAUSE_US = 1000.0
-"""µs; a single pause of the host this long is no cost of launching. Chosen: dispatch of an operator takes some 10 µs.
-Doubled, CUDA graphs are advised where pauses of 1 to 2 ms dominate."""
-_MAX_LONG_SHARE = 0.5
-"""Share of the host's time on the path in such pauses, from which many small launches are not the reason. Chosen: the
-larger part. Doubled, CUDA graphs are advised always."""
-
-
 _MOST = 0.5
 """Share of kernels and copies; above it, CUDA graphs are no advice, since they are used. And share of communication;
 above it, what looks like transfer is said to be one or waiting. It cannot be doubled."""
@@ -162,7 +158,7 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
             facts=facts,
         )
     ]  # fmt: skip
-    claims += _pauses(path) if bound.cause == "host" else []
+    claims += _pauses(path, _MIN_PERCENT if bound.cause == "host" else _LARGE_PERCENT)
     if bound.unexplained_percent >= 100 * _MIN_SHARE:
         kinds = {"mostly": next(iter(bound.unexplained), ""), "is_bound": bound.cause == "gap"}
         claims.append(Claim(Says.UNEXPLAINED, "path", bound.unexplained_percent, "percent", facts=kinds))
@@ -175,16 +171,16 @@ def _mostly_lacks_members(graph: DependencyGraph) -> bool:
     return bool(len(lacks)) and float(lacks.mean()) > _MOST
 
 
-def _pauses(path: CriticalPath) -> list[Claim]:
-    """Return what the host does longest on the path."""
+def _pauses(path: CriticalPath, least_percent: float) -> list[Claim]:
+    """Return what the host does longest on the path, each at least so many percent of it."""
     table = host_pauses(path, _MAX_PAUSES)
     return [
         Claim(
             Says.HOST_PAUSE, str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
-            facts={key: row[key] for key in ("inside", "before", "rank", "count", "total_us", "longest_us")},
+            facts={key: row[key] for key in ("inside", "before", "after", "rank", "count", "total_us", "longest_us")},
         )
         for row in table.to_dict("records")
-        if row["share_percent"] >= _MIN_PERCENT
+        if row["share_percent"] >= least_percent
     ]  # fmt: skip
 
 
@@ -295,7 +291,7 @@ def _device(busy: pd.DataFrame, tables: _Tables, inputs: pd.DataFrame, bound: Bo
     window = float(on_device["window_us"].sum())
     if not window:
         return []
-    claims = _idle(tables["rank_idle"], window, len(busy), bound, path)
+    claims = _idle(tables["rank_idle"], window, len(busy), path.graph)
     if any(claim.facts["host"] == "launches" for claim in claims):
         claims += _launching(tables["launches"], bound)
     span = float(inputs.loc[inputs["rank"].isin(on_device["rank"]), "span_us"].sum())
@@ -304,27 +300,24 @@ def _device(busy: pd.DataFrame, tables: _Tables, inputs: pd.DataFrame, bound: Bo
     return claims
 
 
-def _idle(rank_idle: pd.DataFrame, window: float, ranks: int, bound: Bound, path: CriticalPath) -> list[Claim]:
+def _idle(rank_idle: pd.DataFrame, window: float, ranks: int, graph: DependencyGraph) -> list[Claim]:
     idle = rank_idle.groupby("cause")["idle_us"].sum().sort_values(ascending=False)
     claims = []
     for cause, us in idle.items():
         if us < _MIN_SHARE * window:
             continue
         worst = rank_idle[rank_idle["cause"] == cause].sort_values("share_percent").iloc[-1]
-        why = _host_reason(bound, path) if cause == "host_wait" else ""
+        why = _host_reason(graph, int(worst["rank"])) if cause == "host_wait" else ""
         share = float(worst["share_percent"])
         facts = {"rank": int(worst["rank"]), "rank_percent": share, "several": ranks > 1, "host": why}
         claims.append(Claim(Says.DEVICE_IDLE, str(cause), 100 * us / window, "percent", facts=facts))
     return claims
 
 
-def _host_reason(bound: Bound, path: CriticalPath) -> str:
-    """Return why the host launches too late: ``"loader"``, ``"pauses"`` (few, long), ``"graphs"`` or ``"launches"``."""
-    if bound.causes.get("data_loading", 0.0) > bound.causes.get("host", 0.0):
-        return "loader"
-    if share_of_long_pauses(path, _LONG_PAUSE_US) > _MAX_LONG_SHARE:
-        return "pauses"
-    return "graphs" if _in_graphs(path.graph) else "launches"
+def _host_reason(graph: DependencyGraph, rank: int) -> str:
+    """Return why the host of a rank launches too late: one of `LATE_REASONS`, or ``"graphs"`` for many CUDA graphs."""
+    reason = late_reason(graph, rank)
+    return "graphs" if reason in ("launches", "") and _in_graphs(graph) else reason or "launches"
 
 
 def _in_graphs(graph: DependencyGraph) -> bool:
