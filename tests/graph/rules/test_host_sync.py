@@ -8,7 +8,7 @@ from htagraph import EdgeKind, Provenance
 from htagraph.graph.rules.host_sync import host_sync, host_syncs
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
-from tests.strategies import Json, annotation, complete, kernel, launch, load, runtime
+from tests.strategies import OTHER, Json, annotation, complete, kernel, launch, load, op, runtime
 from tests.waiting import MADE, by_hand, hidden, named, read, simulated, sync_row, unresolved, verdict
 
 WITH_IDS = sorted((SHARED / "hta" / "critical_path").glob("*.json.gz"))
@@ -65,6 +65,21 @@ def test_what_blocks_on_one_thread_shows_what_another_waits_for() -> None:
     job = by_hand(events)
     pairs = named(job, host_sync(job))
     assert sorted(pairs) == sorted((f"own{number}", "cudaStreamSynchronize") for number in range(12))
+
+
+def test_a_backend_waits_for_what_the_operator_enqueued_that_asked_for_its_communication() -> None:
+    """Each time on another stream of a pool, while the asking thread has gone on to launch other work."""
+    events: list[Json] = []
+    for number in range(6):
+        at, call, stream = 1000 * number, 10 * number + 1, 60 + number
+        shapes = {"Input type": ["float"], "Input Dims": [[64]]}
+        events += [op("c10d::allreduce_", at, 30, **shapes), launch(at + 5, 1, call)]
+        events += [kernel(f"copy {number}", at + 10, 300, call, stream=stream), launch(at + 40, 1, call + 1)]
+        events += [kernel("work", at + 45, 100 + 50 * number, call + 1)]
+        events += [annotation("gloo:all_reduce", at + 50, 500, OTHER)]
+        events += [runtime("cudaStreamSynchronize", at + 60, 255, call + 2, OTHER)]
+    job = by_hand(events)
+    assert named(job, host_sync(job)) == [(f"copy {number}", "cudaStreamSynchronize") for number in range(6)]
 
 
 def test_a_sync_may_name_its_stream_itself() -> None:
