@@ -72,7 +72,7 @@ def test_a_backend_waits_for_what_the_operator_enqueued_that_asked_for_its_commu
     events: list[Json] = []
     for number in range(6):
         at, call, stream = 1000 * number, 10 * number + 1, 60 + number
-        shapes = {"Input type": ["float"], "Input Dims": [[64]]}
+        shapes: Json = {"Input type": ["float"], "Input Dims": [[64]]}
         events += [op("c10d::allreduce_", at, 30, **shapes), launch(at + 5, 1, call)]
         events += [kernel(f"copy {number}", at + 10, 300, call, stream=stream), launch(at + 40, 1, call + 1)]
         events += [kernel("work", at + 45, 100 + 50 * number, call + 1)]
