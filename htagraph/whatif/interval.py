@@ -12,7 +12,7 @@ import numpy.typing as npt
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
-from htagraph.whatif.doubts import with_possible_waits, without_doubtful_waits
+from htagraph.whatif.doubts import with_possible_waits, with_waits_for_absent_ranks, without_doubtful_waits
 from htagraph.whatif.hidden_times import with_slow_loaders, with_slow_messages
 from htagraph.whatif.link_sharing import with_shared_link
 
@@ -51,6 +51,7 @@ _DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "the recording may not show all waits": with_possible_waits,
     "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
     "messages that nobody waited for may take long": with_slow_messages,
+    "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
 }
 """Cause of an interval's width → the other reading of the recording."""
 
@@ -91,6 +92,7 @@ def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: 
     - Waits that are not certain do not exist.
     - Waits that may be missing exist.
     - Loaders and messages that were never waited for took nearly as long as they could.
+    - Transfers of groups that were not recorded on all ranks are waits for those.
     - Transfers share links in another way.
 
     Args:

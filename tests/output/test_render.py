@@ -127,6 +127,15 @@ def test_readers_get_the_brief_tables_where_there_are_some() -> None:
     assert "77" not in render_report(report(brief=brief), "csv")
 
 
+def test_no_rank_is_called_minus_one_and_names_that_are_cut_alike_differ() -> None:
+    names = [f"operator_of_a_very_long_name_{'x' * 80}_{letter}_{'y' * 80}" for letter in "ab"]
+    brief = {"parts": pd.DataFrame({"rank": [-1, 0], "operator": names})}
+    shown = render_report(report(brief=brief), "table", width=60)
+    first, second = (line for line in shown.splitlines() if "operator_of" in line)
+    assert first.split()[0] == "-"
+    assert first.split()[1] != second.split()[1]
+
+
 def test_a_command_to_copy_is_never_broken_and_numbers_stay_beside_their_units() -> None:
     line = "htagraph what-if " + "x" * 200 + " --scale 'name=*a b*:0.5'"
     text = render_report(report(sentences=["a " * 25 + f"100 % of it: {line}"]), "table", width=56)

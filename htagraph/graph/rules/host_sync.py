@@ -21,6 +21,7 @@ from htagraph.graph.evidence.call_sites import grouped
 from htagraph.graph.evidence.calls import Calls, await_rows
 from htagraph.graph.evidence.implicit_syncs import implicit_syncs
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.polling import POLLED
 from htagraph.graph.evidence.wait_hypotheses import (
     TOLERANCE_NS,
     TWO_CLOCKS_NS,
@@ -83,7 +84,7 @@ def _resolved(job: Job) -> _Resolved:
     of_event = names_like(job.naming.event_sync, job.names, name)[left]
     parts += _inferred(calls, syncs[left], of_event, refused)
     unknown = np.concatenate(refused)
-    parts.append(_implicit(calls, counts))
+    parts += [_implicit(calls, counts), *_polled(job, counts)]
     counts["refused"] += len(unknown)
     counts["inferred"] += int(left.sum()) - len(unknown)
     ranks = Counter(calls.rank[unknown[_had_work(calls, unknown)]].tolist())
@@ -175,6 +176,23 @@ def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
         2 * waits.source + 1, 2 * waits.call + 1, waits.own, EdgeKind.HOST_SYNC, Provenance.INFERRED,
         confidence=waits.confidence,
     )  # fmt: skip
+
+
+def _polled(job: Job, counts: Counter[str]) -> list[Edges]:
+    """Return the edges into loops that ask for work again and again, and into single questions for work that was over.
+
+    All questions of a loop but the first move with the end of the work: they have the recorded lag, which is negative
+    for all but the last.
+    """
+    waits = job.polled
+    counts["polled"] += len(np.unique(waits.source)) + len(waits.over)
+    source = 2 * waits.source + 1
+    lag = job.moment(waits.vertex) - job.moment(source)
+    single = 2 * waits.over + 1, 2 * waits.call + 1, np.zeros(len(waits.over), np.int64)
+    return [
+        Edges.of(start, end, time, EdgeKind.HOST_SYNC, Provenance.INFERRED, confidence=POLLED)
+        for start, end, time in ((source, waits.vertex, lag), single)
+    ]
 
 
 def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array]) -> Iterator[Edges]:
