@@ -23,7 +23,7 @@ from htagraph.core.kinds import (
     GapKind,
     Provenance,
 )
-from htagraph.core.naming import exact_glob
+from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.untraced import UNTRACED
@@ -53,7 +53,7 @@ _NOTES = {
     "rank": "its own work, and its data loader's where it waits for the workers; others then wait less for it",
     "group": "transfers only; waiting for a late rank counts for what makes it late",
     "host": "operators, calls and the Python between them; waits and transfers between ranks are replayed",
-    "Python between operators": "host time that no event covers",
+    BETWEEN_OPERATORS: "host time that no event covers",
     "launching": "the calls and the latency until their work starts; to predict it: --no-launch-overhead",
 }
 
@@ -189,7 +189,7 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
         yield Candidate("rank", f"rank {rank}", ns, own, _NOTES["rank"], partial(_rank_time, criteria=own))
     yield from _phases(graph, shares)
     yield from _special(trial, "launching", None, _launch_time)
-    yield from _special(trial, "Python between operators", {"kind": UNTRACED}, _untraced_time)
+    yield from _special(trial, BETWEEN_OPERATORS, {"kind": UNTRACED}, _untraced_time)
 
 
 def _positive(totals: pd.Series[Any]) -> list[tuple[Any, int]]:

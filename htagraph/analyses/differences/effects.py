@@ -14,7 +14,7 @@ from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import Part
 from htagraph.analyses.differences.waits import awaited, polled
 from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind, EdgeKind
-from htagraph.core.naming import short_name
+from htagraph.core.naming import BETWEEN_OPERATORS, short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, initial, of_kind, own_time, with_factor, without_waits
@@ -22,7 +22,7 @@ from htagraph.queries.weights import OwnTime, State, initial, of_kind, own_time,
 __all__ = ["PYTHON_BETWEEN", "Effects", "effects"]
 
 Array: TypeAlias = npt.NDArray[Any]
-PYTHON_BETWEEN = ("Python between operators", "host")
+PYTHON_BETWEEN = (BETWEEN_OPERATORS, "host")
 """Name and kind of the own time of steps, and of host code outside them."""
 _COLUMNS = {
     "name": "str", "kind": "str", "before_us": "float64", "after_us": "float64", "change_us": "float64",
