@@ -253,7 +253,7 @@ def _blocking(graph: DependencyGraph) -> list[Claim]:
     ends = [gain, *(makespan / 1000 * (1 - 1 / speedup) for speedup in (outcome.low, outcome.high) if speedup > 0)]
     facts = {
         "count": place.count, "blocked_us": place.blocked_ns / 1000, "percent": 100 * outcome.saved_ns / makespan,
-        "target": criteria_text(place.criteria), "steps": whole_steps(graph),
+        "target": criteria_text(place.criteria), "steps": whole_steps(graph), "several": len(graph.ranks) > 1,
     }  # fmt: skip
     return [Claim(Says.BLOCKING, place.name, gain, "us", interval=(min(ends), max(ends)), facts=facts)]
 
