@@ -29,11 +29,13 @@ _MAX_LETTERS = 60
 """Letters of a name; chosen: half a line. Doubled, a kernel's name may fill one."""
 _MAX_NAMED_RANKS = 8
 """Ranks that a sentence lists; chosen: half a line. Doubled, a line."""
+_MAX_OPTIONS = 4
+"""Options of a command that a sentence gives; chosen: two lines. Doubled, four lines."""
 _MIN_PERCENT = 2.0
 """Percent of the path; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
-_MIN_SPREAD = 0.1
-"""Width of a gain's interval, relative to the gain; chosen: less does not change what to do. Doubled, intervals of 10
-to 20 % of the gain are not shown."""
+_MIN_SPREAD = 0.25
+"""Width of a gain's interval, relative to the gain; chosen: less does not change what to do, and every prediction has
+about half of it. Doubled, intervals of a fourth to half of the gain are not shown."""
 _WHAT = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
     "rank": "the work of ", "phase": "",
@@ -58,6 +60,7 @@ _IDLE = {
 }
 _HOST = {
     "loader": "it waits for the data loader before it launches (htagraph what-if --free-dataloader).",
+    "ranks": "it waits for other ranks or for transfers before it launches (htagraph collectives).",
     "pauses": "a few long pauses of the host, not the number of launches, keep it from launching (htagraph idle).",
     "graphs": (
         "it launches CUDA graphs, each too late. A launch takes the longer the more kernels its graph has, and more so "
@@ -100,7 +103,9 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
     for claim in gains[:1]:
         steps = claim.facts["steps"]
         saved = f"{time_text(_each(claim.facts['half_us'], steps))}{' per step' if steps > 1 else ''}"
-        half = f"Half the time of {claim_name(claim)} saves {saved}."
+        low = claim.interval[0] if claim.interval else claim.figure
+        saves = "saves" if low > _MIN_SPREAD * claim.figure else "saves up to"
+        half = f"Half the time of {claim_name(claim)} {saves} {saved}."
         if claim.facts["target"]:
             line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
             return [f"{half} To try it together with other changes: {line}"]
@@ -118,6 +123,8 @@ def _bound(claim: Claim) -> str:
     text += f" ({_listed(parts).replace(*_IN_HOST)})" if len(parts) > 1 else ""
     text += _rank_of(claim.facts["ranks"], several=claim.facts["several"])
     also = f" Also on it: {_listed(others)}." if others else ""
+    if claim.facts.get("absent"):
+        text, also = (part.replace(CATEGORY_WORDS["communication"], _TRANSFERS_OR_WAITS) for part in (text, also))
     if by_workers:
         waited, batches = claim.facts["batches"]
         return (
@@ -132,6 +139,7 @@ def _listed(shares: Iterable[tuple[str, float]]) -> str:
     return ", ".join(f"{CATEGORY_WORDS[category]} {share:.0f} %" for category, share in shares)
 
 
+_TRANSFERS_OR_WAITS = "transfers between ranks, or waiting for ranks that were not recorded"
 _NEXT = {
     "communication": " See which ranks and groups transfer, and who is late: htagraph collectives.",
 }
@@ -153,7 +161,8 @@ def _pauses(claims: Sequence[Claim]) -> str:
         facts, us = claim.facts, claim.facts["total_us"]
         where = f" in {_short(facts['inside'])}" if facts["inside"] else ""
         what = _short(claim.about) if claim.about else f"untraced code{where}"
-        where = where if claim.about else f" before {_short(facts['before'])}" if facts["before"] else ""
+        beside = [f" {word} {_short(facts[word])}" for word in ("before", "after") if facts.get(word)]
+        where = where if claim.about else beside[0] if beside else ""
         where += f" on rank {facts['rank']}" if several else ""
         times = f", {facts['count']:,} times" if facts["count"] > 1 else ""
         longest = f" (longest {time_text(facts['longest_us'])})" if facts["count"] > 1 else ""
@@ -212,6 +221,29 @@ def _straggler(claim: Claim) -> str:
         f"Rank {claim.about} makes the others wait: it causes {claim.figure:.0f} % of the "
         f"{time_text(claim.facts['total_us'])} spent waiting in collectives (summed over ranks); {why}{where} "
         "(htagraph stragglers)."
+    )
+
+
+def _stage(claim: Claim) -> str:
+    facts, (low, high) = claim.facts, claim.interval or (claim.figure, claim.figure)
+    several = "s" if len(facts["ranks"]) > 1 else ""
+    shown = facts["ranks"][:_MAX_NAMED_RANKS]
+    names = and_list(map(str, shown)) + (" …" if len(shown) < len(facts["ranks"]) else "")
+    least, most = time_text(facts["least_us"]), time_text(facts["most_us"])
+    others = (
+        f"{most} of the other{'s' if facts['others'] > 1 else ''}"
+        if least == most
+        else f"{least} to {most} of the others"
+    )
+    waited = f" Each of the others waits {time_text(facts['waited_us'])} a step for it." if facts["waited_us"] else ""
+    wide = high - low > _MIN_SPREAD * claim.figure
+    spread = f"; likely {time_text(max(low, 0.0))} to {time_text(high)}" if wide else ""
+    options = " ".join(f"--scale {shlex.quote(each)}" for each in facts["options"])
+    line = f" To predict other shares: htagraph what-if {options}" if len(facts["options"]) <= _MAX_OPTIONS else ""
+    return (
+        f"Of the stages of the pipeline{several}, that of rank{several} {names} works {time_text(facts['own_us'])} a "
+        f"step against {others}.{waited} Stages do different work, so this is no straggler: give it less to do. With "
+        f"equal stages the job would take {time_text(claim.figure)} less ({facts['percent']:.0f} %{spread}).{line}"
     )
 
 
@@ -294,7 +326,7 @@ def _short(name: str) -> str:
 
 _ONE: dict[Says, Callable[[Claim], str]] = {
     Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
-    Says.BLOCKING: _blocking,
+    Says.BLOCKING: _blocking, Says.SLOW_STAGE: _stage,
     Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches, Says.UNEXPLAINED: _unexplained,
     Says.PARTLY_DEVICE: _partly, Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched, Says.ONE_RANK: _alone,
     Says.RANKS_MISSING: _missing,

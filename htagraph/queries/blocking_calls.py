@@ -1,4 +1,4 @@
-"""Where the host waits longest for its device: the operators, or calls, whose synchronizations take the most time."""
+"""Where the host waits for its device, and where longest: the operators, or calls, that block or ask in a loop."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import DEVICE_WAITS, OPERATORS
-from htagraph.core.naming import exact_glob
+from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind
+from htagraph.core.naming import exact_glob, is_poll, names_that
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["Blocking", "longest_blocking"]
+__all__ = ["Blocking", "device_waits", "longest_blocking"]
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,54 @@ def longest_blocking(graph: DependencyGraph) -> Blocking | None:
         >>> longest_blocking(hg.load("data/demo")).name
         'aten::item'
     """
-    acts, edges = graph.activities, graph.edges
-    calls = np.unique(edges.target[np.isin(edges.kind, DEVICE_WAITS)] >> 1)
+    acts = graph.activities
+    calls, blocked = _waiting(graph)
     if not len(calls):
         return None
     place = _outermost(graph, calls)
     name = np.where(place >= 0, acts.name[place], acts.name[calls])
     distinct, number = np.unique(name, return_inverse=True)
-    total = np.bincount(number.ravel(), acts.duration[calls])
+    total = np.bincount(number.ravel(), blocked)
     most = int(total.argmax())
     rows = np.flatnonzero(number.ravel() == most)
     text = graph.names[int(distinct[most])]
     criterion = "op" if (place[rows] >= 0).all() else "name"
     return Blocking(text, {criterion: exact_glob(text)}, len(rows), int(total[most]))
+
+
+def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return which edges are waits of some calls for the device.
+
+    Those of a call that asks in a loop are also those of the Python in the loop.
+
+    Args:
+        graph: the job.
+        calls: which activities are the calls; one entry more than there are.
+    """
+    edges, asks = graph.edges, _asks(graph)
+    out = np.isin(edges.kind, DEVICE_WAITS) & calls[edges.target >> 1]
+    return out | (asks & np.isin(edges.source, edges.source[out & asks])) if asks.any() else out
+
+
+def _asks(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+    """Return which edges lead to moments at which the host asks, or is about to ask, whether work is over."""
+    acts, edges = graph.activities, graph.edges
+    asked = names_that(is_poll, graph.names)[acts.name] | np.isin(acts.kind, FRAMES)
+    return (edges.kind == EdgeKind.HOST_SYNC) & asked[edges.target >> 1]
+
+
+def _waiting(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return (the calls that wait for the device, how long each blocks in ns); of a loop of questions, the last one."""
+    acts, edges = graph.activities, graph.edges
+    asks = _asks(graph)
+    calls = np.unique(edges.target[np.isin(edges.kind, DEVICE_WAITS) & ~asks] >> 1)
+    asked = np.flatnonzero(asks)
+    asked = asked[np.lexsort((graph.time[edges.target[asked]], edges.source[asked]))]
+    first = np.flatnonzero(np.diff(edges.source[asked], prepend=-1))
+    last = np.append(first[1:], len(asked))[: len(first)] - 1
+    begin, end = (edges.target[asked[at]] for at in (first, last))
+    lasts = graph.time[end] - graph.time[begin]
+    return np.concatenate((calls, end >> 1)), np.concatenate((acts.duration[calls], lasts))
 
 
 def _outermost(graph: DependencyGraph, calls: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

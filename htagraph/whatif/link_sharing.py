@@ -33,6 +33,12 @@ _MIN_OVERLAP = 0.05
 less time differs by less than transfers vary. Doubled, fewer transfers are evidence."""
 _MIN_EVIDENCE = 6
 """How many such transfers are needed. Chosen: a few of two or three steps. Doubled, short recordings say nothing."""
+_MAX_TIMES_SMALLER = 4
+"""Transfers of one operation are compared by their time per byte if they are at most this many times smaller than its
+largest. Chosen: the time that does not depend on the size is then a small part. Doubled, smaller ones count, whose time
+per byte is longer for other reasons."""
+_LARGE_BYTES = 1e6
+"""bytes: times per byte are compared as times for this many. Chosen for numerical reasons; no result depends on it."""
 _BETTER = 0.7
 """One way to share is taken to be the true one if work varies by at most this share of its variation under another.
 Chosen: chance alone makes two medians of deviations of a few transfers differ by a third. It cannot be doubled; at 1,
@@ -111,6 +117,10 @@ class _Transfers:
     """Of each edge: the transfer."""
     key: Array
     """Of each transfer: its class; those of one class move as much."""
+    operation: Array
+    """Of each transfer: the number of its group and operation."""
+    size: Array
+    """Of each transfer: how much it moves, bytes; -1 if unknown."""
     link_offsets: npt.NDArray[np.int64]
     link_ids: npt.NDArray[np.int64]
 
@@ -241,7 +251,8 @@ def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:
 def _shown(graph: DependencyGraph, transfers: _Transfers) -> Sharing | None:
     """Return how transfers share links as far as the recording shows it, None if it does not.
 
-    Transfers that were over before their ends, because their threads did other work meanwhile, show nothing.
+    Transfers that were over before their ends, because their threads did other work meanwhile, show nothing. Where each
+    class always overlaps the same others, large transfers of one operation are compared by their time per byte.
     """
     if not transfers.overlapped:
         return None
@@ -253,11 +264,38 @@ def _shown(graph: DependencyGraph, transfers: _Transfers) -> Sharing | None:
     overlapped = shows & (equal < (1 - _MIN_OVERLAP) * lag)
     if overlapped.sum() < _MIN_EVIDENCE:
         return None
-    key = transfers.key[transfers.transfer][shows]
-    varies = {sharing: _variation(key, transfers.alone(sharing)[shows], overlapped[shows]) for sharing in Sharing}
+    operation, size = transfers.operation[transfers.transfer], transfers.size[transfers.transfer]
+    large = shows & (size > 0) & (size * _MAX_TIMES_SMALLER >= _largest(operation, size)[operation])
+    by_class = _least_varied(transfers, transfers.key[transfers.transfer], np.ones(len(size)), shows, overlapped)
+    return by_class or _least_varied(transfers, operation, np.maximum(size, 1) / _LARGE_BYTES, large, overlapped)
+
+
+def _largest(group: Array, value: Array) -> Array:
+    """Return the largest value of each group."""
+    out = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
+    np.maximum.at(out, group, value)
+    return out
+
+
+def _least_varied(
+    transfers: _Transfers, key: Array, share: Array, shows: npt.NDArray[np.bool_], overlapped: npt.NDArray[np.bool_]
+) -> Sharing | None:
+    """Return how transfers share links if their work, over their share of it, varies clearly least then; else None.
+
+    Args:
+        transfers: the transfers.
+        key: of each edge: edges of one key are compared.
+        share: of each edge: its work in proportion to that of others of its key.
+        shows: the edges that are compared.
+        overlapped: those of them that others overlapped.
+    """
+    varies = {
+        sharing: _variation(key[shows], transfers.alone(sharing)[shows] / share[shows], overlapped[shows])
+        for sharing in Sharing
+    }
     best = min(varies, key=lambda sharing: varies[sharing])
     others = min(value for sharing, value in varies.items() if (sharing is Sharing.NONE) != (best is Sharing.NONE))
-    return best if varies[best] <= _BETTER * others else None
+    return best if varies[best] < _BETTER * others else None
 
 
 def _variation(key: Array, work: Array, overlapped: Array) -> float:
@@ -296,12 +334,12 @@ def _transfers_anew(graph: DependencyGraph, kind: ActivityKind) -> _Transfers | 
     pairs = pairs[:, np.isin(pairs[0], number)]
     offsets = np.concatenate((np.searchsorted(pairs[0], number), [pairs.shape[1]]))
     start = graph.time[edges.source[rows]] - graph.origin_ns
-    classes = _classes(graph, matches)[number]
-    return _Transfers(rows, start, edges.lag[rows], transfer.ravel(), classes, offsets, pairs[1])
+    classes, operation, size = (column[number] for column in _classes(graph, matches))
+    return _Transfers(rows, start, edges.lag[rows], transfer.ravel(), classes, operation, size, offsets, pairs[1])
 
 
-def _classes(graph: DependencyGraph, matches: Matches) -> Array:
-    """Return a number per collective, the same for those that move as much: one group, operation and size.
+def _classes(graph: DependencyGraph, matches: Matches) -> tuple[Array, Array, Array]:
+    """Return (class, group and operation, size in bytes or -1) of each collective; those of a class move as much.
 
     Where sizes are unknown, those at one place in the sequence of a step count as one size.
     """
@@ -319,7 +357,7 @@ def _classes(graph: DependencyGraph, matches: Matches) -> Array:
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order)) - np.maximum.accumulate(np.where(opens, np.arange(len(order)), 0))
     _, number = np.unique(np.stack([name, np.where(size >= 0, size, -1 - position)]), axis=1, return_inverse=True)
-    return number.ravel()
+    return number.ravel(), name, size
 
 
 def _places(graph: DependencyGraph, kind: ActivityKind) -> npt.NDArray[np.int64]:

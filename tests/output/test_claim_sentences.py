@@ -154,6 +154,7 @@ def test_the_straggler_is_named_with_its_cause() -> None:
         ("host_wait", "launches", "CUDA graphs"),
         ("host_wait", "pauses", "a few long pauses"),
         ("host_wait", "loader", "the data loader"),
+        ("host_wait", "ranks", "for other ranks or for transfers"),
         ("kernel_wait", "", "pause between queued kernels 30 %"),
         ("other", "", "are idle 30 %"),
     ],

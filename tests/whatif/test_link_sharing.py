@@ -60,6 +60,20 @@ def test_the_recording_shows_how_transfers_share_a_link(rows: list[tuple[int, in
     assert assumed(initial(graph)).others == ()
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"), [(2 * WORK, WORK, Sharing.NONE), (3 * WORK, 2 * WORK, Sharing.EQUAL)]
+)
+def test_where_all_overlap_alike_the_time_per_byte_of_two_sizes_shows_it(
+    first: int, second: int, expected: Sharing
+) -> None:
+    graph = in_rows([(1000, first, second)] * 6)
+    assert graph.matches is not None
+    unknown = np.full(len(graph.matches.activity), -1)
+    assert likely_sharing(graph.replace(matches=replace(graph.matches, bytes=unknown))) == (Sharing.NONE, False)
+    size = np.where(np.isin(graph.activities.duration[graph.matches.activity], [first]), 2 << 20, 1 << 20)
+    assert likely_sharing(graph.replace(matches=replace(graph.matches, bytes=size))) == (expected, True)
+
+
 def test_where_nothing_overlaps_both_ways_are_possible() -> None:
     graph = made([Piece("nccl", 7, 100, rank=rank, collective=number) for rank in (0, 1) for number in (0, 1, 2)])
     assert likely_sharing(graph) == (Sharing.NONE, False)

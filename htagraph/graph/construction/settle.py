@@ -50,6 +50,8 @@ class _Waits:
     """Which of the `may_wait` edges end where an activity did wait."""
     in_meeting: npt.NDArray[np.bool_]
     """Which activities are members of collectives."""
+    in_loop: npt.NDArray[np.bool_]
+    """Which vertices are moments of a loop that asks again and again whether work is over."""
 
 
 def settle(job: Job, edges: Edges) -> Edges:
@@ -76,7 +78,9 @@ def _waits(job: Job, edges: Edges) -> _Waits:
     acts = job.activities
     source_time, target_time = job.moment(edges.source), job.moment(edges.target)
     meets = np.isin(edges.kind, TRANSFERS) & (edges.activity >= 0)
-    may_wait = (np.isin(edges.kind, BLOCKING) & (edges.target % 2 == 1)) | meets
+    in_loop = np.zeros(2 * len(acts), np.bool_)
+    in_loop[job.polled.vertex] = True
+    may_wait = (np.isin(edges.kind, BLOCKING) & (edges.target % 2 == 1) & ~in_loop[edges.target]) | meets
     rows = np.flatnonzero(may_wait)
     awaited = np.full(len(acts), np.iinfo(np.int64).min)
     np.maximum.at(awaited, np.where(meets[rows], edges.activity[rows], edges.target[rows] // 2), source_time[rows])
@@ -85,7 +89,7 @@ def _waits(job: Job, edges: Edges) -> _Waits:
     last = _last_stretches(edges)
     bodies = np.flatnonzero(last & ((awaited[edges.activity] > source_time) | in_meeting[edges.activity]))
     waited = may_wait & np.isin(edges.target, edges.target[bodies])
-    return _Waits(job, edges, source_time, target_time, may_wait, bodies, waited, in_meeting)
+    return _Waits(job, edges, source_time, target_time, may_wait, bodies, waited, in_meeting, in_loop)
 
 
 def _last_stretches(edges: Edges) -> npt.NDArray[np.bool_]:
@@ -109,10 +113,10 @@ def _without_waits(waits: _Waits, lag: Array) -> Change:
 
 
 def _handed_over(waits: _Waits, lag: Array) -> Change:
-    """Set the BODY edges to 0 during which a thread was blocked until another thread was done."""
+    """Set the BODY edges to 0 during which a thread was blocked until another thread was done, or asked for work."""
     del lag  # the new lag does not depend on it
     edges = waits.edges
-    joined = edges.kind == EdgeKind.THREAD
+    joined = (edges.kind == EdgeKind.THREAD) | ((edges.kind == EdgeKind.HOST_SYNC) & waits.in_loop[edges.target])
     until = _latest(edges.target[joined], waits.source_time[joined], 2 * len(waits.job.activities))
     rows = np.flatnonzero(edges.kind == EdgeKind.BODY)
     rows = rows[until[edges.target[rows]] > waits.source_time[rows]]

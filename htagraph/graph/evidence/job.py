@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
     from htagraph.graph.evidence.calls import Calls
     from htagraph.graph.evidence.host_communication import HostCalls
+    from htagraph.graph.evidence.polling import Polled
     from htagraph.graph.matches import Matches
 
 __all__ = ["Job"]
@@ -52,6 +53,13 @@ class Job:
         from htagraph.graph.evidence.calls import Calls
 
         return Calls.of(self)
+
+    @cached_property
+    def polled(self) -> Polled:
+        """Which moments of host threads wait for the device by asking again and again."""
+        from htagraph.graph.evidence.polling import polled
+
+        return polled(self.calls)
 
     @cached_property
     def host_calls(self) -> HostCalls:

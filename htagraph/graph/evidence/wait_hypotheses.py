@@ -147,19 +147,25 @@ def _tested(calls: Calls, site: Site, sample: Array, source: Array) -> tuple[boo
     return bool(fits.mean() >= _MIN_FEASIBLE) if len(fits) else False, int(explains.sum())
 
 
-def records_back(calls: Calls, position: Array) -> Iterator[tuple[Array, Array]]:
+def records_back(calls: Calls, position: Array, thread: Array | None = None) -> Iterator[tuple[Array, Array]]:
     """Yield for k = 1, 2… the k-th latest record on the thread before each call, and the lane of the launch before it.
 
     Both are -1 if there is none.
+
+    Args:
+        calls: the calls of the job.
+        position: the position of each call, or where a call that does not count would be.
+        thread: the lane of each call's thread; by default that of the call at the position.
     """
     records = calls.records
     stride = len(calls.row) + 1
-    at = np.searchsorted(calls.thread[records] * stride + records, calls.thread[position] * stride + position)
+    thread = calls.thread[position] if thread is None else thread
+    at = np.searchsorted(calls.thread[records] * stride + records, thread * stride + position)
     for back in range(1, _MAX_RECORDS_BACK + 1):
         index = at - back
         exists = (index >= 0) & (len(records) > 0)
         record = np.where(exists, records[np.maximum(index, 0)] if len(records) else -1, -1)
-        exists &= calls.thread[np.maximum(record, 0)] == calls.thread[position]
+        exists &= calls.thread[np.maximum(record, 0)] == thread
         record = np.where(exists, record, -1)
         if not exists.any():
             return

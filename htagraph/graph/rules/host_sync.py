@@ -21,6 +21,7 @@ from htagraph.graph.evidence.call_sites import grouped
 from htagraph.graph.evidence.calls import Calls, await_rows
 from htagraph.graph.evidence.implicit_syncs import implicit_syncs
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.polling import POLLED
 from htagraph.graph.evidence.wait_hypotheses import (
     TOLERANCE_NS,
     TWO_CLOCKS_NS,
@@ -83,7 +84,7 @@ def _resolved(job: Job) -> _Resolved:
     of_event = names_like(job.naming.event_sync, job.names, name)[left]
     parts += _inferred(calls, syncs[left], of_event, refused)
     unknown = np.concatenate(refused)
-    parts.append(_implicit(calls, counts))
+    parts += [_implicit(calls, counts), *_polled(job, counts)]
     counts["refused"] += len(unknown)
     counts["inferred"] += int(left.sum()) - len(unknown)
     ranks = Counter(calls.rank[unknown[_had_work(calls, unknown)]].tolist())
@@ -100,7 +101,12 @@ def _had_work(calls: Calls, call: Array) -> Array:
 
 
 def _linked(
-    calls: Calls, source: Array, call: Array, provenance: Provenance, confidence: int, tolerance: int = TOLERANCE_NS
+    calls: Calls,
+    source: Array,
+    call: Array,
+    provenance: Provenance,
+    confidence: int | Array,
+    tolerance: int = TOLERANCE_NS,
 ) -> Edges:
     """Return the edges from kernels and copies to the calls at some positions, without those that ended after the call.
 
@@ -115,7 +121,8 @@ def _linked(
     acts, row = calls.job.activities, calls.row[call]
     good = source >= 0
     good &= acts.end[np.maximum(source, 0)] <= acts.end[row] + tolerance
-    return Edges.of(2 * source[good] + 1, 2 * row[good] + 1, 0, EdgeKind.HOST_SYNC, provenance, confidence=confidence)
+    percent = np.broadcast_to(confidence, len(call))[good]
+    return Edges.of(2 * source[good] + 1, 2 * row[good] + 1, 0, EdgeKind.HOST_SYNC, provenance, confidence=percent)
 
 
 def _by_ids(calls: Calls, syncs: Array, counts: Counter[str]) -> tuple[list[Edges], Array]:
@@ -171,6 +178,23 @@ def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
     )  # fmt: skip
 
 
+def _polled(job: Job, counts: Counter[str]) -> list[Edges]:
+    """Return the edges into loops that ask for work again and again, and into single questions for work that was over.
+
+    All questions of a loop but the first move with the end of the work: they have the recorded lag, which is negative
+    for all but the last.
+    """
+    waits = job.polled
+    counts["polled"] += len(np.unique(waits.source)) + len(waits.over)
+    source = 2 * waits.source + 1
+    lag = job.moment(waits.vertex) - job.moment(source)
+    single = 2 * waits.over + 1, 2 * waits.call + 1, np.zeros(len(waits.over), np.int64)
+    return [
+        Edges.of(start, end, time, EdgeKind.HOST_SYNC, Provenance.INFERRED, confidence=POLLED)
+        for start, end, time in ((source, waits.vertex, lag), single)
+    ]
+
+
 def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array]) -> Iterator[Edges]:
     """Yield the edges of calls that wait for a stream or an event that no row names; the rest goes to `refused`."""
     clock = {rank: returns(calls, rank) for rank in calls.lanes} if len(syncs) else {}
@@ -190,7 +214,22 @@ def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array])
         if answer is None:
             refused.append(site.position)
             continue
-        yield _linked(calls, answer.source, site.position, Provenance.INFERRED, _confidence(answer), site.tolerance)
+        confidence = np.full(len(site.position), _confidence(answer))
+        if not event:
+            confidence[_own_copy(calls, site.position, answer.source)] = _SURE
+        yield _linked(calls, answer.source, site.position, Provenance.INFERRED, confidence, site.tolerance)
+
+
+def _own_copy(calls: Calls, position: Array, source: Array) -> Array:
+    """Return which calls wait for a copy that the same operator launched just before.
+
+    An operator that copies and then waits for a stream wants the copy: that holds even if no wait of the site blocked.
+    """
+    acts, launch = calls.job.activities, calls.before[position]
+    copies = (source >= 0) & (launch >= 0) & (acts.kind[np.maximum(source, 0)] == ActivityKind.MEMORY)
+    by_launch = acts.cause[np.maximum(source, 0)] == calls.row[np.maximum(launch, 0)]
+    owner = calls.owner[position]
+    return copies & by_launch & calls.in_operator[position] & (owner == calls.owner[np.maximum(launch, 0)])
 
 
 def _site(calls: Calls, position: Array, clock: Returns) -> Site:

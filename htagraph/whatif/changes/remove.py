@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ADDED, DEVICE_WAITS, TRANSFERS, ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.backward import backward_of
+from htagraph.queries.blocking_calls import device_waits
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.weights import State, of_kind, own_time, released, time_of, weighed, with_factor, without_waits
 from htagraph.whatif.scope_note import with_scope_note
@@ -56,7 +57,7 @@ def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of g
     pauses = into & of_kind(graph, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
     state = weighed(state, own | pauses, np.minimum(state.lag[own | pauses], 0), before)
     waits = of_kind(graph, EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.QUEUE_FULL, EdgeKind.MEMCPY_SYNC)
-    blocking = of_kind(graph, *DEVICE_WAITS) & chosen[edges.target >> 1]
+    blocking = device_waits(graph, chosen)
     meets = of_kind(graph, *TRANSFERS)
     meets &= chosen[edges.target >> 1] | chosen[edges.source >> 1] | (chosen[edges.activity] & (edges.activity >= 0))
     state = replace(state, unblocked=(*state.unblocked, np.flatnonzero(chosen)))

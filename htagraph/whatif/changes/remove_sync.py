@@ -9,6 +9,7 @@ import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import DEVICE_WAITS, ActivityKind
+from htagraph.queries.blocking_calls import device_waits
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.weights import NEVER, State, of_kind, without_waits
 
@@ -29,7 +30,7 @@ def remove_sync(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those
     edges = graph.edges
     calls = activities_of(state, {"kind": "host"} | criteria)
     waits = of_kind(graph, *DEVICE_WAITS) & (state.lag > NEVER)
-    dropped = waits & calls[edges.target >> 1]
+    dropped = waits & device_waits(graph, calls)
     if not dropped.any() and not (calls[:-1] & (graph.activities.kind == ActivityKind.SYNC)).any():
         names = np.unique(graph.activities.name[edges.target[waits] >> 1])
         known = ", ".join(graph.names[name] for name in names[:8]) or "none in this graph"

@@ -8,7 +8,7 @@ from htagraph import EdgeKind, Provenance
 from htagraph.graph.rules.host_sync import host_sync, host_syncs
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
-from tests.strategies import Json, annotation, complete, kernel, launch, load, runtime
+from tests.strategies import Json, annotation, complete, kernel, launch, load, op, runtime
 from tests.waiting import MADE, by_hand, hidden, named, read, simulated, sync_row, unresolved, verdict
 
 WITH_IDS = sorted((SHARED / "hta" / "critical_path").glob("*.json.gz"))
@@ -65,6 +65,17 @@ def test_what_blocks_on_one_thread_shows_what_another_waits_for() -> None:
     job = by_hand(events)
     pairs = named(job, host_sync(job))
     assert sorted(pairs) == sorted((f"own{number}", "cudaStreamSynchronize") for number in range(12))
+
+
+@pytest.mark.parametrize(("launched", "percent"), [("gpu_memcpy", 95), ("kernel", 60)])
+def test_a_wait_behind_an_operators_own_copy_is_sure_even_if_it_never_blocked(launched: str, percent: int) -> None:
+    """`.item()` copies and then waits for the stream: for that copy, however soon it was over."""
+    own = kernel("own", 8, 10, 1) | {"cat": launched}
+    events = [op("aten::_local_scalar_dense", 0, 90), launch(5, 20, 1), own, runtime("cudaStreamSynchronize", 40, 5, 2)]
+    job = by_hand(events)
+    edges = host_sync(job)
+    assert named(job, edges) == [("own", "cudaStreamSynchronize")]
+    assert edges.confidence.tolist() == [percent]
 
 
 def test_a_sync_may_name_its_stream_itself() -> None:

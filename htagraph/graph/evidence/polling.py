@@ -1,0 +1,164 @@
+"""Loops in which a host thread asks again and again whether device work is over: they are waits for that work.
+
+No event says so. The evidence is when the loop ends: the last question but one was asked while the work ran, the last
+one when it was over. An allocator that asks, and goes on whatever the answer, does not stop asking at such moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind
+from htagraph.core.naming import is_poll, names_like, names_that
+from htagraph.graph.evidence.call_sites import grouped, mixed, owners
+from htagraph.graph.evidence.calls import Calls, spread
+from htagraph.graph.evidence.wait_hypotheses import (
+    TOLERANCE_NS,
+    TWO_CLOCKS_NS,
+    Answer,
+    Hypothesis,
+    Plausible,
+    Site,
+    best,
+    records_back,
+    returns,
+)
+
+__all__ = ["POLLED", "Polled", "polled"]
+
+Array: TypeAlias = npt.NDArray[np.int64]
+
+_MIN_AGREE = 0.9
+"""Share of the loops of one place that must end when the work is over. Chosen: a loop may be cut by the beginning of
+the recording or be left for another reason. It cannot be doubled; at 1, one such loop hides all others."""
+_MAX_CHANCE = 1e-3
+"""How likely it may be that work ends within the last pause of each loop of a place by chance, times the number of
+hypotheses that were tried. Chosen: three loops of twelve questions have less. Doubled, twice as many places agree by
+chance."""
+POLLED = 90
+"""Percent: confidence that such a loop waits for the work. Chosen: times fit each loop, but no id proves it. Used by
+`acyclic`, and shown. It cannot be doubled."""
+
+
+class Polled(NamedTuple):
+    """What loops of questions wait for."""
+
+    source: Array
+    """The work that a moment in a loop waits for."""
+    vertex: Array
+    """The moment: of the thread, after the loop's first question and up to the beginning of its last one."""
+    over: Array
+    """The work that a single question would have waited for, had it not been over."""
+    call: Array
+    """That question."""
+
+
+class _Loops(NamedTuple):
+    """Rows of questions of one thread with nothing but Python between them."""
+
+    first: Array
+    """The first question of each."""
+    before_last: Array
+    """The last one that was asked in vain; where there is one question only, that one."""
+    last: Array
+    key: npt.NDArray[np.uint64]
+    """Equal for loops of one place and thread."""
+
+
+def polled(calls: Calls) -> Polled:
+    """Return which moments of host threads wait for which device work by asking again and again.
+
+    Args:
+        calls: the calls of the job.
+    """
+    none = np.zeros(0, np.int64)
+    parts = [Polled(none, none, none, none)]
+    acts, loops = calls.job.activities, _loops(calls)
+    for rows in grouped(loops.key):
+        of_place = _Loops(loops.first[rows], loops.before_last[rows], loops.last[rows], loops.key[rows])
+        rank = int(acts.rank[of_place.first[0]])
+        if rank in calls.lanes and (of_place.first != of_place.last).any():
+            parts.append(_resolved(calls, of_place, rank))
+    return Polled(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _loops(calls: Calls) -> _Loops:
+    """Return the rows of questions of all threads that also do something else."""
+    job, acts = calls.job, calls.job.activities
+    asks = (acts.kind == ActivityKind.RUNTIME) & names_that(is_poll, job.names)[acts.name]
+    if not asks.any():
+        none = np.zeros(0, np.int64)
+        return _Loops(none, none, none, none.astype(np.uint64))
+    works = ~np.isin(acts.kind, (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON))
+    item = job.boundaries[job.boundaries % 2 == 0] // 2
+    item = item[works[item]].astype(np.int64)
+    item = item[np.isin(acts.lane[item], np.unique(acts.lane[item[~asks[item]]]))]
+    key = np.zeros(len(item), np.uint64)
+    rows = np.flatnonzero(asks[item])
+    key[rows] = mixed(owners(acts, item[rows])[1], acts.lane[item[rows]])
+    goes_on = np.append(False, key[1:] == key[:-1])[: len(item)] & asks[item]
+    first = np.flatnonzero(asks[item] & ~goes_on)
+    last = np.flatnonzero(asks[item] & ~np.append(goes_on[1:], False)[: len(item)])
+    return _Loops(item[first], item[np.maximum(first, last - 1)], item[last], key[first])
+
+
+def _resolved(calls: Calls, loops: _Loops, rank: int) -> Polled:
+    """Return what the loops of one place wait for; nothing if the times do not show it."""
+    acts, none = calls.job.activities, np.zeros(0, np.int64)
+    clock = returns(calls, rank)
+    asked = acts.start[loops.before_last]
+    again = loops.first != loops.last
+    over = acts.end[loops.last]
+    known = np.searchsorted(calls.rank, (rank, rank + 1))
+    position = known[0] + np.searchsorted(acts.start[calls.row[known[0] : known[1]]], acts.start[loops.first])
+    site = Site(position, over, np.where(again, asked, over), np.iinfo(np.int64).max, clock.tolerance)
+    answer = best(calls, site, _guesses(calls, loops, position, rank))
+    if answer is None or not _sure(answer, loops, acts.start[loops.first], over - asked, over):
+        return Polled(none, none, none, none)
+    end = acts.end[np.maximum(answer.source, 0)]
+    in_time = (answer.source >= 0) & (end <= over + clock.tolerance)
+    waits = in_time & again & (end > asked + TOLERANCE_NS)
+    owner, vertex = _moments(calls, loops.first[waits], loops.last[waits])
+    single = in_time & ~again
+    return Polled(answer.source[waits][owner], vertex, answer.source[single], loops.last[single])
+
+
+def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> bool:
+    """Return whether nearly all loops end with the work, and too many of them for chance.
+
+    Args:
+        answer: what they seem to wait for.
+        loops: the loops.
+        start: when each begins, ns.
+        pause: how long before its end each asked in vain for the last time, ns.
+        over: when each ends, ns.
+    """
+    agree = answer.explained >= _MIN_AGREE * (answer.explained + answer.unexplained)
+    long = (over - start >= TWO_CLOCKS_NS) & (loops.first != loops.last)
+    chance = np.sort(pause[long] / np.maximum(1, over - start)[long])[::-1][: answer.explained].prod()
+    return bool(agree and long.any() and chance * (answer.number + 1) <= _MAX_CHANCE)
+
+
+def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int) -> Iterator[Hypothesis]:
+    """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work."""
+    acts = calls.job.activities
+    name = acts.name[loops.first[:1]]
+    if names_like("Event", calls.job.names, name)[0]:
+        thread = acts.lane[loops.first].astype(np.int64)
+        for record, lane in records_back(calls, position, thread):
+            yield lane, record, Plausible.YES
+    for lane in calls.lanes[rank]:
+        yield np.full(len(position), lane), position, Plausible.YES
+
+
+def _moments(calls: Calls, first: Array, last: Array) -> tuple[Array, Array]:
+    """Return (index of the loop, vertex) of each moment from the end of a first question to the begin of the last."""
+    boundaries = calls.job.boundaries.astype(np.int64)
+    place = np.empty(2 * len(calls.job.activities), np.int64)
+    place[boundaries] = np.arange(len(boundaries))
+    owner, at = spread(place[2 * first + 1] + 1, place[2 * last] + 1)
+    return owner, boundaries[at]
