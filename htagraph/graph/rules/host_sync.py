@@ -169,12 +169,15 @@ def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:
 
 
 def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
-    """Return the edges from the last work on every stream to each call that waits for the device without saying so."""
+    """Return the edges from the last work on every stream to each call that waits for the device without saying so.
+
+    The lag is what the call does after the wait, and its own time.
+    """
     waits = implicit_syncs(calls)
     counts["implicit"] += len(np.unique(waits.call))
     return Edges.of(
         2 * waits.source + 1, 2 * waits.call + 1, waits.own, EdgeKind.HOST_SYNC, Provenance.INFERRED,
-        confidence=waits.confidence,
+        confidence=waits.confidence, activity=waits.call,
     )  # fmt: skip
 
 
