@@ -11,11 +11,12 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import pandas as pd
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, currently_in_test_context, given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
@@ -29,6 +30,10 @@ Drawn = TypeVar("Drawn")
 _FOLDER = tempfile.TemporaryDirectory()
 BASE_NS = 1_700_000_000_000_000_000
 PID, MAIN, OTHER = 100, 1, 2
+
+_KEPT_GRAPHS = 200
+"""Graphs of drawn jobs kept at once. Chosen: the laws of one folder draw about 150 jobs from three strategies.
+Doubled, the graphs of two folders are kept, which takes memory and saves nothing."""
 
 COMPUTE, COMMUNICATE, COPY = "ampere_sgemm_128x64_nn", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "Memcpy DtoD"
 KIND_OF = {COMPUTE: "computation", "elementwise": "computation", COMMUNICATE: "communication", COPY: "memory"}
@@ -87,11 +92,22 @@ def write(events: Sequence[Json], path: Path, rank: int = 0) -> Path:
 
 
 def load(events: Sequence[Json] | Job, folder: Path | None = None, **options: Any) -> DependencyGraph:
-    """Return the graph of one rank's events or of several ranks', read from files in a folder."""
+    """Return the graph of one rank's events or of several ranks', read from files in a folder.
+
+    A job that Hypothesis draws is read once: all laws of a folder get the same jobs (`tests/conftest.py`).
+    """
     job = events if isinstance(events, Mapping) else {0: events}
+    if folder is None and not options and currently_in_test_context():
+        return _drawn(json.dumps(list(job.items())))
     if folder is None:  # the files stay as long as the tests run: some analyses read arguments from them
         return load(job, Path(tempfile.mkdtemp(dir=_FOLDER.name)), **options)
     return hg.load({rank: write(each, folder / f"rank-{rank}.json", rank) for rank, each in job.items()}, **options)
+
+
+@lru_cache(maxsize=_KEPT_GRAPHS)
+def _drawn(job: str) -> DependencyGraph:
+    """Return the graph of a job as JSON: pairs of rank and events, in the order of files."""
+    return load(dict(json.loads(job)), Path(tempfile.mkdtemp(dir=_FOLDER.name)))
 
 
 # generated traces

@@ -198,11 +198,13 @@ def _pair(pair: Path) -> list[Finding]:
         first = said.verdict[0].lower()
         right = first.startswith(truth["bound"].lower())
         findings.append(Finding("bound", first[:70], truth["bound"], right, truth["change"]))
-    step = {side: _step_us(pair, side) for side in "AB"}
+    runs = {side: _runs_us(pair, side) for side in "AB"}
+    step = {side: sum(each) / len(each) for side, each in runs.items()}
     effect = 100 * (step["B"] / step["A"] - 1)
+    noise = max(100 * (max(each) - min(each)) / step[side] for side, each in runs.items())
     if truth.get("blame"):
         diff = hg.diff(said.graph, hg.load(pair / "B1"))
-        findings += _diff_findings(diff, names=truth["blame"], effect=effect)
+        findings += _diff_findings(diff, names=truth["blame"], effect=effect, clear=abs(effect) > noise)
         findings += _ceilings(said, truth, step["A"] - step["B"])
     return findings
 
@@ -223,8 +225,9 @@ def _ceilings(said: Said, truth: dict[str, Any], gained_us: float) -> list[Findi
     return findings
 
 
-def _step_us(pair: Path, side: str) -> float:
-    """Return the mean step time over the runs of a side, without first and last steps, µs."""
+def _runs_us(pair: Path, side: str) -> list[float]:
+    """Return the mean step time of each run of a side, without first and last steps, µs."""
     runs = [json.loads(file.read_text())["step_starts_us"] for file in sorted(pair.glob(f"{side}*.steps.json"))]
-    each = [(begin[-1] - begin[1]) / (len(begin) - 2) for run in runs for begin in run.values()]
-    return sum(each) / len(each)
+    return [
+        sum((begin[-1] - begin[1]) / (len(begin) - 2) for begin in run.values()) / len(run) for run in runs
+    ]  # fmt: skip

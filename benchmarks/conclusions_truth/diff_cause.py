@@ -19,7 +19,7 @@ NO_EFFECT = 0.5
 """Percent of the step time that chance alone changes where nothing was planted: what is then said to change it by
 `MIN_EFFECT` is wrong. Chosen; doubled, pairs that differ by 0.5 to 1 % are asked, too."""
 
-CAUSAL = ("of the change)", "which is likely why")
+CAUSAL = (" makes the step ", " makes the job ", " would make the ", "which is likely why")
 """Words of sentences that name a cause of the change."""
 
 

@@ -15,11 +15,16 @@ __all__ = ["collectives"]
 def collectives(graph: DependencyGraph) -> pd.DataFrame:
     """Return each rank's part in each collective: when it arrived, how long it waited and how long it transferred.
 
-    A part's duration is, exactly, its wait for the last arrival, the pure transfer (the shortest that any part of the
-    same group, operation and bytes took) and the excess over that. In an operation with a root, only the ranks that
-    need the root wait, or the root waits for the others; in an all-to-all each waits for arrivals before its end.
-    Collectives that were not matched between the ranks (their partners may not be in the graph) are there too: their
-    waits are not known, hence 0, and part of their excess.
+    A part's duration is, exactly, the time in which its thread still ran other work, its wait for the last arrival, the
+    pure transfer (the shortest that any part of the same group, operation and bytes took) and the excess over that. A
+    thread runs other work beside asynchronous sends and receives on hosts (gloo), which are recorded from the call to
+    the return of their wait; how much of that time they were under way is not recorded. In an operation with a root,
+    only the ranks that need the root wait, or the root waits for the others; in an all-to-all each waits for arrivals
+    before its end.
+
+    Where members are absent (their ranks were not recorded), what follows the last recorded arrival is their transfer,
+    or waiting for the absent ones: nothing recorded tells which, so it is a part of its own. So is all the time of
+    collectives that were not matched between the ranks (their partners may not be in the graph).
 
     Args:
         graph: the job.
@@ -28,12 +33,14 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
         One row per part, ordered by collective and rank, unmatched ones last: ``collective`` (int64, -1 if not
         matched), ``op``, ``group`` (str: ``all_reduce`` and so on, label of the process group; empty if not matched),
         ``rank`` (int64), ``activity`` (int64), ``name`` (str), ``step`` (int64, -1 outside steps), ``size`` (int64,
-        parts in the graph), ``absent`` (int64: members of the group that are not in the graph, 0 if none or unknown;
-        the part may have waited for those too, which counts as transfer), ``key`` (str: how it was matched, empty if
+        parts in the graph), ``absent`` (int64: members of the group that are not in the graph, 0 if none or unknown),
+        ``key`` (str: how it was matched, empty if
         not), ``start_us`` (float64, its arrival, on the common clock, since the job's first activity),
-        ``duration_us``, ``wait_us``, ``transfer_us`` (pure), ``excess_us`` (float64, µs), ``bytes`` (float64, NaN if
-        unknown), ``algbw_gb_s`` and ``busbw_gb_s`` (float64,
-        10^9 bytes/s: bytes over transfer and excess, and that times the factor of NCCL's tests), ``last_rank`` (int64:
+        ``duration_us``, ``beside_us`` (its thread ran other work), ``wait_us``, ``transfer_us`` (pure), ``excess_us``,
+        ``wait_or_transfer_us`` (float64, µs: nobody can tell which), ``bytes`` (float64, NaN if unknown),
+        ``algbw_gb_s`` and ``busbw_gb_s`` (float64, 10^9 bytes/s: bytes over transfer and excess, and that times the
+        factor of NCCL's tests; at least that much where members are absent, NaN where a part of the transfer may have
+        been over before its thread waited), ``last_rank`` (int64:
         whose arrival it had to wait for, itself if it came last; -1 if not matched), ``wait_error_us`` (float64: by how
         much the clocks of this rank and the last may mislead about the wait, NaN if that is unknown) and ``matched``
         (bool).
@@ -41,7 +48,7 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
     Example:
         >>> import htagraph as hg
         >>> parts = hg.collectives(hg.load("data/demo"))
-        >>> total = parts["wait_us"] + parts["transfer_us"] + parts["excess_us"]
+        >>> total = parts[["beside_us", "wait_us", "transfer_us", "excess_us", "wait_or_transfer_us"]].sum(axis=1)
         >>> bool((abs(total - parts["duration_us"]) < 1e-6).all())
         True
     """
@@ -52,6 +59,8 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
     }  # fmt: skip
     columns = {word: [each[i] if i >= 0 else "" for i in waits.collective.tolist()] for word, each in texts.items()}
     algorithm, bus = _bandwidths(graph, waits, columns["op"])
+    absent = _absent(graph, waits)
+    whole = known & (absent == 0)  # all members are in the graph
     late = np.where(waits.late >= 0, acts.rank[np.maximum(waits.late, 0)], -1) if len(waits) else waits.late
     return pd.DataFrame(
         {
@@ -63,13 +72,15 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
             "name": pd.array([graph.names[name] for name in acts.name[waits.activity]], dtype="str"),
             "step": acts.step[waits.activity].astype(np.int64),
             "size": waits.size,
-            "absent": _absent(graph, waits),
+            "absent": absent,
             "key": pd.array(columns["key"], dtype="str"),
             "start_us": (waits.arrival - graph.origin_ns) / 1000,
-            "duration_us": (waits.wait + waits.transfer) / 1000,
+            "duration_us": (waits.beside + waits.wait + waits.transfer) / 1000,
+            "beside_us": waits.beside / 1000,
             "wait_us": waits.wait / 1000,
-            "transfer_us": waits.pure / 1000,
-            "excess_us": waits.excess / 1000,
+            "transfer_us": np.where(whole, waits.pure, 0) / 1000,
+            "excess_us": np.where(whole, waits.excess, 0) / 1000,
+            "wait_or_transfer_us": np.where(whole, 0, waits.transfer) / 1000,
             "bytes": np.where(waits.bytes >= 0, waits.bytes.astype(np.float64), np.nan),
             "algbw_gb_s": algorithm,
             "busbw_gb_s": bus,
@@ -99,7 +110,7 @@ def _wait_errors(graph: DependencyGraph, rank: np.ndarray, last: np.ndarray) -> 
 
 def _bandwidths(graph: DependencyGraph, waits: Waits, ops: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return (algorithm bandwidth, bus bandwidth) in 10^9 bytes/s; NaN where bytes are unknown or no time passed."""
-    timed = (waits.bytes >= 0) & (waits.transfer > 0)
+    timed = (waits.bytes >= 0) & (waits.transfer > 0) & waits.shows_transfer
     algorithm = np.full(len(waits), np.nan)
     algorithm[timed] = waits.bytes[timed] / waits.transfer[timed]
     size = waits.size.copy()

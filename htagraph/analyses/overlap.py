@@ -16,14 +16,16 @@ def overlap(graph: DependencyGraph) -> pd.DataFrame:
     """Return the share of each rank's communication time in which computation runs beside it.
 
     Both are unions over all streams (on a rank without device work, over host threads): time in which two collectives
-    run at once counts once.
+    run at once counts once. What a host thread sends or receives asynchronously counts while the thread waits for it;
+    how long it was under way beside other work of the thread is not recorded, only that it was at most ``beside_us``.
 
     Args:
         graph: the job.
 
     Returns:
         One row per rank: ``rank`` (int64), ``communication_us``, ``computation_us``, ``hidden_us`` (float64: both at
-        once), ``overlap_percent`` (float64: 100 · hidden / communication, NaN without communication).
+        once), ``beside_us`` (float64: from asking for sends and receives until their thread did nothing but wait),
+        ``overlap_percent`` (float64: 100 · hidden / communication, NaN without communication).
 
     Example:
         >>> import htagraph as hg
@@ -35,11 +37,14 @@ def overlap(graph: DependencyGraph) -> pd.DataFrame:
     """
     rows = []
     for rank in graph.ranks:
-        work = work_of(graph, rank).by_kind
-        communication, computation = work[ActivityKind.COMMUNICATION], work[ActivityKind.COMPUTATION]
-        both = (length(communication), length(computation), length(intersection(communication, computation)))
-        rows.append((rank, *(ns / 1000 for ns in both)))
-    kinds = {"rank": "int64"} | dict.fromkeys(("communication_us", "computation_us", "hidden_us"), "float64")
+        work = work_of(graph, rank)
+        communication, computation = (
+            work.by_kind[kind] for kind in (ActivityKind.COMMUNICATION, ActivityKind.COMPUTATION)
+        )
+        parts = (communication, computation, intersection(communication, computation), work.beside)
+        rows.append((rank, *(length(part) / 1000 for part in parts)))
+    columns = ("communication_us", "computation_us", "hidden_us", "beside_us")
+    kinds = {"rank": "int64"} | dict.fromkeys(columns, "float64")
     table = pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
     some = table["communication_us"].where(table["communication_us"] > 0)
     return table.assign(overlap_percent=100 * table["hidden_us"] / some)

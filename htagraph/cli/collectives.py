@@ -44,16 +44,17 @@ def report(
 
     table = by_operation(parts).head(top)
     tables = {"collectives": table}
-    brief = {"collectives": table.drop(columns="algbw_gb_s")}
+    empty = [part for part in ("beside_us", "wait_or_transfer_us") if not table[part].any()]
+    brief = {"collectives": table.drop(columns=["algbw_gb_s", *empty])}
     late = _last(parts)
     if len(late):
         tables["last_arrivals"] = brief["last_arrivals"] = late
     if each:
         tables["parts"] = parts
         brief["parts"] = parts[[
-            "collective", "op", "group", "rank", "step", "start_us", "duration_us", "wait_us", "transfer_us",
-            "excess_us", "busbw_gb_s", "last_rank",
-        ]]  # fmt: skip
+            "collective", "op", "group", "rank", "step", "start_us", "duration_us", "beside_us", "wait_us",
+            "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
+        ]].drop(columns=empty)  # fmt: skip
     return report_on(
         graph, "collectives", tables, wording.sentences(parts, late, inputs), brief=brief,
         wording=Wording(wording.TITLES),
@@ -65,8 +66,9 @@ def by_operation(parts: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         ``op``, ``group`` (str), ``matched`` (bool: between ranks), ``collectives`` (int64; parts where not matched),
-        ``ranks`` (int64: that took part), ``total_us``, ``wait_us``, ``transfer_us``, ``excess_us`` (float64: summed
-        over all parts), ``mean_bytes``, ``algbw_gb_s``, ``busbw_gb_s`` (float64: medians of the parts).
+        ``ranks`` (int64: that took part), ``total_us``, ``beside_us``, ``wait_us``, ``transfer_us``, ``excess_us``,
+        ``wait_or_transfer_us`` (float64: summed over all parts), ``mean_bytes``, ``algbw_gb_s``, ``busbw_gb_s``
+        (float64: medians of the parts).
     """
     from htagraph.core.naming import collective_op, short_name
 
@@ -76,7 +78,8 @@ def by_operation(parts: pd.DataFrame) -> pd.DataFrame:
     )
     table = named.groupby(["op", "group", "matched"], as_index=False, sort=False).agg(
         collectives=("number", "nunique"), ranks=("rank", "nunique"), total_us=("duration_us", "sum"),
-        wait_us=("wait_us", "sum"), transfer_us=("transfer_us", "sum"), excess_us=("excess_us", "sum"),
+        beside_us=("beside_us", "sum"), wait_us=("wait_us", "sum"), transfer_us=("transfer_us", "sum"),
+        excess_us=("excess_us", "sum"), wait_or_transfer_us=("wait_or_transfer_us", "sum"),
         mean_bytes=("bytes", "mean"), algbw_gb_s=("algbw_gb_s", "median"), busbw_gb_s=("busbw_gb_s", "median"),
     )  # fmt: skip
     return table.sort_values("total_us", ascending=False, kind="stable").reset_index(drop=True)

@@ -89,10 +89,12 @@ def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments
 
 def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dict[str, pd.DataFrame]:
     """Return one table per group of shares, hops by pair of ranks, near paths without activity numbers."""
-    shares = tables["shares"]
+    whole = path.summary()
     brief = {}
     for group in ("category", "rank", "operator", "kernel"):
-        rows = shares[shares["group"] == group].drop(columns="group").rename(columns={"key": group})
+        rows = _steps_as_one(whole) if group == "operator" else whole
+        rows = rows[rows["group"] == group].drop(columns="group").head(top)
+        rows = rows.rename(columns={"key": group, "count": "segments"})
         if group != "rank" or len(path.graph.ranks) > 1:
             brief[f"path_{group}"] = rows[rows[group] != "none"]
     if len(tables["host"]):
@@ -100,10 +102,20 @@ def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dic
     hops = tables["hops"]
     if len(hops):
         pairs = hops.groupby(["from_rank", "to_rank"], as_index=False)
-        brief["hops"] = pairs.agg(count=("at_us", "size"), waited_us=("waited_us", "sum")).nlargest(top, "count")
+        brief["hops"] = pairs.agg(hops=("at_us", "size"), waited_us=("waited_us", "sum")).nlargest(top, "hops")
     near = tables["near"]
     brief["near"] = near[["slack_us", "work_us", "rank", "main"]]
     if "segments" in tables:
         columns = ["start_us", "duration_us", "rank", "category", "name", "operator", "edge", "gap"]
         brief["segments"] = tables["segments"][columns]
     return brief
+
+
+def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
+    """Return shares of a path with one row for the time in steps but in no operator, in place of one per step."""
+    from htagraph.core.naming import step_number
+
+    in_step = (shares["group"] == "operator") & shares["key"].map(step_number).notna()
+    named = shares.assign(key=shares["key"].mask(in_step, wording.NO_OPERATOR))
+    sums = named.groupby(["group", "key"], as_index=False, sort=False).sum()
+    return sums.sort_values("time_us", ascending=False, kind="stable")

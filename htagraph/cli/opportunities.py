@@ -34,18 +34,38 @@ def opportunities(
 
 def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -> Report:
     """Return the report on the result of `htagraph.opportunities`; `inputs` are the words that choose what is read."""
-    from htagraph.output.report import Wording, report_on
-
-    columns = ["what", "name", "time_us", "critical_us", "gain_us", "gain_percent", "gain_at_50_us"]
     from htagraph.analyses.critical_path import critical_path
+    from htagraph.analyses.stragglers import stragglers
     from htagraph.output.claims import bound_claims, consistent, doubts_of, gain_claims
+    from htagraph.output.report import Wording, report_on
     from htagraph.queries.bound import bound_of
+    from htagraph.queries.whole_steps import whole_steps
 
     path = critical_path(graph)
-    bound, doubts = bound_of(path), doubts_of(graph)
-    claims = [*bound_claims(path, bound, doubts)[:1], *gain_claims(graph, table, bound=bound, doubts=doubts)]
-    brief = {"opportunities": table[columns].rename(columns={"gain_at_50_us": "gain_if_halved_us"})}
+    bound, doubts, slow = bound_of(path), doubts_of(graph), stragglers(graph).straggler
+    claims = [
+        *bound_claims(path, bound, doubts)[:1],
+        *gain_claims(graph, table, bound=bound, straggler=slow, doubts=doubts),
+    ]
+    steps = whole_steps(graph)
+    brief = {"opportunities": _brief(table, steps)}
     return report_on(
         graph, "opportunities", {"opportunities": table}, wording.sentences(consistent(claims), inputs), brief=brief,
-        wording=Wording(wording.TITLES),
+        wording=Wording(wording.titles(steps)),
     )  # fmt: skip
+
+
+def _brief(table: pd.DataFrame, steps: int) -> pd.DataFrame:
+    """Return what a reader wants to see of the result, per step where there are several, and the gain in all."""
+    from htagraph.output.phrases import group_words
+
+    pairs = zip(table["what"], table["name"], strict=True)
+    names = [group_words(name).replace(" (", ", ").rstrip(")") if what == "group" else name for what, name in pairs]
+    times = ["time_us", "critical_us", "gain_us", "gain_at_50_us"]
+    brief = table[["what", "name", *times, "gain_percent"]].copy()
+    if len(set(names)) == len(set(table["name"])):
+        brief["name"] = names
+    if steps > 1:
+        brief[times] /= steps
+        brief["gain_in_all_us"] = table["gain_us"]
+    return brief.rename(columns={"gain_at_50_us": "gain_if_halved_us"})

@@ -33,7 +33,10 @@ def stragglers(
 
 def report(graph: DependencyGraph, result: Stragglers, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the result of `htagraph.stragglers`; `inputs` are the words that choose what is read."""
-    from htagraph.output.report import Wording, report_on
+    from htagraph.output.claim_sentences import sentences
+    from htagraph.output.claims import not_read_claims
+    from htagraph.output.report import Wording, inputs_of, report_on
+    from htagraph.output.stage_claims import stage_claims
 
     table = result.to_frame().sort_values("blamed_us", ascending=False, kind="stable").head(top)
     causes = result.blame.groupby(["charged_rank", "cause"], as_index=False).agg(
@@ -43,8 +46,10 @@ def report(graph: DependencyGraph, result: Stragglers, inputs: Sequence[str], *,
     tables = {"stragglers": table.reset_index(drop=True), "causes": causes}
     columns = ["rank", "blamed_us", "share_percent", "waits_us", "lateness_us", "late_count", "cause", "cause_name"]
     brief = {"stragglers": tables["stragglers"][columns].rename(columns={"cause_name": "name"}), "causes": causes}
+    claims = stage_claims(graph, result)
+    claims += not_read_claims(inputs_of(graph)) if len(graph.ranks) > 1 else []
+    conclusions = [*wording.sentences(result, len(graph.ranks), inputs), *sentences(claims)]
     figures = {"straggler": result.straggler, "total_wait_us": result.total_wait_us}
     return report_on(
-        graph, "stragglers", tables, wording.sentences(result, len(graph.ranks), inputs), figures=figures, brief=brief,
-        wording=Wording(wording.TITLES),
+        graph, "stragglers", tables, conclusions, figures=figures, brief=brief, wording=Wording(wording.TITLES),
     )  # fmt: skip

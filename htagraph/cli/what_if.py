@@ -126,11 +126,14 @@ def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5)
         texts: the changes in words.
         top: kernels of the critical path named.
     """
+    from htagraph.analyses.critical_path import critical_path
     from htagraph.output.report import Wording, report_on
+    from htagraph.queries.bound import bound_of
 
     outcomes = [scenario.run() for scenario in scenarios]
     after = outcomes[-1]
-    bounds = _bounds(after, top)
+    paths = critical_path(after.baseline), after.critical_path()
+    bounds = _bounds(paths[0].summary(), paths[1].summary(), top)
     tables = {
         "prediction": _prediction(after),
         "changes": _changes(outcomes, texts),
@@ -144,8 +147,9 @@ def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5)
     if len(texts) == 1:
         del brief["changes"]
     notes = list(after.notes)
+    said = wording.sentences(after, *map(bound_of, paths))
     return report_on(
-        after.baseline, "what-if", tables, [*wording.sentences(after, bounds), *(f"Note: {note}" for note in notes)],
+        after.baseline, "what-if", tables, [*said, *(f"Note: {note}" for note in notes)],
         figures={"notes": notes}, brief=brief, wording=Wording(wording.TITLES),
     )  # fmt: skip
 
@@ -191,16 +195,15 @@ def _by_step(times: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _bounds(after: Outcome, top: int) -> pd.DataFrame:
-    """Return the critical path's shares before and after: by category, rank and kernel."""
+def _bounds(before: pd.DataFrame, after: pd.DataFrame, top: int) -> pd.DataFrame:
+    """Return the critical path's shares before and after (summaries of it): by category, rank and kernel."""
     import pandas as pd
 
-    from htagraph.analyses.critical_path import critical_path
-
-    paths = [critical_path(after.baseline).summary(), after.critical_path().summary()]
     tables = []
     for group in ("category", "rank", "kernel"):
-        old, new = (path[path["group"] == group].set_index("key")[["time_us", "share_percent"]] for path in paths)
+        old, new = (
+            path[path["group"] == group].set_index("key")[["time_us", "share_percent"]] for path in (before, after)
+        )
         both = old.add_prefix("before_").join(new.add_prefix("after_"), how="outer").fillna(0.0)
         both = both.drop(index="none", errors="ignore")
         largest = both[["before_time_us", "after_time_us"]].max(axis=1).sort_values(ascending=False, kind="stable")

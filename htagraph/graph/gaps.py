@@ -78,6 +78,9 @@ def gap_kinds(
     kinds = np.full(len(binding), GapKind.TRACE_HEAD, np.int8)
     known = binding >= 0
     kinds[known] = np.where(gap[known] > 0, meaning[edges.kind[binding[known]]], GapKind.NONE)
+    by_thread = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (edges.kind[binding] == EdgeKind.THREAD))
+    loaders = edges.activity[edges.kind == EdgeKind.DATALOADER]
+    kinds[by_thread[np.isin(edges.activity[binding[by_thread]], loaders)]] = GapKind.DATA_WAIT
     idle = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (gap > _MAX_BUSY_GAP_NS))
     idle = idle[(edges.activity[binding[idle]] < 0) & (edges.kind[binding[idle]] == EdgeKind.HOST_ORDER)]
     served = (edges.kind == EdgeKind.THREAD) & (edges.confidence >= _MIN_CONFIDENCE)

@@ -7,23 +7,38 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
 from htagraph.core.naming import is_source_frame, short_name
-from htagraph.output.phrases import CATEGORY_WORDS, and_list, command_line, plural, time_text
+from htagraph.output.phrases import (
+    CATEGORY_WORDS,
+    and_list,
+    cause_words,
+    command_line,
+    distinct,
+    group_words,
+    plural,
+    time_text,
+)
+from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 
-__all__ = ["claim_name", "sentences", "trial"]
+__all__ = ["SHARED_LINKS", "claim_name", "sentences", "trial"]
+
+SHARED_LINKS = "Transfers that overlap share links here, so half of a change may gain more than all of it."
+"""What is said beside gains where transfers share links."""
 
 _MAX_LETTERS = 60
 """Letters of a name; chosen: half a line. Doubled, a kernel's name may fill one."""
 _MAX_NAMED_RANKS = 8
 """Ranks that a sentence lists; chosen: half a line. Doubled, a line."""
+_MAX_OPTIONS = 4
+"""Options of a command that a sentence gives; chosen: two lines. Doubled, four lines."""
 _MIN_PERCENT = 2.0
 """Percent of the path; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
-_MIN_SPREAD = 0.1
-"""Width of a gain's interval, relative to the gain; chosen: less does not change what to do. Doubled, intervals of 10
-to 20 % of the gain are not shown."""
+_MIN_SPREAD = 0.25
+"""Width of a gain's interval, relative to the gain; chosen: less does not change what to do, and every prediction has
+about half of it. Doubled, intervals of a fourth to half of the gain are not shown."""
 _WHAT = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
-    "rank": "the work of ", "group": "transfers of ", "phase": "",
+    "rank": "the work of ", "phase": "",
 }  # fmt: skip
 _CAUSES = {
     "kernels": "its kernels take longer", "host": "its host code takes longer",
@@ -45,6 +60,7 @@ _IDLE = {
 }
 _HOST = {
     "loader": "it waits for the data loader before it launches (htagraph what-if --free-dataloader).",
+    "ranks": "it waits for other ranks or for transfers before it launches (htagraph collectives).",
     "pauses": "a few long pauses of the host, not the number of launches, keep it from launching (htagraph idle).",
     "graphs": (
         "it launches CUDA graphs, each too late. A launch takes the longer the more kernels its graph has, and more so "
@@ -55,6 +71,10 @@ _HOST = {
         "graphs reduce that (htagraph idle)."
     ),
 }
+
+
+_IN_HOST = CATEGORY_WORDS["host"], "operators and Python"
+"""What a category is called, and what it is called as a part of the host's time."""
 
 
 def sentences(claims: Iterable[Claim]) -> list[str]:
@@ -68,6 +88,8 @@ def sentences(claims: Iterable[Claim]) -> list[str]:
 
 def claim_name(claim: Claim) -> str:
     """Return what a gain is about: the names of phases and ranks say it already."""
+    if claim.facts["what"] == "group":
+        return f"transfers of {group_words(claim.about)}"
     return f"{_WHAT[claim.facts['what']]}{_short(claim.about)}"
 
 
@@ -79,7 +101,11 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
         inputs: the words of the command line that choose what is read.
     """
     for claim in gains[:1]:
-        half = f"Half the time of {claim_name(claim)} saves {time_text(claim.facts['half_us'])}."
+        steps = claim.facts["steps"]
+        saved = f"{time_text(_each(claim.facts['half_us'], steps))}{' per step' if steps > 1 else ''}"
+        low = claim.interval[0] if claim.interval else claim.figure
+        saves = "saves" if low > _MIN_SPREAD * claim.figure else "saves up to"
+        half = f"Half the time of {claim_name(claim)} {saves} {saved}."
         if claim.facts["target"]:
             line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
             return [f"{half} To try it together with other changes: {line}"]
@@ -90,23 +116,30 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
 def _bound(claim: Claim) -> str:
     """Name what most of the critical path is, and the rank on which most of it lies."""
     shares, by_workers = claim.facts["shares"], claim.facts["by_workers"]
-    text = f"Bound by {CATEGORY_WORDS[claim.about]}: {claim.figure:.0f} % of the critical path"
+    own = HOST_CATEGORIES if claim.about == "host" else (claim.about,)
+    parts = [(category, share) for category, share in shares.items() if category in own and share >= _MIN_PERCENT]
+    others = [(category, share) for category, share in shares.items() if category not in own and share >= _MIN_PERCENT]
+    text = f"Bound by {cause_words(claim.about, shares)}: {claim.figure:.0f} % of the critical path"
+    text += f" ({_listed(parts).replace(*_IN_HOST)})" if len(parts) > 1 else ""
     text += _rank_of(claim.facts["ranks"], several=claim.facts["several"])
-    others = [
-        f"{CATEGORY_WORDS[category]} {share:.0f} %"
-        for category, share in shares.items()
-        if category != claim.about and share >= _MIN_PERCENT
-    ]
-    also = f" Also on it: {', '.join(others)}." if others else ""
+    also = f" Also on it: {_listed(others)}." if others else ""
+    if claim.facts.get("absent"):
+        text, also = (part.replace(CATEGORY_WORDS["communication"], _TRANSFERS_OR_WAITS) for part in (text, also))
     if by_workers:
+        waited, batches = claim.facts["batches"]
         return (
-            f"{text}. In most steps its worker processes take longer than the step.{also} That runs while the workers "
+            f"{text}. It waits for {waited:,} of {batches:,} batches.{also} That runs while the worker processes "
             "prepare the next batch: only a faster loader (more workers, cheaper samples) shortens the job (htagraph "
             "what-if --free-dataloader)."
         )
     return f"{text}.{also}{_NEXT.get(claim.about, '')}"
 
 
+def _listed(shares: Iterable[tuple[str, float]]) -> str:
+    return ", ".join(f"{CATEGORY_WORDS[category]} {share:.0f} %" for category, share in shares)
+
+
+_TRANSFERS_OR_WAITS = "transfers between ranks, or waiting for ranks that were not recorded"
 _NEXT = {
     "communication": " See which ranks and groups transfer, and who is late: htagraph collectives.",
 }
@@ -123,12 +156,14 @@ def _rank_of(ranks: Mapping[int, float], *, several: bool) -> str:
 
 
 def _pauses(claims: Sequence[Claim]) -> str:
-    parts = []
+    parts, several = [], len({claim.facts["rank"] for claim in claims}) > 1
     for claim in claims:
         facts, us = claim.facts, claim.facts["total_us"]
         where = f" in {_short(facts['inside'])}" if facts["inside"] else ""
         what = _short(claim.about) if claim.about else f"untraced code{where}"
-        where = where if claim.about else f" before {_short(facts['before'])}" if facts["before"] else ""
+        beside = [f" {word} {_short(facts[word])}" for word in ("before", "after") if facts.get(word)]
+        where = where if claim.about else beside[0] if beside else ""
+        where += f" on rank {facts['rank']}" if several else ""
         times = f", {facts['count']:,} times" if facts["count"] > 1 else ""
         longest = f" (longest {time_text(facts['longest_us'])})" if facts["count"] > 1 else ""
         parts.append(f"{what}{where}{times}, {time_text(us)}{longest}, {claim.figure:.0f} %")
@@ -136,27 +171,43 @@ def _pauses(claims: Sequence[Claim]) -> str:
 
 
 def _gains(claims: Sequence[Claim]) -> str:
-    parts, any_wide = [], False
-    for claim in claims:
-        low, high = claim.interval or (claim.figure, claim.figure)
-        wide = high - low > _MIN_SPREAD * claim.figure
-        spread = f"; likely {time_text(max(low, 0.0))} to {time_text(high)}" if wide else ""
-        parts.append(f"{claim_name(claim)}, {time_text(claim.figure)} ({claim.facts['percent']:.0f} %{spread})")
-        any_wide |= wide
+    parts, any_wide, steps = [], False, claims[0].facts["steps"]
+    names = distinct([claim_name(claim) for claim in claims], [claim.about for claim in claims], _MAX_LETTERS)
+    for claim, name in zip(claims, names, strict=True):
+        spread = _likely(claim)
+        parts.append(f"{name}, {time_text(_each(claim.figure, steps))} ({claim.facts['percent']:.0f} %{spread})")
+        any_wide |= bool(spread)
+    per_step = f" per step (of {steps:,})" if steps > 1 else ""
     bounds = "" if any_wide else " No speedup of one of them alone saves more."
+    if any(claim.facts["shared"] for claim in claims):
+        bounds = f" {SHARED_LINKS}"
     return (
-        f"Largest gains, each replayed as if it took no time: {'; '.join(parts)}.{bounds} See htagraph opportunities."
+        f"Largest gains{per_step}, each replayed as if it took no time: {'; '.join(parts)}.{bounds} See htagraph "
+        "opportunities."
     )
 
 
+def _each(us: float, steps: int) -> float:
+    """Return a time per step, µs, or in all where there are no steps."""
+    return us / max(steps, 1)
+
+
+def _likely(claim: Claim) -> str:
+    """Return the interval of a gain in words, empty where it is narrow."""
+    low, high = claim.interval or (claim.figure, claim.figure)
+    if high - low <= _MIN_SPREAD * claim.figure:
+        return ""
+    least, most = (_each(max(end, 0.0), claim.facts["steps"]) for end in (low, high))
+    return f"; likely {time_text(least) if least else '0'} to {time_text(most)}"
+
+
 def _blocking(claim: Claim) -> str:
-    facts, (low, high) = claim.facts, claim.interval or (claim.figure, claim.figure)
-    wide = high - low > _MIN_SPREAD * claim.figure
-    spread = f"; likely {time_text(max(low, 0.0))} to {time_text(high)}" if wide else ""
+    facts, steps = claim.facts, claim.facts["steps"]
+    what = "a step" if steps > 1 else "the job"
     return (
         f"The host waits for its device in {_short(claim.about)} ({facts['count']:,} times, "
-        f"{time_text(facts['blocked_us'])}, summed over ranks). Without these waits the job would take "
-        f"{time_text(claim.figure)} less ({facts['percent']:.0f} %{spread}; htagraph what-if "
+        f"{time_text(facts['blocked_us'])} in all, summed over ranks). Without these waits {what} would take "
+        f"{time_text(_each(claim.figure, steps))} less ({facts['percent']:.0f} %{_likely(claim)}; htagraph what-if "
         f"{shlex.quote('--remove-sync=' + facts['target'])})."
     )
 
@@ -169,6 +220,29 @@ def _straggler(claim: Claim) -> str:
         f"Rank {claim.about} makes the others wait: it causes {claim.figure:.0f} % of the "
         f"{time_text(claim.facts['total_us'])} spent waiting in collectives (summed over ranks); {why}{where} "
         "(htagraph stragglers)."
+    )
+
+
+def _stage(claim: Claim) -> str:
+    facts, (low, high) = claim.facts, claim.interval or (claim.figure, claim.figure)
+    several = "s" if len(facts["ranks"]) > 1 else ""
+    shown = facts["ranks"][:_MAX_NAMED_RANKS]
+    names = and_list(map(str, shown)) + (" …" if len(shown) < len(facts["ranks"]) else "")
+    least, most = time_text(facts["least_us"]), time_text(facts["most_us"])
+    others = (
+        f"{most} of the other{'s' if facts['others'] > 1 else ''}"
+        if least == most
+        else f"{least} to {most} of the others"
+    )
+    waited = f" Each of the others waits {time_text(facts['waited_us'])} a step for it." if facts["waited_us"] else ""
+    wide = high - low > _MIN_SPREAD * claim.figure
+    spread = f"; likely {time_text(max(low, 0.0))} to {time_text(high)}" if wide else ""
+    options = " ".join(f"--scale {shlex.quote(each)}" for each in facts["options"])
+    line = f" To predict other shares: htagraph what-if {options}" if len(facts["options"]) <= _MAX_OPTIONS else ""
+    return (
+        f"Of the stages of the pipeline{several}, that of rank{several} {names} works {time_text(facts['own_us'])} a "
+        f"step against {others}.{waited} Stages do different work, so this is no straggler: give it less to do. With "
+        f"equal stages the job would take {time_text(claim.figure)} less ({facts['percent']:.0f} %{spread}).{line}"
     )
 
 
@@ -251,7 +325,7 @@ def _short(name: str) -> str:
 
 _ONE: dict[Says, Callable[[Claim], str]] = {
     Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
-    Says.BLOCKING: _blocking,
+    Says.BLOCKING: _blocking, Says.SLOW_STAGE: _stage,
     Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches, Says.UNEXPLAINED: _unexplained,
     Says.PARTLY_DEVICE: _partly, Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched, Says.ONE_RANK: _alone,
     Says.RANKS_MISSING: _missing,

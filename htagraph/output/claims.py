@@ -7,28 +7,33 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.core.naming import is_graph_launch, names_that
+from htagraph.output.stage_claims import stage_claims
+from htagraph.queries.absent_members import lacks_members
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
-from htagraph.queries.host_pauses import host_pauses, share_of_long_pauses
+from htagraph.queries.host_pauses import host_pauses
+from htagraph.queries.late_launches import late_reason
+from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.change_options import criteria, criteria_text
+from htagraph.whatif.link_sharing import shares_links
 from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.what_if import what_if
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from htagraph.analyses.stragglers import Stragglers
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
+    from htagraph.whatif.outcome import Outcome
 
-__all__ = ["bound_claims", "claims_of", "consistent", "doubts_of", "gain_claims", "path_claims"]
+__all__ = ["bound_claims", "claims_of", "consistent", "doubts_of", "gain_claims", "not_read_claims", "path_claims"]
 
 _Tables: TypeAlias = "Mapping[str, pd.DataFrame]"
-_HOST_CAUSES = ("host", "launch", "sync")
 _MAX_GAINS = 4
 """Opportunities that are named; chosen: they fit on three lines. Doubled, up to eight are."""
 _TRIED_GAINS = 10
@@ -38,29 +43,26 @@ _MAX_PAUSES = 3
 """Host pauses that are named; chosen: they fit on two lines. Doubled, up to six are."""
 _MIN_PERCENT = 2.0
 """Percent of the path or of the makespan; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
+_LARGE_PERCENT = 20.0
+"""Percent of the path from which a pause of the host is named though something else bounds the job. Chosen: it is
+worth knowing then. Doubled, pauses of a fifth to two fifths of the path are left to `htagraph critical-path`."""
 _MIN_SHARE = 0.05
 """Share of the window; chosen: less is not worth a sentence. Doubled, 5 to 10 % of waiting is not named."""
 _MAX_WRAPPED = 0.6
 """Share of the makespan; what gains more and contains other rows only wraps the job, such as an annotation around a
 step. Chosen. Doubled, they are named before what they contain."""
-_INNER_SHARE = 0.5
-"""Share of a gain from which something inside it is named in its place. Chosen: then it is the larger part. Doubled,
-the outer one is always named."""
+_INNER_SHARE = 0.9
+"""Share of a gain from which something inside it is named in its place. Chosen: then it is nearly all of it; of less,
+the rest is lost to who reads only the inner name. It cannot be doubled; at 1, an operator hides the kernel that it
+is."""
 _MAX_COVERED_SHARE = 0.8
 """Share of the recorded time; below it, shares of device time are said to leave out the rest. Chosen. Doubled,
 always."""
 _MIN_LAUNCHES = 100
 """Launch calls; chosen: the share of fewer is chance. Doubled, jobs of 100 to 200 calls get no sentence on launches."""
-_LONG_PAUSE_US = 1000.0
-"""µs; a single pause of the host this long is no cost of launching. Chosen: dispatch of an operator takes some 10 µs.
-Doubled, CUDA graphs are advised where pauses of 1 to 2 ms dominate."""
-_MAX_LONG_SHARE = 0.5
-"""Share of the host's time on the path in such pauses, from which many small launches are not the reason. Chosen: the
-larger part. Doubled, CUDA graphs are advised always."""
-
-
 _MOST = 0.5
-"""Share of kernels and copies; above it, CUDA graphs are no advice, since they are used. It cannot be doubled."""
+"""Share of kernels and copies; above it, CUDA graphs are no advice, since they are used. And share of communication;
+above it, what looks like transfer is said to be one or waiting. It cannot be doubled."""
 
 
 def claims_of(
@@ -86,10 +88,11 @@ def claims_of(
         *bound_claims(path, bound, doubts),
         *gain_claims(graph, tables["opportunities"], bound=bound, straggler=slow.straggler, doubts=doubts),
         *_blocking(graph),
+        *stage_claims(graph, slow),
         *_waiting(slow, float(busy["window_us"].sum()), doubts),
         *on_device,
         *doubts.values(),
-        *_not_read(inputs),
+        *not_read_claims(inputs),
     ])  # fmt: skip
 
 
@@ -97,8 +100,9 @@ def path_claims(path: CriticalPath) -> list[Claim]:
     """Return what bounds the window of a critical path, and what gains most for the whole job."""
     graph = path.graph
     bound, doubts = bound_of(path), doubts_of(graph)
-    table = opportunities(graph, top=_TRIED_GAINS)
-    return consistent([*bound_claims(path, bound, doubts), *gain_claims(graph, table, bound=bound, doubts=doubts)])
+    table, slow = opportunities(graph, top=_TRIED_GAINS), stragglers(graph).straggler
+    gains = gain_claims(graph, table, bound=bound, straggler=slow, doubts=doubts)
+    return consistent([*bound_claims(path, bound, doubts), *gains])
 
 
 def consistent(claims: Sequence[Claim]) -> list[Claim]:
@@ -144,32 +148,39 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
     rests = {RestsOn.CLOCKS} if len(bound.ranks) > 1 else set()
     rests |= {RestsOn.MATCHES} if bound.shares.get("communication", 0.0) >= _MIN_PERCENT else set()
     facts = {
-        "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers,
+        "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
         "unexplained_percent": bound.unexplained_percent, "several": len(path.graph.ranks) > 1,
+        "absent": _mostly_lacks_members(path.graph),
     }  # fmt: skip
     claims = [
         Claim(
-            Says.BOUND, bound.cause, bound.shares[bound.cause], "percent", rests_on=frozenset(rests & doubts.keys()),
+            Says.BOUND, bound.cause, bound.causes[bound.cause], "percent", rests_on=frozenset(rests & doubts.keys()),
             facts=facts,
         )
     ]  # fmt: skip
-    claims += _pauses(path) if bound.cause in _HOST_CAUSES else []
+    claims += _pauses(path, _MIN_PERCENT if bound.cause == "host" else _LARGE_PERCENT)
     if bound.unexplained_percent >= 100 * _MIN_SHARE:
         kinds = {"mostly": next(iter(bound.unexplained), ""), "is_bound": bound.cause == "gap"}
         claims.append(Claim(Says.UNEXPLAINED, "path", bound.unexplained_percent, "percent", facts=kinds))
     return claims
 
 
-def _pauses(path: CriticalPath) -> list[Claim]:
-    """Return what the host does longest on the path."""
+def _mostly_lacks_members(graph: DependencyGraph) -> bool:
+    """Return whether most communication may have waited for ranks that were not recorded."""
+    lacks = lacks_members(graph)[np.isin(graph.activities.kind, COMMUNICATION)]
+    return bool(len(lacks)) and float(lacks.mean()) > _MOST
+
+
+def _pauses(path: CriticalPath, least_percent: float) -> list[Claim]:
+    """Return what the host does longest on the path, each at least so many percent of it."""
     table = host_pauses(path, _MAX_PAUSES)
     return [
         Claim(
             Says.HOST_PAUSE, str(row["what"]), float(row["share_percent"]), "percent", rows=(int(row["activity"]),),
-            facts={key: row[key] for key in ("inside", "before", "rank", "count", "total_us", "longest_us")},
+            facts={key: row[key] for key in ("inside", "before", "after", "rank", "count", "total_us", "longest_us")},
         )
         for row in table.to_dict("records")
-        if row["share_percent"] >= _MIN_PERCENT
+        if row["share_percent"] >= least_percent
     ]  # fmt: skip
 
 
@@ -227,13 +238,19 @@ def _replayed(
         outcome = what_if(graph).scale(factor=0.0, **criteria(row["target"])).run()
         if abs(outcome.saved_ns - 1000 * gain) > 1:
             return None
-        ends = [gain, *(makespan * (1 - 1 / speedup) for speedup in (outcome.low, outcome.high) if speedup > 0)]
-        interval = min(ends), max(ends)
+        interval = _range_us(outcome)
     facts = {
         "what": row["what"], "target": row["target"], "note": row["note"], "percent": float(row["gain_percent"]),
         "half_us": float(row.get("gain_at_50_us", 0.0)), "makespan_us": makespan, "loader": loader,
+        "steps": whole_steps(graph), "shared": shares_links(graph),
     }  # fmt: skip
     return Claim(Says.GAIN, str(row["name"]), gain, "us", interval=interval, rests_on=rests_on, facts=facts)
+
+
+def _range_us(outcome: Outcome) -> tuple[float, float]:
+    """Return between what and what a change saves in the recorded run, µs."""
+    low, high = outcome.saved_range_ns
+    return low / 1000, high / 1000
 
 
 def _blocking(graph: DependencyGraph) -> list[Claim]:
@@ -246,12 +263,11 @@ def _blocking(graph: DependencyGraph) -> list[Claim]:
     if outcome.saved_ns < _MIN_SHARE * makespan:
         return []
     gain = outcome.saved_ns / 1000
-    ends = [gain, *(makespan / 1000 * (1 - 1 / speedup) for speedup in (outcome.low, outcome.high) if speedup > 0)]
     facts = {
         "count": place.count, "blocked_us": place.blocked_ns / 1000, "percent": 100 * outcome.saved_ns / makespan,
-        "target": criteria_text(place.criteria),
+        "target": criteria_text(place.criteria), "steps": whole_steps(graph),
     }  # fmt: skip
-    return [Claim(Says.BLOCKING, place.name, gain, "us", interval=(min(ends), max(ends)), facts=facts)]
+    return [Claim(Says.BLOCKING, place.name, gain, "us", interval=_range_us(outcome), facts=facts)]
 
 
 def _waiting(slow: Stragglers, window_us: float, doubts: Mapping[RestsOn, Claim]) -> list[Claim]:
@@ -275,7 +291,7 @@ def _device(busy: pd.DataFrame, tables: _Tables, inputs: pd.DataFrame, bound: Bo
     window = float(on_device["window_us"].sum())
     if not window:
         return []
-    claims = _idle(tables["rank_idle"], window, len(busy), bound, path)
+    claims = _idle(tables["rank_idle"], window, len(busy), path.graph)
     if any(claim.facts["host"] == "launches" for claim in claims):
         claims += _launching(tables["launches"], bound)
     span = float(inputs.loc[inputs["rank"].isin(on_device["rank"]), "span_us"].sum())
@@ -284,28 +300,24 @@ def _device(busy: pd.DataFrame, tables: _Tables, inputs: pd.DataFrame, bound: Bo
     return claims
 
 
-def _idle(rank_idle: pd.DataFrame, window: float, ranks: int, bound: Bound, path: CriticalPath) -> list[Claim]:
+def _idle(rank_idle: pd.DataFrame, window: float, ranks: int, graph: DependencyGraph) -> list[Claim]:
     idle = rank_idle.groupby("cause")["idle_us"].sum().sort_values(ascending=False)
     claims = []
     for cause, us in idle.items():
         if us < _MIN_SHARE * window:
             continue
         worst = rank_idle[rank_idle["cause"] == cause].sort_values("share_percent").iloc[-1]
-        why = _host_reason(bound, path) if cause == "host_wait" else ""
+        why = _host_reason(graph, int(worst["rank"])) if cause == "host_wait" else ""
         share = float(worst["share_percent"])
         facts = {"rank": int(worst["rank"]), "rank_percent": share, "several": ranks > 1, "host": why}
         claims.append(Claim(Says.DEVICE_IDLE, str(cause), 100 * us / window, "percent", facts=facts))
     return claims
 
 
-def _host_reason(bound: Bound, path: CriticalPath) -> str:
-    """Return why the host launches too late: ``"loader"``, ``"pauses"`` (few, long), ``"graphs"`` or ``"launches"``."""
-    own = sum(bound.shares.get(category, 0.0) for category in _HOST_CAUSES)
-    if bound.shares.get("data_loading", 0.0) > own:
-        return "loader"
-    if share_of_long_pauses(path, _LONG_PAUSE_US) > _MAX_LONG_SHARE:
-        return "pauses"
-    return "graphs" if _in_graphs(path.graph) else "launches"
+def _host_reason(graph: DependencyGraph, rank: int) -> str:
+    """Return why the host of a rank launches too late: one of `LATE_REASONS`, or ``"graphs"`` for many CUDA graphs."""
+    reason = late_reason(graph, rank)
+    return "graphs" if reason in ("launches", "") and _in_graphs(graph) else reason or "launches"
 
 
 def _in_graphs(graph: DependencyGraph) -> bool:
@@ -319,13 +331,17 @@ def _in_graphs(graph: DependencyGraph) -> bool:
 def _launching(launches: pd.DataFrame, bound: Bound) -> list[Claim]:
     """Return whether most launches take longer than their work, where devices wait for launches and these are many."""
     total, short = int(launches["launches"].sum()), int(launches["short"].sum())
-    if bound.cause not in _HOST_CAUSES or total < _MIN_LAUNCHES or short < total / 2:
+    if bound.cause != "host" or total < _MIN_LAUNCHES or short < total / 2:
         return []
     return [Claim(Says.SHORT_LAUNCHES, "", 100 * short / total, "percent", facts={"total": total})]
 
 
-def _not_read(inputs: pd.DataFrame) -> list[Claim]:
-    """Return whether some of the job's ranks were not read."""
+def not_read_claims(inputs: pd.DataFrame) -> list[Claim]:
+    """Return whether some of the job's ranks were not read.
+
+    Args:
+        inputs: what was read, as in the summary; of it ``rank`` and ``world_size``.
+    """
     size = int(inputs["world_size"].max()) if len(inputs) else 0
     missing = sorted(set(range(size)) - set(inputs["rank"].tolist()))
     if not missing or len(inputs) >= size:

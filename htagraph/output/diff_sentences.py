@@ -44,9 +44,10 @@ _MAX_FACTOR_DIFFERENCE = 0.1
 one change halves are recorded as 49.5 to 50.5 % shorter. Doubled, -20 % and -24 % are called one cause."""
 _ONE_SIDED = ("new", "gone")
 _MIN_WAITING = 2.0
-"""How many times its own time a call that only one job has must change the step time, for it to be said to make the
-host wait. Chosen: its own time alone cannot do that. Doubled, waits as long as the call are not named."""
+"""How many times its own time on all ranks a call that only one job has must change the step time, for it to be said to
+make the host wait. Chosen: its own time alone cannot do that. Doubled, waits as long as the call are not named."""
 _CHANGE = {"rank": "rank_change_us"}
+_ASKING = " (waiting for a device in a loop of queries)"
 _MAX_LETTERS = 100
 """Letters of a call path in a sentence; chosen: about one line. Doubled, two lines."""
 
@@ -56,6 +57,12 @@ def diff_sentences(diff: Diff) -> list[str]:
     if not diff.before.makespan_ns and not diff.after.makespan_ns:
         return ["Nothing was recorded: there is nothing to compare."]
     effects = diff.effects()
+    empty = [word for word, path in (("before", diff.before), ("after", diff.after)) if not path.makespan_ns]
+    if empty:
+        return [
+            _change(diff, effects),
+            f"Nothing was recorded in the job {empty[0]}: there is nothing to compare with.",
+        ]
     return [_change(diff, effects), *_unlike(diff), *_causes(diff, effects), *_where(diff, effects), *_structure(diff)]
 
 
@@ -146,7 +153,7 @@ def _rest(named: Sequence[_Named], effects: Effects, diff: Diff) -> list[str]:
         back = f"{time_text(abs(together - diff.change_us))} of this is made up for"
         parts = _largest_parts(diff, effects, against=True)
         return [f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back}{parts}."]
-    share = effects.explained_us / diff.change_us
+    share = max(effects.explained_us / diff.change_us, together / diff.change_us)  # those of one side may counteract
     if share >= _MIN_EXPLAINED_SHARE:
         return []
     return [
@@ -232,10 +239,20 @@ def _cause(named: _Named, effects: Effects, diff: Diff) -> str:
             f"{own}, which alone would make the {unit} {_effect(named.alone_us, diff)}, but adds nothing to the above."
         )
     if change * effect < 0:
-        return f"{own} on average, but where the {unit} waits for it, it makes the {unit} {_effect(effect, diff)}."
-    gone = origin[0] in _ONE_SIDED and abs(effect) > _MIN_WAITING * abs(change)
+        return f"{own} on average, but where the {unit} waits for it, it {_makes(named, diff)}."
+    ranks = len(diff.parts[0].chosen_ranks)  # which may take their time one after the other
+    gone = origin[0] in _ONE_SIDED and abs(effect) > _MIN_WAITING * ranks * abs(change)
     waiting = f" and {_waiting(origin[0], len(rows))}," if gone else ","
-    return f"{own}{waiting} which makes the {unit} {_effect(effect, diff)}."
+    return f"{own}{waiting} which {_makes(named, diff)}."
+
+
+def _makes(named: _Named, diff: Diff) -> str:
+    """Say what a cause does to the step time: by itself, as the table has it, and beyond the causes named before it."""
+    beyond = _effect(named.effect_us, diff)
+    if _signed(named.alone_us) == _signed(named.effect_us):
+        return f"makes the {diff.unit} {beyond}"
+    alone = f"{time_text(abs(named.alone_us))} {_longer(named.alone_us)}"
+    return f"makes the {diff.unit} {alone}, or {beyond} beyond the above"
 
 
 def _waiting(origin: str, count: int) -> str:
@@ -292,10 +309,13 @@ def _where(diff: Diff, effects: Effects) -> list[str]:
     ranks = len(diff.parts[0].chosen_ranks)
     before, after = (_computation_us(part) for part in diff.parts)
     work = {"computation": (after - before) * ranks, _HOST: _host_change_us(effects) * ranks}
+    asking = effects.asking_us * ranks
     parts = [
-        f"{CATEGORY_WORDS[key]} {_signed(us)}{_exposed(work[key], us) if key in work else ''}"
+        f"{CATEGORY_WORDS[key]} {_signed(us)}"
+        + (_ASKING if key == _HOST and asking * us > 0 and abs(asking) > abs(us) / 2 else
+           _exposed(work[key], us) if key in work else "")
         for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
-    ]
+    ]  # fmt: skip
     return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from htagraph.core.naming import exact_glob
 
 __all__ = [
-    "CATEGORY_WORDS", "and_list", "category_words", "command_line", "glob_of", "plural", "short_number", "size_text",
-    "time_text",
+    "CATEGORY_WORDS", "and_list", "category_words", "cause_words", "command_line", "distinct", "glob_of", "group_words",
+    "plural", "short_number", "size_text", "time_text",
 ]  # fmt: skip
 
 CATEGORY_WORDS = {
@@ -20,6 +21,13 @@ CATEGORY_WORDS = {
 }  # fmt: skip
 """What the time of a segment of a critical path was spent on, by its category."""
 
+_MIN_LAUNCH_PERCENT = 2.0
+"""Percent of the path from which launch calls are named beside host code; chosen: less is not worth naming. Doubled, 2
+to 4 % are not."""
+_GROUP = re.compile(r"(\S+) (.*?) ?\[([\d, ]+)\]")
+_PAIR = re.compile(r"\d+→\d+")
+_NO_PURPOSE = "undefined"
+"""What PyTorch records as the purpose of a process group that was given none."""
 _US_PER_MS = 1000.0  # µs
 _US_PER_S = 1_000_000.0  # µs
 _BYTES_PER_GB, _BYTES_PER_MB = 1e9, 1e6
@@ -80,6 +88,80 @@ def category_words(category: str) -> str:
         'unexplained pauses'
     """
     return CATEGORY_WORDS.get(category, category)
+
+
+def cause_words(cause: str, shares: Mapping[str, float]) -> str:
+    """Return what bounds a job.
+
+    Args:
+        cause: what bounds it; see `htagraph.queries.bound.Bound`.
+        shares: percent of the path by category.
+
+    Example:
+        >>> cause_words("host", {"host": 38.0, "launch": 20.0}), cause_words("gap", {"gap": 100.0})
+        ('host code and launch calls', 'unexplained pauses')
+    """
+    if cause == "host" and shares.get("launch", 0.0) >= _MIN_LAUNCH_PERCENT:
+        return "host code and launch calls"
+    return category_words(cause)
+
+
+def group_words(group: str) -> str:
+    """Return what a process group, or a pair of ranks, is called in a sentence.
+
+    Example:
+        >>> group_words("0 default_pg [0, 1, 2, 3]"), group_words("3 undefined [0, 2]")
+        ('process group default_pg (ranks 0-3)', 'process group 3 (ranks 0, 2)')
+        >>> group_words("ranks 0, 1, 2"), group_words("2→3")
+        ('ranks 0-2', 'rank 2 to rank 3')
+    """
+    named = _GROUP.fullmatch(group)
+    if named:
+        number, purpose, ranks = named.groups()
+        name = number if purpose in ("", _NO_PURPOSE) else purpose
+        return f"process group {name} (ranks {_ranges(ranks)})"
+    if _PAIR.fullmatch(group):
+        return " to ".join(f"rank {rank}" for rank in group.split("→"))
+    ranks = group.removeprefix("ranks ")
+    return f"ranks {_ranges(ranks)}" if ranks != group else group
+
+
+def _ranges(ranks: str) -> str:
+    """Return ``0-2, 5`` for ``0, 1, 2, 5``."""
+    runs: list[list[int]] = []
+    for rank in [int(each) for each in ranks.split(",") if each.strip().isdigit()]:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+
+
+def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str]:
+    """Return shortened texts, of which those that are alike show where what they stand for differs.
+
+    Args:
+        texts: the shortened texts.
+        wholes: what each stands for.
+        room: how many letters one may have.
+
+    Example:
+        >>> distinct(["gemm…", "gemm…", "add"], ["gemm_with_32x32_tiles", "gemm_with_64x64_tiles", "add"], 12)
+        ['gemm…32x32_t', 'gemm…64x64_t', 'add']
+    """
+    alike: dict[str, list[str]] = {}
+    for text, whole in zip(texts, wholes, strict=True):
+        if whole not in alike.setdefault(text, []):
+            alike[text].append(whole)
+    shown = {}
+    for text, several in alike.items():
+        begin = next((at for at, letters in enumerate(zip(*several, strict=False)) if len(set(letters)) > 1), 0)
+        for number, whole in enumerate(several, 1):
+            head = text[: room // 2].rstrip("…")
+            parts = [f"{head}…{other[begin : begin + room - len(head) - 1]}" for other in several]
+            unlike = parts[number - 1] if len(set(parts)) == len(several) else f"{text[: room - 4]} #{number}"
+            shown[text, whole] = unlike if len(several) > 1 else text
+    return [shown[key] for key in zip(texts, wholes, strict=True)]
 
 
 def plural(count: int, word: str) -> str:

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import short_number
+from htagraph.output.phrases import distinct, short_number
 from htagraph.output.report import Report, Wording
 from htagraph.output.summary import SUMMARY_HEADINGS, SUMMARY_TITLES, Summary
 from htagraph.output.validation import Validation
@@ -34,7 +34,20 @@ _DIGITS = {"speedup": 3, "low": 3, "high": 3}
 """Digits behind the point, where one says too little."""
 _NAMES = ("name", "kernel", "key")
 """Columns of kernel names."""
-_COUNTS = ("events", "activities", "count", "launches", "works", "short", "excessive_runtime", "excessive_delay")
+_COUNTS = (
+    "events",
+    "activities",
+    "count",
+    "segments",
+    "hops",
+    "launches",
+    "works",
+    "short",
+    "excessive_runtime",
+    "excessive_delay",
+)
+_NO_RANK = -1
+"""In a column of ranks: what is about no single rank."""
 _COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
 _MIN_US_IN_MS = 10_000.0
@@ -152,13 +165,10 @@ def _markdown_list(heading: str, sentences: list[str]) -> str:
 
 
 def _markdown_table(columns: list[_Column]) -> str:
-    rows = zip(*(column.cells for column in columns), strict=True)
+    rows = zip(*(_cut_all(column.cells, _MAX_TEXT_WIDTH) for column in columns), strict=True)
     marks = ["---:" if column.is_number else "---" for column in columns]
     lines = [[column.heading for column in columns], marks, *rows]
-    return "".join(
-        f"| {' | '.join(_cut(cell, _MAX_TEXT_WIDTH).replace('|', chr(92) + '|') for cell in line)} |\n"
-        for line in lines
-    )
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
 def _terminal(frames: dict[str, pd.DataFrame], sentences: list[str], page: _Page) -> str:
@@ -175,8 +185,9 @@ def _terminal(frames: dict[str, pd.DataFrame], sentences: list[str], page: _Page
             wrapped = "\n".join(textwrap.wrap(column.heading, max(room, 1)))
             justify: Literal["left", "right"] = "right" if column.is_number else "left"
             table.add_column(Text(wrapped), justify=justify, no_wrap=True, min_width=room, max_width=room)
-        for row in zip(*(column.cells for column in columns), strict=True):
-            table.add_row(*(Text(_cut(cell, room)) for cell, room in zip(row, fits, strict=True)))
+        fitted = [_cut_all(column.cells, room) for column, room in zip(columns, fits, strict=True)]
+        for row in zip(*fitted, strict=True):
+            table.add_row(*map(Text, row))
         console.print(table)
         console.print()
     if sentences:
@@ -206,6 +217,11 @@ def _fitted(columns: list[_Column], width: int) -> list[int]:
         over = sum(widths) + 2 * (len(widths) - 1) - width
         widths[widest] = max(_MIN_TEXT_WIDTH, widths[widest] - over)
     return widths
+
+
+def _cut_all(texts: list[str], room: int) -> list[str]:
+    """Return texts that fit, of which those that differ stay different."""
+    return distinct([_cut(text, room) for text in texts], texts, room)
 
 
 def _cut(text: str, room: int) -> str:
@@ -253,6 +269,8 @@ def _cell(name: str, value: object) -> str:
         return "yes" if value else "no"
     if name == "file":
         return str(value).rsplit("/", 1)[-1]
+    if name == "rank" and value == _NO_RANK:
+        return "-"
     return f"{value:,}" if isinstance(value, int) and name in _COUNTS else str(value)
 
 

@@ -44,6 +44,7 @@ SUMMARY_HEADINGS = {
     "period_us": "start to start_us",
     "works": "kernels and copies",
     "short": "calls longer than their work",
+    "beside_us": "pending beside other work",
     "excessive_runtime": "calls > 50 µs",
     "excessive_delay": "delays > 100 µs",
 }
@@ -127,6 +128,8 @@ class Summary:
             brief["kernels"] = brief["kernels"].rename(columns={"share_percent": "share_of_total_percent"})
         if "overlap" in brief and not brief["overlap"]["communication_us"].any():
             del brief["overlap"]
+        elif "overlap" in brief and not brief["overlap"]["beside_us"].any():
+            brief["overlap"] = brief["overlap"].drop(columns="beside_us")
         return brief
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,35 +15,45 @@ from htagraph.core.naming import has_loader_workers, names_that
 if TYPE_CHECKING:
     from htagraph.queries.paths import CriticalPath, Segments
 
-__all__ = ["Bound", "bound_of"]
+__all__ = ["HOST_CATEGORIES", "Bound", "bound_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
+HOST_CATEGORIES = ("host", "launch", "sync")
+"""Categories of a path that are one cause, the host: what it runs, its launches, its returns from blocking calls."""
 _MIN_WAITING_STEPS = 0.5
 """Share of the calls of a loader with workers that must wait on the path. Chosen: most of them. It cannot be doubled;
 at 1, one batch that was ready in time would make the workers look fast enough."""
 _MIN_WAIT_SHARE = 0.05
 """Share of the path that waits for workers. Chosen: less than the spread of steps is no bound. Doubled, loaders that
 are 5 to 10 % slower than a step are not named as what bounds the job."""
+_MOST = 50.0
+"""Percent of the path from which waits for workers bound the job, however few batches they are. Chosen: the larger
+part; several workers deliver at once, and a few waits are for all of their batches. It cannot be doubled."""
 
 
 @dataclass(frozen=True)
 class Bound:
     """What most of a critical path is spent on.
 
-    `cause` is the category with the largest share of the path, the head (before the first recorded moment) left out;
-    or ``data_loading`` where most batches of a loader with worker processes are waited for, and these waits are at
-    least 5 % of the path: the workers prepare the next batch while everything else on the path runs, so that they set
-    the pace, and a faster host or device only waits longer.
+    `cause` is the cause with the largest share of the path, the head (before the first recorded moment) left out. A
+    cause is a category of `CriticalPath.to_frame`; those of the host (``host``, ``launch``, ``sync``) are one, called
+    ``host``. It is ``data_loading`` where a loader's worker processes set the pace: most of its batches are waited for,
+    for at least 5 % of the path, or these waits are most of the path. The workers prepare the next batch while
+    everything else on the path runs, so that a faster host or device only waits longer.
     """
 
     cause: str
-    """A category of `CriticalPath.to_frame`; empty for a path without any time."""
+    """What bounds the window; empty for a path without any time."""
+    causes: Mapping[str, float]
+    """Percent of the path by cause, the largest first; they sum to 100."""
     shares: Mapping[str, float]
     """Percent of the path by category, the largest first; they sum to 100."""
     ranks: Mapping[int, float]
     """Percent of the path by rank, the largest first."""
     by_workers: bool
     """Whether the worker processes of a data loader set the pace."""
+    batches: tuple[int, int]
+    """Of a loader with workers: how many batches the path waits for, and how many there are; 0 and 0 for none."""
     unexplained: Mapping[str, float]
     """Percent of the path by kind of unexplained gap (a word of `GapKind`), the largest first; they sum to the share of
     the category ``gap``."""
@@ -71,15 +81,27 @@ def bound_of(path: CriticalPath) -> Bound:
     gap = parts.category == CATEGORIES.index("gap")
     total = int(parts.length.sum())
     unexplained = _shares(parts.gap[gap], parts.length[gap], total)
-    by_workers = _waits_for_workers(path, parts, parts.category == CATEGORIES.index("data_loading"))
-    causes = [category for category in shares if category != "head"] or list(shares)
+    by_workers, batches = _waits_for_workers(path, parts, parts.category == CATEGORIES.index("data_loading"))
+    causes = _by_cause(shares)
+    named = [cause for cause in causes if cause != "head"] or list(causes)
     return Bound(
-        cause="data_loading" if by_workers else causes[0] if causes else "",
+        cause="data_loading" if by_workers else named[0] if named else "",
+        causes=causes,
         shares=shares,
         ranks={int(key): share for key, share in _shares(rank, parts.length).items()},
         by_workers=by_workers,
+        batches=batches,
         unexplained={GapKind(key).label: share for key, share in unexplained.items()},
     )
+
+
+def _by_cause(shares: Mapping[str, float]) -> dict[str, float]:
+    """Return percent by cause, the largest first."""
+    causes: dict[str, float] = {}
+    for category, share in shares.items():
+        cause = "host" if category in HOST_CATEGORIES else category
+        causes[cause] = causes.get(cause, 0.0) + share
+    return dict(sorted(causes.items(), key=lambda item: -item[1]))
 
 
 def _shares(codes: Array, length: Array, total: int | None = None) -> dict[int, float]:
@@ -90,23 +112,24 @@ def _shares(codes: Array, length: Array, total: int | None = None) -> dict[int, 
     return {int(keys[i]): 100 * float(sums[i]) / whole for i in np.argsort(-sums, kind="stable")}
 
 
-def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> bool:
-    """Return whether most batches of a loader with workers are waited for on the path."""
+def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> tuple[bool, tuple[int, int]]:
+    """Return whether a loader's workers set the pace of a path, and how many batches are waited for, of how many."""
     graph = path.graph
     acts = graph.activities
     owner = graph.edges.activity[graph.edges.kind == EdgeKind.DATALOADER]
     with_workers = names_that(has_loader_workers, graph.names)
     if not len(owner) or not with_workers[acts.name[owner]].any():
-        return False
+        return False, (0, 0)
     waits = loading & with_workers[acts.name[parts.activity]]
     total = int(parts.length.sum())
-    if parts.length[waits].sum() < _MIN_WAIT_SHARE * total:
-        return False
     ranks = np.unique(acts.rank[parts.place[waits]])
     calls = np.unique(owner[with_workers[acts.name[owner]] & np.isin(acts.rank[owner], ranks)])
     inside = (graph.time[2 * calls] >= path.window[0]) & (graph.time[2 * calls + 1] <= path.window[1])
     # of several ranks with loaders the path follows one at a time
     expected = int(inside.sum()) / max(1, len(ranks))
     _, call = np.unique(parts.activity[waits], return_inverse=True)
-    waited = np.bincount(call.ravel(), parts.length[waits])
-    return int((waited >= _MIN_WAIT_SHARE * total / max(1.0, expected)).sum()) >= _MIN_WAITING_STEPS * expected
+    lasts = np.bincount(call.ravel(), parts.length[waits])
+    waited = int((lasts >= _MIN_WAIT_SHARE * total / max(1.0, expected)).sum())
+    share = 100 * float(lasts.sum()) / max(1, total)
+    often = share >= 100 * _MIN_WAIT_SHARE and waited >= _MIN_WAITING_STEPS * expected
+    return often or share >= _MOST, (waited, round(expected))

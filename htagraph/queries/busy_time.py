@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from htagraph.core.intervals import Intervals, union
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind, Provenance
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.pending import blocked_since
 
 __all__ = ["Work", "self_time", "work_of"]
 
@@ -22,13 +23,18 @@ class Work:
     """When one rank is busy, by kind of work, and the window from its first to its last work."""
 
     executor: str
-    """``"device"``, or ``"host"`` for a rank without device work, whose operators are its computation."""
+    """``"device"``, or ``"host"`` for a rank without device work, whose operators are its computation.
+
+    What such a rank sends or receives beside other work of the thread counts while the thread does nothing but wait.
+    """
     by_kind: dict[ActivityKind, Intervals]
     """Keys COMPUTATION, COMMUNICATION, MEMORY, DEVICE_OTHER; normal interval sets, ns."""
     start: int
     """Start of the first work, ns."""
     end: int
     """End of the last work, ns."""
+    beside: Intervals
+    """When threads ran other work beside what they sent or received and waited for later; a normal interval set, ns."""
 
 
 def work_of(graph: DependencyGraph, rank: int) -> Work:
@@ -40,12 +46,17 @@ def work_of(graph: DependencyGraph, rank: int) -> Work:
         rows = {kind: of_rank.start + np.flatnonzero(kinds == kind) for kind in DEVICE}
         return _work("device", graph, rows)
     nothing = np.zeros(0, np.int64)
+    talks = of_rank.start + np.flatnonzero(kinds == ActivityKind.HOST_COMMUNICATION)
     rows = dict.fromkeys(DEVICE, nothing) | {
         ActivityKind.COMPUTATION: of_rank.start
         + np.flatnonzero((kinds == ActivityKind.OP) & _outermost_op(graph, of_rank)),
-        ActivityKind.COMMUNICATION: of_rank.start + np.flatnonzero(kinds == ActivityKind.HOST_COMMUNICATION),
+        ActivityKind.COMMUNICATION: talks,
     }
-    return _work("host", graph, rows)
+    work = _work("host", graph, rows)
+    since = blocked_since(acts, talks)
+    waited = union(since, acts.end[talks])
+    beside = union(acts.start[talks], since)
+    return replace(work, by_kind=work.by_kind | {ActivityKind.COMMUNICATION: waited}, beside=beside)
 
 
 def self_time(graph: DependencyGraph) -> npt.NDArray[np.int64]:
@@ -68,7 +79,8 @@ def _work(executor: str, graph: DependencyGraph, rows: dict[ActivityKind, npt.ND
     start = int(acts.start[every].min()) if len(every) else 0
     end = int(acts.end[every].max()) if len(every) else 0
     by_kind = {kind: union(acts.start[row], acts.end[row]) for kind, row in rows.items()}
-    return Work(executor, by_kind, start, end)
+    nothing = np.zeros(0, np.int64)
+    return Work(executor, by_kind, start, end, beside=(nothing, nothing))
 
 
 def _outermost_op(graph: DependencyGraph, some: slice) -> npt.NDArray[np.bool_]:

@@ -19,6 +19,7 @@ class Says(Enum):
     GAIN = "the job is shorter by this if something takes no time"
     BLOCKING = "the host waits for its device, and the job would be shorter if it did not"
     STRAGGLER = "this rank makes the others wait"
+    SLOW_STAGE = "one stage of a pipeline takes longer than the others, and the job would be shorter if it did not"
     WAITING = "ranks wait for each other, and no single rank causes it"
     DEVICE_IDLE = "devices are idle for one cause"
     SHORT_LAUNCHES = "launch calls take longer than the work they start"
@@ -73,8 +74,9 @@ def contradictions(claims: Iterable[Claim]) -> list[str]:
     """Return what contradicts itself or each other among the claims of one report; empty where nothing does.
 
     A share is between 0 and 100 %, and shares of one whole sum to at most 100 %. A gain is within its interval, no
-    larger than the job, and at least what half of the change gains. A job is bound by one thing and has at most one
-    straggler. Where a loader's workers set the pace, nothing but the loader gains. What is unexplained is one figure.
+    larger than the job, and at least what half of the change gains, unless transfers share links. A job is bound by one
+    thing and has at most one straggler; waits that a slow stage causes are not nobody's. Where a loader's workers set
+    the pace, nothing but the loader gains. What is unexplained is one figure.
 
     Example:
         >>> bound = Claim(Says.BOUND, "host", 120.0, "percent")
@@ -86,6 +88,7 @@ def contradictions(claims: Iterable[Claim]) -> list[str]:
     wrong = [f"{_label(one)}: {one.figure:g} % is no share" for one in every if _is_no_share(one)]
     wrong += [f"bound by {' and by '.join(one.about for one in of[Says.BOUND])}"] if len(of[Says.BOUND]) > 1 else []
     wrong += ["several stragglers"] if len(of[Says.STRAGGLER]) > 1 else []
+    wrong += ["a slow stage, and nobody"] if of[Says.SLOW_STAGE] and of[Says.WAITING] else []
     wrong += ["a straggler, and none"] if of[Says.STRAGGLER] and of[Says.WAITING] else []
     wrong += [f"{_label(one)}: {problem}" for one in of[Says.GAIN] for problem in _of_gain(one)]
     for bound in of[Says.BOUND]:
@@ -106,7 +109,8 @@ def _of_gain(claim: Claim) -> list[str]:
     wrong = [] if low <= claim.figure <= high else [f"{claim.figure:g} is not between {low:g} and {high:g}"]
     whole, half = claim.facts.get("makespan_us"), claim.facts.get("half_us", 0.0)
     wrong += ["more than the job takes"] if whole is not None and claim.figure > whole else []
-    return wrong + (["half of it gains more"] if half > claim.figure + 1e-6 else [])
+    less = half > claim.figure + 1e-6 and not claim.facts.get("shared", False)
+    return wrong + (["half of it gains more"] if less else [])
 
 
 def _against_bound(bound: Claim, of: Mapping[Says, list[Claim]]) -> list[str]:

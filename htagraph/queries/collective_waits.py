@@ -1,8 +1,9 @@
 """Who waits for whom in each collective, how long the transfer takes, and the bus bandwidth factor: exact, in ns.
 
 Each member of a collective is one activity: a kernel on a stream, or a collective on a host thread. Its duration is
-split into wait (until the last arrival that its end depends on), pure transfer (the shortest transfer of any member of
-its class) and excess (the rest).
+split into the time in which its thread still ran other work (of asynchronous sends and receives on hosts), wait (until
+the last arrival that its end depends on), pure transfer (the shortest transfer of any member of its class) and excess
+(the rest).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.pending import blocked_since
 
 __all__ = ["Waits", "bus_factor", "waits_of"]
 
@@ -31,12 +33,15 @@ class Waits:
     rank: npt.NDArray[np.int64]
     arrival: npt.NDArray[np.int64]
     """Start of the member, ns on the common clock."""
+    beside: npt.NDArray[np.int64]
+    """Time in which its thread ran other work before it waited, ns; meanwhile the transfer may have been under way or
+    over. 0 on streams and on a backend's own threads."""
     wait: npt.NDArray[np.int64]
-    """Time until the last arrival that its end depends on, ns."""
+    """Time until the last arrival that its end depends on, without the time beside other work, ns."""
     pure: npt.NDArray[np.int64]
     """The shortest transfer of its class (group, operation, bytes), ns."""
     excess: npt.NDArray[np.int64]
-    """ns; wait + pure + excess is the activity's duration."""
+    """ns; beside + wait + pure + excess is the activity's duration."""
     late: npt.NDArray[np.int64]
     """The member that arrived last of those it waits for: itself if it was the last; -1 if unmatched."""
     bytes: npt.NDArray[np.int64]
@@ -49,8 +54,13 @@ class Waits:
 
     @property
     def transfer(self) -> npt.NDArray[np.int64]:
-        """The duration without the wait, ns."""
+        """The duration without the wait and the time beside other work, ns."""
         return self.pure + self.excess
+
+    @property
+    def shows_transfer(self) -> npt.NDArray[np.bool_]:
+        """Whether no part of the transfer may lie beside other work, so that `transfer` is all of it."""
+        return (self.beside == 0) | (self.wait > 0)
 
 
 def waits_of(graph: DependencyGraph) -> Waits:
@@ -72,18 +82,20 @@ def waits_of(graph: DependencyGraph) -> Waits:
     collective = np.concatenate([collective, np.full(len(alone), -1)])
     bytes_ = np.concatenate([bytes_, np.full(len(alone), -1)])
     arrival = graph.time[2 * activity]
-    duration = graph.time[2 * activity + 1] - arrival
+    beside = blocked_since(acts, activity) - acts.start[activity]
+    blocked = graph.time[2 * activity + 1] - arrival - beside
     join, late = _joins(graph, activity)
-    wait = np.where(late >= 0, np.clip(join - arrival, 0, duration), 0)
+    wait = np.where(late >= 0, np.clip(join - arrival - beside, 0, blocked), 0)
     late = np.where((wait == 0) & (collective >= 0), activity, late)
-    transfer = duration - wait
-    pure = _least(_classes(graph, activity, collective, bytes_), transfer)
+    transfer = blocked - wait
+    whole = (beside == 0) | (wait > 0)
+    pure = np.minimum(transfer, _least(_classes(graph, activity, collective, bytes_), transfer, whole))
     size = np.ones(len(activity), np.int64)
     if len(matched):
         size[: len(matched)] = np.bincount(collective[: len(matched)])[collective[: len(matched)]]
     return Waits(
-        activity, collective, acts.rank[activity].astype(np.int64), arrival, wait, pure, transfer - pure, late, bytes_,
-        size,
+        activity, collective, acts.rank[activity].astype(np.int64), arrival, beside, wait, pure, transfer - pure, late,
+        bytes_, size,
     )  # fmt: skip
 
 
@@ -162,8 +174,10 @@ def _classes(graph: DependencyGraph, activity: Array, collective: Array, bytes_:
     return np.unique(np.stack([label, size], axis=1), axis=0, return_inverse=True)[1].ravel()
 
 
-def _least(number: Array, values: Array) -> npt.NDArray[np.int64]:
-    """Return, for each row, the least value of its class."""
-    least = np.full(int(number.max()) + 1 if len(number) else 0, np.iinfo(np.int64).max)
-    np.minimum.at(least, number, values)
+def _least(number: Array, values: Array, counts: Array) -> npt.NDArray[np.int64]:
+    """Return, for each row, the least value of its class among those that count; of all where none does."""
+    some = np.bincount(number, counts, int(number.max()) + 1 if len(number) else 0) > 0
+    least = np.full(len(some), np.iinfo(np.int64).max)
+    counts = counts | ~some[number]
+    np.minimum.at(least, number[counts], values[counts])
     return least[number]

@@ -13,16 +13,17 @@ from htagraph.core.naming import is_source_frame, names_that
 if TYPE_CHECKING:
     import pandas as pd
 
+    from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["host_pauses", "share_of_long_pauses"]
+__all__ = ["host_pauses"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _CATEGORIES = ("host", "launch", "sync")
 _KEYS = ["what", "inside", "before", "rank"]
 _COLUMNS = {
-    "what": "str", "inside": "str", "before": "str", "rank": "int64", "count": "int64", "total_us": "float64",
-    "longest_us": "float64", "share_percent": "float64", "activity": "int64",
+    "what": "str", "inside": "str", "before": "str", "after": "str", "rank": "int64", "count": "int64",
+    "total_us": "float64", "longest_us": "float64", "share_percent": "float64", "activity": "int64",
 }  # fmt: skip
 
 
@@ -37,9 +38,10 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
         One row per rank, activity's name and place: ``what`` (str: the function, operator or call whose own time it is;
         empty for host code that no event covers), ``inside`` (str: the innermost Python function with a source file
         around it, else the operator, else the annotation; empty for none or one of the same name), ``before`` (str:
-        what came next, where no event covers the time), ``rank`` (int64), ``count`` (int64, activities or gaps),
-        ``total_us``, ``longest_us`` (float64), ``share_percent`` (float64, of the path), ``activity`` (int64: the
-        longest one, or what followed the longest gap).
+        what came next, where no event covers the time), ``after`` (str: what ended before the longest of these),
+        ``rank`` (int64), ``count`` (int64, activities or gaps), ``total_us``, ``longest_us`` (float64),
+        ``share_percent`` (float64, of the path), ``activity`` (int64: the longest one, or what followed the longest
+        gap).
 
     Example:
         >>> import htagraph as hg
@@ -52,22 +54,17 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
     each = _each(path)
     longest = each.sort_values("ns", ascending=False, kind="stable").groupby(_KEYS, sort=False)
     sums = longest.agg(
-        count=("ns", "size"), total_ns=("ns", "sum"), longest_ns=("ns", "first"), activity=("activity", "first")
-    )
+        count=("ns", "size"), total_ns=("ns", "sum"), longest_ns=("ns", "first"), activity=("activity", "first"),
+        after=("after", "first"),
+    )  # fmt: skip
     top = sums.sort_values("total_ns", ascending=False, kind="stable").head(count).reset_index()
     words = np.array([*path.graph.names, ""], object)
-    texts = {key: pd.array(words[top[key].to_numpy(np.int64)], dtype="str") for key in _KEYS[:3]}
+    texts = {key: pd.array(words[top[key].to_numpy(np.int64)], dtype="str") for key in (*_KEYS[:3], "after")}
     return pd.DataFrame({
         **texts, "rank": top["rank"], "count": top["count"], "total_us": top["total_ns"] / 1000,
         "longest_us": top["longest_ns"] / 1000, "share_percent": 100 * top["total_ns"] / max(path.makespan_ns, 1),
         "activity": top["activity"],
     })[list(_COLUMNS)].astype(_COLUMNS)  # fmt: skip
-
-
-def share_of_long_pauses(path: CriticalPath, least_us: float) -> float:
-    """Return how much of the host's time on a path is in single activities or gaps of at least `least_us`, 0 to 1."""
-    length = _each(path)["ns"]
-    return float(length[length >= 1000 * least_us].sum() / max(1, length.sum()))
 
 
 def _each(path: CriticalPath) -> pd.DataFrame:
@@ -88,13 +85,24 @@ def _each(path: CriticalPath) -> pd.DataFrame:
     table = pd.DataFrame({
         "what": what, "inside": np.where((place >= 0) & (name[place] != what), name[place], -1),
         "before": np.where(gap & at_start, name[target], -1),
+        "after": np.where(gap, _ended_before(graph, 2 * target + ~at_start), -1),
         "rank": graph.activities.rank[parts.place[rows]].astype(np.int64),
         "one": np.where(gap, len(name) + rows, owner),  # slices of one activity are one; each gap is one
         "ns": parts.length[rows], "activity": np.where(gap, target, owner),
     })  # fmt: skip
     return (
-        table.groupby([*_KEYS, "one"], sort=False).agg(ns=("ns", "sum"), activity=("activity", "first")).reset_index()
+        table.groupby([*_KEYS, "one"], sort=False)
+        .agg(ns=("ns", "sum"), activity=("activity", "first"), after=("after", "first"))
+        .reset_index()
     )
+
+
+def _ended_before(graph: DependencyGraph, vertex: Array) -> Array:
+    """Return the name of what ended on the same thread before the gap at each vertex; -1 where something only began."""
+    edge, acts = graph.binding[vertex], graph.activities
+    source = np.where(edge >= 0, graph.edges.source[edge], -1)
+    same = acts.lane[source >> 1] == acts.lane[vertex >> 1]
+    return np.where((source >= 0) & (source % 2 == 1) & same, acts.name[source >> 1], -1)
 
 
 def _places(path: CriticalPath, begin: Array, owner: Array) -> Array:

@@ -6,7 +6,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -106,42 +105,53 @@ def lane_roles(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     """
     acts = graph.activities
     rows = acts.lane[: acts.ranked].astype(np.int64)
-    code, counts = np.unique(rows * len(graph.names) + acts.name[: acts.ranked], return_counts=True)
-    content = pd.DataFrame({"lane": code // len(graph.names), "name": code % len(graph.names), "count": counts})
-    stream = np.array([lane.stream for lane in graph.lanes], np.int64)
-    owner = np.array([lane.rank for lane in graph.lanes], np.int64)
+    code, count = np.unique(rows * len(graph.names) + acts.name[: acts.ranked], return_counts=True)
+    lane, name = np.divmod(code, max(1, len(graph.names)))
+    stream = np.array([each.stream for each in graph.lanes], np.int64)
+    owner = np.array([each.rank for each in graph.lanes], np.int64)[lane]
     role = np.full(len(graph.lanes), -1, np.int64)
-    known = content.iloc[:0].assign(role=np.zeros(0, np.int64))  # which names ran on lanes of each role, on any rank
+    known = np.zeros((4, 0), np.int64)  # names that ran on lanes of each role: role, name, count and lane
     founders = 0
-    content["rank"] = owner[content["lane"]]
-    for _, of_rank in content.groupby("rank", sort=True):
-        _match_lanes(of_rank, known, stream, role)
-        new = np.unique(of_rank["lane"])
+    for rank in np.unique(owner):
+        of_rank = owner == rank
+        here = np.array((lane[of_rank], name[of_rank], count[of_rank]))
+        _match_lanes(here, known, stream, role)
+        new = np.unique(here[0])
         new = new[role[new] < 0]
         role[new] = founders + np.arange(len(new))
         founders += len(new)
-        known = pd.concat([known, of_rank.assign(role=role[of_rank["lane"]])]).drop_duplicates(["role", "name"])
+        known = np.concatenate((known, (role[here[0]], here[1], here[2], here[0])), axis=1)
+        known = known[:, np.sort(np.unique(known[0] * len(graph.names) + known[1], return_index=True)[1])]
     empty = role < 0
     role[empty] = founders + np.arange(int(empty.sum()))
     return role
 
 
-def _match_lanes(of_rank: pd.DataFrame, known: pd.DataFrame, stream: Array, role: Array) -> None:
-    """Write into `role` the roles that a rank's lanes have most in common with, each role once."""
-    both = of_rank.merge(known, on="name", suffixes=("", "_known"))
-    if not len(both):
+def _match_lanes(of_rank: Array, known: Array, stream: Array, role: Array) -> None:
+    """Write into `role` the roles that a rank's lanes have most in common with, each role once.
+
+    Args:
+        of_rank: lane, name and count, by lane and name.
+        known: role, name, count and lane of the ranks before, each name of a role once.
+        stream: of each lane.
+        role: of each lane; -1 for those without one.
+    """
+    known = known[:, np.argsort(known[1], kind="stable")]
+    first, last = (np.searchsorted(known[1], of_rank[1], side=side) for side in ("left", "right"))
+    mine = np.repeat(np.arange(len(first)), last - first)
+    if not len(mine):
         return
-    both["common"] = np.minimum(both["count"], both["count_known"])
-    pairs = both.groupby(["lane", "role"]).agg({"common": "sum", "lane_known": "first"}).reset_index()
-    pairs["other_stream"] = stream[pairs["lane"]] != stream[pairs["lane_known"]]
-    best = np.lexsort((pairs["role"], pairs["lane"], pairs["other_stream"], -pairs["common"]))
+    theirs = np.arange(len(mine)) + np.repeat(first - np.cumsum(last - first) + (last - first), last - first)
+    lane, number = of_rank[0][mine], known[0][theirs]
+    _, example, pair = np.unique(lane * (number.max() + 1) + number, return_index=True, return_inverse=True)
+    common = np.zeros(len(example), np.int64)
+    np.add.at(common, pair, np.minimum(of_rank[2][mine], known[2][theirs]))
+    lane, number, other = lane[example], number[example], known[3][theirs[example]]
     taken: set[int] = set()
-    for lane, number in zip(
-        pairs["lane"].to_numpy()[best].tolist(), pairs["role"].to_numpy()[best].tolist(), strict=True
-    ):
-        if role[lane] < 0 and number not in taken:
-            role[lane] = number
-            taken.add(number)
+    for i in np.lexsort((number, lane, stream[lane] != stream[other], -common)).tolist():
+        if role[lane[i]] < 0 and int(number[i]) not in taken:
+            role[lane[i]] = number[i]
+            taken.add(int(number[i]))
 
 
 def _parts(graph: DependencyGraph) -> tuple[Array, npt.NDArray[np.bool_]]:

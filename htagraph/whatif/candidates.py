@@ -20,6 +20,8 @@ from htagraph.core.kinds import (
     TRANSFERS,
     ActivityKind,
     EdgeKind,
+    GapKind,
+    Provenance,
 )
 from htagraph.core.naming import exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -48,7 +50,7 @@ _NOTES = {
     "call": "the calls' own time",
     "operator": "all inside it, and all device work launched there",
     "function": "the function's own code, not what it calls",
-    "rank": "its own work; the gain is that others no longer wait for it",
+    "rank": "its own work, and its data loader's where it waits for the workers; others then wait less for it",
     "group": "transfers only; waiting for a late rank counts for what makes it late",
     "host": "operators, calls and the Python between them; waits and transfers between ranks are replayed",
     "Python between operators": "host time that no event covers",
@@ -93,8 +95,9 @@ class Trial:
         return self.last - self._end(predict(state.graph, state.lag, state.gap, state.head))
 
     def total(self, time: OwnTime) -> int:
-        """Return how much time it is, ns."""
-        return int((self.state.lag[time.edges] - time.fixed).sum() + self.state.gap[time.gaps].sum())
+        """Return how much time it is, ns. What a thread of a data loader waits for, the loader's own time has."""
+        gaps = time.gaps[self.state.graph.gap_kind[time.gaps] != GapKind.DATA_WAIT]
+        return int((self.state.lag[time.edges] - time.fixed).sum() + self.state.gap[gaps].sum())
 
     def on_path(self, time: OwnTime) -> int:
         """Return how much of it lies on the critical path, ns."""
@@ -182,7 +185,8 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
     rows = shares[(shares["owner"] < 0) | (acts.kind[shares["owner"]] != ActivityKind.COMMUNICATION)]
     ranks = rows.groupby("rank")["ns"].sum()
     for rank, ns in _positive(ranks) if len(graph.ranks) > 1 else ():  # a single rank has all the time
-        yield Candidate("rank", f"rank {rank}", ns, {"rank": int(rank), "kind": _OWN_WORK}, _NOTES["rank"])
+        own = {"rank": int(rank), "kind": _OWN_WORK}
+        yield Candidate("rank", f"rank {rank}", ns, own, _NOTES["rank"], partial(_rank_time, criteria=own))
     yield from _phases(graph, shares)
     yield from _special(trial, "launching", None, _launch_time)
     yield from _special(trial, "Python between operators", {"kind": UNTRACED}, _untraced_time)
@@ -315,6 +319,14 @@ def _launch_time(state: State) -> OwnTime:
     own = of_kind(graph, EdgeKind.BODY) & calls[edges.activity]
     rows = np.flatnonzero(own | (of_kind(graph, *LAUNCHES) & calls[edges.source >> 1]))
     return OwnTime(rows, np.zeros(len(rows), np.int64), np.zeros(0, np.int64))
+
+
+def _rank_time(state: State, criteria: dict[str, Any]) -> OwnTime:
+    """Return the own time of a rank: its work, and the time of its data loader's workers where it waits for these."""
+    graph = state.graph
+    waits = of_kind(graph, EdgeKind.DATALOADER) & (graph.edges.provenance == Provenance.INFERRED)
+    limits = bool((graph.activities.rank[graph.edges.target[waits] >> 1] == criteria["rank"]).any())
+    return own_time(state, criteria, loader=limits)
 
 
 def _self_time(state: State, name: int) -> OwnTime:

@@ -16,10 +16,11 @@ from htagraph.core.errors import GraphError
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.absent_members import lacks_members
 from htagraph.queries.weights import NEVER, State, of_kind, released
 from htagraph.whatif.rewire import rewired
 
-__all__ = ["with_possible_waits", "without_doubtful_waits"]
+__all__ = ["with_possible_waits", "with_waits_for_absent_ranks", "without_doubtful_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -47,6 +48,21 @@ def without_doubtful_waits(state: State) -> State | None:
     left = without > NEVER
     pause = np.where(left, np.maximum(with_all - without, 0), 0)
     return replace(released(state, doubtful & left[edges.target]), gap=state.gap + pause)
+
+
+def with_waits_for_absent_ranks(state: State) -> State | None:
+    """Return the state in which all that looks like transfer is waiting for ranks that were not recorded.
+
+    Where members of a group were not recorded, nothing tells which of the two it is. None if there is no such group, or
+    if no transfer of one was changed.
+    """
+    graph, edges = state.graph, state.graph.edges
+    waits = lacks_members(graph)
+    own = (edges.activity >= 0) & waits[edges.activity] & (state.lag > NEVER) & (state.lag != edges.lag)
+    ends = waits[np.arange(graph.vertex_count) // 2] & (state.gap != graph.gap)
+    if not own.any() and not ends.any():
+        return None
+    return replace(state, lag=np.where(own, edges.lag, state.lag), gap=np.where(ends, graph.gap, state.gap))
 
 
 def _latest(graph: DependencyGraph, allowed: Array) -> npt.NDArray[np.int64]:

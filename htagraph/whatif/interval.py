@@ -12,7 +12,7 @@ import numpy.typing as npt
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
-from htagraph.whatif.doubts import with_possible_waits, without_doubtful_waits
+from htagraph.whatif.doubts import with_possible_waits, with_waits_for_absent_ranks, without_doubtful_waits
 from htagraph.whatif.hidden_times import with_slow_loaders, with_slow_messages
 from htagraph.whatif.link_sharing import with_shared_link
 
@@ -46,11 +46,16 @@ to how much runs of one job differ. Doubled, a prediction between 9 % slower and
 _VERY_WIDE = 0.5
 """Relative width from which any interval is too wide to act on. Chosen: then the job may take a third less or more than
 predicted. Doubled, only predictions that are off by a factor of 2 are noted."""
+_TIMES_NEARER = 4
+"""A prediction is nearly the best or the worst case if the other end of its interval is this many times as far away.
+Chosen: what a recording hides can often only take longer, and chance is the same on both sides. Doubled, fewer notes
+say so."""
 _DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "waits in the recording are not certain": without_doubtful_waits,
     "the recording may not show all waits": with_possible_waits,
     "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
     "messages that nobody waited for may take long": with_slow_messages,
+    "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
 }
 """Cause of an interval's width → the other reading of the recording."""
 
@@ -71,12 +76,21 @@ class Interval(NamedTuple):
     high: float
     cause: str
     """What makes it as wide as it is."""
+    same_run: tuple[float, float] = (1.0, 1.0)
+    """The same for the recorded run itself: without how much steps differ from run to run."""
 
     @property
     def too_wide(self) -> bool:
         """Whether nobody should act on it: it is wide, and holds both a gain and a loss, or it is very wide."""
         width = self.high / self.low - 1
         return width > _VERY_WIDE or (width > _WIDE and self.low < 1 < self.high)
+
+    def near_end(self, speedup: float) -> str:
+        """Return ``"best"`` or ``"worst"`` if a speedup lies near that end of the interval, else an empty text."""
+        above, below = math.log(self.high / speedup), math.log(speedup / self.low)
+        if min(above, below) * _TIMES_NEARER > max(above, below):
+            return ""
+        return "best" if above < below else "worst"
 
 
 def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: Length) -> Interval:
@@ -89,6 +103,7 @@ def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: 
     - Waits that are not certain do not exist.
     - Waits that may be missing exist.
     - Loaders and messages that were never waited for took nearly as long as they could.
+    - Transfers of groups that were not recorded on all ranks are waits for those.
     - Transfers share links in another way.
 
     Args:
@@ -108,7 +123,7 @@ def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: 
     others = [("how transfers share links is not known", moments(state, other)) for other in links.others]
     others += [(cause, moments(other, sharing)) for cause, doubt in _DOUBTS.items() if (other := doubt(state))]
     if all(np.array_equal(time, baseline.time) for _, time in (prediction, *(other for _, other in others))):
-        return Interval(speedup, speedup, "")
+        return _exact(speedup)
     predicted, steps = length(*prediction)
     recorded = length(baseline, baseline.time)[0]
     lengths = [(cause, length(*other)[0]) for cause, other in others]
@@ -116,14 +131,22 @@ def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: 
     if before > 0:
         lengths.append(("pauses in the recording are not explained", after * recorded / before))
     if predicted <= 0 or recorded <= 0:
-        return Interval(speedup, speedup, "")
+        return _exact(speedup)
     ratios = [(math.log(predicted / other), cause) for cause, other in lengths if other > 0]
     chance = spread(recorded / predicted, steps)
     ratios.append((0.0, ""))
     low, high = min(ratios)[0], max(ratios)[0]
     widest = max(ratios, key=lambda each: abs(each[0]))
     cause = widest[1] if abs(widest[0]) > chance else "steps differ"
-    return Interval(speedup * math.exp(-math.hypot(low, chance)), speedup * math.exp(math.hypot(high, chance)), cause)
+    next_run, same_run = (
+        (speedup * math.exp(-math.hypot(low, each)), speedup * math.exp(math.hypot(high, each)))
+        for each in (chance, _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup)))
+    )
+    return Interval(*next_run, cause, same_run)
+
+
+def _exact(speedup: float) -> Interval:
+    return Interval(speedup, speedup, "", (speedup, speedup))
 
 
 def spread(speedup: float, steps: Array) -> float:

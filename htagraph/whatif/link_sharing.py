@@ -22,7 +22,9 @@ from htagraph.queries.weights import State, of_kind
 if TYPE_CHECKING:
     from htagraph.graph.matches import Matches
 
-__all__ = ["Assumed", "Sharing", "assumed", "likely_sharing", "time_from_sharing", "with_shared_link"]
+__all__ = [
+    "Assumed", "Sharing", "assumed", "likely_sharing", "shares_links", "time_from_sharing", "with_shared_link",
+]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -87,6 +89,14 @@ def assumed(state: State) -> Assumed:
     sharing, shown = likely_sharing(state.graph)
     other = Sharing.EQUAL if sharing is Sharing.NONE else Sharing.NONE
     return Assumed(state, sharing, () if shown else (other,))
+
+
+def shares_links(graph: DependencyGraph) -> bool:
+    """Return whether transfers of a job overlap on links that they are taken to share.
+
+    Then a gain need not grow with the speedup: what is faster may let transfers overlap more.
+    """
+    return bool(time_from_sharing(graph, likely_sharing(graph)[0]).any())
 
 
 def _transfer_time(state: State) -> int:

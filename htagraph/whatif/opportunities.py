@@ -14,6 +14,7 @@ import pandas as pd
 
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, checked, initial
+from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.candidates import Candidate, Trial, candidates, target_of, time_of
 from htagraph.whatif.change_options import criteria_text
 
@@ -29,7 +30,7 @@ appear beside what they wrap; halved, an operator gives way to a kernel with hal
 not depend on it."""
 _COLUMNS = {
     "what": "str", "name": "str", "target": "str", "time_us": "float64", "critical_us": "float64",
-    "gain_us": "float64", "gain_percent": "float64",
+    "gain_us": "float64", "gain_percent": "float64", "gain_per_step_us": "float64",
 }  # fmt: skip
 _Tried: TypeAlias = tuple[int, Candidate, OwnTime]
 """A gain in ns, what gains it, and its time."""
@@ -66,11 +67,12 @@ def opportunities(
     """Rank what could be improved by how much shorter the job would be, by simulation.
 
     Each candidate is replayed as if it took no time, with all waits derived: its gain is what any speedup of it is
-    worth at most, and less than its time where something else is critical then. To leave it out altogether may gain
-    more, as the calls that launch it go too. Candidates overlap (an operator contains its kernels), so gains do not
-    add up. A candidate that gains at most 3 % more than another one inside it is left out: the smaller one is the one
-    to change. Every kernel, call, operator, annotation, Python function, rank and process group with time on the
-    critical path is a candidate; those whose time there is less than the last gain shown need no replay.
+    worth at most (unless transfers share links, see below), and less than its time where something else is critical
+    then. To leave it out altogether may gain more, as the calls that launch it go too. Candidates overlap (an operator
+    contains its kernels), so gains do not add up. A candidate that gains at most 3 % more than another one inside it is
+    left out: the smaller one is the one to change. Every kernel, call, operator, annotation, Python function, rank and
+    process group with time on the critical path is a candidate; those whose time there is less than the last gain shown
+    need no replay.
 
     Args:
         graph: the job.
@@ -83,10 +85,11 @@ def opportunities(
         annotation, the data loader, or a class of work), ``name``, ``target`` (str: the criteria for ``htagraph what-if
         --scale``; empty where none select exactly this), ``time_us`` (its own time, summed over ranks and steps),
         ``critical_us`` (the part on the critical path: no gain is larger, unless transfers share links and those that
-        are left become faster), ``gain_us`` and ``gain_percent`` (of the makespan; if it took no time), for each factor
-        of the curve a column such as ``gain_at_75_us``, ``gain_at_50_us``, ``gain_at_25_us`` and ``gain_at_0_us`` (if
-        it took that percentage of its time; all float64), ``note`` (str: what the time includes) and ``inside`` (str:
-        the name of the smallest larger row that contains it; empty for none).
+        are left become faster), ``gain_us`` and ``gain_percent`` (of the makespan; if it took no time),
+        ``gain_per_step_us`` (NaN where steps do not cover the recording), for each factor of the curve a column such as
+        ``gain_at_75_us``, ``gain_at_50_us``, ``gain_at_25_us`` and ``gain_at_0_us`` (if it took that percentage of its
+        time; all float64; where transfers share links they need not grow with the speedup), ``note`` (str: what the
+        time includes) and ``inside`` (str: the name of the smallest larger row that contains it; empty for none).
 
     Raises:
         SelectionError: `top` or a factor is negative.
@@ -100,7 +103,7 @@ def opportunities(
     checked(top, "top")
     factors = {f"gain_at_{100 * checked(factor, 'curve'):g}_us": float(factor) for factor in curve}
     kinds = _COLUMNS | dict.fromkeys(factors, "float64") | {"note": "str", "inside": "str"}
-    trial = Trial(initial(graph))
+    trial, steps = Trial(initial(graph)), whole_steps(graph)
     rows = []
     best = _best(trial, top)
     for at, (gain, candidate, time) in enumerate(best):
@@ -112,7 +115,8 @@ def opportunities(
             "what": candidate.what, "name": candidate.name,
             "target": criteria_text(target_of(trial.state, candidate, time)),
             "time_us": trial.total(time) / 1000, "critical_us": trial.on_path(time) / 1000, "gain_us": gain / 1000,
-            "gain_percent": 100 * gain / trial.makespan, **gains, "note": candidate.note,
+            "gain_percent": 100 * gain / trial.makespan, "gain_per_step_us": gain / 1000 / steps if steps else np.nan,
+            **gains, "note": candidate.note,
             "inside": next((other.name for _, other, more in reversed(best[:at]) if _within(trial, time, more)), ""),
         })  # fmt: skip
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)

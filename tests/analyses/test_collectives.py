@@ -11,7 +11,7 @@ from tests.queries.test_collective_waits import MADE, made
 from tests.reach import DATASETS, SHARED, graph_of, label
 from tests.strategies import COMMUNICATE, annotation, kernel, launch, load, op
 
-PARTS = ["wait_us", "transfer_us", "excess_us"]
+PARTS = ["beside_us", "wait_us", "transfer_us", "excess_us", "wait_or_transfer_us"]
 
 
 @pytest.mark.parametrize("path", DATASETS, ids=label)
@@ -86,4 +86,6 @@ def test_members_without_a_recording_are_counted() -> None:
     assert table["matched"].all()
     assert table["size"].tolist() == [2] * 6
     assert table["absent"].tolist() == [2] * 6
+    assert not table[["transfer_us", "excess_us"]].any(axis=None), "what looks like transfer may be waiting"
+    assert table["wait_or_transfer_us"].tolist() == [410] * 6
     assert collectives(host_job({0: rank(0), 1: rank(90)}))["absent"].tolist() == [0] * 6

@@ -12,7 +12,14 @@ from tests.strategies import COMMUNICATE, COMPUTE, Json, kernel, load, traces
 def test_communication_beside_computation_is_hidden() -> None:
     events = [kernel(COMPUTE, 0, 30), kernel(COMMUNICATE, 20, 40, stream=20)]
     assert hg.overlap(load(events)).to_dict("records") == [
-        {"rank": 0, "communication_us": 40.0, "computation_us": 30.0, "hidden_us": 10.0, "overlap_percent": 25.0}
+        {
+            "rank": 0,
+            "communication_us": 40.0,
+            "computation_us": 30.0,
+            "hidden_us": 10.0,
+            "beside_us": 0.0,
+            "overlap_percent": 25.0,
+        },
     ]
 
 

@@ -111,6 +111,8 @@ def test_what_nothing_fits_is_one_line_that_names_what_would(arguments: list[str
     one_line_of_error(run("what-if", DEMO, *arguments), words)
 
 
+COMMANDS: Any = typer.main.get_command(cli.app)
+WHAT_IF = COMMANDS.commands["what-if"]
 GIVEN = st.sampled_from([
     ("network", "0.5"), ("network", "0.7"), ("scale", "kind=launch:2"), ("scale", "name=a:b:0"), ("infinite-host", ""),
     ("perfect-overlap", ""), ("perfect-overlap", "dp"), ("no-launch-overhead", ""), ("remove", "op=x"),
@@ -121,8 +123,7 @@ GIVEN = st.sampled_from([
 def test_any_sequence_of_options_is_kept_in_order(sequence: list[tuple[str, str]], place: int) -> None:
     words = [_words(option, text) for option, text in sequence]
     words.insert(min(place, len(words)), ["job"])
-    command: Any = typer.main.get_command(cli.app)
-    context = command.commands["what-if"].make_context("what-if", [word for part in words for word in part])
+    context = WHAT_IF.make_context("what-if", [word for part in words for word in part])
     assert context.meta["htagraph.whatif.changes"] == sequence
     assert list(context.params["paths"]) == ["job"]
 

@@ -12,12 +12,26 @@ from htagraph.queries.claim import Claim, Says
 
 def bound(category: str, share: float = 80.0, *, ranks: dict[int, float] | None = None, **facts: Any) -> Claim:
     shares = {category: share, "launch": 19.0, "sync": 1.0}
-    known = {"shares": shares, "ranks": ranks or {0: 100.0}, "by_workers": False, "several": bool(ranks)}
+    known = {
+        "shares": shares,
+        "ranks": ranks or {0: 100.0},
+        "by_workers": False,
+        "several": bool(ranks),
+        "batches": (4, 10),
+    }
     return Claim(Says.BOUND, category, share, "percent", facts=known | facts)
 
 
 def gain(name: str, us: float, percent: float, what: str = "kernel", **facts: Any) -> Claim:
-    known = {"what": what, "percent": percent, "target": f"name={name}", "half_us": us / 2, "note": ""}
+    known = {
+        "what": what,
+        "percent": percent,
+        "target": f"name={name}",
+        "half_us": us / 2,
+        "note": "",
+        "steps": 0,
+        "shared": False,
+    }
     return Claim(Says.GAIN, name, us, "us", interval=facts.pop("interval", None), facts=known | facts)
 
 
@@ -31,7 +45,6 @@ def only(claim: Claim) -> str:
     [
         ("computation", "Bound by computation: 80 % of the critical path"),
         ("communication", "Bound by transfers between ranks: 80 %"),
-        ("host", "Bound by host code (operators and Python): 80 %"),
         ("data_loading", "Bound by the data loader: 80 %"),
         ("gap", "Bound by unexplained pauses: 80 %"),
     ],
@@ -42,6 +55,17 @@ def test_the_first_words_say_what_bounds_the_job(part: str, words: str) -> None:
     assert "Also on it: launch calls 19 %." in sentence
 
 
+def test_host_code_and_launch_calls_are_one_cause() -> None:
+    sentence = only(bound("host", 100.0, shares={"computation": 42.0, "host": 38.0, "launch": 20.0}))
+    assert sentence.startswith(
+        "Bound by host code and launch calls: 100 % of the critical path (operators and Python 38 %"
+    )
+    assert "launch calls 20 %)" in sentence
+    assert sentence.endswith("Also on it: computation 42 %.")
+    alone = only(bound("host", 99.0, shares={"host": 98.0, "launch": 1.0, "computation": 1.0}))
+    assert alone == "Bound by host code (operators and Python): 99 % of the critical path."
+
+
 def test_the_rank_that_the_path_lies_on_is_named() -> None:
     assert "84 % of the path is on rank 3" in only(bound("computation", ranks={3: 84.0, 0: 16.0}))
     assert "the path is on rank 2" in only(bound("computation", ranks={2: 100.0}))
@@ -49,7 +73,7 @@ def test_the_rank_that_the_path_lies_on_is_named() -> None:
 
 def test_where_workers_set_the_pace_only_the_loader_is_advised() -> None:
     sentence = only(bound("data_loading", 25.0, by_workers=True))
-    assert sentence.startswith("Bound by the data loader: 25 % of the critical path. In most steps its worker process")
+    assert sentence.startswith("Bound by the data loader: 25 % of the critical path. It waits for 4 of 10 batches.")
     assert "only a faster loader" in sentence
 
 
@@ -57,6 +81,27 @@ def test_gains_share_a_sentence_with_their_figures() -> None:
     gains = [gain("void gemm<4>(int)", 4200.0, 17.0), gain("rank 2", 900.0, 3.0, "rank")]
     (sentence,) = sentences(gains)
     assert "kernel gemm, 4.20 ms (17 %); the work of rank 2, 900.0 µs (3 %)" in sentence
+
+
+def test_gains_are_per_step_where_there_are_steps() -> None:
+    sentence = only(gain("x", 4200.0, 17.0, steps=10, interval=(0.0, 9000.0)))
+    assert sentence.startswith("Largest gains per step (of 10), each")
+    assert "kernel x, 420.0 µs (17 %; likely 0 to 900.0 µs)" in sentence
+
+
+def test_where_links_are_shared_no_gain_is_called_the_most() -> None:
+    assert "No speedup of one of them alone saves more." in only(gain("x", 4200.0, 17.0))
+    shared = only(gain("0 default_pg [0, 1, 2]", 4200.0, 17.0, "group", shared=True))
+    assert "transfers of process group default_pg (ranks 0-2), 4.20 ms" in shared
+    assert "half of a change may gain more than all of it" in shared
+    assert "No speedup" not in shared
+
+
+def test_kernels_of_one_short_name_are_told_apart() -> None:
+    first, second = "void copy<float, 4>(int)", "void copy<half, 8>(int)"
+    (sentence,) = sentences([gain(first, 4200.0, 17.0), gain(second, 900.0, 3.0)])
+    assert "kernel copy…float, 4>" in sentence
+    assert "kernel copy…half, 8>" in sentence
 
 
 def test_a_wide_interval_is_said() -> None:
@@ -78,13 +123,16 @@ def test_the_largest_gain_can_be_tried() -> None:
 def test_a_pause_is_told_with_the_function_around_it() -> None:
     facts = {
         "inside": "src/train.py(42): augment", "before": "", "count": 20, "total_us": 2e5, "longest_us": 12e3,
+        "rank": 0,
     }  # fmt: skip
     sentence = only(Claim(Says.HOST_PAUSE, "<built-in function sleep>", 22.0, "percent", facts=facts))
     assert "<built-in function sleep> in train.py(42): augment, 20 times, 200.0 ms (longest 12.0 ms), 22 %" in sentence
+    ranks = [Claim(Says.HOST_PAUSE, "sleep", 22.0, "percent", facts=facts | {"rank": rank}) for rank in (0, 1)]
+    assert "sleep in train.py(42): augment on rank 1, 20 times" in sentences(ranks)[0]
 
 
 def test_untraced_time_is_told_by_what_is_around_it() -> None:
-    facts = {"inside": "step", "before": "aten::mm", "count": 1, "total_us": 2e5, "longest_us": 2e5}
+    facts = {"inside": "step", "before": "aten::mm", "count": 1, "total_us": 2e5, "longest_us": 2e5, "rank": 0}
     sentence = only(Claim(Says.HOST_PAUSE, "", 22.0, "percent", facts=facts))
     assert "untraced code in step before aten::mm, 200.0 ms, 22 %" in sentence
 
@@ -106,6 +154,7 @@ def test_the_straggler_is_named_with_its_cause() -> None:
         ("host_wait", "launches", "CUDA graphs"),
         ("host_wait", "pauses", "a few long pauses"),
         ("host_wait", "loader", "the data loader"),
+        ("host_wait", "ranks", "for other ranks or for transfers"),
         ("kernel_wait", "", "pause between queued kernels 30 %"),
         ("other", "", "are idle 30 %"),
     ],
@@ -134,7 +183,7 @@ def test_a_long_idle_time_is_told_with_advice_that_fits(cause: str, host: str, w
                 "aten::item",
                 1500.0,
                 "us",
-                facts={"count": 10, "blocked_us": 2000.0, "percent": 15.0, "target": "op=aten::item"},
+                facts={"count": 10, "blocked_us": 2000.0, "percent": 15.0, "target": "op=aten::item", "steps": 0},
             ),
             "the job would take 1.50 ms less (15 %; htagraph what-if --remove-sync=op=aten::item).",
         ),

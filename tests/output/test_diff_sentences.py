@@ -5,7 +5,7 @@ from __future__ import annotations
 import htagraph as hg
 from htagraph.output.diff_sentences import diff_sentences
 from tests.reach import DATA, graph_of
-from tests.strategies import COMPUTE, kernel, launch, load, op, step
+from tests.strategies import COMPUTE, Json, kernel, launch, load, op, step
 
 
 def one_step(kernel_us: int) -> hg.DependencyGraph:
@@ -28,6 +28,22 @@ def test_a_job_is_as_long_as_itself() -> None:
 
 def test_nothing_against_nothing() -> None:
     assert diff_sentences(hg.diff(load([]), load([]))) == ["Nothing was recorded: there is nothing to compare."]
+
+
+def test_nothing_is_blamed_where_one_job_is_empty() -> None:
+    for before, after, side in ((load([]), in_a_row(400), "before"), (in_a_row(400), load([]), "after")):
+        lines = diff_sentences(hg.diff(before, after))
+        assert lines[1:] == [f"Nothing was recorded in the job {side}: there is nothing to compare with."]
+
+
+def test_new_work_that_ranks_do_one_after_the_other_does_not_wait() -> None:
+    def job(first: int) -> hg.DependencyGraph:
+        events: dict[int, list[Json]] = {0: [step(1, 0, 100)], 1: [step(1, 0, 100)]}
+        for rank in (0, 1) if first else ():
+            events[rank] = [step(1, 0, 100 + 2 * first), op("stage", first * rank, first)]
+        return load(events)
+
+    assert not any("host waits" in line for line in diff_sentences(hg.diff(job(0), job(500))))
 
 
 def in_a_row(*durations: int) -> hg.DependencyGraph:
@@ -94,6 +110,22 @@ def test_two_causes_of_one_effect_are_counted_once() -> None:
         "which alone would make the step 200.0 µs shorter (the whole change), but adds nothing to the above."
     )
     assert "made up" not in "".join(lines)
+
+
+def test_a_sentence_states_the_effect_that_the_table_states() -> None:
+    def job(first: int, second: int) -> hg.DependencyGraph:
+        host = [step(1, 0, 10 + first + second), op("embed", 10, first), op("mlp", 10 + first, second)]
+        return load([*host, launch(0, 2, 1), kernel(COMPUTE, 10, 650, 1)])
+
+    lines = diff_sentences(hg.diff(job(500, 400), job(200, 50)))
+    assert "which makes the step 250" in lines[1]
+    change = hg.diff(job(500, 400), job(300, 300))
+    table = change.causes().set_index("name")["effect_us"]
+    assert table.round(1).to_dict()["mlp"] == -100
+    assert (
+        "mlp takes 100.0 µs less own time per rank and step, which makes the step 100.0 µs shorter, or 50"
+        in (diff_sentences(change)[2])
+    )
 
 
 def test_what_makes_up_for_a_cause_is_named() -> None:

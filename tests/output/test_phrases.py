@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.phrases import CATEGORY_WORDS, command_line, plural, short_number, size_text, time_text
+from htagraph.output.phrases import CATEGORY_WORDS, command_line, distinct, plural, short_number, size_text, time_text
 from htagraph.queries.paths import CATEGORIES
 
 
@@ -36,3 +36,11 @@ def test_a_short_number_is_near_the_number(value: float) -> None:
 def test_units_and_plurals() -> None:
     assert (size_text(1e9), size_text(999e6)) == ("1.00 GB", "999.0 MB")
     assert (plural(0, "rank"), plural(1, "rank")) == ("0 ranks", "1 rank")
+
+
+def test_texts_cut_alike_are_made_unlike_within_their_room() -> None:
+    wholes = [f"a_long_kernel_name_{letter}_with_an_end" for letter in "abc"]
+    shown = distinct(["a_long…an_end"] * 3, wholes, 13)
+    assert len(set(shown)) == 3
+    assert max(map(len, shown)) <= 13
+    assert distinct(["same…"] * 2, ["same text"] * 2, 5) == ["same…"] * 2

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
-from htagraph.queries.bound import bound_of
+from htagraph.queries.bound import HOST_CATEGORIES, bound_of
 from tests.reach import DATASETS, graph_of
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, step
 
@@ -33,6 +33,9 @@ def test_shares_are_those_of_the_table(path: Path) -> None:
     critical = hg.critical_path(graph_of(path))
     bound, table = bound_of(critical), critical.summary()
     rows = table[table["group"] == "category"]
+    parts = rows.set_index("key")["share_percent"].to_dict()
+    assert bound.causes.get("host", 0.0) == pytest.approx(sum(parts.get(each, 0.0) for each in HOST_CATEGORIES))
+    assert sum(bound.causes.values()) == pytest.approx(100)
     assert bound.shares == pytest.approx(dict(zip(rows["key"], rows["share_percent"], strict=True)))
     assert sum(bound.unexplained.values()) == pytest.approx(bound.unexplained_percent)
     assert sum(bound.ranks.values()) == pytest.approx(100)
@@ -41,6 +44,22 @@ def test_shares_are_those_of_the_table(path: Path) -> None:
 def test_workers_that_are_waited_for_in_each_step_set_the_pace() -> None:
     bound = bound_of(hg.critical_path(load(steps(WORKERS, [25_000] * 6))))
     assert (bound.cause, bound.by_workers) == ("data_loading", True)
+
+
+def test_workers_that_deliver_at_once_set_the_pace_with_few_waits() -> None:
+    """Two of three batches are ready, as three workers deliver together; the wait for the third is 80 % of the path."""
+    bound = bound_of(hg.critical_path(load(steps(WORKERS, [10, 10, 90_000] * 4))))
+    assert (bound.cause, bound.by_workers) == ("data_loading", True)
+    assert bound.batches[0] < bound.batches[1] / 2
+
+
+def test_launches_and_host_code_bound_a_job_together() -> None:
+    events = [op("aten::mm", 0, 900)]
+    events += [launch(10 + 100 * i, 40, i + 1) for i in range(8)]
+    events += [kernel(COMPUTE, 1000, 700, 8)]
+    bound = bound_of(hg.critical_path(load(events)))
+    assert bound.cause == "host"
+    assert max(bound.shares, key=lambda each: bound.shares[each]) == "computation"
 
 
 @pytest.mark.parametrize(

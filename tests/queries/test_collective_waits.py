@@ -11,8 +11,9 @@ import htagraph as hg
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.collective_waits import bus_factor, waits_of
 from htagraph.simulate import REGIMES, Job, Simulated, simulate
+from tests.host_jobs import host_job, transfer
 from tests.reach import JOBS, SHARED, graph_of, label
-from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
+from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load, op
 
 MADE = {
     "straggler": REGIMES["straggler"](),
@@ -39,9 +40,9 @@ def test_wait_transfer_and_excess_are_the_duration(path: Path) -> None:
     waits = waits_of(graph)
     duration = graph.activities.duration[waits.activity]
     own = graph.time[2 * waits.activity + 1] - graph.time[2 * waits.activity]
-    assert np.array_equal(waits.wait + waits.pure + waits.excess, own)
+    assert np.array_equal(waits.beside + waits.wait + waits.pure + waits.excess, own)
     assert not graph.clocks or (abs(own - duration) <= duration // 1000 + 1).all()  # drift stretches by its ppm
-    assert min(waits.wait.min(initial=0), waits.pure.min(initial=0), waits.excess.min(initial=0)) == 0
+    assert min(each.min(initial=0) for each in (waits.beside, waits.wait, waits.pure, waits.excess)) == 0
     assert len(np.unique(waits.activity)) == len(waits)
 
 
@@ -91,3 +92,16 @@ def test_a_collective_whose_partners_are_absent_has_no_wait() -> None:
 )  # fmt: skip
 def test_bus_factors_are_those_of_nccl_tests(op: str, size: int, factor: float) -> None:
     assert bus_factor(op, size) == factor
+
+
+def test_a_receiver_waits_only_while_its_thread_does_nothing_else() -> None:
+    """Rank 1 asks at 10 µs, works until 60, and waits until 120 for what rank 0 sends at 90."""
+    graph = host_job({
+        0: [op("long", 0, 85), *transfer("send", 1, 90, 91), op("next", 200, 5)],
+        1: [*transfer("recv", 0, 10, 120), op("short", 20, 40), op("next", 200, 5)],
+    })  # fmt: skip
+    waits = waits_of(graph)
+    row = int(np.argmax(waits.beside))
+    parts = [int(each[row]) for each in (waits.beside, waits.wait, waits.transfer)]
+    assert [round(each / 1000) for each in parts] == [50, 30, 30]
+    assert waits.shows_transfer[row]

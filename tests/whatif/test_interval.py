@@ -55,16 +55,19 @@ def test_an_interval_with_gain_and_loss_is_too_wide_to_act_on() -> None:
 
 
 def test_the_more_steps_differ_the_wider_the_interval() -> None:
-    def job(lengths: list[int]) -> tuple[float, float]:
+    def job(lengths: list[int]) -> tuple[float, float, tuple[int, int]]:
         events, at = [], 0
         for number, length in enumerate(lengths):
             events += [step(number, at, length + 10), op("a", at, 10), op("b", at + 10, length)]
             at += length + 10
         outcome = hg.what_if(load(events)).scale(name="a", factor=0.5).run()
-        return outcome.low, outcome.high
+        return outcome.low, outcome.high, outcome.saved_range_ns
 
     same, differ = job([90] * 8), job([60, 120, 90, 100, 70, 130, 80, 70])
     assert differ[0] < same[0] < same[1] < differ[1]
+    for low, high in (same[2], differ[2]):
+        assert 0 < 40_000 - low < 5_000, "what the recorded run saves, 5 µs in each of 8 steps, does not depend on it"
+        assert 0 < high - 40_000 < 5_000
 
 
 @pytest.mark.parametrize("seed", [3, 4])

@@ -13,6 +13,9 @@ from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.student import upper_quantile
 from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.path_window import path_in_window
+from htagraph.queries.paths import CriticalPath, path_to
+from htagraph.queries.step_window import StepWindow, step_window
 
 __all__ = ["Part", "chance_us", "parts_of"]
 
@@ -34,6 +37,8 @@ class Part:
     """Recorded activities in it."""
     repeats: int
     """How many pairs of rank and step it has, or ranks for a whole job; at least 1."""
+    window: StepWindow | None
+    """The steps that say how long a step takes; None for the whole job."""
 
     @property
     def chosen_ranks(self) -> tuple[int, ...]:
@@ -44,8 +49,14 @@ class Part:
 
     @property
     def count(self) -> int:
-        """How many steps it has; 1 for a whole job."""
-        return len(self.steps) if self.steps else 1
+        """How many steps lie between the begin and the end of what is compared; 1 for a whole job."""
+        return self.window.count if self.window else 1
+
+    def path(self) -> CriticalPath:
+        """Return the critical path of all steps, from the begin to the end of `window`; else that of the whole job."""
+        if self.window is None:
+            return path_in_window(self.graph, None, self.ranks)
+        return path_to(self.graph, np.array([self.window.end]), int(self.graph.time[self.window.begins[0]]))
 
 
 def chance_us(parts: tuple[Part, Part]) -> float:
@@ -136,4 +147,5 @@ def _part(graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> Par
     if numbers is not None:
         pairs += acts.step[rows]
     rows, pairs = (column[~np.isin(acts.kind[rows], ADDED)] for column in (rows, pairs))
-    return Part(graph, numbers, ranks, rows, max(1, len(np.unique(pairs))))
+    window = step_window(graph, numbers, ranks) if numbers else None
+    return Part(graph, numbers, ranks, rows, max(1, len(np.unique(pairs))), window)

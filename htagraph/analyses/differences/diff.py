@@ -20,7 +20,6 @@ from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import short_name, stable_name
 from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.path_window import path_in_window
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 __all__ = ["Diff", "diff"]
@@ -66,7 +65,11 @@ class Diff:
 
     @property
     def before_us(self) -> float:
-        """The mean step time of the job before, µs: from the first begin to the last end, by the number of steps."""
+        """The mean step time of the job before, µs.
+
+        A step lasts from its start to the next step's start, the last one to the end of its work, on the rank whose
+        first and last steps are most like its others: when a profiler starts late or stops is left out.
+        """
         return self.before.makespan_ns / self.parts[0].count / 1000
 
     @property
@@ -231,22 +234,21 @@ class Diff:
         return effects(self.alignment, self.parts, count, change, chance_us(self.parts))
 
     def step_times(self) -> pd.DataFrame:
-        """Return each step's time, from the first rank's start to the last rank's end, paired in order.
+        """Return each step's time, paired in order.
 
         Returns:
             One row per pair: ``before_step``, ``after_step`` (int64), ``before_us``, ``after_us``, ``change_us``
-            (float64). Steps of a GPU job overlap: their mean is longer than the mean step time.
+            (float64): from the start of a step to that of the next one, the last one to its end, as in `before_us`.
         """
-        pairs = list(zip(*(part.steps or () for part in self.parts), strict=False))
-        times = [
-            [path_in_window(part.graph, step, part.ranks).makespan_ns / 1000 for step in steps]
-            for part, steps in zip(self.parts, zip(*pairs, strict=True), strict=False)
-        ] or [[], []]
+        none = np.zeros(0, np.int64)
+        steps, times = zip(*(
+            (part.window.steps, part.window.lengths(part.graph.time)) if part.window else (none, none)
+            for part in self.parts
+        ), strict=True)  # fmt: skip
+        pairs = min(map(len, steps))
         table = pd.DataFrame({
-            "before_step": np.array([pair[0] for pair in pairs], np.int64),
-            "after_step": np.array([pair[1] for pair in pairs], np.int64),
-            "before_us": np.array(times[0], np.float64),
-            "after_us": np.array(times[1], np.float64),
+            "before_step": steps[0][:pairs], "after_step": steps[1][:pairs],
+            "before_us": times[0][:pairs] / 1000, "after_us": times[1][:pairs] / 1000,
         })  # fmt: skip
         return table.assign(change_us=table["after_us"] - table["before_us"])
 
@@ -299,10 +301,11 @@ def diff(
 ) -> Diff:
     """Return why the steps of one job take longer than those of another.
 
-    The mean step time is the window from the first begin to the last end of the steps, by their number. The critical
-    path of each job tiles its window, so that its change is the sum of the changes of what lies on the path. Activities
-    are aligned by call path: the names of the annotations, operators and modules around them, of device work those
-    around its launch; among equal siblings by order. Steps, ranks and threads are taken together.
+    A step lasts from its start to the next step's start, the last one to the end of its work, on one rank (see
+    `Diff.before_us`). The critical path of each job tiles the time of all steps, so that the change of their mean is
+    the sum of the changes of what lies on the path. Activities are aligned by call path: the names of the annotations,
+    operators and modules around them, of device work those around its launch; among equal siblings by order. Steps,
+    ranks and threads are taken together.
 
     Args:
         before: a job.
@@ -310,7 +313,7 @@ def diff(
         steps: the steps of both jobs, all from the first to the last given; None for all, and for the whole jobs where
             one of them has no steps.
         steps_after: the steps of `after`, where they are others.
-        ranks: the ranks whose begin and end are the windows', None for all.
+        ranks: the ranks of which one says how long a step takes, None for all.
 
     Returns:
         The difference: `Diff.change_us`, `.to_frame()` (call path by call path; the changes sum to that of the step
@@ -329,7 +332,7 @@ def diff(
         True
     """
     parts = parts_of(before, after, steps, steps_after, ranks)
-    paths = [path_in_window(part.graph, part.steps, part.ranks) for part in parts]
+    paths = [part.path() for part in parts]
     return Diff(paths[0], paths[1], parts, align(before, after))
 
 

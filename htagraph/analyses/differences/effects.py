@@ -12,9 +12,10 @@ import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import Part
-from htagraph.analyses.differences.waits import awaited
-from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind
+from htagraph.analyses.differences.waits import awaited, polled
+from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, initial, of_kind, own_time, with_factor, without_waits
 
@@ -40,6 +41,11 @@ _MIN_EXPLAINED_SHARE = 0.7
 
 Chosen: dependencies that were not recorded are common on hosts. Doubled, replays never decide alone."""
 
+_NEAR_CHANCE = 0.5
+"""Share of what chance may change from which on a change that large effects lead to, against each other, is real.
+
+Chosen: half. Doubled, it has to be beyond chance like any other."""
+
 
 @dataclass(frozen=True, eq=False)
 class Effects:
@@ -56,14 +62,23 @@ class Effects:
     """Returns the effect of several rows, (name, kind) each, together, µs."""
     own_us: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     """Own time per rank and step before and after, by name and kind, µs; also of those that are no rows."""
+    asking_us: float = 0.0
+    """Change of the time per rank and step that hosts wait in a loop which asks a device whether it is done, µs."""
 
     @property
     def is_chance(self) -> bool:
-        """Whether the change may be chance: it is no larger, and no replay leads to a change of about that size."""
+        """Whether the change may be chance: it is no larger, and no replay leads to a change of about that size.
+
+        Effects that make up for each other do, if one alone is larger than chance, and the change not far below it.
+        """
         if not self.recorded_us or abs(self.recorded_us) > self.chance_us:
             return False
         together, alone = self.explained_us / self.recorded_us, self._alone_us(self.recorded_us) / abs(self.recorded_us)
-        return not all(_MIN_EXPLAINED_SHARE <= each <= 1 / _MIN_EXPLAINED_SHARE for each in (together, alone))
+        right = [_MIN_EXPLAINED_SHARE <= each <= 1 / _MIN_EXPLAINED_SHARE for each in (together, alone)]
+        effect = [*_COLUMNS].index("effect_us")
+        large = abs(self.recorded_us) >= _NEAR_CHANCE * self.chance_us
+        large &= any(abs(row[effect]) > self.chance_us for row in self.rows)
+        return not (right[0] and (right[1] or large))
 
     @property
     def change_us(self) -> float:
@@ -117,13 +132,15 @@ class _Own:
     where: OwnTime
     """Edges, then gaps."""
     time: Array
-    """Own time of each edge and gap, ns."""
+    """Own time of each edge and gap, ns; of a batch that workers of a data loader made, how long they took."""
+    shown: Array
+    """The same, of such a batch only how long the thread waited for it, ns."""
     whose: Array
     """The activity that each belongs to."""
     part: Array
     """What each is: `_SELF`, `_BEFORE` or `_WAIT`."""
     awaited: Array
-    """The communication that each waits for; -1 for none."""
+    """The communication or device work that each waits for; -1 for none."""
 
     @staticmethod
     def of(part: Part, path: Array) -> _Own:
@@ -145,12 +162,27 @@ class _Own:
         ending = where.gaps >> 1  # a pause up to the end of communication is part of it, whatever it was called in
         transfers = (where.gaps % 2 == 1) & np.isin(graph.activities.kind[ending], COMMUNICATION)
         waits[len(where.edges) :][transfers] = ending[transfers]
+        waits = np.where(waits >= 0, waits, polled(graph, whose, until - times, until))
         between = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
-        return _Own(state, where, times, whose, np.where(waits >= 0, _WAIT, np.where(between, _BEFORE, _SELF)), waits)
+        kind = np.where(waits >= 0, _WAIT, np.where(between, _BEFORE, _SELF))
+        return _Own(state, where, times, _shown(graph, where, times), whose, kind, waits)
 
 
 _SELF, _BEFORE, _WAIT = range(3)
-"""Time in the activity; of host code before it, outside every region; waiting in it for communication."""
+"""Time in the activity; of host code before it, outside every region; waiting in it for communication or a device."""
+
+
+def _shown(graph: DependencyGraph, where: OwnTime, time: Array) -> Array:
+    """Return own times, with how long a thread waited for batches in place of how long workers took for them."""
+    edges = graph.edges
+    load = np.flatnonzero(edges.kind[where.edges] == EdgeKind.DATALOADER)
+    batch = edges.activity[where.edges[load]]
+    begin = graph.time[2 * batch]
+    made = graph.time[edges.source[where.edges[load]]] < begin  # since the batch before, by workers
+    shown = time.copy()
+    fetched = np.bincount(batch[~made], time[load[~made]], len(graph.activities))[batch[made]]
+    shown[load[made]] = np.clip(graph.time[edges.target[where.edges[load[made]]]] - begin[made] - fetched, 0, None)
+    return shown
 
 
 def effects(
@@ -170,16 +202,20 @@ def effects(
     both = [_Own.of(part, path) for part, path in zip(parts, tree.path, strict=True)]
     keys, group, labels, rank, path = _keys(tree, both)
     size = len(group)
-    old, new = (
-        np.bincount(key, own.time, size) / part.repeats / 1000 for key, own, part in zip(keys, both, parts, strict=True)
-    )
+    (old, new), shown = (
+        [
+            np.bincount(key, times, size) / part.repeats / 1000
+            for key, times, part in zip(keys, each, parts, strict=True)
+        ]
+        for each in ([own.time for own in both], [own.shown for own in both])
+    )  # fmt: skip
     waits = np.zeros(size, np.bool_)
     for key, own in zip(keys, both, strict=True):
         waits[key[own.part == _WAIT]] = True
-    work = [np.bincount(group[~waits], each[~waits], len(labels)) for each in (old, new)]
+    work = [np.bincount(group[~waits], each[~waits], len(labels)) for each in shown]
     change = work[1] - work[0]
     most = np.abs(np.bincount(group, new - old, len(labels)))
-    by_rank = _by_rank(rank, group, np.where(waits, 0.0, new - old), len(labels), parts)
+    by_rank = _by_rank(rank, group, np.where(waits, 0.0, shown[1] - shown[0]), len(labels), parts)
     factors = _ratio(new, old), _ratio(old, new)  # these make the job before like the job after, and vice versa
 
     def effect(chosen: Array) -> float:
@@ -208,7 +244,15 @@ def effects(
         together, change_us, chance_us,
         lambda chosen: effect(np.isin(group, [number[each] for each in chosen])),
         dict(zip(labels, zip(work[0].tolist(), work[1].tolist(), strict=True), strict=True)),
+        _asking(both[1], parts[1]) - _asking(both[0], parts[0]),
     )  # fmt: skip
+
+
+def _asking(own: _Own, part: Part) -> float:
+    """Return how long hosts wait for device work in loops that ask for it, µs per rank and step."""
+    waits = np.flatnonzero(own.awaited >= 0)
+    waits = waits[part.graph.activities.on_device[own.awaited[waits]]]
+    return float(own.time[waits].sum()) / part.repeats / 1000
 
 
 def _roots(tree: Alignment, parts: tuple[Part, Part]) -> Array:
@@ -290,17 +334,15 @@ def _saved(own: _Own, factor: Array, part: Part) -> float:
 
     A call whose own times are all multiplied by 0 is gone: nothing waits in it any more.
     """
-    graph, acts = part.graph, part.graph.activities
+    graph = part.graph
     state = _unblocked(with_factor(own.state, own.where, factor), own.whose, factor)
     time = predict(graph, state.lag, state.gap, state.head)
+    if part.window is not None:
+        was, now = (part.window.mean(each) for each in (graph.time, time))
+        return (was - now) / 1000
     begins, ends = 2 * part.activities, 2 * part.activities + 1
-    if part.steps is not None:
-        inside = graph.select(step=part.steps, rank=part.ranks).activities
-        mark, bound = (inside[acts.kind[inside] == kind] for kind in (ActivityKind.STEP, ActivityKind.BOUNDARY))
-        if len(mark) and len(bound):
-            begins, ends = 2 * mark, 2 * bound
     was, now = (int(each[ends].max()) - int(each[begins].min()) for each in (graph.time, time))
-    return (was - now) / part.count / 1000
+    return (was - now) / 1000
 
 
 def _unblocked(state: State, whose: Array, factor: Array) -> State:

@@ -1,4 +1,4 @@
-"""Own time of host code in which it waited for communication, known from when that ended."""
+"""Own time of host code in which it waited for communication or for a device, known from when that ended."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
+from htagraph.core.naming import names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["awaited"]
+__all__ = ["awaited", "polled"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _MAX_LEFT_SHARE = 0.1
@@ -21,6 +22,10 @@ one in five."""
 _MIN_WAIT_SHARE = 0.5
 """Share of a call path's own time that must end with communication, for it to be waiting. Chosen: most of it, which
 chance (one in ten) does not reach. Doubled, only paths that do nothing else."""
+
+_MIN_POLLS = 3
+"""How many queries in a row are a loop that waits. Chosen: allocators and data loaders ask once or twice by the way.
+Doubled, loops of three to five rounds are taken for work of the host."""
 
 
 def awaited(graph: DependencyGraph, whose: Array, begin: Array, end: Array, path: Array) -> npt.NDArray[np.int64]:
@@ -60,3 +65,48 @@ def awaited(graph: DependencyGraph, whose: Array, begin: Array, end: Array, path
     waiting = np.bincount(path[waits >= 0], length[waits >= 0], count)
     waits[(waiting < _MIN_WAIT_SHARE * whole)[path]] = -1
     return waits
+
+
+def polled(graph: DependencyGraph, whose: Array, begin: Array, end: Array) -> npt.NDArray[np.int64]:
+    """Return the device work that each piece of own time waits for in a loop of queries; -1 where there is none.
+
+    A loop that asks a device again and again whether it is done, by ``cudaEventQuery`` or ``cudaStreamQuery``, waits
+    for it: the number of its rounds is how long the device takes. It ends when device work of the rank does, between
+    the last two queries.
+
+    Args:
+        graph: the job.
+        whose: the activity of each piece.
+        begin: when each begins, ns on the common clock.
+        end: when it ends.
+    """
+    acts, time = graph.activities, graph.time
+    waits = np.full(len(whose), -1, np.int64)
+    device = np.flatnonzero(acts.on_device)
+    for first, before_last, last in _loops(graph):
+        work = device[acts.rank[device] == acts.rank[first]]
+        done = time[2 * work + 1]
+        work = work[(done > time[2 * before_last]) & (done <= time[2 * last + 1])]
+        if len(work):
+            inside = (begin >= time[2 * first]) & (end <= time[2 * last + 1]) & ~acts.on_device[whose]
+            inside &= acts.lane[whose] == acts.lane[first]
+            waits[inside] = work[np.argmax(time[2 * work + 1])]
+    return waits
+
+
+def _loops(graph: DependencyGraph) -> list[tuple[int, int, int]]:
+    """Return the (first, second last, last) query of each loop of queries with nothing else called in between."""
+    acts = graph.activities
+    asks = names_that(lambda name: name.endswith(("EventQuery", "StreamQuery")), graph.names)[acts.name]
+    if not asks.any():
+        return []
+    rows = np.flatnonzero((acts.lane >= 0) & ~acts.on_device & ~_encloses(acts.kind))
+    rows = rows[np.lexsort((graph.time[2 * rows], acts.lane[rows]))]
+    bounds = np.flatnonzero(np.diff(asks[rows].astype(np.int8)) | np.diff(acts.lane[rows])) + 1
+    runs = [run for run in np.split(rows, bounds) if len(run) >= _MIN_POLLS and asks[run[0]]]
+    return [(int(run[0]), int(run[-2]), int(run[-1])) for run in runs]
+
+
+def _encloses(kind: Array) -> npt.NDArray[np.bool_]:
+    """Return which kinds only name what runs inside them."""
+    return np.isin(kind, (ActivityKind.STEP, ActivityKind.ANNOTATION, ActivityKind.PYTHON, ActivityKind.BOUNDARY))

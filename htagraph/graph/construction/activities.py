@@ -231,10 +231,12 @@ def _nest(table: Table, kind: Array, lane: Array, device: Array) -> tuple[Array,
     end = table.end
     order = rows[nesting_order(lane[rows], table.start[rows], end[rows])].astype(np.int32)
     is_work = np.array([each.is_work for each in ActivityKind])[kind[order]]
-    above, boundaries, inner = nest(lane[order], table.start[order], end[order], is_work, _SNAP_NS)
+    of_order = lane[order], table.start[order], end[order]
+    above, boundaries, inner = nest(*of_order, is_work, _SNAP_NS)
     beside = _beside_other_work(kind[order], above)
     if beside.any():
-        above, boundaries, inner = nest(lane[order], table.start[order], end[order], is_work & ~beside, _SNAP_NS)
+        asked = _outlasts_its_call(kind[order], end[order], boundaries, inner)
+        above, boundaries, inner = nest(*of_order, is_work & ~beside, _SNAP_NS, ~(beside & asked))
     parent = np.full(len(table), -1, np.int32)
     if len(order):
         parent[order] = np.where(above >= 0, order[above], -1)
@@ -254,6 +256,19 @@ def _beside_other_work(kind: Array, parent: Array) -> npt.NDArray[np.bool_]:
         inside = parent[(kind == ActivityKind.OP) & (parent >= 0)]
         out[inside[communicates[inside]]] = True
     return out
+
+
+def _outlasts_its_call(kind: Array, end: Array, boundaries: Array, inner: Array) -> npt.NDArray[np.bool_]:
+    """Return which communication on host threads goes on after the operator of its thread that asked for it.
+
+    The thread then went on by itself: what it runs meanwhile is no part of the communication.
+    """
+    before = np.full(len(kind), -1, np.int32)  # what ran when each interval began
+    opens = np.flatnonzero(boundaries[1:] % 2 == 0) + 1
+    before[boundaries[opens] // 2] = inner[opens - 1]
+    out = (kind == ActivityKind.HOST_COMMUNICATION) & (before >= 0)
+    out[out] = (kind[before[out]] == ActivityKind.OP) & (end[before[out]] < end[out])
+    return np.asarray(out)
 
 
 def _steps(trace: Trace, table: Table, kind: Array, cause: Array) -> npt.NDArray[np.int32]:

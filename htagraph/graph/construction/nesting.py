@@ -42,7 +42,9 @@ def _fits(lane: Array, start: Array, end: Array) -> bool:
     return int(end.max()) - int(start.min()) < 1 << _TIME_BITS and int(lane.max()) < 1 << _LANE_BITS
 
 
-def nest(lane: Array, start: Array, end: Array, is_work: Array, snap: int) -> tuple[Array, Array, Array]:
+def nest(
+    lane: Array, start: Array, end: Array, is_work: Array, snap: int, encloses: Array | None = None
+) -> tuple[Array, Array, Array]:
     """Return (parent, boundaries, at_work) of intervals sorted by (lane, start, -end).
 
     Intervals of one lane may overlap only in part: the parent of an interval is the last to start of those that contain
@@ -54,17 +56,19 @@ def nest(lane: Array, start: Array, end: Array, is_work: Array, snap: int) -> tu
         end: its end.
         is_work: whether it does work (operators, calls) or only names a region (annotations).
         snap: by how much a child may end after its parent, ns.
+        encloses: which intervals may be parents; None for all.
 
     Returns:
         parent: position of the enclosing interval, -1 for none.
         boundaries: 2i for the start and 2i + 1 for the end of interval i, by lane and time.
         at_work: for each boundary, the innermost interval with `is_work` that is open right after it, -1 for none.
     """
-    nested = _nest_laminar(lane, start, end, is_work)
+    nested = None if encloses is not None else _nest_laminar(lane, start, end, is_work)
     if nested is None:
         from htagraph.graph.construction.partial_overlap import nest_crossing
 
-        nested = nest_crossing(lane, start, end, is_work, snap)
+        every = np.ones(len(start), np.bool_) if encloses is None else encloses
+        nested = nest_crossing(lane, start, end, is_work, snap, every)
     return nested
 
 

@@ -14,7 +14,9 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 @njit(cache=True)
-def nest_crossing(lane: Array, start: Array, end: Array, is_work: Array, snap: int) -> tuple[Array, Array, Array]:
+def nest_crossing(
+    lane: Array, start: Array, end: Array, is_work: Array, snap: int, encloses: Array
+) -> tuple[Array, Array, Array]:
     """Return what `htagraph.graph.construction.nesting.nest` describes, for any intervals."""
     count = len(start)
     parent = np.full(count, -1, np.int32)
@@ -46,7 +48,8 @@ def nest_crossing(lane: Array, start: Array, end: Array, is_work: Array, snap: i
         stack[at] = i
         height += 1
         for below in range(at):  # the parent is the last to start of those that contain it
-            parent[i] = max(parent[i], stack[below])
+            if encloses[stack[below]]:
+                parent[i] = max(parent[i], stack[below])
         boundaries[filled] = 2 * i
         at_work[filled] = _top_work(stack, height, is_work)
         filled += 1

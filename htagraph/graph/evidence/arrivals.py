@@ -9,6 +9,7 @@ import numpy as np
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.pending import blocked_since, worked_until
 
 __all__ = ["meetings"]
 
@@ -162,9 +163,9 @@ def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarr
     if not on_host.any():
         return lag
     collective, size = matches.collective[rows], matches.bytes[rows]
-    inside = acts.parent[(acts.kind == ActivityKind.OP) & (acts.parent >= 0)]
-    busy = on_host & np.isin(member, inside)
-    shown = on_host & (~busy | (_waited(job, member) >= _MIN_WAITED * lag))
+    busy = on_host & (worked_until(acts, member) > acts.start[member])
+    waited = acts.end[member] - blocked_since(acts, member)
+    shown = on_host & (~busy | (waited >= _MIN_WAITED * lag))
     of_pair = np.full(matches.count, _NEVER)  # over at the first end that was waited for, else at the first end
     np.minimum.at(of_pair, collective[shown], lag[shown])
     measured = (of_pair < _NEVER)[collective]
@@ -181,20 +182,6 @@ def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarr
     usual = np.where(usual < _NEVER, usual, least[of_size])
     lasts = np.where(measured, lasts, np.minimum(lasts, usual))
     return np.where(busy, np.minimum(lag, lasts), lag)
-
-
-def _waited(job: Job, member: np.ndarray) -> np.ndarray:
-    """Return for how long the thread of each member had done nothing else when the member ended, ns."""
-    acts = job.activities
-    work = np.flatnonzero((acts.kind == ActivityKind.OP) | (acts.kind == ActivityKind.HOST_COMMUNICATION))
-    end, own = job.moment(2 * work + 1), job.moment(2 * member + 1)
-    origin = int(end.min())
-    span = int(end.max()) - origin + 1
-    ends = np.sort(acts.lane[work].astype(np.int64) * span + end - origin)
-    lane = acts.lane[member].astype(np.int64) * span
-    before = np.searchsorted(ends, lane + own - origin) - 1
-    last = np.maximum(np.where(before >= 0, ends[before], 0), lane) - lane + origin
-    return np.asarray(own - np.maximum(last, job.moment(2 * member)))
 
 
 def _numbers(*columns: np.ndarray) -> np.ndarray:

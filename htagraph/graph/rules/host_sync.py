@@ -101,7 +101,12 @@ def _had_work(calls: Calls, call: Array) -> Array:
 
 
 def _linked(
-    calls: Calls, source: Array, call: Array, provenance: Provenance, confidence: int, tolerance: int = TOLERANCE_NS
+    calls: Calls,
+    source: Array,
+    call: Array,
+    provenance: Provenance,
+    confidence: int | Array,
+    tolerance: int = TOLERANCE_NS,
 ) -> Edges:
     """Return the edges from kernels and copies to the calls at some positions, without those that ended after the call.
 
@@ -116,7 +121,8 @@ def _linked(
     acts, row = calls.job.activities, calls.row[call]
     good = source >= 0
     good &= acts.end[np.maximum(source, 0)] <= acts.end[row] + tolerance
-    return Edges.of(2 * source[good] + 1, 2 * row[good] + 1, 0, EdgeKind.HOST_SYNC, provenance, confidence=confidence)
+    percent = np.broadcast_to(confidence, len(call))[good]
+    return Edges.of(2 * source[good] + 1, 2 * row[good] + 1, 0, EdgeKind.HOST_SYNC, provenance, confidence=percent)
 
 
 def _by_ids(calls: Calls, syncs: Array, counts: Counter[str]) -> tuple[list[Edges], Array]:
@@ -208,7 +214,22 @@ def _inferred(calls: Calls, syncs: Array, of_event: Array, refused: list[Array])
         if answer is None:
             refused.append(site.position)
             continue
-        yield _linked(calls, answer.source, site.position, Provenance.INFERRED, _confidence(answer), site.tolerance)
+        confidence = np.full(len(site.position), _confidence(answer))
+        if not event:
+            confidence[_own_copy(calls, site.position, answer.source)] = _SURE
+        yield _linked(calls, answer.source, site.position, Provenance.INFERRED, confidence, site.tolerance)
+
+
+def _own_copy(calls: Calls, position: Array, source: Array) -> Array:
+    """Return which calls wait for a copy that the same operator launched just before.
+
+    An operator that copies and then waits for a stream wants the copy: that holds even if no wait of the site blocked.
+    """
+    acts, launch = calls.job.activities, calls.before[position]
+    copies = (source >= 0) & (launch >= 0) & (acts.kind[np.maximum(source, 0)] == ActivityKind.MEMORY)
+    by_launch = acts.cause[np.maximum(source, 0)] == calls.row[np.maximum(launch, 0)]
+    owner = calls.owner[position]
+    return copies & by_launch & calls.in_operator[position] & (owner == calls.owner[np.maximum(launch, 0)])
 
 
 def _site(calls: Calls, position: Array, clock: Returns) -> Site:

@@ -15,6 +15,7 @@ from htagraph.graph.evidence.hand_overs import hand_overs
 from htagraph.graph.evidence.host_threads import HostThread, host_threads
 from htagraph.graph.evidence.host_waits import enqueued_works, host_waits
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.loaders import waited_loaders
 
 __all__ = ["thread"]
 
@@ -64,7 +65,8 @@ def thread(job: Job) -> Edges:
     waits for it (`evidence.hand_overs`).
 
     Any other thread: what woke it is unknown. Its first activity, and the first after each long pause, waits for the
-    latest moment on the rank's busiest thread or device, so that it moves with the job in a what-if.
+    latest moment on the rank's busiest thread or device, so that it moves with the job in a what-if. If it wakes while
+    the rank waits for a data loader's workers (a thread that pins batches), its pause is a wait for these too.
     """
     parts = [_edges([], [], 100)]
     for rank in job.traces:
@@ -78,11 +80,11 @@ def thread(job: Job) -> Edges:
         parts += _around_collectives(job, rank, threads)
         taken = hand_overs(job, [each for each in threads if each not in linked and not _runs_collectives(job, each)])
         parts.append(_edges([taken.source], [taken.target], taken.confidence))
-        known = np.unique(np.concatenate([part.target for part in parts]))
+        known = Edges.concatenate(parts)
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
         others = [other for other in threads if other is not main and other not in linked]
-        parts += [_awakened(other, *clock, known) for other in others]
+        parts += [_awakened(job, other, clock, known) for other in others]
     return Edges.concatenate(parts)
 
 
@@ -171,15 +173,18 @@ def _pulse(job: Job, rank: int, main: HostThread | None) -> tuple[np.ndarray, np
     return vertices[order], time[order]
 
 
-def _awakened(thread: HostThread, vertices: np.ndarray, times: np.ndarray, known: np.ndarray) -> Edges:
+def _awakened(job: Job, thread: HostThread, clock: tuple[np.ndarray, np.ndarray], known: Edges) -> Edges:
     """Return guessed edges to a thread's first activity, and the first after each long pause, where no edge is known.
 
+    An edge that is known explains no wake-up during a wait for a data loader's workers that began after its source.
+
     Args:
+        job: the job.
         thread: the thread.
-        vertices: moments that may have woken it, by time.
-        times: when they were recorded, ns.
-        known: vertices into which THREAD edges lead already.
+        clock: moments that may have woken it, by time, and when they were recorded, ns.
+        known: the THREAD edges so far.
     """
+    vertices, times = clock
     awoken = np.ones(len(thread.tops), np.bool_)
     pause = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1]
     usual = (
@@ -188,8 +193,12 @@ def _awakened(thread: HostThread, vertices: np.ndarray, times: np.ndarray, known
     awoken[1:] = pause > max(_MAX_BUSY_GAP_NS, min(_MAX_TIMES_USUAL * usual, _MAX_TURN_NS))
     target = 2 * thread.tops[awoken]
     at = np.searchsorted(times, thread.starts[awoken]) - 1
-    keep = (at >= 0) & ~np.isin(target, known)
-    return _edges([vertices[at[keep]]], [target[keep]], _GUESS)
+    source, target = vertices[at[at >= 0]], target[at >= 0]
+    loader = waited_loaders(job, source)
+    keep = ~np.isin(target, known.target)
+    for row in np.flatnonzero(~keep & (loader >= 0)).tolist():  # one per batch at most
+        keep[row] = not (job.moment(known.source[known.target == target[row]]) >= job.moment(source[row])).any()
+    return _edges([source[keep]], [target[keep]], _GUESS, [loader[keep]])
 
 
 def _runs_elsewhere(name: str) -> bool:

@@ -18,6 +18,14 @@ TITLES = {
     "parts": "Each rank's part in each collective",
 }
 """Titles by the name of the table."""
+_PARTS = {
+    "wait": "waiting for the last rank to arrive", "transfer": "transferring",
+    "excess": "beyond the fastest transfer of the same kind",
+    "wait_or_transfer": "waiting or transferring, which cannot be told apart",
+}  # fmt: skip
+"""What the time in collectives is spent on, by the part of the table, in words."""
+_FIRST = ("wait", "transfer", "excess")
+"""Parts that are always named, unless no collective was recorded on all ranks of its group."""
 _MIN_WAIT_SHARE = 0.25
 """Share of the time in collectives; chosen: from a quarter on, waiting is what to look at first. Doubled, the command
 names the last rank only where more than half of the time is waiting."""
@@ -36,17 +44,24 @@ def sentences(parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str]) ->
     """
     if not len(parts):
         return ["No collective was recorded: the ranks do not communicate in these traces."]
-    total, sums = float(parts["duration_us"].sum()), parts[["wait_us", "transfer_us", "excess_us"]].sum()
-    share = {str(word).removesuffix("_us"): float(us) / (total or 1.0) for word, us in sums.items()}
-    shares = (
-        f"All ranks together spend {time_text(total)} in collectives: {100 * share['wait']:.0f} % waiting for the last "
-        f"rank to arrive, {100 * share['transfer']:.0f} % transferring, and {100 * share['excess']:.0f} % beyond the "
-        "fastest transfer of the same kind."
-    )
-    absent = _absent(parts)
-    if absent:
-        share["transfer"] = 0.0  # it may be waiting
-    return [shares, *_next_command(share, late, inputs), *absent, *_unmatched(parts)]
+    beside = float(parts["beside_us"].sum())
+    total = float(parts["duration_us"].sum()) - beside
+    share = {part: float(parts[f"{part}_us"].sum()) / (total or 1.0) for part in _PARTS}
+    shown = [part for part in _PARTS if part in _FIRST or share[part]]
+    if not share["transfer"] and share["wait_or_transfer"]:
+        shown = ["wait", "wait_or_transfer"]
+    *first, last = (f"{100 * share[part]:.0f} % {_PARTS[part]}" for part in shown)
+    shares = f"All ranks together spend {time_text(total)} in collectives: {', '.join(first)}, and {last}."
+    return [shares, *_next_command(share, late, inputs), *_beside(beside), *_absent(parts), *_unmatched(parts)]
+
+
+def _beside(us: float) -> list[str]:
+    if not us:
+        return []
+    return [
+        f"Sends and receives lasted {time_text(us)} more (summed over ranks) beside other work of the threads that "
+        "asked for them; how much of that the transfers took is not recorded."
+    ]
 
 
 def _next_command(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
@@ -62,13 +77,14 @@ def _next_command(share: dict[str, float], late: pd.DataFrame, inputs: Sequence[
 
 
 def _absent(parts: pd.DataFrame) -> list[str]:
-    some = parts[parts["absent"] > 0] if "absent" in parts else parts[:0]
+    some = parts[parts["absent"] > 0]
     if not len(some):
         return []
     missing = plural(int(some["absent"].max()), "rank")
     return [
-        f"In {plural(some['collective'].nunique(), 'collective')}, up to {missing} of the group were not recorded. The "
-        "others may have waited for those, which counts as transfer; who came last is known among the recorded only."
+        f"Of {plural(some['collective'].nunique(), 'collective')}, members were not recorded (up to {missing}). What "
+        "follows the last recorded arrival there is transfer or waiting for those; who came last is known among the "
+        "recorded only."
     ]
 
 
@@ -78,5 +94,5 @@ def _unmatched(parts: pd.DataFrame) -> list[str]:
         return []
     return [
         f"{plural(alone, 'part')} of {len(parts):,} could not be matched between ranks (the others were not read, or "
-        "the trace does not say which belong together); there, waiting is counted as excess."
+        "the trace does not say which belong together); how long they waited is not known."
     ]

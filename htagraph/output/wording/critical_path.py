@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["HEADINGS", "TITLES", "sentences"]
+__all__ = ["HEADINGS", "NO_OPERATOR", "TITLES", "sentences"]
 
 TITLES = {
     "path_category": "Critical path by category",
@@ -30,6 +30,10 @@ TITLES = {
 """Titles by the name of the table."""
 HEADINGS = {"main": "main work", "before": "untraced, before"}
 """Headings of columns whose names do not say enough."""
+
+
+NO_OPERATOR = "in no operator"
+"""What the time of steps outside all operators is called."""
 
 
 def sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFrame, inputs: Sequence[str]) -> list[str]:

@@ -8,12 +8,22 @@ from htagraph.output.claim_sentences import sentences as words_of
 from htagraph.output.claim_sentences import trial
 from htagraph.queries.claim import Claim, Says
 
-__all__ = ["TITLES", "sentences"]
+__all__ = ["TITLES", "sentences", "titles"]
 
 TITLES = {"opportunities": "Opportunities, by the largest possible gain"}
 """Titles by the name of the table."""
 _MIN_GAIN_PERCENT = 2.0
 """Percent of the makespan; chosen: less is hardly worth the work. Doubled, gains of 2 to 4 % are no longer named."""
+
+
+def titles(steps: int) -> dict[str, str]:
+    """Return titles by the name of the table.
+
+    Args:
+        steps: how many steps the times are divided by; 0 for none.
+    """
+    per_step = f" (times per step; the recording has {steps:,})" if steps > 1 else ""
+    return {name: f"{title}{per_step}" for name, title in TITLES.items()}
 
 
 def sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
@@ -31,5 +41,5 @@ def sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
             f"No single improvement would gain {_MIN_GAIN_PERCENT:.0f} %: the time is spread over many small parts, or "
             "over pauses.",
         ]
-    notes = [f" It counts {note}." for note in [gains[0].facts["note"]] if note]
+    notes = [f" The first one counts {note}." for note in [gains[0].facts["note"]] if note]
     return [*bound, f"{words_of(gains)[0]}{''.join(notes)} Gains overlap and do not add up.", *trial(gains, inputs)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from htagraph.output.phrases import category_words, time_text
+from htagraph.output.phrases import cause_words, time_text
+from htagraph.queries.whole_steps import whole_steps
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from htagraph.queries.bound import Bound
     from htagraph.whatif.outcome import Outcome
 
 __all__ = ["TITLES", "sentences"]
@@ -29,28 +29,38 @@ _MIN_SPEEDUP_CHANGE = 0.005
 of change is called none."""
 
 
-def sentences(after: Outcome, bounds: pd.DataFrame) -> list[str]:
+def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
     """Return how long the job would take, how sure that is, and what bounds it then.
 
     Args:
         after: the outcome of all changes together.
-        bounds: shares of the critical path before and after, by category, rank and kernel.
+        before: what bounds the job as recorded.
+        now: what bounds it as predicted.
     """
-    return [_gain(after), *_noise(after), *_bound(after, bounds)]
+    return [_gain(after), *_noise(after), *_bound(before, now)]
 
 
 def _gain(after: Outcome) -> str:
     old, new = time_text(after.baseline_ns / 1000), time_text(after.makespan_ns / 1000)
     if abs(after.speedup - 1) < _MIN_SPEEDUP_CHANGE:
-        return f"The job would take as long as before ({new}, not {old}): nothing waits for what was changed."
+        was = "" if new == old else f", not {old}"
+        return f"The job would take as long as before ({new}{was}): hardly anything waits for what was changed."
     if not after.makespan_ns:
         return f"The job would take no time instead of {old}: nothing that takes time is left."
     how = f"{after.speedup:.2f} times as fast" if after.speedup >= 1 else f"{1 / after.speedup:.2f} times as long"
-    start = f"The job would take {new} instead of {old}: {how}"
+    start = f"The job would take {new} instead of {old}{_per_step(after)}: {how}"
     low, high = f"{after.low:.2f}", f"{after.high:.2f}"
     if low == high:
         return f"{start}."
     return f"{start} (90 % interval of the speedup: {low} to {high})."
+
+
+def _per_step(after: Outcome) -> str:
+    """Return the time of a step, as predicted and as recorded, where there are several that cover the recording."""
+    if whole_steps(after.baseline) < 2:
+        return ""
+    old, new = (time_text(ns / 1000) for ns in (after.baseline_mean_step_ns, after.mean_step_ns))
+    return f", {new} instead of {old} per step"
 
 
 def _noise(after: Outcome) -> list[str]:
@@ -60,19 +70,14 @@ def _noise(after: Outcome) -> list[str]:
     return [f"With noise, half of the runs take less than {low}, and 99 % less than {high}."]
 
 
-def _bound(after: Outcome, bounds: pd.DataFrame) -> list[str]:
+def _bound(before: Bound, now: Bound) -> list[str]:
     """Say what bounds the job before and after."""
-    by_category = bounds[bounds["group"] == "category"]
-    if not len(by_category):
+    if not now.cause:
         return []
-    before, now = (
-        by_category.iloc[int(by_category[f"{when}_share_percent"].to_numpy().argmax())] for when in ("before", "after")
-    )
-    ranks = bounds[bounds["group"] == "rank"].sort_values("after_share_percent", ascending=False, kind="stable")
-    most = len(after.baseline.ranks) > 1 and len(ranks) and ranks["after_share_percent"].iloc[0] > _MIN_RANK_PERCENT
-    where = f", mostly on rank {ranks.iloc[0]['key']}" if most else ""
-    share = f"{now['after_share_percent']:.0f} % of the critical path{where}"
-    name, name_before = category_words(str(now["key"])), category_words(str(before["key"]))
-    if name == name_before:
+    rank, most = next(iter(now.ranks.items()))
+    where = f", mostly on rank {rank}" if len({*before.ranks, *now.ranks}) > 1 and most > _MIN_RANK_PERCENT else ""
+    share = f"{now.causes[now.cause]:.0f} % of the critical path{where}"
+    name, name_before = (cause_words(bound.cause, bound.shares) for bound in (now, before))
+    if now.cause == before.cause:
         return [f"It would still be bound by {name}: {share}."]
     return [f"It would then be bound by {name} ({share}) instead of {name_before}."]

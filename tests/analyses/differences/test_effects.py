@@ -14,7 +14,7 @@ from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import parts_of
 from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.simulate import Job, simulate
-from tests.strategies import Json, load, op, traces
+from tests.strategies import Json, annotation, load, op, step, traces
 
 COLUMNS = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
 
@@ -139,3 +139,18 @@ def test_calls_that_wait_for_the_same_go_together(tmp_path: Path) -> None:
     new = hg.diff(graphs["none"], graphs["pageable"])
     assert new.causes()["name"].iloc[0] == "aten::item"
     assert "the host waits in it" in new.sentences()[1]
+
+
+def test_the_own_time_of_a_loader_is_how_long_it_was_waited_for() -> None:
+    """Its workers prepare the next batch meanwhile, and take longer than that."""
+    name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
+    def job(batch: int) -> DependencyGraph:
+        marks = [step(i, batch * i, batch) for i in range(6)]
+        waits = [annotation(name, batch * i, batch - 10_000) for i in range(6)]
+        return load([*marks, *waits, *(op("aten::mul", batch * (i + 1) - 10_000, 10_000) for i in range(6))])
+
+    result = between(job(40_000), job(20_000))
+    row = next(each for each in result.to_frame().to_dict("records") if each["name"].startswith("enumerate"))
+    assert (row["before_us"], row["after_us"]) == (30_000, 10_000)
+    assert row["effect_us"] == pytest.approx(-20_000, rel=0.1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from htagraph import DependencyGraph
-from htagraph.analyses.differences.waits import awaited
-from tests.strategies import Json, load, op
+from htagraph.analyses.differences.waits import awaited, polled
+from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime, step
 
 GLOO = "gloo:all_reduce"
 
@@ -50,3 +50,37 @@ def test_communication_of_another_rank_is_not_awaited() -> None:
 
 def test_a_job_without_communication_on_hosts_waits_for_none() -> None:
     assert waits(load([op("caller", 0, 100)])) == [False]
+
+
+def polling(kernel_us: int, every: int = 10) -> list[Json]:
+    """Return a step that launches a kernel, and asks for an event until it is done."""
+    done = 10 + kernel_us
+    asks = [runtime("cudaEventQuery", at, 1) for at in range(10, done + every, every)]
+    return [step(1, 0, done + every + 50), launch(0, 2, 1), kernel(COMPUTE, 10, kernel_us, 1), *asks]
+
+
+def awaits(graph: DependencyGraph) -> bool:
+    """Return whether host code from 10 to 20 µs waits for the kernel."""
+    whose = graph.select(kind="step").activities
+    begin = graph.origin_ns + np.array([10_000])
+    (found,) = polled(graph, whose, begin, begin + 10_000).tolist()
+    assert found == -1 or graph.activities.on_device[found]
+    return bool(found >= 0)
+
+
+def test_a_loop_of_queries_that_ends_with_device_work_waits_for_it() -> None:
+    assert awaits(load(polling(500)))
+    assert not awaits(load(polling(5)))  # asked once, by the way
+    assert not awaits(load([*polling(500), kernel(COMPUTE, 510, 300, 1)][:2]))  # nobody asks
+    never = [event for event in polling(500) if event["name"] != COMPUTE]
+    assert not awaits(load(never))  # no device work ends with it
+
+
+def test_what_is_asked_for_changed_and_not_the_number_of_questions() -> None:
+    import htagraph as hg
+
+    difference = hg.diff(load(polling(800)), load(polling(400)))
+    first = difference.causes().iloc[0]
+    assert first["kind"] == "computation"
+    assert first["effect_us"] == pytest.approx(-400, abs=5)
+    assert "waiting for a device in a loop of queries" in difference.sentences()[2]

@@ -31,7 +31,8 @@ made_rows = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 15), st.integer
 @given(made_rows)
 @settings(max_examples=150)
 def test_parents_are_what_the_slow_search_finds_lane_by_lane(rows: list[Row]) -> None:
-    parent, _, _ = nest_crossing(*columns(rows), np.ones(len(rows), np.bool_), 0)
+    every = np.ones(len(rows), np.bool_)
+    parent, _, _ = nest_crossing(*columns(rows), every, 0, every)
     expected: list[int] = []
     for lane in (0, 1):
         first = len(expected)
@@ -44,12 +45,29 @@ def test_parents_are_what_the_slow_search_finds_lane_by_lane(rows: list[Row]) ->
 @settings(max_examples=150)
 def test_the_fast_path_gives_the_same(rows: list[Row], work: list[bool]) -> None:
     is_work = np.array(work[: len(rows)], np.bool_)
-    for one, other in zip(nest_crossing(*columns(rows), is_work, 0), nest(*columns(rows), is_work, 0), strict=True):
+    slow = nest_crossing(*columns(rows), is_work, 0, np.ones(len(rows), np.bool_))
+    for one, other in zip(slow, nest(*columns(rows), is_work, 0), strict=True):
         assert one.tolist() == other.tolist()
 
 
 def test_of_two_that_overlap_in_part_neither_is_the_parent() -> None:
-    parent, boundaries, at_work = nest_crossing(*columns([(0, 0, 10), (0, 5, 15), (0, 6, 9)]), np.ones(3, np.bool_), 0)
+    every = np.ones(3, np.bool_)
+    parent, boundaries, at_work = nest_crossing(*columns([(0, 0, 10), (0, 5, 15), (0, 6, 9)]), every, 0, every)
     assert parent.tolist() == [-1, -1, 1], "of those that contain it, the one that began last"
     assert boundaries.tolist() == [0, 2, 4, 5, 1, 3]
     assert at_work.tolist() == [0, 0, 2, 0, 1, -1], "the open one that ends first"
+
+
+@given(made_rows, st.lists(st.booleans(), min_size=9, max_size=9))
+@settings(max_examples=100)
+def test_what_encloses_nothing_is_left_out_of_the_search_for_parents(rows: list[Row], may: list[bool]) -> None:
+    rows = [row for row in rows if not row[0]]
+    encloses = np.array(may[: len(rows)], np.bool_)
+    parent, boundaries, _ = nest(*columns(rows), np.ones(len(rows), np.bool_), 0, encloses)
+    every = oracles.parents([(start, end) for _, start, end in rows])
+    for row, (_, start, end) in enumerate(rows):
+        among = [(*each[1:], at) for at, each in enumerate(rows[:row]) if may[at]]
+        found = oracles.parents([*(each[:2] for each in among), (start, end)])[-1]
+        assert parent[row] == (among[found][2] if found >= 0 else -1)
+        assert every[row] == parent[row] or not may[every[row]]
+    assert sorted(boundaries.tolist()) == list(range(2 * len(rows)))

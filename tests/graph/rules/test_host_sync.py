@@ -82,6 +82,17 @@ def test_a_backend_waits_for_what_the_operator_enqueued_that_asked_for_its_commu
     assert named(job, host_sync(job)) == [(f"copy {number}", "cudaStreamSynchronize") for number in range(6)]
 
 
+@pytest.mark.parametrize(("launched", "percent"), [("gpu_memcpy", 95), ("kernel", 60)])
+def test_a_wait_behind_an_operators_own_copy_is_sure_even_if_it_never_blocked(launched: str, percent: int) -> None:
+    """`.item()` copies and then waits for the stream: for that copy, however soon it was over."""
+    own = kernel("own", 8, 10, 1) | {"cat": launched}
+    events = [op("aten::_local_scalar_dense", 0, 90), launch(5, 20, 1), own, runtime("cudaStreamSynchronize", 40, 5, 2)]
+    job = by_hand(events)
+    edges = host_sync(job)
+    assert named(job, edges) == [("own", "cudaStreamSynchronize")]
+    assert edges.confidence.tolist() == [percent]
+
+
 def test_a_sync_may_name_its_stream_itself() -> None:
     call = complete("mtia_runtime", "synchronizeStream", 5, 70, correlation=3, device=0, stream_id=7)
     job = by_hand([*two_streams(), call])

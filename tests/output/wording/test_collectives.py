@@ -11,6 +11,7 @@ LATE = pd.DataFrame({"last_rank": [3], "collectives": [1], "waited_us": [70.0]})
 
 def parts(wait: float, transfer: float, *, matched: bool = True) -> pd.DataFrame:
     row = {"duration_us": [100.0], "wait_us": [wait], "transfer_us": [transfer], "excess_us": [100 - wait - transfer]}
+    row |= {"beside_us": [0.0], "wait_or_transfer_us": [0.0], "collective": [0], "absent": [0]}
     return pd.DataFrame(row | {"matched": [matched]})
 
 
@@ -25,9 +26,15 @@ def test_unmatched_parts_and_jobs_without_collectives_are_named() -> None:
     assert "do not communicate" in sentences(parts(0, 0).iloc[:0], LATE, [])[0]
 
 
-def test_transfers_that_may_be_waiting_for_ranks_without_a_recording_do_not_blame_the_network() -> None:
-    table = parts(10, 80).assign(absent=[2], collective=[0])
+def test_what_may_be_waiting_for_ranks_without_a_recording_does_not_blame_the_network() -> None:
+    table = parts(10, 0).assign(absent=[2], excess_us=[0.0], wait_or_transfer_us=[90.0])
     text = sentences(table, LATE, ["x"])
-    assert "up to 2 ranks of the group were not recorded" in text[-1]
+    assert "10 % waiting for the last rank to arrive, and 90 % waiting or transferring" in text[0]
+    assert "members were not recorded (up to 2 ranks)" in text[-1]
     assert not any("--network" in sentence for sentence in text)
-    assert sentences(table.assign(absent=[0]), LATE, ["x"]) == sentences(parts(10, 80), LATE, ["x"])
+
+
+def test_time_beside_other_work_is_no_time_in_collectives() -> None:
+    text = sentences(parts(30, 20).assign(duration_us=[500.0], beside_us=[400.0]), LATE, ["x"])
+    assert text[0].startswith("All ranks together spend 100.0 µs in collectives: 30 % waiting")
+    assert "lasted 400.0 µs more" in text[-1]

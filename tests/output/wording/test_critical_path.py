@@ -19,7 +19,8 @@ def test_the_demos_path_has_five_sentences() -> None:
     assert long.startswith("The critical path is 26.2 ms long")
     assert bound.startswith("Bound by computation: 67 % of the critical path; the path is on rank 2.")
     assert where == "It waits for no other rank."
-    assert gains.startswith("Largest gains, each replayed as if it took no time: kernel ")
+    assert gains.startswith("Largest gains per step (of 3), each replayed as if it took no time: operator aten::mm")
+    assert "the work of rank 2" in gains
     assert ": htagraph what-if x --scale" in command
 
 

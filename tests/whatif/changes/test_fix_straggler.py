@@ -42,21 +42,21 @@ def _chains(durations: list[list[int]]) -> DependencyGraph:
     return DependencyGraph.from_frames(acts, pd.DataFrame(links, columns=["source", "target"], dtype=int))
 
 
-@pytest.mark.parametrize("to", ["median", "mean", "min"])
 @given(st.data())
-@settings(max_examples=40)
-def test_work_takes_what_it_takes_elsewhere_where_that_is_less(to: str, data: st.DataObject) -> None:
+@settings(max_examples=30)
+def test_work_takes_what_it_takes_elsewhere_where_that_is_less(data: st.DataObject) -> None:
     ranks, width = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 5))
     row = st.lists(st.integers(0, 1000), min_size=width, max_size=width)
     durations = data.draw(st.lists(row, min_size=ranks, max_size=ranks))
     slow = data.draw(st.integers(0, ranks - 1))
     graph = _chains(durations)
-    time = _time(fix_straggler(initial(graph), rank=slow, to=to))  # type: ignore[arg-type]
-    fixed = [list(row) for row in durations]
-    for i in range(width):
-        others = [durations[rank][i] for rank in range(ranks) if rank != slow]
-        fixed[slow][i] = min(fixed[slow][i], int(TO[to](others)))
-    assert np.diff(time.reshape(-1, 2)).ravel().tolist() == [ns for row in fixed for ns in row]
+    for to, peers in TO.items():
+        time = _time(fix_straggler(initial(graph), rank=slow, to=to))  # type: ignore[arg-type]
+        fixed = [list(row) for row in durations]
+        for i in range(width):
+            others = [durations[rank][i] for rank in range(ranks) if rank != slow]
+            fixed[slow][i] = min(fixed[slow][i], int(peers(others)))
+        assert np.diff(time.reshape(-1, 2)).ravel().tolist() == [ns for row in fixed for ns in row]
 
 
 @given(st.lists(st.lists(st.integers(1, 1000), min_size=3, max_size=3), min_size=2, max_size=5))

@@ -1,0 +1,68 @@
+"""Why the host launches too late: what it does while its device waits for it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.idle_cause import binding_kind, pause_cause
+from htagraph.queries.paths import CATEGORIES, path_to
+
+__all__ = ["LATE_REASONS", "late_reason"]
+
+Array: TypeAlias = npt.NDArray[Any]
+LATE_REASONS = ("loader", "ranks", "pauses", "launches")
+"""What the host does while its device waits: it waits for its data loader; for other ranks or for transfers; it is busy
+or pauses for long with something else; it works on many small things."""
+_LONG_PAUSE_NS = 1_000_000
+"""ns; a single activity or pause of the host this long is no cost of launching. Chosen: dispatch of an operator takes
+some 10 µs. Doubled, CUDA graphs are advised where pauses of 1 to 2 ms dominate."""
+_MAX_WAITS = 24
+"""How many waits of a device are looked into, the longest. Chosen: they are most of the time where few pauses are the
+reason, and a sample elsewhere. Doubled, a summary takes a few ms longer."""
+
+
+def late_reason(graph: DependencyGraph, rank: int) -> str:
+    """Return what the host of a rank does most while its device waits for a launch; one of `LATE_REASONS`, "" for none.
+
+    Each wait is explained by the path to the kernel that ends it: what had to end before it could begin.
+
+    Args:
+        graph: the job.
+        rank: the rank.
+
+    Example:
+        >>> import htagraph as hg
+        >>> late_reason(hg.load("data/demo"), 0)
+        'launches'
+    """
+    time = np.zeros(len(LATE_REASONS))
+    for work, since in _waits(graph, rank):
+        segments = path_to(graph, np.array([2 * work]), since).segments
+        elsewhere = graph.activities.rank[segments.place] != rank
+        category = segments.category
+        whole = np.bincount(segments.activity, segments.length)[segments.activity]  # slices of one activity are one
+        long = np.where(segments.gap != 0, segments.length, whole) >= _LONG_PAUSE_NS
+        of_ranks = elsewhere | (category == CATEGORIES.index("communication"))
+        reason = np.select([category == CATEGORIES.index("data_loading"), of_ranks, long], [0, 1, 2], 3)
+        time += np.bincount(reason, segments.length, len(LATE_REASONS))
+    return LATE_REASONS[int(time.argmax())] if time.any() else ""
+
+
+def _waits(graph: DependencyGraph, rank: int) -> list[tuple[int, int]]:
+    """Return (the kernel or copy that ends it, since when the device was idle, ns) of a rank's longest waits."""
+    acts = graph.activities
+    own = acts.of_rank(rank)
+    work = own.start + np.flatnonzero(acts.on_device[own])
+    work = work[np.argsort(acts.start[work], kind="stable")]
+    if len(work) < 2:
+        return []
+    free, after = np.maximum.accumulate(acts.end[work])[:-1], work[1:]
+    idle = acts.start[after] - free
+    waits = np.flatnonzero((idle > 0) & (pause_cause(graph, binding_kind(graph), after, free) == "host_wait"))
+    waits = waits[np.argsort(-idle[waits], kind="stable")][:_MAX_WAITS]
+    moment = graph.time[2 * after[waits]] - idle[waits]  # on the common clock
+    return list(zip(after[waits].tolist(), moment.tolist(), strict=True))
