@@ -39,7 +39,7 @@ def add_pauses(file: Path, draw: random.Random, *, every: int, us: float, named:
     for each in events:
         each["ts"], each["dur"] = float(each["ts"]), float(each["dur"])
     pauses = _moments(events, draw, every)
-    calls: dict[int, float] = {
+    calls: dict[Any, float] = {
         each["args"]["correlation"]: each["ts"]
         for each in events if each["cat"] in _WORK and "correlation" in each.get("args", {})
     }  # fmt: skip
@@ -47,7 +47,7 @@ def add_pauses(file: Path, draw: random.Random, *, every: int, us: float, named:
     for each in events:
         begin: float = each["ts"]
         on_host = each["cat"] in (*_WORK, "user_annotation", "python_function")
-        called = begin if on_host else calls.get(each.get("args", {}).get("correlation", 0), begin)
+        called: float = begin if on_host else calls.get(each.get("args", {}).get("correlation"), begin)
         each["ts"] = begin + us * sum(moment <= called for moment in pauses)
         if on_host:
             each["dur"] += us * sum(begin < moment < begin + each["dur"] for moment in pauses)
