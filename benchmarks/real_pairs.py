@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -99,17 +100,18 @@ class Judgement:
 def main() -> None:
     """Print a table with a row per pair, and the summary."""
     options = parser().parse_args()
+    pairs = pairs_in(options.folders, options.only)
+    if not pairs:
+        sys.exit(_why_none(options.folders, options.only))
     judged = []
-    for folder in pairs_in(options.folders, options.only):
+    for folder in pairs:
         judged.append(judge(folder, conclusions=not options.predictions))
         if options.details:
             print(json.dumps(details(judged[-1]), indent=1, default=str), flush=True)
-    if not judged:
-        print("no pairs: no folder with a truth.json")
-        return
     print(table(judged).to_string(index=False))
     print("\n".join(summary(judged)))
     if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps([details(each) for each in judged], indent=1, default=str), encoding="utf-8")
 
 
@@ -128,6 +130,17 @@ def pairs_in(folders: Sequence[Path], only: str = "*") -> list[Path]:
     """Return the complete pairs in folders, in the order of folders and names."""
     pairs = [file.parent for folder in folders for file in sorted(folder.glob("*/truth.json"))]
     return [each for each in pairs if fnmatch.fnmatch(each.name, only)]
+
+
+def _why_none(folders: Sequence[Path], only: str) -> str:
+    """Return why there is no pair in folders, and what to give instead."""
+    pair = next((each for each in folders if (each / "truth.json").is_file()), None)
+    if pair is not None:
+        return f"{pair} is a pair itself: give the folder that it lies in, and --only {pair.resolve().name}"
+    there = [each.name for each in pairs_in(folders)]
+    if there:
+        return f"no pair is called {only}; there are {', '.join(there)}"
+    return f"no pairs in {', '.join(map(str, folders))}: give a folder of folders that each have a truth.json"
 
 
 def judge(folder: Path, *, conclusions: bool = True) -> Judgement:

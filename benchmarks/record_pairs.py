@@ -31,7 +31,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from benchmarks.recorded.catalogue import PAIRS, Pair
+from benchmarks.recorded.catalogue import PAIRS
+from benchmarks.recorded.pair import Pair
 
 ROOT = Path(__file__).resolve().parents[1]
 

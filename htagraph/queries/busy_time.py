@@ -62,7 +62,8 @@ def work_of(graph: DependencyGraph, rank: int) -> Work:
 def self_time(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     """Return the self time of each activity, ns: its duration without the activities that it encloses.
 
-    As recorded: the wait of a blocking call is part of its self time.
+    As recorded: the wait of a blocking call is part of its self time. Annotations have none: they only name a time,
+    which is that of the activity around them.
     """
     edges, time = graph.edges, graph.time
     produced = (edges.kind == EdgeKind.DATALOADER) & (edges.provenance == Provenance.INFERRED)  # by processes elsewhere

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import short_name
+from htagraph.core.naming import BETWEEN_OPERATORS, short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, Blame, Chains
 
@@ -18,7 +18,7 @@ __all__ = ["COMPARED", "SlowWork", "largest_upstream", "slow_work"]
 Array: TypeAlias = npt.NDArray[Any]
 COMPARED = ("kernels", "host", "data_loading", "collective")
 """Causes that lie in activities, which peers have too."""
-_LATENCIES = {"host": "Python between operators", "launch": "launch latency", "sync": "return of blocking calls"}
+_LATENCIES = {"host": BETWEEN_OPERATORS, "launch": "launch latency", "sync": "return of blocking calls"}
 """What time is called that belongs to no activity, by cause."""
 _STANDS_OUT = 1.5
 """By what factor activities of one name are slower than all of their cause, at least, to be compared alone.

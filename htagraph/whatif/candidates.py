@@ -14,6 +14,7 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
     BETWEEN,
+    BLOCKING,
     COMMUNICATION,
     HOST_GAPS,
     LAUNCHES,
@@ -23,7 +24,7 @@ from htagraph.core.kinds import (
     GapKind,
     Provenance,
 )
-from htagraph.core.naming import exact_glob
+from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.untraced import UNTRACED
@@ -53,7 +54,7 @@ _NOTES = {
     "rank": "its own work, and its data loader's where it waits for the workers; others then wait less for it",
     "group": "transfers only; waiting for a late rank counts for what makes it late",
     "host": "operators, calls and the Python between them; waits and transfers between ranks are replayed",
-    "Python between operators": "host time that no event covers",
+    BETWEEN_OPERATORS: "host time that no event covers",
     "launching": "the calls and the latency until their work starts; to predict it: --no-launch-overhead",
 }
 
@@ -95,9 +96,15 @@ class Trial:
         return self.last - self._end(predict(state.graph, state.lag, state.gap, state.head))
 
     def total(self, time: OwnTime) -> int:
-        """Return how much time it is, ns. What a thread of a data loader waits for, the loader's own time has."""
-        gaps = time.gaps[self.state.graph.gap_kind[time.gaps] != GapKind.DATA_WAIT]
-        return int((self.state.lag[time.edges] - time.fixed).sum() + self.state.gap[gaps].sum())
+        """Return how much time it is, ns.
+
+        What a thread of a data loader waits for, the loader's own time has, and the time of a call until its kernel
+        starts, or after its wait, the call's.
+        """
+        graph = self.state.graph
+        gaps = time.gaps[graph.gap_kind[time.gaps] != GapKind.DATA_WAIT]
+        twice = np.isin(graph.edges.kind[time.edges], (*LAUNCHES, *BLOCKING)) & (graph.edges.activity[time.edges] >= 0)
+        return int((self.state.lag[time.edges] - time.fixed)[~twice].sum() + self.state.gap[gaps].sum())
 
     def on_path(self, time: OwnTime) -> int:
         """Return how much of it lies on the critical path, ns."""
@@ -189,7 +196,7 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
         yield Candidate("rank", f"rank {rank}", ns, own, _NOTES["rank"], partial(_rank_time, criteria=own))
     yield from _phases(graph, shares)
     yield from _special(trial, "launching", None, _launch_time)
-    yield from _special(trial, "Python between operators", {"kind": UNTRACED}, _untraced_time)
+    yield from _special(trial, BETWEEN_OPERATORS, {"kind": UNTRACED}, _untraced_time)
 
 
 def _positive(totals: pd.Series[Any]) -> list[tuple[Any, int]]:

@@ -124,17 +124,34 @@ def test_pairs_are_found_by_their_truth(made: Path, tmp_path: Path) -> None:
     assert pairs_in([made.parent], "other*") == []
 
 
+@pytest.mark.parametrize(
+    ("below", "only", "words"),
+    [
+        ("gemm_half", "*", "is a pair itself: give the folder that it lies in, and --only gemm_half"),
+        ("gemm_half/A1", "*", "give a folder of folders that each have a truth.json"),
+        (".", "conv*", "no pair is called conv[*]; there are gemm_half"),
+    ],
+)
+def test_where_no_pair_is_found_an_error_says_what_to_give(
+    below: str, only: str, words: str, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["real_pairs", str(made.parent / below), "--only", only])
+    with pytest.raises(SystemExit, match=words):
+        main()
+
+
 def test_the_command_prints_the_table_and_writes_json(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     right = Judgement(made.name, 10.0, 8.0, 0.5, predicted_ms=8.1, low_ms=7.5, high_ms=9.5)
     monkeypatch.setattr(real_pairs, "judge", lambda folder, **_: {made: right}[folder])
-    monkeypatch.setattr("sys.argv", ["real_pairs", str(made.parent), "--json", str(tmp_path / "judged.json")])
+    file = tmp_path / "not there yet" / "judged.json"
+    monkeypatch.setattr("sys.argv", ["real_pairs", str(made.parent), "--json", str(file)])
     main()
     printed = capsys.readouterr().out
     assert "gemm_half" in printed
     assert "1 pairs, 1 predicted, 0 refused" in printed
-    (row,) = json.loads((tmp_path / "judged.json").read_text())
+    (row,) = json.loads(file.read_text())
     assert row["pair"] == "gemm_half"
     assert row["holds"] is True
     assert parser().parse_args(["x", "--only", "y*"]).only == "y*"

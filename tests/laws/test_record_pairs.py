@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from benchmarks import record_pairs
-from benchmarks.recorded.catalogue import PAIRS, Pair
+from benchmarks.recorded.catalogue import PAIRS
+from benchmarks.recorded.pair import Pair
 from htagraph.whatif.scenario import Scenario
 
 JOBS = Path(record_pairs.__file__).parent / "recorded"

@@ -21,7 +21,7 @@ from htagraph.core.naming.costs import (
     is_dram_part,
     is_tf32_kernel,
 )
-from htagraph.core.naming.display import short_name, stable_name
+from htagraph.core.naming.display import BETWEEN_OPERATORS, short_name, stable_name
 from htagraph.core.naming.kinds_by_name import DEFAULT_NAMING, Naming, activity_kind
 from htagraph.core.naming.patterns import exact_glob, names_like, names_that
 from htagraph.core.naming.regions import (
@@ -49,6 +49,7 @@ from htagraph.core.naming.work import (
 )
 
 __all__ = [
+    "BETWEEN_OPERATORS",
     "COUNTER_RANGE",
     "DEFAULT_NAMING",
     "DEVICE_ANNOTATION",

@@ -6,7 +6,10 @@ import re
 
 from htagraph.core.naming.regions import is_data_loader, step_number
 
-__all__ = ["short_name", "stable_name"]
+__all__ = ["BETWEEN_OPERATORS", "short_name", "stable_name"]
+
+BETWEEN_OPERATORS = "Python between operators"
+"""What the host's time is called that no event covers, or only a step."""
 
 _SIGNATURE = re.compile(r"^void |[(<]")
 _CALL, _CALL_KEPT = "operator()", "operator\0"  # these parentheses belong to the name, not to parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -16,6 +16,7 @@ import pandas as pd
 
 from htagraph.hta.critical_path.breakdown import breakdown, clipped, name_of
 from htagraph.hta.critical_path.columns import NOBODY, View, heaviest_path
+from htagraph.hta.critical_path.lazy_table import LazyTable
 from htagraph.hta.critical_path.records import record_frame, wait_frame
 from htagraph.hta.critical_path.types import STRICT, TYPES, CPEdge, CPEdgeType, CPNode, flag
 from htagraph.hta.shapes.frame import whole
@@ -27,38 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["CPGraph", "Place"]
 
 Array: TypeAlias = npt.NDArray[Any]
-
-
-class _Table(MutableMapping[Any, Any]):
-    """A table of a networkx graph that is filled on first use."""
-
-    def __init__(self, fill: Callable[[], None]) -> None:
-        self._fill: Callable[[], None] | None = fill
-        self._held: dict[Any, Any] = {}
-
-    def _content(self) -> dict[Any, Any]:
-        if self._fill is not None:
-            fill, self._fill = self._fill, None
-            fill()
-        return self._held
-
-    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401 - networkx's
-        return self._content()[key]
-
-    def __setitem__(self, key: Any, value: Any) -> None:  # noqa: ANN401 - networkx's
-        self._content()[key] = value
-
-    def __delitem__(self, key: Any) -> None:  # noqa: ANN401 - networkx's
-        del self._content()[key]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._content())
-
-    def __len__(self) -> int:
-        return len(self._content())
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._content()
 
 
 @dataclass(frozen=True)
@@ -117,7 +86,7 @@ class CPGraph(nx.DiGraph):  # type: ignore[type-arg, misc, unused-ignore]
         """
         graph = cls.__new__(cls)
         # networkx makes its tables of nodes and edges with these: they are filled when somebody looks at them
-        graph.node_dict_factory = graph.adjlist_outer_dict_factory = partial(_Table, graph._fill)
+        graph.node_dict_factory = graph.adjlist_outer_dict_factory = partial(LazyTable, graph._fill)
         nx.DiGraph.__init__(graph)
         graph._start()
         graph.rank, graph.window, graph.first_ns, graph._job = place.rank, place.window, place.first_ns, place.job

@@ -46,13 +46,13 @@ def levels(graph: DependencyGraph, activity: int, graphs: tuple[DependencyGraph,
     both = set.intersection(
         *({g.names[g.activities.name[i]] for i in g.select(kind="annotation").activities} for g in graphs)
     )
-    above = acts.cause if acts.on_device[activity] else acts.parent
+    above = graph.tree.parent
     at, found = int(above[activity]), []
     while at >= 0:
         word, name = hg.ActivityKind(acts.kind[at]).label, graph.names[acts.name[at]]
         if word in ("op", "host_communication") or (word == "annotation" and name in both):
             found.append(name)
-        at = int(acts.parent[at])
+        at = int(above[at])
     return found
 
 
