@@ -190,8 +190,8 @@ def _by_size(acts: Activities, names: tuple[str, ...], work: Array, call: Array)
 def _in_order(acts: Activities, work: Array, call: Array) -> tuple[Array, Array]:
     """Return (calls, works) paired first come, first served; what begins before any unserved call has none.
 
-    Where calls are left over, they are the last ones, unless leaving out others, one after the other, makes the works
-    behind them begin much sooner after their calls: then a record was lost there.
+    Where calls are left over, they are the last ones, unless leaving out others, one after the other, makes what comes
+    behind them begin much sooner after its calls: then a record was lost there.
     """
     work = work[np.argsort(acts.start[work], kind="stable")]
     call = call[np.argsort(acts.start[call], kind="stable")]
