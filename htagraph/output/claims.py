@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.output.stage_claims import stage_claims
@@ -27,6 +26,7 @@ from htagraph.whatif.what_if import what_if
 if TYPE_CHECKING:
     import pandas as pd
 
+    from htagraph.analyses.stragglers import Stragglers
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
     from htagraph.whatif.outcome import Outcome
@@ -86,7 +86,7 @@ def claims_of(
     on_device = _device(busy, tables, inputs, bound, path)
     return consistent([
         *bound_claims(path, bound, doubts),
-        *gain_claims(graph, tables["opportunities"], bound=bound, straggler=slow.straggler, doubts=doubts),
+        *gain_claims(graph, tables["opportunities"], bound=bound, doubts=doubts),
         *_blocking(graph),
         *stage_claims(graph, slow),
         *_waiting(slow, float(busy["window_us"].sum()), doubts),
@@ -100,8 +100,7 @@ def path_claims(path: CriticalPath) -> list[Claim]:
     """Return what bounds the window of a critical path, and what gains most for the whole job."""
     graph = path.graph
     bound, doubts = bound_of(path), doubts_of(graph)
-    table, slow = opportunities(graph, top=_TRIED_GAINS), stragglers(graph).straggler
-    gains = gain_claims(graph, table, bound=bound, straggler=slow, doubts=doubts)
+    gains = gain_claims(graph, opportunities(graph, top=_TRIED_GAINS), bound=bound, doubts=doubts)
     return consistent([*bound_claims(path, bound, doubts), *gains])
 
 
@@ -189,7 +188,6 @@ def gain_claims(
     table: pd.DataFrame,
     *,
     bound: Bound,
-    straggler: int | None = None,
     doubts: Mapping[RestsOn, Claim] | None = None,
 ) -> list[Claim]:
     """Return what gains most, each replayed once more through `what_if`; without what only wraps the job.
@@ -198,15 +196,14 @@ def gain_claims(
         graph: the job.
         table: result of `htagraph.opportunities`.
         bound: what bounds the job.
-        straggler: the rank that makes others wait, the only one whose work is named.
         doubts: result of `doubts_of`.
     """
     claims: list[Claim] = []
-    for row in _worth_naming(table, straggler):
+    for row in _worth_naming(table):
         is_loader = row["name"] == "data loading"
         if bound.by_workers and not is_loader:
             continue
-        rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("rank", "group") else set()
+        rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
         claim = _replayed(graph, row, frozenset(rests & (doubts or {}).keys()), loader=is_loader)
         claims += [claim] if claim else []
         if len(claims) == _MAX_GAINS:
@@ -214,10 +211,10 @@ def gain_claims(
     return claims
 
 
-def _worth_naming(table: pd.DataFrame, straggler: int | None) -> list[dict[Any, Any]]:
+def _worth_naming(table: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
     rows = table[table["gain_percent"] >= _MIN_PERCENT].to_dict("records")
-    rows = [row for row in rows if row["what"] != "rank" or row["name"] == f"rank {straggler}"]
+    rows = [row for row in rows if row["what"] != "rank"]  # nobody can make all work of a rank take no time
     several = [row for row in rows if row["name"] not in CLASSES]
     around = {row["inside"] for row in rows}
     small = [row for row in several if row["name"] not in around or row["gain_percent"] <= 100 * _MAX_WRAPPED]
@@ -234,8 +231,10 @@ def _replayed(
     """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
     gain, makespan = float(row["gain_us"]), 100 * float(row["gain_us"]) / float(row["gain_percent"])
     interval = None
-    if row["target"]:
-        outcome = what_if(graph).scale(factor=0.0, **criteria(row["target"])).run()
+    if row["target"] or row["what"] == "straggler":
+        scenario = what_if(graph)
+        scenario = scenario.scale(factor=0.0, **criteria(row["target"])) if row["target"] else scenario.fix_straggler()
+        outcome = scenario.run()
         if abs(outcome.saved_ns - 1000 * gain) > 1:
             return None
         interval = _range_us(outcome)
@@ -278,7 +277,10 @@ def _waiting(slow: Stragglers, window_us: float, doubts: Mapping[RestsOn, Claim]
     rests_on = frozenset(doubts.keys())
     if slow.straggler is None:
         slower = ranks.loc[ranks["slow"], "rank"].tolist()
-        return [Claim(Says.WAITING, str(slower[0]) if slower else "", total, "us", rests_on=rests_on)]
+        known = {"charged": slow.mostly_charged, "few_steps": slow.few_steps, "steps": slow.steps}
+        known |= {"serves": slow.serves, "does": next((e.name for e in slow.differences if not e.peers_count), "")}
+        about = str(slower[0]) if slower else ""
+        return [Claim(Says.WAITING, about, total, "us", rests_on=rests_on, facts=known)]
     row = ranks[ranks["rank"] == slow.straggler].iloc[0]
     facts = {"total_us": total, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
     share = float(row["share_percent"])
