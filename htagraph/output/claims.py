@@ -46,6 +46,9 @@ _MIN_PERCENT = 2.0
 _LARGE_PERCENT = 20.0
 """Percent of the path from which a pause of the host is named though something else bounds the job. Chosen: it is
 worth knowing then. Doubled, pauses of a fifth to two fifths of the path are left to `htagraph critical-path`."""
+_LONG_PAUSE_US = 1000.0
+"""µs; what the host does for this long at once is no cost of launching, and named in such a job. Chosen: dispatch of an
+operator takes some 10 µs. Doubled, pauses of 1 to 2 ms go unnamed there."""
 _MIN_SHARE = 0.05
 """Share of the window; chosen: less is not worth a sentence. Doubled, 5 to 10 % of waiting is not named."""
 _MAX_WRAPPED = 0.6
@@ -157,7 +160,7 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
             facts=facts,
         )
     ]  # fmt: skip
-    claims += _pauses(path, _MIN_PERCENT if bound.cause == "host" else _LARGE_PERCENT)
+    claims += _pauses(path, is_bound=bound.cause == "host")
     if bound.unexplained_percent >= 100 * _MIN_SHARE:
         kinds = {"mostly": next(iter(bound.unexplained), ""), "is_bound": bound.cause == "gap"}
         claims.append(Claim(Says.UNEXPLAINED, "path", bound.unexplained_percent, "percent", facts=kinds))
@@ -170,8 +173,9 @@ def _mostly_lacks_members(graph: DependencyGraph) -> bool:
     return bool(len(lacks)) and float(lacks.mean()) > _MOST
 
 
-def _pauses(path: CriticalPath, least_percent: float) -> list[Claim]:
-    """Return what the host does longest on the path, each at least so many percent of it."""
+def _pauses(path: CriticalPath, *, is_bound: bool) -> list[Claim]:
+    """Return what the host does longest on the path; in a job that it does not bound, only what is long and much."""
+    percent, longest_us = (_MIN_PERCENT, 0.0) if is_bound else (_LARGE_PERCENT, _LONG_PAUSE_US)
     table = host_pauses(path, _MAX_PAUSES)
     return [
         Claim(
@@ -179,7 +183,7 @@ def _pauses(path: CriticalPath, least_percent: float) -> list[Claim]:
             facts={key: row[key] for key in ("inside", "before", "after", "rank", "count", "total_us", "longest_us")},
         )
         for row in table.to_dict("records")
-        if row["share_percent"] >= least_percent
+        if row["share_percent"] >= percent and row["longest_us"] >= longest_us
     ]  # fmt: skip
 
 

@@ -95,3 +95,17 @@ def test_graphs_are_no_advice_where_they_are_used() -> None:
         claims = hg.summarize(load(job(name, pieces))).claims
         (idle,) = [claim for claim in claims if claim.says == Says.DEVICE_IDLE and claim.about == "host_wait"]
         assert idle.facts["host"] == host
+
+
+@pytest.mark.parametrize(("pause", "named"), [(3000, True), (1000, False), (900, False)])
+def test_a_long_pause_is_named_though_the_device_bounds_the_job(pause: int, *, named: bool) -> None:
+    events = [
+        launch(0, 5, 1), kernel(COMPUTE, 10, 6000, 1), runtime("cudaDeviceSynchronize", 6, 6010),
+        op("aten::mul", 6016 + pause, 20), launch(6020 + pause, 5, 2), kernel(COMPUTE, 6030 + pause, 3000, 2),
+    ]  # fmt: skip
+    path = hg.critical_path(load(events))
+    claims = bound_claims(path, bound_of(path), {})
+    assert claims[0].about == "computation"
+    assert [claim.facts["after"] for claim in claims if claim.says is Says.HOST_PAUSE] == (
+        ["cudaDeviceSynchronize"] if named else []
+    )
