@@ -16,10 +16,18 @@ import time
 import traceback
 from pathlib import Path
 
-from benchmarks.conclusions_truth.cases import Case, changed_cases, job_cases, late_cases, pair_cases, trace_cases
+from benchmarks.conclusions_truth.cases import (
+    Case,
+    changed_cases,
+    job_cases,
+    late_cases,
+    pair_cases,
+    pause_cases,
+    trace_cases,
+)
 from benchmarks.conclusions_truth.findings import Finding, scores, wrong_lines
 
-JOBS, CHANGED, LATE = 95, 66, 12
+JOBS, CHANGED, LATE, PAUSES = 95, 66, 12, 24
 """How many cases of each kind are simulated. Chosen: each shape and each change several times, in a quarter of an hour;
 doubled, it takes twice as long."""
 
@@ -69,7 +77,8 @@ def all_cases(pairs: list[Path]) -> dict[str, Case]:
     folders = [each for each in (shared / "real_pairs" / "data", *pairs) if each.is_dir()]
     traces = trace_cases(shared / "traces") if (shared / "traces").is_dir() else {}
     return {
-        **traces, **pair_cases(folders), **late_cases(LATE), **changed_cases(CHANGED), **job_cases(JOBS)
+        **traces, **pair_cases(folders), **late_cases(LATE), **changed_cases(CHANGED), **job_cases(JOBS),
+        **pause_cases(PAUSES),
     }  # fmt: skip
 
 

@@ -67,11 +67,12 @@ def bound_findings(said: str, figure: float, shares: Mapping[str, float], *, nam
     """Return whether the right bound is said, with the right share.
 
     Args:
-        said: the category that is said to bound the job.
+        said: the cause that is said to bound the job.
         figure: its share, percent.
-        shares: the true shares, the largest first.
+        shares: the true shares by category; host code and launches are one cause.
         names_share: whether these are exact, so that the figure is judged too.
     """
+    shares = _by_cause(shares)
     ordered = [*shares.items(), ("nothing", 0.0)]
     (best, most), (_, second) = ordered[0], ordered[1]
     clear = most - second >= LEAD
@@ -84,6 +85,13 @@ def bound_findings(said: str, figure: float, shares: Mapping[str, float], *, nam
         off = abs(figure - shares[said])
         findings.append(Finding("bound's share", f"{said} {figure:.0f} %", "", off <= MAX_OFF, text))
     return findings
+
+
+def _by_cause(shares: Mapping[str, float]) -> dict[str, float]:
+    """Return shares with host code and launches as one, the largest first."""
+    causes = {kind: share for kind, share in shares.items() if kind != "launch"}
+    causes["host"] = causes.get("host", 0.0) + shares.get("launch", 0.0)
+    return dict(sorted(causes.items(), key=lambda item: -item[1]))
 
 
 def raw_shares(rank: RawRank) -> dict[str, float]:

@@ -19,6 +19,7 @@ from benchmarks.conclusions_truth.findings import Finding
 from benchmarks.conclusions_truth.gains import Row, ceiling_findings, gain_findings, key_of, true_gains
 from benchmarks.conclusions_truth.host_pauses import pause_findings
 from benchmarks.conclusions_truth.jobs import CHANGES, SHAPES, planted_changes, recorded, shrunk, simulated_jobs
+from benchmarks.conclusions_truth.planted_pauses import SLEEP, add_pauses, planted_finding
 from benchmarks.conclusions_truth.raw import DEVICE, RawRank, raw_ranks, trace_files
 from benchmarks.conclusions_truth.said import Said, said_of
 from benchmarks.conclusions_truth.straggler import (
@@ -30,13 +31,18 @@ from benchmarks.conclusions_truth.straggler import (
 from htagraph.queries.claim import Claim
 from htagraph.simulate import Job, simulate
 
-__all__ = ["Case", "changed_cases", "job_cases", "late_cases", "pair_cases", "trace_cases"]
+__all__ = ["Case", "changed_cases", "job_cases", "late_cases", "pair_cases", "pause_cases", "trace_cases"]
 
 Case: TypeAlias = Callable[[], list[Finding]]
 _HOST = ("host", "launch", "sync")
 MAX_GAP = 20.0
 """Percent of the walk through a real trace that nothing explains, up to which it says what bounds the job. Chosen;
 doubled, the walk judges recordings that it does not understand."""
+PAUSE = 10.0
+"""Percent of the step that a pause which is gone after a change must have taken to be expected among the longest.
+Chosen; doubled, stalls of 10 to 20 % of a step may go unnamed."""
+PAUSED = ("*sleep*", "*Python*", "*pause*")
+"""Words in what a diff must blame, where a pause is gone."""
 PAIR_OFF = 2.0
 """Percent of the step that a recorded gain may exceed what is called the most. Chosen: two runs of one job differ by
 that; doubled, a gain of 4 % more than the most counts as held."""
@@ -130,6 +136,34 @@ def late_cases(count: int, first: int = 0, *, small: bool = False) -> dict[str, 
     }
 
 
+def pause_cases(count: int, first: int = 0) -> dict[str, Case]:
+    """Return simulated jobs of one rank with a planted pause in some steps, by name."""
+    shapes = ("one rank", "host-bound, stacks", "launch-bound", "gpu_bound", "synchronized", "loader-bound")
+    return {
+        f"pause {number} {shapes[number % len(shapes)]}": partial(
+            _paused, 70_000 + number, shapes[number % len(shapes)]
+        )
+        for number in range(first, first + count)
+    }
+
+
+def _paused(seed: int, shape: str) -> list[Finding]:
+    draw = random.Random(seed)
+    job = SHAPES[shape].model_copy(update={
+        "seed": seed, "ranks": 1, "steps": draw.choice((3, 6)), "layers": 2, "flows": False, "with_stack": False,
+        "cuda_sync": draw.random() < 0.5, "loader_us": 150.0,
+    })  # fmt: skip
+    every, named, share = draw.choice((1, 3)), draw.random() < 0.5, draw.uniform(0.6, 2.0)
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        (file,) = simulate(job).write(folder, suffix=".json")
+        us = round(share * every * simulate(job).mean_step_ns / 1000, 1)
+        times = add_pauses(file, draw, every=every, us=us, named=named)
+        said = said_of(folder)
+        findings = pause_findings(said.pauses, raw_ranks(folder), host_bound=False)
+    return [*findings, planted_finding(said.pauses, names=SLEEP, total_us=times * us)]
+
+
 def _late(seed: int, shape: str, *, head: bool, small: bool) -> list[Finding]:
     draw = random.Random(seed)
     job = SHAPES[shape].model_copy(update={"seed": seed, "steps": 5, "layers": 2})
@@ -208,6 +242,11 @@ def _pair(pair: Path) -> list[Finding]:
         diff = hg.diff(said.graph, hg.load(pair / "B1"))
         findings += _diff_findings(diff, names=truth["blame"], effect=effect, clear=abs(effect) > noise)
         findings += _ceilings(said, truth, step["A"] - step["B"])
+        is_pause = any(word in truth["blame"] for word in PAUSED) and "::" not in truth["blame"]
+        if is_pause and -effect > max(noise, PAUSE):
+            gone = (step["A"] - step["B"]) * len(said.graph.steps)
+            rank = -1 if truth.get("straggler") is None else truth["straggler"]
+            findings.append(planted_finding(said.pauses, names=truth["blame"], total_us=gone, rank=rank))
     return findings
 
 

@@ -110,6 +110,12 @@ def self_time(rank: RawRank, tid: str) -> pd.DataFrame:
             stack.pop()
         if stack:
             parent[row] = stack[-1]
-            own[stack[-1]] -= min(stop, end[stack[-1]]) - begin
+        left = begin
+        for above in reversed(stack):  # a step begins inside the call that opens it, and outlives that
+            if end[above] > left:
+                own[above] -= min(stop, end[above]) - left
+                left = end[above]
+            if left >= stop:
+                break
         stack.append(row)
     return events.assign(own=np.maximum(own, 0), parent=parent)

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind
-from htagraph.core.naming import is_poll, names_that
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.graph.gaps import binding_edges, gap_kinds
 from htagraph.graph.selection import Selection
@@ -164,13 +163,13 @@ class DependencyGraph:
     def awake(self) -> npt.NDArray[np.bool_]:
         """Which activities are on a thread or stream that takes part in the job.
 
-        A thread with nothing but Python frames, annotations and calls that ask whether work is over (the watchdog of
-        NCCL's process groups) is a monitor: no other thread waits for it, and it sleeps on when the job is over. Where
-        a rank has no other threads, they count all the same.
+        A thread with nothing but Python frames, annotations and calls that neither start work nor wait for it is a
+        helper: the watchdog of NCCL's process groups, which asks whether work is over, or the thread of a data loader
+        that pins batches ahead. No other thread is known to wait for it, and it goes on when the job is over. Where a
+        rank has no other threads, they count all the same.
         """
         acts = self.activities
-        frames = np.isin(acts.kind, (ActivityKind.PYTHON, ActivityKind.ANNOTATION))
-        frames |= (acts.kind == ActivityKind.RUNTIME) & names_that(is_poll, self.names)[acts.name]
+        frames = np.isin(acts.kind, (ActivityKind.PYTHON, ActivityKind.ANNOTATION, ActivityKind.RUNTIME))
         if not frames.any():
             return frozen(~frames)
         active = ~frames | np.isin(acts.lane, np.unique(acts.lane[~frames]))

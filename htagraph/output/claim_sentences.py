@@ -204,9 +204,10 @@ def _likely(claim: Claim) -> str:
 def _blocking(claim: Claim) -> str:
     facts, steps = claim.facts, claim.facts["steps"]
     what = "a step" if steps > 1 else "the job"
+    summed = ", summed over ranks" if facts["several"] else ""
     return (
         f"The host waits for its device in {_short(claim.about)} ({facts['count']:,} times, "
-        f"{time_text(facts['blocked_us'])} in all, summed over ranks). Without these waits {what} would take "
+        f"{time_text(facts['blocked_us'])} in all{summed}). Without these waits {what} would take "
         f"{time_text(_each(claim.figure, steps))} less ({facts['percent']:.0f} %{_likely(claim)}; htagraph what-if "
         f"{shlex.quote('--remove-sync=' + facts['target'])})."
     )

@@ -265,7 +265,7 @@ def _blocking(graph: DependencyGraph) -> list[Claim]:
     gain = outcome.saved_ns / 1000
     facts = {
         "count": place.count, "blocked_us": place.blocked_ns / 1000, "percent": 100 * outcome.saved_ns / makespan,
-        "target": criteria_text(place.criteria), "steps": whole_steps(graph),
+        "target": criteria_text(place.criteria), "steps": whole_steps(graph), "several": len(graph.ranks) > 1,
     }  # fmt: skip
     return [Claim(Says.BLOCKING, place.name, gain, "us", interval=_range_us(outcome), facts=facts)]
 

@@ -35,8 +35,7 @@ CATEGORIES = (
 """What the time of a segment was spent on; defined at `CriticalPath.to_frame`."""
 
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
-    ActivityKind.LAUNCH: "launch", ActivityKind.RECORD: "launch",
-    ActivityKind.WAIT: "launch", ActivityKind.SYNC: "sync", ActivityKind.HOST_COMMUNICATION: "communication",
+    ActivityKind.LAUNCH: "launch", ActivityKind.SYNC: "sync", ActivityKind.HOST_COMMUNICATION: "communication",
     ActivityKind.COMPUTATION: "computation", ActivityKind.COMMUNICATION: "communication",
     ActivityKind.MEMORY: "memory", ActivityKind.DEVICE_OTHER: "waiting",
 }  # fmt: skip
@@ -149,8 +148,9 @@ class CriticalPath:
 
         - ``computation``, ``memory``, ``communication``: device work of this kind; of matched collectives, and those on
           host threads, the transfer after the last rank had arrived.
-        - ``host``: own time of operators, Python and other runtime calls, and host code that the trace does not show.
-        - ``launch``: own time of calls that launch, record an event or make a stream wait; launch latency.
+        - ``host``: own time of operators, Python and other runtime calls (event records and stream waits too), and host
+          code that the trace does not show.
+        - ``launch``: own time of calls that launch; launch latency.
         - ``sync``: the return of a blocking call, after the work that it waits for.
         - ``waiting``: the shortest pause that a stream, an event, a full queue or another thread causes; a user's lag.
         - ``data_loading``: waiting for the data loader, and host code that runs inside its call.

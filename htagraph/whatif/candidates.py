@@ -14,6 +14,7 @@ import pandas as pd
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
     BETWEEN,
+    BLOCKING,
     COMMUNICATION,
     HOST_GAPS,
     LAUNCHES,
@@ -95,9 +96,15 @@ class Trial:
         return self.last - self._end(predict(state.graph, state.lag, state.gap, state.head))
 
     def total(self, time: OwnTime) -> int:
-        """Return how much time it is, ns. What a thread of a data loader waits for, the loader's own time has."""
-        gaps = time.gaps[self.state.graph.gap_kind[time.gaps] != GapKind.DATA_WAIT]
-        return int((self.state.lag[time.edges] - time.fixed).sum() + self.state.gap[gaps].sum())
+        """Return how much time it is, ns.
+
+        What a thread of a data loader waits for, the loader's own time has, and the time of a call until its kernel
+        starts, or after its wait, the call's.
+        """
+        graph = self.state.graph
+        gaps = time.gaps[graph.gap_kind[time.gaps] != GapKind.DATA_WAIT]
+        twice = np.isin(graph.edges.kind[time.edges], (*LAUNCHES, *BLOCKING)) & (graph.edges.activity[time.edges] >= 0)
+        return int((self.state.lag[time.edges] - time.fixed)[~twice].sum() + self.state.gap[gaps].sum())
 
     def on_path(self, time: OwnTime) -> int:
         """Return how much of it lies on the critical path, ns."""

@@ -46,6 +46,10 @@ to how much runs of one job differ. Doubled, a prediction between 9 % slower and
 _VERY_WIDE = 0.5
 """Relative width from which any interval is too wide to act on. Chosen: then the job may take a third less or more than
 predicted. Doubled, only predictions that are off by a factor of 2 are noted."""
+_TIMES_NEARER = 4
+"""A prediction is nearly the best or the worst case if the other end of its interval is this many times as far away.
+Chosen: what a recording hides can often only take longer, and chance is the same on both sides. Doubled, fewer notes
+say so."""
 _DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "waits in the recording are not certain": without_doubtful_waits,
     "the recording may not show all waits": with_possible_waits,
@@ -80,6 +84,13 @@ class Interval(NamedTuple):
         """Whether nobody should act on it: it is wide, and holds both a gain and a loss, or it is very wide."""
         width = self.high / self.low - 1
         return width > _VERY_WIDE or (width > _WIDE and self.low < 1 < self.high)
+
+    def near_end(self, speedup: float) -> str:
+        """Return ``"best"`` or ``"worst"`` if a speedup lies near that end of the interval, else an empty text."""
+        above, below = math.log(self.high / speedup), math.log(speedup / self.low)
+        if min(above, below) * _TIMES_NEARER > max(above, below):
+            return ""
+        return "best" if above < below else "worst"
 
 
 def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: Length) -> Interval:

@@ -77,7 +77,9 @@ class Outcome:
         if not self._interval.too_wide:
             return self.state.notes
         low, high, cause, _ = self._interval
-        return (*self.state.notes, f"too uncertain to act on: a speedup of {low:.2f} to {high:.2f} (90 %), as {cause}")
+        end = self._interval.near_end(self.speedup)
+        note = f"too uncertain to act on: a speedup of {low:.2f} to {high:.2f} (90 %), as {cause}"
+        return (*self.state.notes, f"{note}; the prediction is nearly the {end} case" if end else note)
 
     @property
     def baseline_ns(self) -> int:

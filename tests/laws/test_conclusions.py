@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gzip
 import json
+import random
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ from benchmarks.conclusions_truth.diff_cause import First, diff_findings
 from benchmarks.conclusions_truth.findings import Finding, scores, wrong_lines
 from benchmarks.conclusions_truth.gains import Row, ceiling_findings, gain_findings, true_gains
 from benchmarks.conclusions_truth.host_pauses import Pause, pause_findings
+from benchmarks.conclusions_truth.planted_pauses import SLEEP, add_pauses, planted_finding
 from benchmarks.conclusions_truth.raw import raw_ranks, self_time
 from benchmarks.conclusions_truth.straggler import recorded_straggler, simulated_straggler, straggler_findings
 from htagraph.simulate import Job, SlowRank, simulate
@@ -138,6 +140,30 @@ def write(folder: Path, *events: tuple[str, str, float, float, int], world: int 
 def test_own_time_leaves_out_what_is_inside(tmp_path: Path) -> None:
     rank = raw_ranks(write(tmp_path, ("cpu_op", "a", 0, 10, -1), ("cpu_op", "b", 2, 3.5, -1)))[0]
     assert dict(self_time(rank, "1:1")[["name", "own"]].to_numpy().tolist()) == {"a": 6500, "b": 3500}
+    (tmp_path / "rank-0.json.gz").unlink()
+    outlives = ("cpu_op", "all", 0, 10, -1), ("cpu_op", "opens", 1, 2, -1), ("user_annotation", "step", 2, 6, -1)
+    rank = raw_ranks(write(tmp_path, *outlives))[0]
+    assert dict(self_time(rank, "1:1")[["name", "own"]].to_numpy().tolist()) == {
+        "all": 3000,
+        "opens": 1000,
+        "step": 6000,
+    }
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_planted_pause_is_in_the_recording(tmp_path: Path, *, named: bool) -> None:
+    job = Job(ranks=1, steps=3, layers=1, flows=False)
+    (file,) = simulate(job).write(tmp_path, suffix=".json")
+    before = raw_ranks(tmp_path)[0].events
+    assert add_pauses(file, random.Random(1), every=1, us=5000.0, named=named) == 3
+    after = raw_ranks(tmp_path)[0].events
+    assert after["end"].max() - before["end"].max() == pytest.approx(15_000_000, abs=1000)
+    assert (after["name"] == SLEEP).sum() == 3 * named
+    device = [each[each["cat"] == "kernel"] for each in (before, after)]
+    assert sorted(device[0]["end"] - device[0]["start"]) == sorted(device[1]["end"] - device[1]["start"])
+    real = [Pause(SLEEP if named else "", "", 0, 15_000.0, 5_000.0)]
+    assert planted_finding(real, names=SLEEP, total_us=15_000).right
+    assert not planted_finding([], names=SLEEP, total_us=15_000).right
 
 
 def test_idle_time_is_the_hosts_where_the_launch_came_late(tmp_path: Path) -> None:

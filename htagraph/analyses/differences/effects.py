@@ -41,6 +41,9 @@ _MIN_EXPLAINED_SHARE = 0.7
 
 Chosen: dependencies that were not recorded are common on hosts. Doubled, replays never decide alone."""
 
+_LEAST_CHANGE = 0.05
+"""Share of its own time by which work must have changed, for its effect not to be chance as well. Chosen: means of ten
+steps differ by less. Doubled, operators that take 5 to 10 % longer are no cause where steps differ as much."""
 _NEAR_CHANCE = 0.5
 """Share of what chance may change from which on a change that large effects lead to, against each other, is real.
 
@@ -69,11 +72,13 @@ class Effects:
     def is_chance(self) -> bool:
         """Whether the change may be chance: it is no larger, and no replay leads to a change of about that size.
 
-        Effects that make up for each other do, if one alone is larger than chance, and the change not far below it.
+        Rows whose own time hardly changed are themselves chance. Effects that make up for each other lead to it, if one
+        alone is larger than chance, and the change not far below it.
         """
         if not self.recorded_us or abs(self.recorded_us) > self.chance_us:
             return False
-        together, alone = self.explained_us / self.recorded_us, self._alone_us(self.recorded_us) / abs(self.recorded_us)
+        together = self.explained_us / self.recorded_us
+        alone = self._alone_us(self.recorded_us, _LEAST_CHANGE) / abs(self.recorded_us)
         right = [_MIN_EXPLAINED_SHARE <= each <= 1 / _MIN_EXPLAINED_SHARE for each in (together, alone)]
         effect = [*_COLUMNS].index("effect_us")
         large = abs(self.recorded_us) >= _NEAR_CHANCE * self.chance_us
@@ -91,10 +96,18 @@ class Effects:
         change = self.change_us
         return not change or self._alone_us(change) / abs(change) >= _MIN_EXPLAINED_SHARE
 
-    def _alone_us(self, change: float) -> float:
-        """Return how much of a change the rows explain one by one, µs; together they may explain more, as waits do."""
-        sign, at = np.sign(change), [*_COLUMNS].index("effect_us")
-        return float(sum(max(0.0, sign * row[at]) for row in self.rows))
+    def _alone_us(self, change: float, least: float = 0.0) -> float:
+        """Return how much of a change the rows explain one by one, µs; together they may explain more, as waits do.
+
+        Args:
+            change: its direction.
+            least: share of its own time by which a row must have changed to count, on average or on one rank.
+        """
+        rows = [dict(zip(_COLUMNS, row, strict=True)) for row in self.rows]
+        return float(sum(
+            max(0.0, np.sign(change) * row["effect_us"]) for row in rows
+            if max(abs(row["change_us"]), abs(row["rank_change_us"])) >= least * max(row["before_us"], row["after_us"])
+        ))  # fmt: skip
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per name; the columns are documented at `Diff.causes`."""

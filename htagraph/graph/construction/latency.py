@@ -63,20 +63,43 @@ def _of_calls(job: Job, edges: Edges) -> Edges:
 
     The usual latency is the median over kernels and copies that waited for nothing else: everything that they depend on
     had ended when the call began. (The minimum would be a bound, but it predicts too early a start for queued work.)
+    Calls that took long themselves, as the first one of a kernel that has to be loaded, say nothing of it.
+
+    Work that waited for nothing else and started before such a call returned was handed over that late: the lag is the
+    call's own time, all of it.
     """
     rows = np.flatnonzero(edges.kind == EdgeKind.LAUNCH)
     if not len(rows):
         return edges
     acts = job.activities
     call = edges.source[rows] // 2
-    seen, free = edges.lag[rows], _met_idle(job, edges, rows)
+    seen, free = edges.lag[rows], _met_idle(job, edges, rows) & (acts.duration[call] <= _MAX_START_NS)
     rank = acts.rank[call].astype(np.int64)
     of_rank = _medians(rank, seen, free, np.full(len(rows), _UNKNOWN_NS))
     of_class = _medians(rank << 32 | acts.name[call], seen, free, of_rank)
-    usual = np.where(of_class > _MAX_TIMES_USUAL * of_rank, of_rank, of_class)
-    lag = edges.lag.copy()
-    lag[rows] = np.minimum(seen, np.maximum(0, usual))
-    return replace(edges, lag=lag)
+    usual = np.maximum(0, np.where(of_class > _MAX_TIMES_USUAL * of_rank, of_rank, of_class))
+    late = _handed_over_late(job, edges, rows, _MAX_TIMES_USUAL * usual)
+    lag, owner = edges.lag.copy(), edges.activity.copy()
+    lag[rows] = np.where(late, seen, np.minimum(seen, usual))
+    owner[rows[late]] = call[late]
+    return replace(edges, lag=lag, activity=owner)
+
+
+def _handed_over_late(
+    job: Job, edges: Edges, rows: npt.NDArray[np.int64], usual: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return for which edges, from launches to work, the call took so long that it alone made the work wait.
+
+    Args:
+        job: the job.
+        edges: all edges.
+        rows: those from launches to work.
+        usual: of each of `rows`: what may pass from the call, or from anything else that the work waited for, ns.
+    """
+    work, starts = edges.target[rows] // 2, job.moment(edges.target[rows])
+    before_return = starts <= job.moment(edges.source[rows] + 1)
+    held = np.maximum(_held_until(job, edges)[work], job.moment(edges.source[rows]))
+    return np.asarray(before_return & (starts - held > usual))
 
 
 def _met_idle(job: Job, edges: Edges, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -190,7 +190,8 @@ def _by_size(acts: Activities, names: tuple[str, ...], work: Array, call: Array)
 def _in_order(acts: Activities, work: Array, call: Array) -> tuple[Array, Array]:
     """Return (calls, works) paired first come, first served; what begins before any unserved call has none.
 
-    Where calls are left over, they are the last ones, unless leaving out the first ones makes works begin sooner.
+    Where calls are left over, they are the last ones, unless leaving out others, one after the other, makes what comes
+    behind them begin much sooner after its calls: then a record was lost there.
     """
     work = work[np.argsort(acts.start[work], kind="stable")]
     call = call[np.argsort(acts.start[call], kind="stable")]
@@ -200,7 +201,24 @@ def _in_order(acts: Activities, work: Array, call: Array) -> tuple[Array, Array]
         later = _served(acts, work, call[left:])
         if len(later[0]) == len(served[0]) and _latency(acts, later) < _latency(acts, served) / 2:
             return later
+        lost = _lost_at(acts, served, call)
+        return np.append(served[0][:lost], call[lost + left : len(call)]), served[1]
     return served
+
+
+def _lost_at(acts: Activities, served: tuple[Array, Array], call: Array) -> int:
+    """Return from which of the calls that were served on as many as are left over in the end have no work.
+
+    It is the number of those served where it is the last ones.
+    """
+    own, work = served
+    count = len(own)
+    begin = acts.start[work]
+    waits, sooner = begin - acts.start[own], begin - acts.start[call[len(call) - count :]]
+    possible = np.minimum.accumulate(sooner[::-1])[::-1] >= 0
+    behind, instead = np.cumsum(waits[::-1])[::-1], np.cumsum(sooner[::-1])[::-1]
+    gain = np.where(possible & (2 * instead < behind), behind - instead, 0)
+    return int(gain.argmax()) if gain.any() else count
 
 
 def _served(acts: Activities, work: Array, call: Array) -> tuple[Array, Array]:

@@ -36,9 +36,9 @@ _MIN_AGREE = 0.9
 """Share of the loops of one place that must end when the work is over. Chosen: a loop may be cut by the beginning of
 the recording or be left for another reason. It cannot be doubled; at 1, one such loop hides all others."""
 _MAX_CHANCE = 1e-3
-"""How likely it may be that work ends within the last pause of each loop of a place by chance, times the number of
-hypotheses that were tried. Chosen: three loops of twelve questions have less. Doubled, twice as many places agree by
-chance."""
+"""How likely it may be that work ends just before the last question of each loop of a place by chance, times the number
+of hypotheses that were tried. Chosen: three loops of twelve long pauses have less. Doubled, twice as many places agree
+by chance."""
 POLLED = 90
 """Percent: confidence that such a loop waits for the work. Chosen: times fit each loop, but no id proves it. Used by
 `acyclic`, and shown. It cannot be doubled."""
@@ -110,18 +110,18 @@ def _resolved(calls: Calls, loops: _Loops, rank: int) -> Polled:
     """Return what the loops of one place wait for; nothing if the times do not show it."""
     acts, none = calls.job.activities, np.zeros(0, np.int64)
     clock = returns(calls, rank)
-    asked = acts.start[loops.before_last]
+    since = acts.start[loops.before_last] - clock.window  # that work is over shows as late as a blocked call returns
     again = loops.first != loops.last
     over = acts.end[loops.last]
     known = np.searchsorted(calls.rank, (rank, rank + 1))
     position = known[0] + np.searchsorted(acts.start[calls.row[known[0] : known[1]]], acts.start[loops.first])
-    site = Site(position, over, np.where(again, asked, over), np.iinfo(np.int64).max, clock.tolerance)
+    site = Site(position, over, np.where(again, since, over), np.iinfo(np.int64).max, clock.tolerance)
     answer = best(calls, site, _guesses(calls, loops, position, rank))
-    if answer is None or not _sure(answer, loops, acts.start[loops.first], over - asked, over):
+    if answer is None or not _sure(answer, loops, acts.start[loops.first], over - since, over):
         return Polled(none, none, none, none)
     end = acts.end[np.maximum(answer.source, 0)]
     in_time = (answer.source >= 0) & (end <= over + clock.tolerance)
-    waits = in_time & again & (end > asked + TOLERANCE_NS)
+    waits = in_time & again & (end > since + TOLERANCE_NS)
     owner, vertex = _moments(calls, loops.first[waits], loops.last[waits])
     single = in_time & ~again
     return Polled(answer.source[waits][owner], vertex, answer.source[single], loops.last[single])
@@ -134,12 +134,12 @@ def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array
         answer: what they seem to wait for.
         loops: the loops.
         start: when each begins, ns.
-        pause: how long before its end each asked in vain for the last time, ns.
+        pause: how long before the end of each the work may have ended, ns.
         over: when each ends, ns.
     """
     agree = answer.explained >= _MIN_AGREE * (answer.explained + answer.unexplained)
     long = (over - start >= TWO_CLOCKS_NS) & (loops.first != loops.last)
-    chance = np.sort(pause[long] / np.maximum(1, over - start)[long])[::-1][: answer.explained].prod()
+    chance = np.sort(np.minimum(1, pause / np.maximum(1, over - start))[long])[::-1][: answer.explained].prod()
     return bool(agree and long.any() and chance * (answer.number + 1) <= _MAX_CHANCE)
 
 

@@ -33,6 +33,13 @@ Doubled, loaders whose time varies by chance less than the steps do are taken fo
 _MIN_STEADY = 4
 """How many waits that comparison needs. Chosen: of fewer, no spread is known. Doubled, it is not made in short
 traces."""
+_MAX_WORKERS = 16
+"""The largest number of workers that irregular waits are tried to be explained by. Chosen: recordings of 20 steps show
+no more. Doubled, only long recordings of many workers change."""
+_CLEARLY = 0.5
+"""A number of workers explains irregular waits if the times between batches that many apart vary by less than this
+share of how much the times between successive ones do. Chosen against chance among a few waits. Doubled (1), the number
+that fits best by chance is taken."""
 _AHEAD = 2
 """How many batches a worker prepares before the thread takes the first of them: PyTorch's default `prefetch_factor`.
 Doubled, a wait after a long time without any is charged to production over a longer time."""
@@ -101,13 +108,12 @@ def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tup
     """
     ends = job.moment(resumes)
     waited = np.flatnonzero(lasts >= _MIN_WAIT_NS)
-    apart = np.diff(waited)  # batches between one wait and the next
-    usual = int(np.median(apart)) if len(apart) else 1
-    in_step = np.count_nonzero(apart == usual) >= _MIN_REGULAR * len(apart)  # one wait for a batch of each worker
-    workers = usual if in_step else 1
-    waited, before = waited[1:], waited[1:] - np.minimum(apart, _AHEAD * workers)
+    workers = _workers(ends, waited)
+    apart = np.diff(waited, prepend=waited[:1] - workers)
+    before = waited - np.clip(apart, workers, _AHEAD * workers)
+    waited, before = waited[before >= 0], before[before >= 0]
     lag = ends[waited] - ends[before]
-    if len(waited) >= _MIN_STEADY and _spread(lag) > _STEADY * _spread(lasts[waited]):
+    if len(waited) > _MIN_STEADY and _spread(lag[1:]) > _STEADY * _spread(lasts[waited[1:]]):
         waited, before, lag = waited[:0], before[:0], lag[:0]
     edges = Edges.of(
         resumes[before], resumes[waited], lag, EdgeKind.DATALOADER, Provenance.INFERRED,
@@ -116,6 +122,29 @@ def _workers_edges(job: Job, resumes: Array, lasts: Array, region: Array) -> tup
     return np.isin(np.arange(len(ends)), waited), edges
 
 
+def _workers(ends: Array, waited: Array) -> int:
+    """Return how many workers take turns, as far as the waits show it; 1 if they do not.
+
+    A worker prepares each of its batches in the same time, so that these ends lie equally far apart.
+
+    Args:
+        ends: when the thread had each batch, ns.
+        waited: for which batches it waited.
+    """
+    apart = np.diff(waited)  # batches between one wait and the next
+    usual = int(np.median(apart)) if len(apart) else 1
+    if np.count_nonzero(apart == usual) >= _MIN_REGULAR * len(apart):
+        return usual  # one wait for a batch of each worker
+    spreads = {}
+    for count in range(1, _MAX_WORKERS + 1):
+        own = waited[waited >= waited[0] + count]
+        if len(own) < _MIN_STEADY - 1:
+            break
+        spreads[count] = _spread(ends[own] - ends[own - count])
+    best = min(spreads, key=lambda count: spreads[count], default=1)
+    return best if spreads and spreads[best] < _CLEARLY * spreads[1] else 1
+
+
 def _spread(values: Array) -> float:
-    """Return the median distance of values from their median."""
-    return float(np.median(np.abs(values - np.median(values))))
+    """Return the mean distance of values from their median."""
+    return float(np.mean(np.abs(values - np.median(values))))

@@ -169,12 +169,15 @@ def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:
 
 
 def _implicit(calls: Calls, counts: Counter[str]) -> Edges:
-    """Return the edges from the last work on every stream to each call that waits for the device without saying so."""
+    """Return the edges from the last work on every stream to each call that waits for the device without saying so.
+
+    The lag is what the call does after the wait, and its own time.
+    """
     waits = implicit_syncs(calls)
     counts["implicit"] += len(np.unique(waits.call))
     return Edges.of(
         2 * waits.source + 1, 2 * waits.call + 1, waits.own, EdgeKind.HOST_SYNC, Provenance.INFERRED,
-        confidence=waits.confidence,
+        confidence=waits.confidence, activity=waits.call,
     )  # fmt: skip
 
 
@@ -267,11 +270,51 @@ def _confidence(answer: Answer) -> int:
 
 
 def _of_stream(calls: Calls, position: Array) -> Iterator[Hypothesis]:
-    """Yield the streams that the calls of a site may wait for: of the thread's latest launch, of the rank's, any."""
+    """Yield the streams that the calls of a site may wait for.
+
+    The one on which the operator launched that asked for the communication around the call, that of the thread's latest
+    launch, of the rank's, any.
+    """
+    asked = _asked(calls, position)
+    yield calls.lane_at(asked), np.maximum(asked, 0) + 1, Plausible.YES
     yield calls.lane_at(calls.before[position]), position, Plausible.YES
     yield calls.lane_at(calls.before_on_rank[position]), position, Plausible.NO
     for lane in calls.lanes[int(calls.rank[position[0]])]:
         yield np.full(len(position), lane), position, Plausible.NO
+
+
+def _asked(calls: Calls, position: Array) -> Array:
+    """Return the last launch of the operator that asked for the communication on the host around each call, or -1."""
+    job, acts = calls.job, calls.job.activities
+    owner = calls.owner[position]
+    inside = (owner >= 0) & (acts.kind[np.maximum(owner, 0)] == ActivityKind.HOST_COMMUNICATION)
+    out = np.full(len(position), -1, np.int64)
+    if not inside.any():
+        return out
+    operator = job.host_calls.call_of(owner[inside])
+    known = operator >= 0
+    operator = operator[known]
+    launches = np.flatnonzero(calls.launched >= 0)
+    launches = launches[np.lexsort((launches, calls.thread[launches]))]
+    stride = np.int64(len(calls.row) + 1)
+    begin, end = (_first_call(calls, acts.rank[operator], moment[operator]) for moment in (acts.start, acts.end))
+    lane = acts.lane[operator].astype(np.int64) * stride
+    at = np.searchsorted(calls.thread[launches] * stride + launches, lane + end) - 1
+    last = launches[np.maximum(at, 0)] if len(launches) else np.full(len(at), -1)
+    fits = (at >= 0) & (last >= begin) & (calls.thread[np.maximum(last, 0)] == acts.lane[operator])
+    out[np.flatnonzero(inside)[known]] = np.where(fits, last, -1)
+    return out
+
+
+def _first_call(calls: Calls, rank: Array, moment: Array) -> Array:
+    """Return the position of the first call of each rank from a moment (ns) on."""
+    out = np.empty(len(rank), np.int64)
+    for each in np.unique(rank).tolist():
+        low, high = np.searchsorted(calls.rank, (each, each + 1))
+        of_rank = rank == each
+        start = calls.job.activities.start[calls.row[low:high]]
+        out[of_rank] = low + np.searchsorted(start, moment[of_rank])
+    return out
 
 
 def _of_event(calls: Calls, position: Array) -> Iterator[Hypothesis]:

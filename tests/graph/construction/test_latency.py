@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import htagraph as hg
 from htagraph import EdgeKind, GapKind
 from tests.oracles import edges_by_name
 from tests.strategies import COMPUTE, Json, kernel, launch, load, runtime
@@ -64,3 +65,17 @@ def test_work_that_waited_for_what_was_not_recorded_tells_nothing_of_latencies()
     graph = load([*events, *works])
     assert lags(*events, *works) == [10, 10, 10]
     assert graph.gap[graph.gap_kind == GapKind.LAUNCH_EXCESS].tolist() == [6_990_000]
+
+
+def test_work_that_a_slow_call_handed_over_late_takes_that_calls_time_with_it() -> None:
+    """The first launch loads its kernel for 900 µs: without the call, what follows starts that much sooner."""
+    calls = [launch(0, 2, 1), launch(100, 900, 2), launch(2000, 2, 3)]
+    graph = load([*calls, kernel(COMPUTE, 6, 9, 1), kernel(COMPUTE, 990, 500, 2), kernel(COMPUTE, 2006, 9, 3)])
+    assert [lag for *_, lag in edges_by_name(graph, EdgeKind.LAUNCH)] == [6, 6, 890]
+    assert hg.what_if(graph).scale(kind="launch", factor=0.0).run().saved_ns >= 884_000
+    assert hg.replay(graph).max_error_ns == 0
+
+
+def test_work_that_waited_for_its_stream_while_its_call_ran_was_not_handed_over_late() -> None:
+    calls = [launch(0, 2, 1), launch(10, 700, 2)]
+    assert lags(*calls, kernel(COMPUTE, 6, 594, 1), kernel(COMPUTE, 600, 9, 2)) == [6, 6]

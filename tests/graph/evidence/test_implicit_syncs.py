@@ -63,3 +63,4 @@ def test_without_the_work_a_call_that_waited_takes_what_it_does_itself() -> None
     assert edges.lag[edges.kind == EdgeKind.HOST_SYNC].tolist() == [1_005_000]
     assert not graph.gap[2 * 2 + 1]
     assert hg.what_if(graph).scale(factor=0, kind="computation").run().saved_ns == 4_995_000
+    assert hg.what_if(graph).scale(factor=0, name="cudaFree").run().saved_ns == 1_005_000, "and no more than that"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, GapKind
 from htagraph.queries.busy_time import self_time
@@ -84,6 +86,17 @@ def test_two_workers_in_step_are_waited_for_at_each_second_batch() -> None:
     graph = batches(60, 0, 60, 0, 60, 0, compute_ms=60)
     assert produced(graph) == [180, 180]
     assert recorded_ms(graph) - predicted_ms(graph, 0.5) > 150
+
+
+def test_two_workers_out_of_step_need_equally_long_for_each_second_batch() -> None:
+    # each needs 64 to 69 ms for a batch; the first three were ready, and of two steps one, both or none wait
+    graph = batches(0.1, 0.1, 0.1, 20.6, 0.1, 39.6, 5, 40, 0.1, 39.6, compute_ms=12)
+    assert produced(graph) == [45, 64, 64, 69, 69]
+    slower = hg.what_if(graph).scale(factor=4, name="compute").run()
+    assert slower.makespan_ns / 1e6 == pytest.approx(10 * 48, abs=12), (
+        "the loader keeps up with steps four times as long"
+    )
+    assert hg.what_if(graph).scale(factor=0.5, name="compute").run().speedup < 1.15
 
 
 def test_batches_that_are_ready_are_no_production() -> None:

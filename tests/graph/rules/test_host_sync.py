@@ -8,7 +8,7 @@ from htagraph import EdgeKind, Provenance
 from htagraph.graph.rules.host_sync import host_sync, host_syncs
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
-from tests.strategies import Json, annotation, complete, kernel, launch, load, op, runtime
+from tests.strategies import OTHER, Json, annotation, complete, kernel, launch, load, op, runtime
 from tests.waiting import MADE, by_hand, hidden, named, read, simulated, sync_row, unresolved, verdict
 
 WITH_IDS = sorted((SHARED / "hta" / "critical_path").glob("*.json.gz"))
@@ -76,6 +76,21 @@ def test_a_wait_behind_an_operators_own_copy_is_sure_even_if_it_never_blocked(la
     edges = host_sync(job)
     assert named(job, edges) == [("own", "cudaStreamSynchronize")]
     assert edges.confidence.tolist() == [percent]
+
+
+def test_a_backend_waits_for_what_the_operator_enqueued_that_asked_for_its_communication() -> None:
+    """Each time on another stream of a pool, while the asking thread has gone on to launch other work."""
+    events: list[Json] = []
+    for number in range(6):
+        at, call, stream = 1000 * number, 10 * number + 1, 60 + number
+        shapes: Json = {"Input type": ["float"], "Input Dims": [[64]]}
+        events += [op("c10d::allreduce_", at, 30, **shapes), launch(at + 5, 1, call)]
+        events += [kernel(f"copy {number}", at + 10, 300, call, stream=stream), launch(at + 40, 1, call + 1)]
+        events += [kernel("work", at + 45, 100 + 50 * number, call + 1)]
+        events += [annotation("gloo:all_reduce", at + 50, 500, OTHER)]
+        events += [runtime("cudaStreamSynchronize", at + 60, 255, call + 2, OTHER)]
+    job = by_hand(events)
+    assert named(job, host_sync(job)) == [(f"copy {number}", "cudaStreamSynchronize") for number in range(6)]
 
 
 def test_a_sync_may_name_its_stream_itself() -> None:

@@ -17,5 +17,12 @@ def test_calls_longer_than_their_kernels_are_told() -> None:
     assert lines(load(short))[1].startswith("100 % of the calls took longer than what they launched.")
 
 
+def test_calls_as_long_as_their_kernels_leave_a_share_open_where_times_are_whole() -> None:
+    events = [launch(0, 8, 1), kernel(COMPUTE, 10, 2, 1), launch(100, 8, 2), kernel(COMPUTE, 110, 8, 2)]
+    assert lines(load(events))[1].startswith("50 % (up to 100 %: times are in whole µs) of the calls took longer")
+    finer = [launch(0, 8, 1), kernel(COMPUTE, 10, 2.5, 1), launch(100, 8, 2), kernel(COMPUTE, 110, 8, 2)]
+    assert lines(load(finer))[1].startswith("50 % of the calls took longer")
+
+
 def test_a_job_without_launches_says_what_to_record() -> None:
     assert "record with CUDA activities" in lines(load([]))[0]

@@ -31,6 +31,10 @@ _MIN_SAME_STEP: Final = 0.9
 """Share of the pairs in which both sides are in a step of one number, from which on step numbers speak for a shift.
 Chosen: a pipeline may have a few sends that are received in the next step. It cannot be doubled; at 1 one odd pair
 leaves the decision to time."""
+_MAX_LOST: Final = 0.1
+"""Collectives of a group that ranks lack in steps that they have, as a share of those that they have, at most. Chosen:
+a writer that drops records drops few; where more differs, the calls are of another group. Doubled, ranks that lack a
+fifth are put beside the others by the ends of the rest."""
 _MAX_SHIFTS: Final = 4_096
 """Shifts that are compared. Chosen for time: 0.1 s. Doubled, recordings that begin further apart are aligned."""
 
@@ -62,9 +66,10 @@ def host_transfers(members: Members) -> tuple[list[Team], list[_Complaint]]:
 
 
 def host_collectives(members: Members) -> list[Team]:
-    """Return the collectives on hosts of each known group whose ranks asked for the same in every step.
+    """Return the collectives on hosts of each known group whose ranks asked for the same in nearly every step.
 
-    Groups in which a step differs between ranks are left out: other evidence has to align them.
+    Where a rank has fewer in a step (a record was lost), their kinds, sizes and ends show which are missing. Groups in
+    which more differs are left out: other evidence has to align them.
 
     Args:
         members: the communication of all ranks.
@@ -81,6 +86,7 @@ def host_collectives(members: Members) -> list[Team]:
         column = np.unique(place, axis=1, return_inverse=True)[1].ravel()
         grid = np.full((len(ranks), int(column.max()) + 1), -1, np.int64)
         grid[line.ravel(), column] = own
+        grid = _mended(members, grid) if len(ranks) > 1 else grid
         if len(ranks) > 1 and _same_in_every_step(members, grid):
             asked = np.where(grid >= 0, members.asked[grid], np.iinfo(np.int64).max).min(axis=0)
             grid = grid[:, np.argsort(asked, kind="stable")]
@@ -89,14 +95,69 @@ def host_collectives(members: Members) -> list[Team]:
 
 
 def _same_in_every_step(members: Members, grid: Array) -> bool:
-    """Return whether ranks that have a step have the same collectives in it, and some steps are of several ranks."""
+    """Return whether ranks that have a step have the same collectives in it, and some steps are of several ranks.
+
+    Where a rank has fewer in a step, the others fit.
+    """
     held = grid >= 0
     step = np.where(held, members.step[grid], -2).max(axis=0)
     label = np.where(held, members.label[grid], -1)
     has_step = np.stack([np.isin(step, step[line]) for line in held])
-    agree = ((label == label.max(axis=0)) | ~has_step).all()
     shared = (has_step & (step >= 0)).sum(axis=0) > 1
-    return bool(agree and (held == has_step).all() and shared.any())
+    lost = (has_step & ~held)[:, step >= 0].sum() <= _MAX_LOST * held.sum()
+    outside = (held == has_step)[:, step < 0].all()
+    return bool(((label == label.max(axis=0)) | ~held).all() and lost and outside and shared.any())
+
+
+def _mended(members: Members, grid: Array) -> Array:
+    """Return the table of a group's collectives with those of ranks that lack some of a step where they fit best.
+
+    Args:
+        members: the communication of all ranks.
+        grid: a row per rank, a column per step and place in it; -1 where a rank has none.
+    """
+    held = grid >= 0
+    step = np.where(held, members.step[grid], -2).max(axis=0)
+    has_step = np.stack([np.isin(step, step[line]) for line in held])
+    label = np.where(held, members.label[grid], -1)
+    unlike = (((label != label.max(axis=0)) | ~held) & has_step).any(axis=0)
+    odd = np.unique(step[unlike & (step >= 0)])
+    end = np.where(held, members.end[grid], 0)
+    sound = held & ~np.isin(step, odd)
+    grid = grid.copy()
+    for number in odd.tolist():
+        columns = np.flatnonzero(step == number)
+        fullest = int(held[:, columns].sum(axis=1).argmax())
+        whole = grid[fullest, columns]
+        for line in np.flatnonzero(held[:, columns].any(axis=1)).tolist():
+            own = grid[line, columns][held[line, columns]]
+            both = sound[line] & sound[fullest]
+            offset = float(np.median((end[line] - end[fullest])[both])) if both.any() else 0.0
+            apart = np.abs((members.end[own][:, None] - members.end[whole]) - offset)
+            cost = np.where(members.label[own][:, None] == members.label[whole], apart, np.inf)
+            at = _in_order(cost)
+            if at is not None:
+                grid[line, columns] = -1
+                grid[line, columns[at]] = own
+    return grid
+
+
+def _in_order(cost: Array) -> Array | None:
+    """Return ascending columns, one per row of a table of costs, that cost least together; None where none do."""
+    rows, columns = cost.shape
+    least = np.full((rows + 1, columns + 1), np.inf)
+    least[0] = 0.0
+    for row in range(rows):
+        least[row + 1, 1:] = np.minimum.accumulate(least[row, :-1] + cost[row])
+    if not np.isfinite(least[rows, columns]):
+        return None
+    out = np.zeros(rows, np.int64)
+    last = columns
+    for row in range(rows, 0, -1):
+        last = int(np.searchsorted(-least[row, : last + 1], -least[row, last]))  # the first that costs no more
+        out[row - 1] = last - 1
+        last -= 1
+    return out
 
 
 def _by_rank(members: Members, grid: Array) -> Array:

@@ -18,6 +18,7 @@ from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
+from htagraph.graph.construction.matching.broken_sequences import with_broken
 from htagraph.graph.construction.matching.clusters import cluster
 from htagraph.graph.construction.matching.host_transfers import host_collectives, host_transfers
 from htagraph.graph.construction.matching.hosts import hosts_of
@@ -191,7 +192,7 @@ def _by_order(members: Members, rows: Array, hosts: Mapping[int, int], clocks: S
         return []
     tracks = _tracks(members, rows, members.sequence[rows], hosts, clocks)
     lone = len(rows) == len(members)
-    return _teams(members, tracks, cluster(tracks, _compared(clocks) if clocks else None, lone=lone))
+    return _teams(members, *with_broken(tracks, cluster(tracks, _compared(clocks) if clocks else None, lone=lone)))
 
 
 def _unnamed_pairs(members: Members, teams: list[Team]) -> npt.NDArray[np.bool_]:
@@ -294,10 +295,11 @@ def _way(way: Array) -> int:
 def _placed(fellows: Cluster, tracks: list[Track]) -> npt.NDArray[np.int64]:
     low = min(fellows.shift.values())
     width = max(shift + len(tracks[number]) for number, shift in fellows.shift.items()) - low
-    grid = np.full((len(fellows.shift), width), -1, np.int64)
-    for line, number in enumerate(sorted(fellows.shift, key=lambda number: tracks[number].rank)):
-        at = fellows.shift[number] - low
-        grid[line, at : at + len(tracks[number])] = tracks[number].rows
+    whole = {number: tracks[number].part_of if tracks[number].part_of >= 0 else number for number in fellows.shift}
+    line = {own: at for at, own in enumerate(sorted(set(whole.values()), key=lambda number: tracks[number].rank))}
+    grid = np.full((len(line), width), -1, np.int64)
+    for number, shift in fellows.shift.items():
+        grid[line[whole[number]], shift - low : shift - low + len(tracks[number])] = tracks[number].rows
     return grid
 
 

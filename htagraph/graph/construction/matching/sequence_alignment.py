@@ -110,6 +110,8 @@ class Track:
     """The number of the rank's host, whose clock is that of the other ranks there; -1 if it is unknown."""
     on_host: bool = False
     """Whether the collectives run on host threads, where members do not end together."""
+    part_of: int = -1
+    """The number of the track that it is a piece of; -1 for whole ones."""
 
     @cached_property
     def step(self) -> Array:
