@@ -162,7 +162,7 @@ def trial(seed: int, regime: str = "", recorded: str = "", contention: float = 0
     recorded = recorded or draw.choice(sorted(recordings(draw, job.ranks)))
     written = job.model_copy(update=recordings(draw, job.ranks)[recorded])
     with tempfile.TemporaryDirectory() as folder:
-        simulate(written).write(folder, suffix=".json")
+        simulate(written).write(folder, suffix=".json", truth=False)
         scenario = hg.what_if(hg.load(folder))
     baseline = scenario.run().baseline_mean_step_ns
     found = []

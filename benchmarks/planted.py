@@ -181,7 +181,7 @@ def measures(graph: hg.DependencyGraph, truths: Mapping[str, float]) -> dict[str
 def table(job: Job) -> pd.DataFrame:
     """Return one row per planted error of a job, one column per measure."""
     with tempfile.TemporaryDirectory() as folder:
-        simulate(job).write(folder, suffix=".json")
+        simulate(job).write(folder, suffix=".json", truth=False)
         graph = hg.load(folder)
     truths = {
         name: simulate(job.model_copy(update={"changes": (change,)})).mean_step_ns

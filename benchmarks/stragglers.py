@@ -84,7 +84,7 @@ def judge(job: Job) -> tuple[int | None, str, float]:
     """Return (the straggler that is named, its cause, the true mean step time in ns)."""
     done = simulate(job)
     with tempfile.TemporaryDirectory() as folder:
-        done.write(folder, level=1)
+        done.write(folder, level=1, truth=False)
         found = stragglers(hg.load(folder))
     cause = "" if found.straggler is None else str(found.ranks.set_index("rank").loc[found.straggler, "cause"])
     return found.straggler, cause, done.mean_step_ns

@@ -97,7 +97,7 @@ def simulated(described: Described, *, internal: bool = False) -> tuple[Job, dic
     """
     done = simulate(described)
     with tempfile.TemporaryDirectory() as folder:
-        paths = done.write(folder, level=1)
+        paths = done.write(folder, level=1, truth=False)
         if internal:
             for path in paths:
                 file = json.loads(gzip.decompress(path.read_bytes()))

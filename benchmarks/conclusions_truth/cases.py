@@ -56,7 +56,7 @@ def job_cases(count: int, first: int = 0, *, small: bool = False) -> dict[str, C
 def _job(job: Job) -> list[Finding]:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        simulate(job).write(folder, suffix=".json")
+        simulate(job).write(folder, suffix=".json", truth=False)
         said = said_of(folder)
         findings = _raw_findings(said, raw_ranks(folder))
     rank, effect, what = simulated_straggler(job)
@@ -109,7 +109,7 @@ def _changed(seed: int, shape: str, what: str, *, small: bool) -> list[Finding]:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         for side, each in (("A", job), ("B", after)):
-            simulate(recorded(each, how, random.Random(seed))).write(folder / side, suffix=".json")
+            simulate(recorded(each, how, random.Random(seed))).write(folder / side, suffix=".json", truth=False)
         diff = hg.diff(hg.load(folder / "A"), hg.load(folder / "B"))
         clear = abs(effect) > max(step_spread(each) for each in both)
         return _diff_findings(diff, names=planted.names, on_rank=planted.rank, effect=effect, clear=clear)
@@ -170,7 +170,9 @@ def _late(seed: int, shape: str, *, head: bool, small: bool) -> list[Finding]:
     job = shrunk(job) if small else job
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        simulate(recorded(job, draw.choice(("complete", "neither")), draw)).write(folder, suffix=".json.gz", level=1)
+        simulate(recorded(job, draw.choice(("complete", "neither")), draw)).write(
+            folder, suffix=".json.gz", level=1, truth=False
+        )
         file = trace_files(folder)[draw.randrange(job.ranks)]
         _cut(file, draw.uniform(0.15, 0.6), head=head)
         graph = hg.load(folder)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import GraphError, SelectionError
+from htagraph.core.errors import SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.graph.gaps import binding_edges, gap_kinds
+from htagraph.graph.invariants import check, cycle_error
 from htagraph.graph.selection import Selection
 from htagraph.graph.tree import Tree, tree_of
 from htagraph.trace.columns import Trace
@@ -218,10 +219,7 @@ class DependencyGraph:
 
         order = traverse.topological_order(self.out_offsets, self.edges.target)
         if len(order) < self.vertex_count:
-            cycle = self._cycle(np.isin(np.arange(self.vertex_count), order, invert=True))
-            between = [edge for edge in cycle if self.edges.source[edge] // 2 != self.edges.target[edge] // 2] or cycle
-            msg = f"acyclic: {len(cycle)} edges form a cycle, among them the {self.describe_edge(between[0])}"
-            raise GraphError(msg)
+            raise cycle_error(self, order)
         return frozen(order)
 
     @cached_property
@@ -294,34 +292,7 @@ class DependencyGraph:
         Raises:
             GraphError: names the rule that is broken and both events of the edge that breaks it.
         """
-        edges, count = self.edges, self.vertex_count
-        rules = (
-            ("an edge joins two vertices of the graph",
-             (edges.source < 0) | (edges.source >= count) | (edges.target < 0) | (edges.target >= count)),
-            ("no edge leads from a vertex to itself", edges.source == edges.target),
-            ("edges are sorted by (source, target) and unique",
-             np.diff(edges.source * np.int64(count) + edges.target, prepend=-1) <= 0),
-        )  # fmt: skip
-        for rule, broken in rules:
-            self._refuse(rule, broken)
-        late = self.time[edges.source] + edges.lag > self.time[edges.target]
-        self._refuse("a target is not recorded before its source plus the lag", late)
-        self._check_activities()
-        _ = self.topological_order
-
-    def _check_activities(self) -> None:
-        acts = self.activities
-        rules = (
-            ("durations are not negative", acts.duration < 0),
-            ("activities are ordered by rank", np.diff(acts.rank[: acts.ranked], prepend=acts.rank[:1]) < 0),
-            ("JOINs come last", acts.kind[: acts.ranked] == ActivityKind.JOIN),
-            ("parents are activities or -1", (acts.parent < -1) | (acts.parent >= len(acts))),
-            ("causes are activities or -1", (acts.cause < -1) | (acts.cause >= len(acts))),
-        )
-        for rule, broken in rules:
-            if broken.any():
-                msg = f"{rule}: {self.describe(int(np.argmax(broken)))}"
-                raise GraphError(msg)
+        check(self)
 
     def coverage(self) -> pd.DataFrame:
         """Return how much of the job the dependencies cover, how they are known, and what was refused.
@@ -388,23 +359,6 @@ class DependencyGraph:
 
     def _describe_safely(self, activity: int) -> str:
         return self.describe(activity) if 0 <= activity < len(self.activities) else f"activity {activity} (absent)"
-
-    def _cycle(self, stuck: Array) -> list[int]:
-        """Return the edges of a cycle, given the vertices that no order reaches: each has a predecessor among them."""
-        walked: dict[int, int] = {}  # vertex → edge by which it was left, backwards
-        vertex = int(np.argmax(stuck))
-        while vertex not in walked:
-            entering = self.in_edges[self.in_offsets[vertex] : self.in_offsets[vertex + 1]]
-            walked[vertex] = int(next(edge for edge in entering if stuck[self.edges.source[edge]]))
-            vertex = int(self.edges.source[walked[vertex]])
-        return list(walked.values())[list(walked).index(vertex) :]
-
-    def _refuse(self, rule: str, broken: Array) -> None:
-        if broken.any():
-            msg = (
-                f"{rule}: broken by {int(broken.sum())} edges, such as the {self.describe_edge(int(np.argmax(broken)))}"
-            )
-            raise GraphError(msg)
 
 
 def _without_parallel(edges: Edges) -> Edges:

@@ -121,27 +121,32 @@ class Simulated:
         """
         return {(step.rank, step.step): (step.start_ns, step.end_ns) for step in self._steps()}
 
-    def write(self, directory: Path | str, *, suffix: Suffix = ".json.gz", level: int = 6) -> list[Path]:
+    def write(
+        self, directory: Path | str, *, suffix: Suffix = ".json.gz", level: int = 6, truth: bool = True
+    ) -> list[Path]:
         """Write one trace per rank, and `truth/truth.json.gz` beside them.
 
         Args:
             directory: Where; it is made if it does not exist.
             suffix: Whether the traces are gzipped.
             level: Of compression, 1 (fast) to 9 (small).
+            truth: Whether the truth is written too, which takes as long as the traces.
 
         Returns:
             The traces' paths, by rank.
         """
         folder = Path(directory)
-        (folder / "truth").mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         paths = []
         for place in self.places:
             paths.append(folder / trace_name(place.rank, suffix))
             with Sink(paths[-1], level) as sink:
                 for piece in self._pieces(place):
                     sink.write(piece.encode())
-        with Sink(folder / "truth" / "truth.json.gz", level) as sink:
-            sink.write(msgspec.json.encode(self.truth))
+        if truth:
+            (folder / "truth").mkdir(exist_ok=True)
+            with Sink(folder / "truth" / "truth.json.gz", level) as sink:
+                sink.write(msgspec.json.encode(self.truth))
         return paths
 
     def text(self, rank: int) -> str:

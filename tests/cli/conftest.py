@@ -18,7 +18,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     def folder(regime: str) -> str:
         job = Job.model_validate(REGIMES[regime]().model_dump() | {"steps": 2})
         path = tmp_path_factory.mktemp(regime)
-        simulate(job).write(path)
+        simulate(job).write(path, truth=False)
         return str(path)
 
     return folder

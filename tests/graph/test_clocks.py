@@ -13,19 +13,18 @@ from htagraph.graph.activities import Activities, common_time
 from htagraph.graph.clocks import Clock, agreement_ns, corrected, estimate_clocks
 from htagraph.graph.construction.matching.match import match
 from htagraph.simulate import REGIMES, Job, simulate
-from tests.graph.construction.matching.test_match import OFFSETS, loaded, made, matched, recorded
+from tests.graph.construction.matching.test_match import OFFSETS, loaded, made, matched, recorded, with_clocks_off
 from tests.host_jobs import host_job, transfer
 from tests.reach import SHARED
 
 
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("args", [True, False])
-def test_injected_offsets_are_recovered(regime: str, args: bool, tmp_path: Path) -> None:  # noqa: FBT001
-    job = REGIMES[regime]()
-    done = simulate(job.model_copy(update={"group_args": args, "clock_offsets_us": OFFSETS[: job.ranks]}))
-    graph = loaded(done, tmp_path)
+def test_injected_offsets_are_recovered(regime: str, args: bool) -> None:  # noqa: FBT001
+    done, graph = with_clocks_off(regime, args=args, era="2026")
+    spread_ns = 1000 * done.job.end_spread_us
     for clock in estimate_clocks(graph.ranks, matched(graph)):
-        assert abs(clock.offset_ns - 1000 * (OFFSETS[clock.rank] - OFFSETS[clock.gauge])) <= 1000 * job.end_spread_us
+        assert abs(clock.offset_ns - 1000 * (OFFSETS[clock.rank] - OFFSETS[clock.gauge])) <= spread_ns
         assert clock.gauge == 0
         assert clock.collectives > 0
 

@@ -35,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with one pair: in B, matrix products take half."""
     pair = tmp_path_factory.mktemp("pairs") / "gemm_half"
     for side, changes in (("A", ()), ("B", (HALF,))):
-        simulate(JOB.model_copy(update={"changes": changes})).write(pair / f"{side}1", level=1)
+        simulate(JOB.model_copy(update={"changes": changes})).write(pair / f"{side}1", level=1, truth=False)
         starts = begins(hg.step_times(hg.load(pair / f"{side}1")), "start_us")
         (pair / f"{side}1.steps.json").write_text(json.dumps({"step_starts_us": starts}))
     write_truth(pair, ask=ASK, blame="*gemm*", straggler=None, bound="Bound by")

@@ -71,7 +71,7 @@ def parts() -> dict[str, list[RankPart]]:
     out = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, job in JOBS.items():
-            simulate(job).write(Path(folder, name))
+            simulate(job).write(Path(folder, name), truth=False)
         folders = [DATA / "demo", *(Path(folder, name) for name in JOBS)]
         for path in folders:
             out[path.name] = [

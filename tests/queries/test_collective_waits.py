@@ -30,7 +30,7 @@ WHOLE = [*JOBS, *(SHARED / name for name in MANY if (SHARED / name).is_dir())]
 def made(name: str) -> tuple[Simulated, DependencyGraph]:
     done = simulate(MADE[name])
     with tempfile.TemporaryDirectory() as folder:
-        done.write(folder, level=1)
+        done.write(folder, level=1, truth=False)
         return done, hg.load(folder)
 
 

@@ -128,7 +128,7 @@ def test_calls_that_wait_for_the_same_go_together(tmp_path: Path) -> None:
     graphs = {}
     for item in ("pageable", "none"):
         job = Job(ranks=1, steps=4, layers=1, item=item, jitter=0, host_us_per_op=15)
-        simulate(job).write(tmp_path / item, suffix=".json")
+        simulate(job).write(tmp_path / item, suffix=".json", truth=False)
         graphs[item] = hg.load(tmp_path / item)
     gone = hg.diff(graphs["pageable"], graphs["none"])
     first = gone.causes().iloc[0]

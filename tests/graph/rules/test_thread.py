@@ -95,7 +95,7 @@ def test_the_hand_overs_of_simulated_jobs_are_found(regime: str) -> None:
 
     done = simulate(REGIMES[regime]())
     with tempfile.TemporaryDirectory() as folder:
-        done.write(folder, level=1)
+        done.write(folder, level=1, truth=False)
         graph = hg.load(folder)
     acts = graph.activities
     edges = graph.edges.take(graph.edges.kind == EdgeKind.THREAD)

@@ -164,7 +164,7 @@ def test_the_job_without_its_straggler_takes_what_was_predicted(
 ) -> None:
     job = Job(ranks=4, steps=4, layers=3, **options)
     recorded = simulate(job.model_copy(update={"slow_ranks": (slow,)}))
-    recorded.write(tmp_path, level=1)
+    recorded.write(tmp_path, level=1, truth=False)
     outcome = hg.what_if(hg.load(tmp_path)).apply(fix_straggler).run()
     truth = simulate(job).mean_step_ns
     assert recorded.mean_step_ns > 1.02 * truth, what
@@ -209,7 +209,7 @@ def test_a_stall_is_no_straggler(ranks: int, jitter: float, tmp_path: Path) -> N
     """One step in which the loader of rank 1 stalls hides the slow kernels of rank 0, and stays when they are fixed."""
     job = Job(ranks=ranks, steps=4, layers=3, jitter=jitter, changes=(STALL,))
     recorded = simulate(job.model_copy(update={"slow_ranks": (SlowRank(rank=0, factor=1.4),)}))
-    recorded.write(tmp_path, level=1)
+    recorded.write(tmp_path, level=1, truth=False)
     graph = hg.load(tmp_path)
     truth = simulate(job).mean_step_ns
     stalled = simulate(job.model_copy(update={"changes": ()})).mean_step_ns
@@ -223,7 +223,7 @@ def test_a_stall_is_no_straggler(ranks: int, jitter: float, tmp_path: Path) -> N
 
 
 def test_a_place_in_the_step_that_is_slow_every_time_is_fixed_alone(tmp_path: Path) -> None:
-    simulate(Job(ranks=2, steps=4, layers=4)).write(tmp_path, level=1)
+    simulate(Job(ranks=2, steps=4, layers=4)).write(tmp_path, level=1, truth=False)
     graph = hg.load(tmp_path)
     name, place = alike(graph)
     acts, state = graph.activities, initial(graph)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,21 +21,22 @@ from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import estimate_clocks
 from htagraph.graph.construction.matching.match import Matching, match
 from htagraph.simulate import REGIMES, Job, Simulated, simulate
+from htagraph.simulate.job import Era
 from tests.reach import SHARED
 
 PAIRS = SHARED.parent / "real_pairs" / "data"
 MESHES = {
-    "mesh": Job(ranks=8, tp=2, pp=2, steps=3),
+    "mesh": Job(ranks=8, tp=2, pp=2, steps=3, microbatches=2),
     "fsdp": Job(ranks=4, data_strategy="fsdp", steps=2),
     "mesh_fsdp": Job(ranks=8, tp=2, data_strategy="fsdp", steps=2),
-    "all_to_all": Job(ranks=4, all_to_all=True, broadcast_buffers=True),
+    "all_to_all": Job(ranks=4, steps=3, all_to_all=True, broadcast_buffers=True),
 }
 OFFSETS = (0.0, 4321.0, -2500.0, 17.5, 900.0, -5000.0, 3.0, 41.0)
 
 
 def loaded(done: Simulated, folder: Path, ranks: Iterable[int] | None = None) -> DependencyGraph:
     """Return the graph of a simulated job, of all ranks or some."""
-    paths = done.write(folder, level=1)
+    paths = done.write(folder, level=1, truth=False)
     return hg.load({rank: paths[rank] for rank in (range(len(paths)) if ranks is None else ranks)})
 
 
@@ -70,14 +73,23 @@ def score(truth: list[int], collective: np.ndarray) -> tuple[int, int, int]:
     )
 
 
+@cache
+def with_clocks_off(regime: str, *, args: bool, era: Era) -> tuple[Simulated, DependencyGraph]:
+    """Return three steps of a regime, with few micro-batches, simulated with clocks that are off, and its graph."""
+    job = REGIMES[regime]()
+    short = {"steps": 3, "layers": 4, "microbatches": 3}
+    off = {"era": era, "group_args": args, "clock_offsets_us": OFFSETS[: job.ranks], **short}
+    done = simulate(job.model_copy(update=off))
+    with tempfile.TemporaryDirectory() as folder:
+        return done, loaded(done, Path(folder))
+
+
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize(
     ("era", "args"), [("2026", True), ("2024", True), ("2024-03", True), ("2026", False), ("2021", False)]
 )
-def test_every_collective_of_every_regime_is_matched(regime: str, era: str, args: bool, tmp_path: Path) -> None:  # noqa: FBT001
-    job = REGIMES[regime]()
-    done = simulate(job.model_copy(update={"era": era, "group_args": args, "clock_offsets_us": OFFSETS[: job.ranks]}))
-    graph = loaded(done, tmp_path)
+def test_every_collective_of_every_regime_is_matched(regime: str, era: Era, args: bool) -> None:  # noqa: FBT001
+    done, graph = with_clocks_off(regime, args=args, era=era)
     found = matched(graph)
     wrong, linked, possible = score(truth_of(done, graph, found), found.collective)
     assert (wrong, linked) == (0, possible)
@@ -173,8 +185,8 @@ def test_an_absent_rank_is_said_and_the_others_are_linked(tmp_path: Path) -> Non
 def test_a_file_of_another_run_is_refused_and_the_others_are_linked(era: str, tmp_path: Path) -> None:
     job = Job(ranks=4, steps=4, era=era, tp=1, jitter=0.1)
     ours, other = simulate(job), simulate(job.model_copy(update={"seed": 9}))
-    paths = ours.write(tmp_path / "ours", level=1)
-    graph = hg.load({**dict(enumerate(paths)), 2: other.write(tmp_path / "other", level=1)[2]})
+    paths = ours.write(tmp_path / "ours", level=1, truth=False)
+    graph = hg.load({**dict(enumerate(paths)), 2: other.write(tmp_path / "other", level=1, truth=False)[2]})
     found = matched(graph)
     by_rank = Counter(found.members.rank[found.collective >= 0].tolist())
     assert by_rank[2] == 0
