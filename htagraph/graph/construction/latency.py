@@ -31,10 +31,11 @@ def latency(job: Job, edges: Edges) -> Edges:
 
     What comes on top is waiting: for the stream, for an event, or for something that no edge describes.
     """
-    return _of_graphs(job, _of_calls(job, edges))
+    held = _held_until(job, edges)
+    return _of_graphs(job, _of_calls(job, edges, held), held)
 
 
-def _of_graphs(job: Job, edges: Edges) -> Edges:
+def _of_graphs(job: Job, edges: Edges, held: npt.NDArray[np.int64]) -> Edges:
     """Return the edges, with the lag of each GRAPH edge limited to the least latency of the rank's graphs of that size.
 
     The latency grows with the size. Only launches count whose work waited for nothing else. Without any, or if even
@@ -48,7 +49,7 @@ def _of_graphs(job: Job, edges: Edges) -> Edges:
     size = np.bincount(edges.source[edges.kind == EdgeKind.GRAPH] // 2, minlength=len(acts))
     _, member = np.unique(acts.rank[call].astype(np.int64) << 32 | size[call], return_inverse=True)
     seen = edges.lag[rows]
-    free = _met_idle(job, edges, rows)
+    free = _met_idle(job, edges, rows, held)
     least, handed_over = np.full((2, len(rows)), np.iinfo(np.int64).max // _MAX_TIMES_USUAL)
     np.minimum.at(least, member.ravel()[free], seen[free])
     np.minimum.at(handed_over, member.ravel(), acts.duration[call] + _UNKNOWN_NS)
@@ -58,7 +59,7 @@ def _of_graphs(job: Job, edges: Edges) -> Edges:
     return replace(edges, lag=lag)
 
 
-def _of_calls(job: Job, edges: Edges) -> Edges:
+def _of_calls(job: Job, edges: Edges, held: npt.NDArray[np.int64]) -> Edges:
     """Return the edges, with the lag of each LAUNCH edge limited to the usual latency of the rank's calls of that name.
 
     The usual latency is the median over kernels and copies that waited for nothing else: everything that they depend on
@@ -73,12 +74,12 @@ def _of_calls(job: Job, edges: Edges) -> Edges:
         return edges
     acts = job.activities
     call = edges.source[rows] // 2
-    seen, free = edges.lag[rows], _met_idle(job, edges, rows) & (acts.duration[call] <= _MAX_START_NS)
+    seen, free = edges.lag[rows], _met_idle(job, edges, rows, held) & (acts.duration[call] <= _MAX_START_NS)
     rank = acts.rank[call].astype(np.int64)
     of_rank = _medians(rank, seen, free, np.full(len(rows), _UNKNOWN_NS))
     of_class = _medians(rank << 32 | acts.name[call], seen, free, of_rank)
     usual = np.maximum(0, np.where(of_class > _MAX_TIMES_USUAL * of_rank, of_rank, of_class))
-    late = _handed_over_late(job, edges, rows, _MAX_TIMES_USUAL * usual)
+    late = _handed_over_late(job, edges.take(rows), held, _MAX_TIMES_USUAL * usual)
     lag, owner = edges.lag.copy(), edges.activity.copy()
     lag[rows] = np.where(late, seen, np.minimum(seen, usual))
     owner[rows[late]] = call[late]
@@ -86,30 +87,32 @@ def _of_calls(job: Job, edges: Edges) -> Edges:
 
 
 def _handed_over_late(
-    job: Job, edges: Edges, rows: npt.NDArray[np.int64], usual: npt.NDArray[np.int64]
+    job: Job, launches: Edges, held: npt.NDArray[np.int64], usual: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
     """Return for which edges, from launches to work, the call took so long that it alone made the work wait.
 
     Args:
         job: the job.
-        edges: all edges.
-        rows: those from launches to work.
-        usual: of each of `rows`: what may pass from the call, or from anything else that the work waited for, ns.
+        launches: the edges.
+        held: result of `_held_until`.
+        usual: of each edge: what may pass from the call, or from anything else that the work waited for, ns.
     """
-    work, starts = edges.target[rows] // 2, job.moment(edges.target[rows])
-    before_return = starts <= job.moment(edges.source[rows] + 1)
-    held = np.maximum(_held_until(job, edges)[work], job.moment(edges.source[rows]))
-    return np.asarray(before_return & (starts - held > usual))
+    starts = job.moment(launches.target)
+    before_return = starts <= job.moment(launches.source + 1)
+    free = np.maximum(held[launches.target // 2], job.moment(launches.source))
+    return np.asarray(before_return & (starts - free > usual))
 
 
-def _met_idle(job: Job, edges: Edges, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _met_idle(
+    job: Job, edges: Edges, rows: npt.NDArray[np.int64], held: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
     """Return for which edges, from launches to work, the work waited for nothing else.
 
     All that it depends on had happened when the call began, and it started soon after the call returned.
     """
     call, work = edges.source[rows] // 2, edges.target[rows] // 2
     soon = job.moment(2 * work) - job.moment(2 * call + 1) <= _MAX_START_NS
-    return np.asarray(soon & (_held_until(job, edges)[work] <= job.moment(2 * call)))
+    return np.asarray(soon & (held[work] <= job.moment(2 * call)))
 
 
 def _held_until(job: Job, edges: Edges) -> npt.NDArray[np.int64]:
