@@ -32,7 +32,8 @@ def test_lateness_by_chance_has_no_straggler_but_a_first_suspect(simulated: Call
     found = results(run, "stragglers", simulated("gpu_bound"))
     assert found["straggler"] is None
     most = max(found["stragglers"], key=lambda row: row["blamed_us"])
-    assert f"is charged to rank {most['rank']}" in found["conclusions"][1]
+    assert f"rank {most['rank']} (" in found["conclusions"][0]
+    assert found["conclusions"][1].startswith(f"Rank {most['rank']}: ")
 
 
 def test_one_rank_alone_has_nobody_to_wait_for(run: Any) -> None:
