@@ -151,9 +151,10 @@ def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarr
     """Return transfer times of sends and receives without the time in which their thread did other work.
 
     An asynchronous one lasts until its caller waits for it, however early the data came. Only where the thread waited
-    in it does its end show when the transfer was over, and then for both sides. Of the others it is known that they
-    were over by the first end of the two; they take as long as is usual where transfers of their size were waited for:
-    of the same two ranks, else of any. Where none was, they take as long as the shortest of their size.
+    in it does its end show when the transfer was over; if its partner did not wait, that holds for both sides, however
+    early the partner ended (a small message is sent once it is buffered). Of the others it is known that they were over
+    by the first end of the two; they take as long as is usual where transfers of their size were waited for: of the
+    same two ranks, else of any. Where none was, they take as long as the shortest of their size.
     """
     matches, acts = job.matches, job.activities
     if matches is None or not len(rows):
@@ -169,7 +170,7 @@ def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarr
     of_pair = np.full(matches.count, _NEVER)  # over at the first end that was waited for, else at the first end
     np.minimum.at(of_pair, collective[shown], lag[shown])
     measured = (of_pair < _NEVER)[collective]
-    np.minimum.at(of_pair, collective[on_host], lag[on_host])
+    np.minimum.at(of_pair, collective[on_host & ~measured], lag[on_host & ~measured])
     lasts = of_pair[collective]
     _, group = np.unique(np.array(matches.group, dtype=object)[collective].astype(str), return_inverse=True)
     group = group.ravel()
@@ -181,7 +182,7 @@ def _without_other_work(job: Job, rows: np.ndarray, lag: np.ndarray) -> np.ndarr
     np.minimum.at(least, of_size[on_host], lasts[on_host])
     usual = np.where(usual < _NEVER, usual, least[of_size])
     lasts = np.where(measured, lasts, np.minimum(lasts, usual))
-    return np.where(busy, np.minimum(lag, lasts), lag)
+    return np.where(busy & ~shown, np.minimum(lag, lasts), lag)
 
 
 def _numbers(*columns: np.ndarray) -> np.ndarray:

@@ -91,3 +91,19 @@ def test_a_hidden_transfer_takes_as_long_as_those_of_its_size_that_were_waited_f
     assert hidden.sum() == 8
     assert (edges.lag[hidden] <= 1_000_000).all(), "not the 9 ms of the operator beside them"
     assert hg.replay(graph).max_error_ns == 0
+
+
+def test_a_receive_that_was_waited_for_lasts_longer_than_its_send() -> None:
+    """A message of some KiB is sent when it is buffered: the sender goes on long before the receiver has it."""
+
+    def rank(word: str, peer: int, until: int) -> list[Json]:
+        starts = [20_000 * i + 10 for i in range(4)]
+        beside = [op("aten::mm", at + 20, 4_960) for at in starts]
+        return [event for at in starts for event in transfer(word, peer, at, at + until)] + beside
+
+    graph = host_job({0: rank("send", 1, 5_000), 1: rank("recv", 0, 7_000)})
+    edges = graph.edges
+    received = (edges.kind == EdgeKind.P2P) & (edges.activity >= 0) & (graph.activities.rank[edges.activity] == 1)
+    assert (edges.lag[received] > 6_000_000).any(), "not the 5 ms of the send"
+    assert hg.what_if(graph).scale_network(factor=0.5).run().saved_ns > 1_500_000
+    assert hg.replay(graph).max_error_ns == 0
