@@ -15,22 +15,22 @@ from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
 from htagraph.queries.collective_waits import Waits, waits_of
+from htagraph.queries.rank_differences import Difference, alone_work, rank_differences
 from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
 from htagraph.queries.slow_work import COMPARED, SlowWork, largest_upstream, slow_work
+from htagraph.queries.straggler import charges_of, straggler_among
 
 __all__ = ["stragglers"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_NOBODY = ("recording", "clocks")
-"""Causes for which no rank is charged."""
-_MIN_STEP_SHARE = 0.004
-"""Share of a step by which a straggler's own steps take longer than its peers' on average, at least.
-
-Chosen: less is not worth a repair, as devices of one kind differ by that much. Doubled, a rank whose kernels are 1 %
-slower in a job that computes for half of the time is not named."""
-_MIN_OF_MOST = 0.5
-"""Share of the largest charge that suffices for the slow stage of a single pipeline: of the rest nobody can tell what
-is by design. Chosen. Doubled, a slow stage is not named where another one has more to do by design."""
+ENOUGH_STEPS = 5
+"""Steps; with fewer, only a large difference between ranks is more than chance. Source: measured, ranks that are 2 %
+slower are found in most jobs of 5 steps and in few of 3. Doubled, recordings of 5 to 9 steps are called too short."""
+_STANDS_OUT = 1.5
+"""Times the even share of waiting, from which a rank's share stands out. Chosen; only words depend on it. Doubled, a
+rank of four has to be charged 75 %."""
+_MOST_PERCENT = 50.0
+"""Percent of waiting that few ranks are charged together, to be called most of it. It cannot be doubled."""
 _IN_TIMES_FROM = 2.0
 """Ratio from which the evidence says "2.0 times as long" instead of "100 % longer". Chosen; only words depend on it."""
 _HTML_ROWS = 8
@@ -48,6 +48,29 @@ class Stragglers:
     """The rank whose steps take longer than its peers' and that most waiting beyond theirs is charged to, or None."""
     total_wait_us: float
     """Time that ranks waited in collectives, summed over all ranks, µs."""
+    serves: int | None = None
+    """The rank that takes longer as it does work that no other rank does, for whose result all others wait, or None:
+    the program has it so, and it is no straggler."""
+    steps: int = 0
+    """Steps whose times were compared."""
+    differences: tuple[Difference, ...] = ()
+    """What takes more time on the rank that is charged most than on its peers, the largest difference first; where no
+    straggler is named."""
+    alone: tuple[int, float] = (0, 0.0)
+    """How many operators and kernels that rank has beyond those of every other rank, and their own time, µs."""
+
+    @property
+    def few_steps(self) -> bool:
+        """Return whether the steps are so few that only a large difference between ranks is more than chance."""
+        return self.steps < ENOUGH_STEPS
+
+    @property
+    def mostly_charged(self) -> dict[int, float]:
+        """Return the ranks that most waiting is charged to and their shares in percent; empty if it is many of them."""
+        table = self.ranks.sort_values("share_percent", ascending=False, kind="stable")
+        few = table[table["share_percent"] > _STANDS_OUT * 100 / max(len(table), 1)]
+        shares = dict(zip(few["rank"].tolist(), few["share_percent"].tolist(), strict=True))
+        return shares if sum(shares.values()) > _MOST_PERCENT else {}
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per rank; the columns are documented at `stragglers`."""
@@ -85,7 +108,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     waiting for others; or single steps of its own stand out, more often or more evenly than chance would have it; or
     its work is slower throughout, and its steps agree; (2) by at least 0.4 % of a step on average; and (3) no other
     rank is charged more waiting beyond its peers, and what this one is charged is not mostly transfers. Peers are ranks
-    that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines. In a
+    that do the same work by design; stages of a pipeline are compared with the same stage of other pipelines, and those
+    of a single pipeline by how fast they do like work: there the slow one is the straggler if the job is shorter with
+    it as fast as the others. A rank that takes longer for work that no other rank does, and for whose result the others
+    wait in broadcasts, is none: the program has it so. In a
     recording of a single step only the last can be seen of less than four ranks. Clocks do not matter for (1) and (2);
     where they are unknown, the evidence says so. A job whose ranks are late by chance has none.
 
@@ -93,7 +119,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         graph: the job.
 
     Returns:
-        An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``.
+        An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``; ``serves``
+        (the rank whose result the others wait for, or None), ``mostly_charged`` (the ranks that most waiting is charged
+        to), ``steps`` and, without a straggler, ``differences`` (what takes more time on the rank that is charged most
+        than on its peers) and ``alone`` (what only that rank does).
 
         ``to_frame()``: a row per rank: ``rank`` (int64), ``blamed_us`` (float64: waiting of other ranks charged to it,
         µs; over all ranks it adds up to ``total_wait_us`` less what nobody is charged for, the causes ``recording`` and
@@ -129,9 +158,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     """
     waits, chains = waits_of(graph), chains_of(graph)
     blame = blame_of(graph, waits, chains)
-    by_cause = np.zeros((len(graph.ranks), len(CAUSES)), np.int64)
-    np.add.at(by_cause, (np.searchsorted(graph.ranks, blame.rank), blame.cause), blame.charged)
-    by_cause[:, [CAUSES.index(word) for word in _NOBODY]] = 0
+    by_cause = charges_of(graph, blame)
     best = by_cause[:, 1:].argmax(axis=1) + 1 if len(by_cause) else np.zeros(0, np.int64)
     best[by_cause[:, 1:].sum(axis=1) == 0] = 0
     slow = slow_ranks(graph, waits)
@@ -147,28 +174,21 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
     table = table.assign(evidence=pd.array(evidence, dtype="str"))
     total = int(waits.wait.sum())
-    nobody = bool(len(blame.cause)) and bool((blame.cause == CAUSES.index("clocks")).all())
-    straggler = _straggler(table, slow, can_be_charged=not nobody)
-    return Stragglers(table, _blame_table(graph, waits, chains, blame), straggler, total / 1000)
+    who = straggler_among(graph, slow, blame)
+    about = who.charged_most if who.serves is None else who.serves
+    differences = () if who.rank is not None or about is None else _differences(graph, chains, slow, about)
+    return Stragglers(
+        table, _blame_table(graph, waits, chains, blame), who.rank, total / 1000, who.serves, len(slow.steps),
+        differences, (0, 0.0) if about is None else alone_work(graph, chains.own, about),
+    )  # fmt: skip
 
 
-def _straggler(table: pd.DataFrame, slow: SlowRanks, *, can_be_charged: bool = True) -> int | None:
-    """Return the rank that is slower than its peers by more than chance, if no other is charged more beyond its own.
-
-    Somebody must wait for it, unless nobody can be charged for any wait.
-    """
-    if not table["slow"].any():
-        return None
-    at = int(table["slow"].to_numpy().argmax())
-    blamed = table["blamed_us"].to_numpy()
-    others = others_median(blamed, slow.roles)
-    by_design = np.nan_to_num(others)  # a stage that takes longer is charged in all replicas
-    needed = (blamed - by_design).max() * (_MIN_OF_MOST if np.isnan(others[at]) else 1)
-    worth = slow.in_slow[at] * slow.when[at].mean() >= _MIN_STEP_SHARE * slow.lasted_ns
-    transfers = table["cause"].iloc[at] == "network" and 2 * table["cause_us"].iloc[at] > blamed[at]
-    least = 1e-3 if can_be_charged else 0.0
-    most = blamed[at] - by_design[at] >= max(needed, least)
-    return int(table["rank"].iloc[at]) if worth and most and not transfers else None
+def _differences(graph: DependencyGraph, chains: Chains, slow: SlowRanks, rank: int) -> tuple[Difference, ...]:
+    """Return what takes more time on a rank than on the others of its role; than on all others if it is alone in it."""
+    ranks = np.array(graph.ranks)
+    alike = slow.roles == slow.roles[graph.ranks.index(rank)]
+    peers = ranks[(alike if alike.sum() > 1 else True) & (ranks != rank)]
+    return tuple(rank_differences(graph, chains.own, rank, peers))
 
 
 def _table(graph: DependencyGraph, waits: Waits, by_cause: Array, best: Array, works: list[SlowWork]) -> pd.DataFrame:

@@ -35,18 +35,14 @@ def opportunities(
 def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -> Report:
     """Return the report on the result of `htagraph.opportunities`; `inputs` are the words that choose what is read."""
     from htagraph.analyses.critical_path import critical_path
-    from htagraph.analyses.stragglers import stragglers
     from htagraph.output.claims import bound_claims, consistent, doubts_of, gain_claims
     from htagraph.output.report import Wording, report_on
     from htagraph.queries.bound import bound_of
     from htagraph.queries.whole_steps import whole_steps
 
     path = critical_path(graph)
-    bound, doubts, slow = bound_of(path), doubts_of(graph), stragglers(graph).straggler
-    claims = [
-        *bound_claims(path, bound, doubts)[:1],
-        *gain_claims(graph, table, bound=bound, straggler=slow, doubts=doubts),
-    ]
+    bound, doubts = bound_of(path), doubts_of(graph)
+    claims = [*bound_claims(path, bound, doubts)[:1], *gain_claims(graph, table, bound=bound, doubts=doubts)]
     steps = whole_steps(graph)
     brief = {"opportunities": _brief(table, steps)}
     return report_on(

@@ -38,7 +38,7 @@ _MIN_SPREAD = 0.25
 about half of it. Doubled, intervals of a fourth to half of the gain are not shown."""
 _WHAT = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
-    "rank": "the work of ", "phase": "",
+    "straggler": "the work of ", "phase": "",
 }  # fmt: skip
 _CAUSES = {
     "kernels": "its kernels take longer", "host": "its host code takes longer",
@@ -248,11 +248,23 @@ def _stage(claim: Claim) -> str:
 
 
 def _waiting(claim: Claim) -> str:
-    slow = f"rank {claim.about}, which is slower than its peers, does not explain most of it"
-    return (
-        f"Ranks wait {time_text(claim.figure)} for each other in collectives (summed over ranks), but "
-        f"{slow if claim.about else 'no single rank is slower than its peers beyond chance'} (htagraph stragglers)."
-    )
+    facts = claim.facts
+    text = f"Ranks wait {time_text(claim.figure)} for each other in collectives (summed over ranks)"
+    if facts["serves"] is not None:
+        work = f" ({_short(facts['does'])})" if facts["does"] else ""
+        return (
+            f"{text}. Rank {facts['serves']} does work that no other rank does{work}, and the others wait for its "
+            "result (htagraph stragglers)."
+        )
+    charged = [f"rank {rank} ({share:.0f} %)" for rank, share in facts["charged"].items()]
+    text += f", most of it for {and_list(charged)}" if charged else ""
+    if claim.about:
+        why = f"rank {claim.about}, which is slower than its peers, does not explain most of it"
+    elif charged and facts["few_steps"]:
+        why = f"from {plural(facts['steps'], 'step')} nobody can tell whether it is slow or was late by chance"
+    else:
+        why = "no single rank is slower than its peers beyond chance"
+    return f"{text}, but {why} (htagraph stragglers)."
 
 
 def _idle(claim: Claim) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from htagraph.analyses.stragglers import Stragglers, stragglers
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.output.stage_claims import stage_claims
@@ -27,6 +26,7 @@ from htagraph.whatif.what_if import what_if
 if TYPE_CHECKING:
     import pandas as pd
 
+    from htagraph.analyses.stragglers import Stragglers
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
     from htagraph.whatif.outcome import Outcome
@@ -46,6 +46,9 @@ _MIN_PERCENT = 2.0
 _LARGE_PERCENT = 20.0
 """Percent of the path from which a pause of the host is named though something else bounds the job. Chosen: it is
 worth knowing then. Doubled, pauses of a fifth to two fifths of the path are left to `htagraph critical-path`."""
+_LONG_PAUSE_US = 1000.0
+"""µs; what the host does for this long at once is no cost of launching, and named in such a job. Chosen: dispatch of an
+operator takes some 10 µs. Doubled, pauses of 1 to 2 ms go unnamed there."""
 _MIN_SHARE = 0.05
 """Share of the window; chosen: less is not worth a sentence. Doubled, 5 to 10 % of waiting is not named."""
 _MAX_WRAPPED = 0.6
@@ -86,7 +89,7 @@ def claims_of(
     on_device = _device(busy, tables, inputs, bound, path)
     return consistent([
         *bound_claims(path, bound, doubts),
-        *gain_claims(graph, tables["opportunities"], bound=bound, straggler=slow.straggler, doubts=doubts),
+        *gain_claims(graph, tables["opportunities"], bound=bound, doubts=doubts),
         *_blocking(graph),
         *stage_claims(graph, slow),
         *_waiting(slow, float(busy["window_us"].sum()), doubts),
@@ -100,8 +103,7 @@ def path_claims(path: CriticalPath) -> list[Claim]:
     """Return what bounds the window of a critical path, and what gains most for the whole job."""
     graph = path.graph
     bound, doubts = bound_of(path), doubts_of(graph)
-    table, slow = opportunities(graph, top=_TRIED_GAINS), stragglers(graph).straggler
-    gains = gain_claims(graph, table, bound=bound, straggler=slow, doubts=doubts)
+    gains = gain_claims(graph, opportunities(graph, top=_TRIED_GAINS), bound=bound, doubts=doubts)
     return consistent([*bound_claims(path, bound, doubts), *gains])
 
 
@@ -158,7 +160,7 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
             facts=facts,
         )
     ]  # fmt: skip
-    claims += _pauses(path, _MIN_PERCENT if bound.cause == "host" else _LARGE_PERCENT)
+    claims += _pauses(path, is_bound=bound.cause == "host")
     if bound.unexplained_percent >= 100 * _MIN_SHARE:
         kinds = {"mostly": next(iter(bound.unexplained), ""), "is_bound": bound.cause == "gap"}
         claims.append(Claim(Says.UNEXPLAINED, "path", bound.unexplained_percent, "percent", facts=kinds))
@@ -171,8 +173,9 @@ def _mostly_lacks_members(graph: DependencyGraph) -> bool:
     return bool(len(lacks)) and float(lacks.mean()) > _MOST
 
 
-def _pauses(path: CriticalPath, least_percent: float) -> list[Claim]:
-    """Return what the host does longest on the path, each at least so many percent of it."""
+def _pauses(path: CriticalPath, *, is_bound: bool) -> list[Claim]:
+    """Return what the host does longest on the path; in a job that it does not bound, only what is long and much."""
+    percent, longest_us = (_MIN_PERCENT, 0.0) if is_bound else (_LARGE_PERCENT, _LONG_PAUSE_US)
     table = host_pauses(path, _MAX_PAUSES)
     return [
         Claim(
@@ -180,7 +183,7 @@ def _pauses(path: CriticalPath, least_percent: float) -> list[Claim]:
             facts={key: row[key] for key in ("inside", "before", "after", "rank", "count", "total_us", "longest_us")},
         )
         for row in table.to_dict("records")
-        if row["share_percent"] >= least_percent
+        if row["share_percent"] >= percent and row["longest_us"] >= longest_us
     ]  # fmt: skip
 
 
@@ -189,7 +192,6 @@ def gain_claims(
     table: pd.DataFrame,
     *,
     bound: Bound,
-    straggler: int | None = None,
     doubts: Mapping[RestsOn, Claim] | None = None,
 ) -> list[Claim]:
     """Return what gains most, each replayed once more through `what_if`; without what only wraps the job.
@@ -198,15 +200,14 @@ def gain_claims(
         graph: the job.
         table: result of `htagraph.opportunities`.
         bound: what bounds the job.
-        straggler: the rank that makes others wait, the only one whose work is named.
         doubts: result of `doubts_of`.
     """
     claims: list[Claim] = []
-    for row in _worth_naming(table, straggler):
+    for row in _worth_naming(table):
         is_loader = row["name"] == "data loading"
         if bound.by_workers and not is_loader:
             continue
-        rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("rank", "group") else set()
+        rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
         claim = _replayed(graph, row, frozenset(rests & (doubts or {}).keys()), loader=is_loader)
         claims += [claim] if claim else []
         if len(claims) == _MAX_GAINS:
@@ -214,10 +215,10 @@ def gain_claims(
     return claims
 
 
-def _worth_naming(table: pd.DataFrame, straggler: int | None) -> list[dict[Any, Any]]:
+def _worth_naming(table: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
     rows = table[table["gain_percent"] >= _MIN_PERCENT].to_dict("records")
-    rows = [row for row in rows if row["what"] != "rank" or row["name"] == f"rank {straggler}"]
+    rows = [row for row in rows if row["what"] != "rank"]  # nobody can make all work of a rank take no time
     several = [row for row in rows if row["name"] not in CLASSES]
     around = {row["inside"] for row in rows}
     small = [row for row in several if row["name"] not in around or row["gain_percent"] <= 100 * _MAX_WRAPPED]
@@ -234,8 +235,10 @@ def _replayed(
     """Return the claim of a row if a what-if of its target gains the same; without a target, as the row says it."""
     gain, makespan = float(row["gain_us"]), 100 * float(row["gain_us"]) / float(row["gain_percent"])
     interval = None
-    if row["target"]:
-        outcome = what_if(graph).scale(factor=0.0, **criteria(row["target"])).run()
+    if row["target"] or row["what"] == "straggler":
+        scenario = what_if(graph)
+        scenario = scenario.scale(factor=0.0, **criteria(row["target"])) if row["target"] else scenario.fix_straggler()
+        outcome = scenario.run()
         if abs(outcome.saved_ns - 1000 * gain) > 1:
             return None
         interval = _range_us(outcome)
@@ -278,7 +281,10 @@ def _waiting(slow: Stragglers, window_us: float, doubts: Mapping[RestsOn, Claim]
     rests_on = frozenset(doubts.keys())
     if slow.straggler is None:
         slower = ranks.loc[ranks["slow"], "rank"].tolist()
-        return [Claim(Says.WAITING, str(slower[0]) if slower else "", total, "us", rests_on=rests_on)]
+        known = {"charged": slow.mostly_charged, "few_steps": slow.few_steps, "steps": slow.steps}
+        known |= {"serves": slow.serves, "does": next((e.name for e in slow.differences if not e.peers_count), "")}
+        about = str(slower[0]) if slower else ""
+        return [Claim(Says.WAITING, about, total, "us", rests_on=rests_on, facts=known)]
     row = ranks[ranks["rank"] == slow.straggler].iloc[0]
     facts = {"total_us": total, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
     share = float(row["share_percent"])

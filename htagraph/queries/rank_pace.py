@@ -12,10 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind
 from htagraph.core.student import MAD_TO_DEVIATION
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.busy_time import self_time
+from htagraph.queries.work_times import work_times
 
 __all__ = ["rank_pace"]
 
@@ -52,17 +51,13 @@ def rank_pace(graph: DependencyGraph, ranks: Array, peer: Array, *, device: bool
         Ratios in the order of time; a column per batch, none where the ranks share too little work.
     """
     acts = graph.activities
-    kind = ActivityKind.COMPUTATION if device else ActivityKind.OP
-    place = np.full(int(max(graph.ranks)) + 2, -1)
-    place[np.array(graph.ranks)[ranks]] = np.arange(len(ranks))
-    rows = np.flatnonzero((acts.kind == kind) & (peer >= 0))
-    rows = rows[place[acts.rank[rows]] >= 0]
-    time = (acts.duration if device else self_time(graph))[rows].astype(np.float64)
-    rows, time = rows[time > 0], time[time > 0]
+    rows, place, time = work_times(graph, ranks, device=device)
+    some = (peer[rows] >= 0) & (time > 0)
+    rows, place, time = rows[some], place[some], time[some]
     group = np.unique(peer[rows], return_inverse=True)[1]
     shared = np.bincount(group)[group] == len(ranks)
-    rows, time, group = rows[shared], time[shared], group[shared]
-    order = np.lexsort((place[acts.rank[rows]], group))
+    rows, time = rows[shared], time[shared]
+    order = np.lexsort((place[shared], group[shared]))
     rows, time = rows[order].reshape(-1, len(ranks)), time[order].reshape(-1, len(ranks))
     log = np.log(time + _FLOOR_NS)
     log -= log.mean(axis=1)[:, None]

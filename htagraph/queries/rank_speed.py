@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.busy_time import self_time
+from htagraph.queries.work_times import work_times
 
 __all__ = ["rank_speed"]
 
@@ -37,20 +36,17 @@ def rank_speed(graph: DependencyGraph, ranks: Array, steps: Array, *, device: bo
         steps: the numbers of the steps, ascending.
         device: True to compare kernels, False to compare the self times of operators.
     """
-    acts = graph.activities
-    kind = ActivityKind.COMPUTATION if device else ActivityKind.OP
-    place = np.full(int(max(graph.ranks)) + 2, -1)
-    place[np.array(graph.ranks)[ranks]] = np.arange(len(ranks))
+    step_of = graph.activities.step
     out = np.full((len(ranks), len(steps)), np.nan)
-    rows = np.flatnonzero((acts.kind == kind) & (acts.step >= 0) & np.isin(acts.step, steps))
-    rows = rows[place[acts.rank[rows]] >= 0]
-    if not len(rows):
+    rows, place, time = work_times(graph, ranks, device=device)
+    some = (step_of[rows] >= 0) & np.isin(step_of[rows], steps)
+    if not some.any():
         return out
-    time = (acts.duration if device else self_time(graph))[rows].astype(np.float64)
-    present, step = np.unique(acts.step[rows], return_inverse=True)
-    names, name = np.unique(acts.name[rows], return_inverse=True)
+    rows, place, time = rows[some], place[some], time[some]
+    present, step = np.unique(step_of[rows], return_inverse=True)
+    names, name = np.unique(graph.activities.name[rows], return_inverse=True)
     shape = (len(ranks), len(names), len(present))
-    cell = np.ravel_multi_index((place[acts.rank[rows]], name.ravel(), step.ravel()), shape)
+    cell = np.ravel_multi_index((place, name.ravel(), step.ravel()), shape)
     total = np.bincount(cell, time, int(np.prod(shape))).reshape(shape)
     count = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
     of_rank = total.sum(axis=2) / np.maximum(total.sum(axis=(1, 2)), 1)[:, None]

@@ -92,7 +92,11 @@ class Trial:
 
     def gain(self, time: OwnTime, factor: float) -> int:
         """Return how much shorter the job is if some time is multiplied, ns."""
-        state = replace(self.links, state=with_factor(self.state, time, factor)).shared
+        return self.gained(with_factor(self.state, time, factor))
+
+    def gained(self, state: State) -> int:
+        """Return how much shorter the job is with other weights, ns."""
+        state = replace(self.links, state=state).shared
         return self.last - self._end(predict(state.graph, state.lag, state.gap, state.head))
 
     def total(self, time: OwnTime) -> int:

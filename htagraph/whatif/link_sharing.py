@@ -43,6 +43,10 @@ _BETTER = 0.7
 """One way to share is taken to be the true one if work varies by at most this share of its variation under another.
 Chosen: chance alone makes two medians of deviations of a few transfers differ by a third. It cannot be doubled; at 1,
 chance decides."""
+_CONTRADICTS = 1.1
+"""Where the medians of deviations do not show a way, their means do, unless the median under that way is this many
+times another one's. Chosen: of three classes, one of which is overlapped in another way, the median sees two. Doubled,
+the means decide against the medians."""
 
 
 _MIN_NOTE_SHARE = 0.005
@@ -293,13 +297,25 @@ def _least_varied(
         sharing: _variation(key[shows], transfers.alone(sharing)[shows] / share[shows], overlapped[shows])
         for sharing in Sharing
     }
+    usual, by_mean = (_clearest({sharing: each[n] for sharing, each in varies.items()}) for n in (0, 1))
+    if usual[1] < _BETTER:
+        return usual[0]
+    contradicted = varies[by_mean[0]][0] > _CONTRADICTS * varies[usual[0]][0]
+    return by_mean[0] if by_mean[1] < _BETTER and not contradicted else None
+
+
+def _clearest(varies: dict[Sharing, float]) -> tuple[Sharing, float]:
+    """Return (how to share for the least variation, its share of the variation if it were shared or not instead)."""
     best = min(varies, key=lambda sharing: varies[sharing])
     others = min(value for sharing, value in varies.items() if (sharing is Sharing.NONE) != (best is Sharing.NONE))
-    return best if varies[best] < _BETTER * others else None
+    return best, varies[best] / others if 0 < others < np.inf else 1.0
 
 
-def _variation(key: Array, work: Array, overlapped: Array) -> float:
-    """Return how much the work of overlapped transfers deviates from the median of their class (median, of logs)."""
+def _variation(key: Array, work: Array, overlapped: Array) -> tuple[float, float]:
+    """Return (median, mean) of how much the work of overlapped transfers deviates from the median of their class.
+
+    Deviations are those of logarithms. Both are infinite if there are too few.
+    """
     logs = np.log(np.maximum(work, 1.0))
     order = np.lexsort((logs, key))
     classes, first, count = np.unique(key[order], return_index=True, return_counts=True)
@@ -307,7 +323,7 @@ def _variation(key: Array, work: Array, overlapped: Array) -> float:
     deviation = np.abs(logs - median[np.searchsorted(classes, key)])
     several = count[np.searchsorted(classes, key)] > 2
     chosen = deviation[overlapped & several]
-    return float(np.median(chosen)) if len(chosen) >= _MIN_EVIDENCE else float("inf")
+    return (float(np.median(chosen)), float(np.mean(chosen))) if len(chosen) >= _MIN_EVIDENCE else (np.inf, np.inf)
 
 
 def _transfers(graph: DependencyGraph, kind: ActivityKind) -> _Transfers | None:

@@ -17,6 +17,7 @@ from htagraph.queries.weights import OwnTime, checked, initial
 from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.candidates import Candidate, Trial, candidates, target_of, time_of
 from htagraph.whatif.change_options import criteria_text
+from htagraph.whatif.straggler_gain import straggler_gain
 
 __all__ = ["opportunities"]
 
@@ -81,7 +82,8 @@ def opportunities(
 
     Returns:
         One row per candidate that gains anything, best first: ``what`` (``"kernel"``, ``"call"``: a runtime call,
-        ``"operator"``, ``"function"``: a Python function's own code, ``"rank"``, ``"group"`` or ``"phase"``: an
+        ``"operator"``, ``"function"``: a Python function's own code, ``"rank"``, ``"straggler"``: what the
+        straggler (`htagraph.stragglers`) takes longer than its peers, ``"group"`` or ``"phase"``: an
         annotation, the data loader, or a class of work), ``name``, ``target`` (str: the criteria for ``htagraph what-if
         --scale``; empty where none select exactly this), ``time_us`` (its own time, summed over ranks and steps),
         ``critical_us`` (the part on the critical path: no gain is larger, unless transfers share links and those that
@@ -119,6 +121,7 @@ def opportunities(
             **gains, "note": candidate.note,
             "inside": next((other.name for _, other, more in reversed(best[:at]) if _within(trial, time, more)), ""),
         })  # fmt: skip
+    rows = sorted([*rows, *straggler_gain(trial, factors, steps)], key=lambda row: -row["gain_us"])[:top]
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 
 

@@ -78,9 +78,9 @@ def test_where_workers_set_the_pace_only_the_loader_is_advised() -> None:
 
 
 def test_gains_share_a_sentence_with_their_figures() -> None:
-    gains = [gain("void gemm<4>(int)", 4200.0, 17.0), gain("rank 2", 900.0, 3.0, "rank")]
+    gains = [gain("void gemm<4>(int)", 4200.0, 17.0), gain("rank 2 beyond its peers'", 900.0, 3.0, "straggler")]
     (sentence,) = sentences(gains)
-    assert "kernel gemm, 4.20 ms (17 %); the work of rank 2, 900.0 µs (3 %)" in sentence
+    assert "kernel gemm, 4.20 ms (17 %); the work of rank 2 beyond its peers', 900.0 µs (3 %)" in sentence
 
 
 def test_gains_are_per_step_where_there_are_steps() -> None:
@@ -142,10 +142,24 @@ def test_the_straggler_is_named_with_its_cause() -> None:
     sentence = only(Claim(Says.STRAGGLER, "1", 90.0, "percent", facts=facts))
     assert sentence.startswith("Rank 1 makes the others wait: it causes 90 % of the 500.0 µs spent waiting")
     assert "its host code takes longer, mainly in aten::mm" in sentence
-    assert "no single rank" in only(Claim(Says.WAITING, "", 500.0, "us"))
-    assert "but rank 3, which is slower than its peers, does not explain most" in only(
-        Claim(Says.WAITING, "3", 500.0, "us")
-    )
+
+
+@pytest.mark.parametrize(
+    ("about", "facts", "words"),
+    [
+        ("", {}, "(summed over ranks), but no single rank is slower than its peers beyond chance"),
+        ("3", {}, "but rank 3, which is slower than its peers, does not explain most"),
+        (
+            "", {"charged": {2: 78.4}, "few_steps": True},
+            ", most of it for rank 2 (78 %), but from 3 steps nobody can tell whether it is slow or was late by chance",
+        ),
+        ("", {"charged": {2: 78.4}}, ", most of it for rank 2 (78 %), but no single rank is slower"),
+        ("0", {"serves": 0, "does": "update"}, "Rank 0 does work that no other rank does (update), and the others"),
+    ],
+)  # fmt: skip
+def test_waiting_without_a_straggler_says_what_is_known(about: str, facts: dict[str, Any], words: str) -> None:
+    known = {"charged": {}, "few_steps": False, "steps": 3, "serves": None, "does": ""} | facts
+    assert words in only(Claim(Says.WAITING, about, 500.0, "us", facts=known))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial
-from htagraph.whatif.link_sharing import Sharing, assumed, likely_sharing, with_shared_link
+from htagraph.whatif.link_sharing import Sharing, _least_varied, assumed, likely_sharing, with_shared_link
 from tests.whatif.changes.made import Piece, jobs, made
 
 
@@ -72,6 +74,18 @@ def test_where_all_overlap_alike_the_time_per_byte_of_two_sizes_shows_it(
     assert likely_sharing(graph.replace(matches=replace(graph.matches, bytes=unknown))) == (Sharing.NONE, False)
     size = np.where(np.isin(graph.activities.duration[graph.matches.activity], [first]), 2 << 20, 1 << 20)
     assert likely_sharing(graph.replace(matches=replace(graph.matches, bytes=size))) == (expected, True)
+
+
+@pytest.mark.parametrize(("smaller", "expected"), [(1.0, Sharing.EQUAL), (1.2, None)])
+def test_where_the_medians_of_deviations_are_alike_their_means_show_it(
+    smaller: float, expected: Sharing | None
+) -> None:
+    alone = np.array([-0.5, -0.14, -0.14, 0, 0.14, 0.14, 0.5])
+    logs = {Sharing.NONE: alone, Sharing.EQUAL: smaller * np.clip(alone, -0.14, 0.14), Sharing.IN_TURN: 3 * alone}
+    transfers = SimpleNamespace(alone=lambda sharing: WORK * np.exp(logs[sharing]))
+    every = np.ones(len(alone), np.bool_)
+    shown = _least_varied(cast("Any", transfers), np.zeros(len(alone)), np.ones(len(alone)), every, every)
+    assert shown is expected, "unless the medians say otherwise"
 
 
 def test_where_nothing_overlaps_both_ways_are_possible() -> None:

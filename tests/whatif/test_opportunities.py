@@ -59,8 +59,8 @@ def test_kernels_are_ranked_as_trying_each_of_them_ranks_them(pieces: list[Piece
 def test_every_row_is_what_the_what_if_of_its_target_gives() -> None:
     graph = graph_of(DATA / "demo")
     table = opportunities(graph, top=EVERYTHING, curve=(0.5, 0.0))
-    assert set(table["what"]) == {"kernel", "operator", "rank", "group", "phase"}
-    assert table.loc[table["target"] == "", "name"].tolist() == ["launching"]
+    assert set(table["what"]) == {"kernel", "operator", "rank", "straggler", "group", "phase"}
+    assert set(table.loc[table["target"] == "", "name"]) == {"launching", "rank 2 beyond its peers'"}
     assert table.loc[table["target"] == "kind=untraced", "name"].tolist() == ["Python between operators"]
     for row in _rows(table[table["target"] != ""]):
         which = criteria(row["target"])

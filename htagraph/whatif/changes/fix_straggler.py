@@ -12,10 +12,12 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.group_stats import others_median
 from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.blame import blame_of, chains_of
 from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.peers import alike, peers
 from htagraph.queries.replay import predict
-from htagraph.queries.slow_ranks import slow_ranks
+from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
+from htagraph.queries.straggler import straggler_among
 from htagraph.queries.weights import State
 
 __all__ = ["fix_straggler"]
@@ -66,7 +68,9 @@ def fix_straggler(
 
     Args:
         state: the weights so far.
-        rank: the rank, or ``"auto"`` for the rank whose fix makes the job shortest (on ties the lowest).
+        rank: the rank, or ``"auto"`` for the one that `htagraph.stragglers` names; where it names none, for the rank
+            that most waiting is charged to, and where nobody is charged, for the one whose fix makes the job shortest
+            (on ties the lowest). A note says if none is slower than its peers beyond chance.
         to: ``"median"``, ``"mean"`` or ``"min"`` of the other ranks.
 
     Raises:
@@ -79,7 +83,8 @@ def fix_straggler(
     if rank != "auto" and rank not in graph.ranks:
         msg = f"fix_straggler: rank {rank} is not in this graph; its ranks: {', '.join(map(str, graph.ranks[:32]))}"
         raise SelectionError(msg)
-    work = _own_work(state)
+    slow = slow_ranks(graph, waits_of(graph)) if len(graph.ranks) > 1 else None
+    work = _own_work(state, slow)
     aim = _typical(work, to)
     units_by_rank = {one: work.rank == one for one in (graph.ranks if rank == "auto" else (rank,))}
     units_by_rank = {one: units for one, units in units_by_rank.items() if (aim[units] >= 0).any()}
@@ -89,7 +94,9 @@ def fix_straggler(
         raise SelectionError(msg)
     excess = np.where(aim >= 0, work.value - aim, 0)
     total = {one: int(excess[units].sum()) for one, units in units_by_rank.items()}
-    tried = sorted(total, key=lambda one: (-total[one], one))[:_MAX_RANKS_TRIED]
+    first, why = _first_choice(graph, slow) if rank == "auto" else (rank, "")
+    sure = [first] if first is not None and total.get(first, 0) > 0 else []
+    tried = sure or sorted(total, key=lambda one: (-total[one], one))[:_MAX_RANKS_TRIED]
     slower = {one: np.flatnonzero((excess > 0) & units_by_rank[one]) for one in sorted(tried)}
     fixed = {one: _applied(state, work, rows, aim) for one, rows in slower.items()}
     best = min(fixed, key=lambda one: _last(fixed[one])) if len(fixed) > 1 else tried[0]
@@ -97,7 +104,18 @@ def fix_straggler(
     alone = int(work.value[units_by_rank[best] & (aim < 0)].sum())
     if alone:
         note += f"; {alone / 1e6:.3f} ms without peers stay"
-    return fixed[best].with_note(note)
+    return fixed[best].with_note(note + why)
+
+
+def _first_choice(graph: DependencyGraph, slow: SlowRanks | None) -> tuple[int | None, str]:
+    """Return (the straggler, or else the rank that most waiting is charged to, or None; what to know about that)."""
+    if slow is None:
+        return None, ""
+    who = straggler_among(graph, slow, blame_of(graph, waits_of(graph), chains_of(graph)))
+    if who.rank is not None:
+        return who.rank, ""
+    chosen = "; no rank is slower than its peers beyond chance (htagraph stragglers)"
+    return who.charged_most, chosen + (", this one is charged most waiting" if who.charged_most is not None else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +136,7 @@ class _Work:
     steps: int
 
 
-def _own_work(state: State) -> _Work:
+def _own_work(state: State, slow: SlowRanks | None) -> _Work:
     graph = state.graph
     acts, edges = graph.activities, graph.edges
     own = np.flatnonzero(_own_edges(graph))
@@ -136,7 +154,7 @@ def _own_work(state: State) -> _Work:
     side = np.concatenate([np.where(loads, _DATA, side)[work_rows], _side_of_gaps(graph)[gaps]])
     group, name, place = (np.where(each[activity] >= 0, 3 * each[activity] + what, -1)
                           for each in (peers(graph), *alike(graph)))  # fmt: skip
-    apart = _in_slow_steps(graph)[activity].astype(np.int64)
+    apart = _in_slow_steps(graph, slow)[activity].astype(np.int64)
     none = np.full(max(len(work_rows), len(gaps)), -1)
     return _Work(
         group, tuple(2 * each + apart for each in (side, name, place)), acts.rank[activity],
@@ -146,11 +164,10 @@ def _own_work(state: State) -> _Work:
     )  # fmt: skip
 
 
-def _in_slow_steps(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+def _in_slow_steps(graph: DependencyGraph, slow: SlowRanks | None) -> npt.NDArray[np.bool_]:
     """Return, for each activity, whether it is in a step where a rank is slow that is not slow in all of them."""
-    if len(graph.ranks) < 2:
+    if slow is None:
         return np.zeros(len(graph.activities), np.bool_)
-    slow = slow_ranks(graph, waits_of(graph))
     some = slow.when[~slow.when.all(axis=1)].any(axis=0)
     return np.isin(graph.activities.step, slow.steps[some])
 

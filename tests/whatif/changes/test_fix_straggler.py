@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
+from htagraph.analyses.stragglers import stragglers
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -21,6 +22,7 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, initial
 from htagraph.simulate import Job, ScaleKernels, ScaleLoader, SlowRank, simulate
 from htagraph.whatif.changes.fix_straggler import fix_straggler
+from tests.analyses.test_stragglers import run
 from tests.reach import DATA, graph_of
 from tests.whatif.changes.made import Piece, made, places
 from tests.whatif.changes.simulated import recorded
@@ -68,6 +70,19 @@ def test_auto_is_the_rank_whose_fix_makes_the_job_shortest(durations: list[list[
     assert int(_time(state).max()) == min(every) <= int(graph.time.max())
     if every.count(min(every)) == 1:
         assert state.notes[-1].startswith(f"fix_straggler: rank {every.index(min(every))} had")
+
+
+def test_auto_is_the_rank_that_stragglers_names_or_else_charges_most() -> None:
+    """One answer everywhere, and a note where there is none."""
+    even = run(Job(ranks=4, steps=3, layers=1, seed=3))
+    charged = stragglers(even).to_frame().set_index("rank")["blamed_us"]
+    (note,) = fix_straggler(initial(even), rank="auto").notes
+    assert note.startswith(f"fix_straggler: rank {charged.idxmax()} had")
+    assert note.endswith("beyond chance (htagraph stragglers), this one is charged most waiting")
+    demo = graph_of(DATA / "demo")
+    (note,) = fix_straggler(initial(demo), rank="auto").notes
+    assert note.startswith(f"fix_straggler: rank {stragglers(demo).straggler} had")
+    assert "beyond chance" not in note
 
 
 def test_transfers_and_launch_latencies_are_no_work_of_the_rank() -> None:

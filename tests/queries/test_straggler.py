@@ -1,0 +1,74 @@
+"""Who is the straggler: what decides it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import htagraph.queries.straggler as module
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.blame import blame_of, chains_of
+from htagraph.queries.collective_waits import waits_of
+from htagraph.queries.slow_ranks import slow_ranks
+from htagraph.queries.straggler import charges_of, straggler_among, straggler_of
+from htagraph.simulate import SlowRank
+from tests.analyses.test_stragglers import DEVICE, STAGES, clear, run
+
+CLEAR = {"kernels": 2, "host": 1, "no slow rank": None}
+"""Jobs without doubt: one rank 10 % slower than the others, or none."""
+
+
+@pytest.mark.parametrize("factor", [0.5, 2])
+def test_a_clear_conclusion_does_not_depend_on_the_least_effect(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MIN_STEP_SHARE", factor * module._MIN_STEP_SHARE)
+    assert {case: straggler_of(clear(case)).rank for case in CLEAR} == CLEAR
+
+
+BESIDE = {
+    "5 % slower": (DEVICE.model_copy(update={"steps": 5}), (SlowRank(rank=2, factor=1.05),), (2, 2, 2)),
+    "hardly slower": (
+        DEVICE.model_copy(update={"jitter": 0.0}), (SlowRank(rank=2, factor=1.25, name="*layer_norm*"),), (2, 2, None)
+    ),
+    "noise alone": (DEVICE.model_copy(update={"jitter": 0.25, "ranks": 8}), (), (None, None, None)),
+    "two slow ranks": (DEVICE, (SlowRank(rank=1, factor=1.2), SlowRank(rank=2, factor=1.2)), (None, None, None)),
+}  # fmt: skip
+"""Jobs beside a threshold: job, slow ranks, the straggler with the least effect halved, as it is, and doubled."""
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_which_conclusions_the_least_effect_decides(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    job, slow, expected = BESIDE[case]
+    graph = run(job.model_copy(update={"slow_ranks": slow}))
+    value, answers = module._MIN_STEP_SHARE, []
+    for factor in (0.5, 1, 2):
+        monkeypatch.setattr(module, "_MIN_STEP_SHARE", value * factor)
+        answers.append(straggler_of(graph).rank)
+    assert tuple(answers) == expected
+
+
+def test_a_rank_that_is_charged_less_than_another_is_not_named() -> None:
+    graph = clear("kernels")
+    slow, blame = slow_ranks(graph, waits_of(graph)), blame_of(graph, waits_of(graph), chains_of(graph))
+    assert straggler_among(graph, slow, blame).rank == 2
+    other = replace(blame, rank=np.where(blame.rank == 2, 0, blame.rank))
+    who = straggler_among(graph, slow, other)
+    assert (who.rank, who.charged_most) == (None, 0)
+    assert charges_of(graph, other)[:, 1:].sum(axis=1).argmax() == 0
+
+
+def _stages(factor: float, jitter: float) -> DependencyGraph:
+    slow = SlowRank(rank=3, factor=factor)
+    return run(STAGES.model_copy(update={"layers": 4, "steps": 4, "jitter": jitter, "slow_ranks": (slow,)}))
+
+
+def test_a_slow_stage_is_named_if_its_speed_gains_whoever_is_charged_by_design() -> None:
+    """The last stage of a pipeline is waited for less than the others, however slow it is."""
+    graph = _stages(1.15, 0.01)
+    blame = blame_of(graph, waits_of(graph), chains_of(graph))
+    assert charges_of(graph, blame).sum(axis=1).argmax() != 3
+    assert straggler_of(graph).rank == 3
+    speed = slow_ranks(graph, waits_of(graph)).stage
+    assert speed is not None
+    assert speed.ratio == pytest.approx(1.15, abs=0.02)
