@@ -271,9 +271,9 @@ def test_many_unescaped_quotes_take_time_in_proportion(tmp_path: Path, run: Any)
     def took(count: int) -> float:
         one = json.dumps(event(name="f(12): {QdeviceQ: QcpuQ}", args={"Call stack": "x" * 100})).replace("Q", '"')
         trace = written(tmp_path / f"{count}.json", f'{{"traceEvents": [{", ".join([one] * count)}]}}')
-        start = time.perf_counter()
+        start = time.process_time()
         assert run("validate", trace).code == 0
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     took(10)
     assert took(12_000) < 8 * took(3_000) + 0.5

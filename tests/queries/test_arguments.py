@@ -98,9 +98,9 @@ def test_arguments_are_those_that_json_reads(job: Path) -> None:
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")
 def test_a_hundred_thousand_events_take_about_a_second() -> None:
     graph = graph_of(next((SHARED / "hta/trace_diff/test").glob("*.json.gz")))
-    began = time.perf_counter()
+    began = time.process_time()
     arguments(graph, ["Input Dims", "Input type"])
-    assert time.perf_counter() - began < 10  # 50 times what it takes, for busy machines
+    assert time.process_time() - began < 5  # of the processor, 25 times what it takes, for slow machines
 
 
 def test_a_selection_is_taken_as_its_activities(tmp_path: Path) -> None:
