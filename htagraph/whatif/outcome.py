@@ -15,7 +15,6 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import frozen
 from htagraph.graph.criteria import IntSelector
 from htagraph.queries.replay import predict
-from htagraph.queries.step_window import StepWindow, step_window
 from htagraph.queries.weights import NEVER, State
 
 if TYPE_CHECKING:
@@ -147,26 +146,13 @@ class Outcome:
 
     @property
     def baseline_mean_step_ns(self) -> float:
-        """Recorded mean step time, ns; the makespan without steps.
-
-        A step lasts from its start to the next step's start, the last one to the end of its work, on the rank whose
-        first and last steps are most like its others: when a profiler starts late or stops is left out.
-        """
-        return self._mean_step(self._windows[0], self.baseline.time)
+        """Recorded mean step time over all ranks, ns: (last end - first start) / steps; the makespan without steps."""
+        return _mean_step(self.baseline, self.baseline.time)
 
     @property
     def mean_step_ns(self) -> float:
-        """Predicted mean step time, ns, of the same steps; the makespan without steps."""
-        return self._mean_step(self._windows[1], self.time)
-
-    @cached_property
-    def _windows(self) -> tuple[StepWindow | None, StepWindow | None]:
-        """The steps that say how long a step takes, in the graph as recorded and in that of the scenario."""
-        recorded = step_window(self.baseline)
-        return recorded, recorded if self.state.graph is self.baseline else step_window(self.state.graph)
-
-    def _mean_step(self, window: StepWindow | None, time: Array) -> float:
-        return float(_span(self.baseline, time)) if window is None else window.mean(time)
+        """Predicted mean step time over all ranks, ns: (last end - first start) / steps; the makespan without steps."""
+        return _mean_step(self.state.graph, self.time)
 
     def step_times(self) -> pd.DataFrame:
         """Return the start and end of each step, as recorded and as predicted.
@@ -271,7 +257,7 @@ class Outcome:
         for state in drawn(self.state):
             time = predict(state.graph, state.lag, state.gap, state.head)
             spans.append(_span(self.baseline, time))
-            means.append(self._mean_step(self._windows[1], time))
+            means.append(_mean_step(state.graph, time))
         return np.array(spans, np.int64), np.array(means, np.float64)
 
 
@@ -305,3 +291,10 @@ def _step_lengths(graph: DependencyGraph, time: Array) -> npt.NDArray[np.float64
     _, number = np.unique(step[1:][follows], return_inverse=True)
     length = np.diff(time[end])[follows].astype(np.float64)
     return np.bincount(number.ravel(), length) / np.bincount(number.ravel())
+
+
+def _mean_step(graph: DependencyGraph, time: Array) -> float:
+    start, end = _steps(graph)
+    if not len(start):
+        return float(_span(graph, time))
+    return float(time[end].max() - time[start].min()) / len(np.unique(graph.activities.step[end >> 1]))
