@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind
+from htagraph.core.naming import BETWEEN_OPERATORS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.peers import peers as peers_of
 
-__all__ = ["BETWEEN_OPERATORS", "Difference", "alone_work", "rank_differences"]
+__all__ = ["Difference", "alone_work", "rank_differences"]
 
 Array: TypeAlias = npt.NDArray[Any]
-BETWEEN_OPERATORS = "Python between operators"
-"""What host time is called that no event covers."""
 
 
 @dataclass(frozen=True)

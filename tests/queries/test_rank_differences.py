@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from htagraph.core.naming import BETWEEN_OPERATORS
 from htagraph.queries.blame import chains_of
-from htagraph.queries.rank_differences import BETWEEN_OPERATORS, Difference, alone_work, rank_differences
+from htagraph.queries.rank_differences import Difference, alone_work, rank_differences
 from tests.strategies import Json, load, op, step
 
 
