@@ -238,12 +238,13 @@ _WORK = {
 
 def _evidence(row: dict[Any, Any], work: SlowWork, steps: int) -> str:
     """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence."""
-    if not row["blamed_us"]:
+    if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
     cost = f"the other ranks wait {row['blamed_us'] / 1000:.3f} ms for it in total"
     if row["late_count"]:
         cost += f", and it arrives last in {row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
-    return f"{_of_steps(row, steps)}{_of_work(row, work) if row['slow'] else ''}; {cost}"
+    own = f"{_of_steps(row, steps)}{_of_work(row, work) if row['slow'] else ''}"
+    return f"{own}; {cost}" if row["blamed_us"] else own
 
 
 def _of_steps(row: dict[Any, Any], steps: int) -> str:

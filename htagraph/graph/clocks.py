@@ -129,12 +129,12 @@ class _Barriers:
 def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ...]:
     """Return the clock of every rank, in the order of `ranks`.
 
-    Ranks of one host share its clock, unless collectives contradict that; sends and receives may show it too. Offsets
-    between other ranks come from the ends of collectives on devices, and are limited by arrivals: nobody ends before
-    all have arrived. Where only arrivals tell, they have to do so in both directions, and clocks that do not contradict
-    them stay as they are: hosts set theirs by the network, so that an offset of 0 is likelier than the middle of a wide
-    range of possible ones. Offsets that are no larger than the spread of the ends are taken as 0, so that correct
-    clocks are not changed.
+    Ranks of one host share its clock, unless collectives contradict that; sends and all-to-alls may show it, too.
+    Offsets between other ranks come from the ends of collectives on devices, and are limited by arrivals: nobody
+    ends before all have arrived. Where only arrivals tell, they have to do so in both directions, and clocks that
+    do not contradict them stay as they are: hosts set theirs by the network, so that an offset of 0 is likelier
+    than the middle of a wide range of possible ones. Offsets that are no larger than the spread of the ends are
+    taken as 0, so that correct clocks are not changed.
 
     Args:
         ranks: all ranks of the job.
@@ -160,7 +160,7 @@ def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ..
 
 
 def _share_clock(clocks: dict[int, Clock], ranks: list[int], columns: list[int], sends: _Barriers) -> None:
-    """Give ranks of one host one clock that only send and receive, if nothing arrives before it was sent by it."""
+    """Give ranks of one host one clock that only send to each other, if nothing arrives before it was sent by it."""
     if len(columns) < 2 or any(clocks[ranks[column]].gauge >= 0 for column in columns):
         return
     own = sends.of([[column] for column in columns], np.arange(len(sends.start)))
@@ -200,13 +200,14 @@ def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> _
     """Return the times of the barrier-like collectives, or of an even sample of them; None without any.
 
     A send on a host thread may be over before its receive begins: there only the receive waits. With `sends`, the
-    times are those of pairs of a send and a receive that are no barriers.
+    times are those of pairs of a send and a receive, and of all-to-alls, that are no barriers. An all-to-all may leave
+    out some pairs; then it ends before some arrive, and shows nothing.
     """
     rows = np.flatnonzero(matching.collective >= 0)
     if len(matching):
         of_kind = matching.barrier
         if sends:
-            of_kind = ~of_kind & (np.array(matching.op) == "send_recv")
+            of_kind = ~of_kind & np.isin(matching.op, ("send_recv", "all_to_all"))
         rows = rows[of_kind[matching.collective[rows]]]
     if not len(rows):
         return None

@@ -296,10 +296,11 @@ def _partly(claim: Claim) -> str:
 
 
 def _clocks(claim: Claim) -> str:
-    ranks = claim.facts["ranks"]
+    ranks, total = claim.facts["ranks"], claim.facts["total"]
+    others = "each other" if len(ranks) == total else "the others"
     return (
         f"The clock{'' if len(ranks) == 1 else 's'} of {plural(len(ranks), 'rank')} ({and_list(map(str, ranks))}) "
-        f"cannot be compared with the others: who waits for whom is not said, and shares of ranks are uncertain."
+        f"cannot be compared with {others}: how long ranks wait for each other, and their shares, are uncertain."
     )
 
 

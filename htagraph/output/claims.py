@@ -126,7 +126,9 @@ def doubts_of(graph: DependencyGraph) -> dict[RestsOn, Claim]:
     unknown = sorted(clock.rank for clock in graph.clocks if clock.uncertainty_ns < 0)
     if unknown:
         text = ", ".join(map(str, unknown))
-        doubts[RestsOn.CLOCKS] = Claim(Says.UNKNOWN_CLOCKS, text, len(unknown), "count", facts={"ranks": unknown})
+        doubts[RestsOn.CLOCKS] = Claim(
+            Says.UNKNOWN_CLOCKS, text, len(unknown), "count", facts={"ranks": unknown, "total": len(graph.ranks)}
+        )  # fmt: skip
     members = np.zeros(len(acts), np.bool_)
     if graph.matches is not None:
         members[graph.matches.activity] = True

@@ -46,7 +46,7 @@ def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     out = np.zeros(len(acts), np.bool_)
     if ranks_not_read(graph):
         out |= np.isin(acts.kind, COMMUNICATION)
-    if matches is not None and matches.count:
+    if matches is not None and len(matches.size):
         present = np.bincount(matches.collective, minlength=matches.count)
         out[matches.activity] = (np.asarray(matches.size) > present)[matches.collective]
     return out

@@ -21,8 +21,11 @@ _LONG_PAUSE_NS = 1_000_000
 """ns; a single activity or pause of the host this long is no cost of launching. Chosen: dispatch of an operator takes
 some 10 µs. Doubled, CUDA graphs are advised where pauses of 1 to 2 ms dominate."""
 _MAX_WAITS = 24
-"""How many waits of a device are looked into, the longest. Chosen: they are most of the time where few pauses are the
-reason, and a sample elsewhere. Doubled, a summary takes a few ms longer."""
+"""How many waits of a device are looked into, the longest. Chosen: where few pauses are the reason, they are most of
+the time. Doubled, a summary takes a few ms longer."""
+_MIN_LOOKED_INTO = 0.5
+"""Share of the time in which a device waits for its host; where the longest waits are less of it, the rest are many
+short ones, and these are the reason. Chosen: the larger part. Doubled, it is always many small things."""
 
 
 def late_reason(graph: DependencyGraph, rank: int) -> str:
@@ -37,10 +40,13 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
     Example:
         >>> import htagraph as hg
         >>> late_reason(hg.load("data/demo"), 0)
-        'launches'
+        'loader'
     """
     time = np.zeros(len(LATE_REASONS))
-    for work, since in _waits(graph, rank):
+    waits, share = _waits(graph, rank)
+    if waits and share < _MIN_LOOKED_INTO:
+        return "launches"
+    for work, since in waits:
         segments = path_to(graph, np.array([2 * work]), since).segments
         elsewhere = graph.activities.rank[segments.place] != rank
         category = segments.category
@@ -52,17 +58,22 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
     return LATE_REASONS[int(time.argmax())] if time.any() else ""
 
 
-def _waits(graph: DependencyGraph, rank: int) -> list[tuple[int, int]]:
-    """Return (the kernel or copy that ends it, since when the device was idle, ns) of a rank's longest waits."""
+def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], float]:
+    """Return a rank's longest waits, and their share of the time of all its waits.
+
+    A wait is (the kernel or copy that ends it, since when the device was idle, ns).
+    """
     acts = graph.activities
     own = acts.of_rank(rank)
     work = own.start + np.flatnonzero(acts.on_device[own])
     work = work[np.argsort(acts.start[work], kind="stable")]
     if len(work) < 2:
-        return []
+        return [], 1.0
     free, after = np.maximum.accumulate(acts.end[work])[:-1], work[1:]
     idle = acts.start[after] - free
     waits = np.flatnonzero((idle > 0) & (pause_cause(graph, binding_kind(graph), after, free) == "host_wait"))
+    total = int(idle[waits].sum())
     waits = waits[np.argsort(-idle[waits], kind="stable")][:_MAX_WAITS]
+    share = int(idle[waits].sum()) / max(1, total)
     moment = graph.time[2 * after[waits]] - idle[waits]  # on the common clock
-    return list(zip(after[waits].tolist(), moment.tolist(), strict=True))
+    return list(zip(after[waits].tolist(), moment.tolist(), strict=True)), share

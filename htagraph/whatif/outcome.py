@@ -77,7 +77,8 @@ class Outcome:
             return self.state.notes
         low, high, cause, _ = self._interval
         end = self._interval.near_end(self.speedup)
-        note = f"too uncertain to act on: a speedup of {low:.2f} to {high:.2f} (90 %), as {cause}"
+        doubt = "known only roughly" if low > 1 or high < 1 else "too uncertain to act on"
+        note = f"{doubt}: a speedup of {low:.2f} to {high:.2f} (90 %), as {cause}"
         return (*self.state.notes, f"{note}; the prediction is nearly the {end} case" if end else note)
 
     @property

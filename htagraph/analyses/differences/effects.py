@@ -13,7 +13,7 @@ import pandas as pd
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import Part
 from htagraph.analyses.differences.waits import awaited, polled
-from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind, EdgeKind
+from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
@@ -178,15 +178,18 @@ class _Own:
         waits = np.where(waits >= 0, waits, polled(graph, whose, until - times, until))
         between = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
         kind = np.where(waits >= 0, _WAIT, np.where(between, _BEFORE, _SELF))
-        return _Own(state, where, times, _shown(graph, where, times), whose, kind, waits)
+        return _Own(state, where, times, _shown(graph, where, times, whose), whose, kind, waits)
 
 
 _SELF, _BEFORE, _WAIT = range(3)
 """Time in the activity; of host code before it, outside every region; waiting in it for communication or a device."""
 
 
-def _shown(graph: DependencyGraph, where: OwnTime, time: Array) -> Array:
-    """Return own times, with how long a thread waited for batches in place of how long workers took for them."""
+def _shown(graph: DependencyGraph, where: OwnTime, time: Array, whose: Array) -> Array:
+    """Return own times, with how long a thread waited for batches in place of how long workers took for them.
+
+    What another thread (one that pins batches) waits for the same workers is not added.
+    """
     edges = graph.edges
     load = np.flatnonzero(edges.kind[where.edges] == EdgeKind.DATALOADER)
     batch = edges.activity[where.edges[load]]
@@ -195,6 +198,9 @@ def _shown(graph: DependencyGraph, where: OwnTime, time: Array) -> Array:
     shown = time.copy()
     fetched = np.bincount(batch[~made], time[load[~made]], len(graph.activities))[batch[made]]
     shown[load[made]] = np.clip(graph.time[edges.target[where.edges[load[made]]]] - begin[made] - fetched, 0, None)
+    lane, gaps = graph.activities.lane, where.gaps
+    beside = (graph.gap_kind[gaps] == GapKind.DATA_WAIT) & (lane[gaps >> 1] != lane[whose[len(where.edges) :]])
+    shown[len(where.edges) :][beside] = 0
     return shown
 
 

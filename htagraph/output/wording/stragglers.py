@@ -124,4 +124,7 @@ def _why_not(stragglers: Stragglers, charged_most: int) -> str:
     if stragglers.few_steps:
         few = plural(stragglers.steps, "step")
         return f"from {few} nobody can tell whether a rank is slower than the others or was late by chance"
+    excess_us = stragglers.ranks.loc[stragglers.ranks["rank"] == charged_most, "step_excess_us"]
+    if excess_us.isna().any():
+        return f"the steps of rank {charged_most} cannot be compared with those of another rank"
     return "no rank's steps are slower by more than chance"
