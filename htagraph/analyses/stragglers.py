@@ -229,6 +229,9 @@ def _lateness(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.float64]:
     return median.reindex(list(graph.ranks)).to_numpy(np.float64)
 
 
+_CLEAR_ERRORS = 5
+"""Standard errors from which a difference is not called chance, even if no rank is named for it. Chosen: that happens
+where another rank differs by as much. Doubled, more of these are called chance."""
 _WORK = {
     "kernels": "kernels", "host": "host work", "data_loading": "data loading",
     "collective": "communication that no other rank shares", "launch": "launch latency", "sync": "blocking calls",
@@ -259,7 +262,8 @@ def _of_steps(row: dict[Any, Any], steps: int) -> str:
     if excess <= 0:
         return f"{alone} {-excess:.3f} ms less than its peers' (standard error {error:.3f} ms)"
     if not row["slow"]:
-        return f"{alone} {excess:.3f} ms more than its peers', which may be chance (standard error {error:.3f} ms)"
+        why = "others differ as much" if excess > _CLEAR_ERRORS * error else "which may be chance"
+        return f"{alone} {excess:.3f} ms more than its peers', {why} (standard error {error:.3f} ms)"
     peers = row["own_step_us"] / 1000 - excess
     ratio = _times(1 + excess / peers) if peers > 0 else "longer than its peers'"
     return f"{alone} {ratio} ({excess:.3f} ms more, standard error {error:.3f} ms)"

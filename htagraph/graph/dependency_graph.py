@@ -165,7 +165,7 @@ class DependencyGraph:
         """Which activities are on a thread or stream that takes part in the job.
 
         A thread with nothing but Python frames, annotations and calls that neither start work nor wait for it is a
-        helper: the watchdog of NCCL's process groups, which asks whether work is over, or the thread of a data loader
+        monitor: the watchdog of NCCL's process groups, which asks whether work is over, or the thread of a data loader
         that pins batches ahead. No other thread is known to wait for it, and it goes on when the job is over. Where a
         rank has no other threads, they count all the same.
         """

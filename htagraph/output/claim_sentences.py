@@ -124,7 +124,8 @@ def _bound(claim: Claim) -> str:
     text += _rank_of(claim.facts["ranks"], several=claim.facts["several"])
     also = f" Also on it: {_listed(others)}." if others else ""
     if claim.facts.get("absent"):
-        text, also = (part.replace(CATEGORY_WORDS["communication"], _TRANSFERS_OR_WAITS) for part in (text, also))
+        or_waits = f"{CATEGORY_WORDS['communication']}, or waiting for ranks that were not {claim.facts['absent']}"
+        text, also = (part.replace(CATEGORY_WORDS["communication"], or_waits) for part in (text, also))
     if by_workers:
         waited, batches = claim.facts["batches"]
         return (
@@ -139,7 +140,6 @@ def _listed(shares: Iterable[tuple[str, float]]) -> str:
     return ", ".join(f"{CATEGORY_WORDS[category]} {share:.0f} %" for category, share in shares)
 
 
-_TRANSFERS_OR_WAITS = "transfers between ranks, or waiting for ranks that were not recorded"
 _NEXT = {
     "communication": " See which ranks and groups transfer, and who is late: htagraph collectives.",
 }

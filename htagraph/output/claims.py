@@ -10,7 +10,7 @@ import numpy as np
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.output.stage_claims import stage_claims
-from htagraph.queries.absent_members import lacks_members
+from htagraph.queries.absent_members import lacks_members, ranks_not_read
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
@@ -154,7 +154,7 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
     facts = {
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
         "unexplained_percent": bound.unexplained_percent, "several": len(path.graph.ranks) > 1,
-        "absent": _mostly_lacks_members(path.graph),
+        "absent": _absent(path.graph),
     }  # fmt: skip
     claims = [
         Claim(
@@ -169,10 +169,12 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
     return claims
 
 
-def _mostly_lacks_members(graph: DependencyGraph) -> bool:
-    """Return whether most communication may have waited for ranks that were not recorded."""
+def _absent(graph: DependencyGraph) -> str:
+    """Return what the ranks were not that most communication may have waited for, "recorded" or "matched"; else ""."""
     lacks = lacks_members(graph)[np.isin(graph.activities.kind, COMMUNICATION)]
-    return bool(len(lacks)) and float(lacks.mean()) > _MOST
+    if not len(lacks) or float(lacks.mean()) <= _MOST:
+        return ""
+    return "recorded" if ranks_not_read(graph) else "matched"
 
 
 def _pauses(path: CriticalPath, *, is_bound: bool) -> list[Claim]:

@@ -49,7 +49,7 @@ def stage_claims(graph: DependencyGraph, slow: Stragglers) -> list[Claim]:
         return []
     gain, ranks = outcome.saved_ns / 1000, slow.to_frame()
     charged = float(ranks.loc[ranks["rank"].isin(stage.ranks), "blamed_us"].sum())
-    ends = [gain, *(makespan / 1000 * (1 - 1 / speedup) for speedup in (outcome.low, outcome.high) if speedup > 0)]
+    low, high = (each / 1000 for each in outcome.saved_range_ns)
     facts = {
         "ranks": stage.ranks, "own_us": stage.own_ns / 1000, "least_us": stage.least_ns / 1000,
         "most_us": stage.most_ns / 1000, "others": len(stage.others), "options": tuple(options),
@@ -57,4 +57,4 @@ def stage_claims(graph: DependencyGraph, slow: Stragglers) -> list[Claim]:
         "makespan_us": makespan / 1000,
     }  # fmt: skip
     about = ", ".join(map(str, stage.ranks))
-    return [Claim(Says.SLOW_STAGE, about, gain, "us", interval=(min(ends), max(ends)), facts=facts)]
+    return [Claim(Says.SLOW_STAGE, about, gain, "us", interval=(low, high), facts=facts)]

@@ -1,4 +1,4 @@
-"""What a step is where step times are compared: from its start to the next step's start, on one rank.
+"""What a step is in a diff: from its start to the next step's start, on one rank.
 
 The last step has no next one, and what the profiler does when it stops lies in it: its annotation may end long after
 its work, and its collectives may wait for ranks whose profiler stops already. Some ranks also begin to record late, and

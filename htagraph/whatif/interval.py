@@ -76,7 +76,7 @@ class Interval(NamedTuple):
     high: float
     cause: str
     """What makes it as wide as it is."""
-    same_run: tuple[float, float] = (1.0, 1.0)
+    same_run: tuple[float, float]
     """The same for the recorded run itself: without how much steps differ from run to run."""
 
     @property

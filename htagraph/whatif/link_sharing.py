@@ -80,8 +80,9 @@ class Assumed:
         if shared is self.state or abs(longer) < _MIN_NOTE_SHARE * max(_transfer_time(self.state), 1):
             return shared
         why = "the recording does not tell; the interval covers both" if self.others else "as recorded"
+        change = f"{abs(longer) / 1e6:,.3g} ms {'more' if longer > 0 else 'less'} transfer time"
         return shared.with_note(
-            f"transfers that overlap share a link ({why}): {longer / 1e6:+,.3g} ms of transfer time; "
+            f"transfers that overlap share a link ({why}): {change}; "
             "shared_link(on=False) or --shared-link off lets them run independently"
         )
 

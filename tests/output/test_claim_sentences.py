@@ -188,7 +188,10 @@ def test_a_long_idle_time_is_told_with_advice_that_fits(cause: str, host: str, w
         (Claim(Says.SHORT_LAUNCHES, "", 59.0, "percent", facts={"total": 100}), "59 % of 100 launches take longer"),
         (Claim(Says.UNEXPLAINED, "path", 12.0, "percent", facts={"mostly": "launch_excess"}), "(mostly launch excess)"),
         (Claim(Says.PARTLY_DEVICE, "", 25.0, "percent"), "25 % of the recorded time"),
-        (Claim(Says.UNKNOWN_CLOCKS, "0, 2", 2, "count", facts={"ranks": [0, 2]}), "The clocks of 2 ranks (0 and 2)"),
+        (
+            Claim(Says.UNKNOWN_CLOCKS, "0, 2", 2, "count", facts={"ranks": [0, 2], "total": 3}),
+            "The clocks of 2 ranks (0 and 2)",
+        ),
         (Claim(Says.UNMATCHED, "", 12, "count", facts={"total": 120}), "12 of 120 communication calls"),
         (Claim(Says.ONE_RANK, "0", 8, "count"), "Only rank 0 of 8 was read"),
         (

@@ -48,10 +48,10 @@ def test_nine_of_ten_means_of_other_runs_are_inside() -> None:
 
 
 def test_an_interval_with_gain_and_loss_is_too_wide_to_act_on() -> None:
-    assert Interval(0.9, 1.2, "").too_wide
-    assert not Interval(0.99, 1.05, "").too_wide
-    assert not Interval(1.1, 1.4, "").too_wide
-    assert Interval(1.1, 2.4, "").too_wide
+    assert Interval(0.9, 1.2, "", (0.9, 1.2)).too_wide
+    assert not Interval(0.99, 1.05, "", (0.99, 1.05)).too_wide
+    assert not Interval(1.1, 1.4, "", (1.1, 1.4)).too_wide
+    assert Interval(1.1, 2.4, "", (1.1, 2.4)).too_wide
 
 
 def test_the_more_steps_differ_the_wider_the_interval() -> None:

@@ -85,7 +85,7 @@ def test_the_interval_holds_the_speedup_without_unexplained_pauses() -> None:
     assert 0.97 * outcome.speedup < outcome.low < outcome.speedup
     assert 26 / (2 + 5) < outcome.high < 1.01 * 26 / (2 + 5)
     assert outcome.notes == (
-        f"too uncertain to act on: a speedup of {outcome.low:.2f} to {outcome.high:.2f} (90 %), as pauses in the "
+        f"known only roughly: a speedup of {outcome.low:.2f} to {outcome.high:.2f} (90 %), as pauses in the "
         "recording are not explained; the prediction is nearly the worst case",
     )
 
