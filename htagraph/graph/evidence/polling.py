@@ -22,6 +22,7 @@ from htagraph.graph.evidence.wait_hypotheses import (
     Answer,
     Hypothesis,
     Plausible,
+    Returns,
     Site,
     best,
     records_back,
@@ -78,11 +79,13 @@ def polled(calls: Calls) -> Polled:
     none = np.zeros(0, np.int64)
     parts = [Polled(none, none, none, none)]
     acts, loops = calls.job.activities, _loops(calls)
+    clocks: dict[int, Returns] = {}
     for rows in grouped(loops.key):
         of_place = _Loops(loops.first[rows], loops.before_last[rows], loops.last[rows], loops.key[rows])
         rank = int(acts.rank[of_place.first[0]])
         if rank in calls.lanes and (of_place.first != of_place.last).any():
-            parts.append(_resolved(calls, of_place, rank))
+            clocks[rank] = clocks.get(rank) or returns(calls, rank)
+            parts.append(_resolved(calls, of_place, rank, clocks[rank]))
     return Polled(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -106,7 +109,7 @@ def _loops(calls: Calls) -> _Loops:
     return _Loops(item[first], item[np.maximum(first, last - 1)], item[last], key[first])
 
 
-def _resolved(calls: Calls, loops: _Loops, rank: int) -> Polled:
+def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> Polled:
     """Return what the loops of one place wait for; nothing if the times do not show it."""
     acts, none = calls.job.activities, np.zeros(0, np.int64)
     clock = returns(calls, rank)
