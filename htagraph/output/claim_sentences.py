@@ -20,9 +20,9 @@ from htagraph.output.phrases import (
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 
-__all__ = ["SHARED_LINKS", "claim_name", "sentences", "trial"]
+__all__ = ["claim_name", "sentences", "trial"]
 
-SHARED_LINKS = "Transfers that overlap share links here, so half of a change may gain more than all of it."
+_SHARED_LINKS = "Transfers that overlap share links here, so half of a change may gain more than all of it."
 """What is said beside gains where transfers share links."""
 
 _MAX_LETTERS = 60
@@ -73,7 +73,7 @@ _HOST = {
 }
 
 
-_IN_HOST = CATEGORY_WORDS["host"], "operators and Python"
+_IN_HOST = CATEGORY_WORDS["host"], "operators, Python, other calls"
 """What a category is called, and what it is called as a part of the host's time."""
 
 
@@ -180,7 +180,7 @@ def _gains(claims: Sequence[Claim]) -> str:
     per_step = f" per step (of {steps:,})" if steps > 1 else ""
     bounds = "" if any_wide else " No speedup of one of them alone saves more."
     if any(claim.facts["shared"] for claim in claims):
-        bounds = f" {SHARED_LINKS}"
+        bounds = f" {_SHARED_LINKS}"
     return (
         f"Largest gains{per_step}, each replayed as if it took no time: {'; '.join(parts)}.{bounds} See htagraph "
         "opportunities."

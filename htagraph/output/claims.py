@@ -15,7 +15,7 @@ from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
 from htagraph.queries.host_pauses import host_pauses
-from htagraph.queries.late_launches import late_reason
+from htagraph.queries.late_launches import LONG_PAUSE_NS, late_reason
 from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.candidates import CLASSES
 from htagraph.whatif.change_options import criteria, criteria_text
@@ -46,9 +46,6 @@ _MIN_PERCENT = 2.0
 _LARGE_PERCENT = 20.0
 """Percent of the path from which a pause of the host is named though something else bounds the job. Chosen: it is
 worth knowing then. Doubled, pauses of a fifth to two fifths of the path are left to `htagraph critical-path`."""
-_LONG_PAUSE_US = 1000.0
-"""µs; what the host does for this long at once is no cost of launching, and named in such a job. Chosen: dispatch of an
-operator takes some 10 µs. Doubled, pauses of 1 to 2 ms go unnamed there."""
 _MIN_SHARE = 0.05
 """Share of the window; chosen: less is not worth a sentence. Doubled, 5 to 10 % of waiting is not named."""
 _MAX_WRAPPED = 0.6
@@ -179,7 +176,7 @@ def _absent(graph: DependencyGraph) -> str:
 
 def _pauses(path: CriticalPath, *, is_bound: bool) -> list[Claim]:
     """Return what the host does longest on the path; in a job that it does not bound, only what is long and much."""
-    percent, longest_us = (_MIN_PERCENT, 0.0) if is_bound else (_LARGE_PERCENT, _LONG_PAUSE_US)
+    percent, longest_us = (_MIN_PERCENT, 0.0) if is_bound else (_LARGE_PERCENT, LONG_PAUSE_NS / 1000)
     table = host_pauses(path, _MAX_PAUSES)
     return [
         Claim(

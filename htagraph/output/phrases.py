@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from htagraph.core.naming import exact_glob
 
 __all__ = [
-    "CATEGORY_WORDS", "and_list", "category_words", "cause_words", "command_line", "distinct", "glob_of", "group_words",
+    "CATEGORY_WORDS", "and_list", "cause_words", "command_line", "distinct", "glob_of", "group_words",
     "plural", "short_number", "size_text", "time_text",
 ]  # fmt: skip
 
 CATEGORY_WORDS = {
-    "host": "host code (operators and Python)", "launch": "launch calls", "computation": "computation",
+    "host": "host code (operators, Python, other calls)", "launch": "launch calls", "computation": "computation",
     "communication": "transfers between ranks", "waiting": "pauses between kernels",
     "sync": "returns from blocking calls", "memory": "memory copies", "data_loading": "the data loader",
     "gap": "unexplained pauses", "head": "time before the first recorded activity",
@@ -86,16 +86,6 @@ def and_list(words: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def category_words(category: str) -> str:
-    """Return what a category of a critical path is.
-
-    Example:
-        >>> category_words("gap")
-        'unexplained pauses'
-    """
-    return CATEGORY_WORDS.get(category, category)
-
-
 def cause_words(cause: str, shares: Mapping[str, float]) -> str:
     """Return what bounds a job.
 
@@ -109,7 +99,7 @@ def cause_words(cause: str, shares: Mapping[str, float]) -> str:
     """
     if cause == "host" and shares.get("launch", 0.0) >= _MIN_LAUNCH_PERCENT:
         return "host code and launch calls"
-    return category_words(cause)
+    return CATEGORY_WORDS.get(cause, cause)
 
 
 def group_words(group: str) -> str:

@@ -11,13 +11,13 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.idle_cause import binding_kind, pause_cause
 from htagraph.queries.paths import CATEGORIES, path_to
 
-__all__ = ["LATE_REASONS", "late_reason"]
+__all__ = ["LATE_REASONS", "LONG_PAUSE_NS", "late_reason"]
 
 Array: TypeAlias = npt.NDArray[Any]
 LATE_REASONS = ("loader", "ranks", "pauses", "launches")
 """What the host does while its device waits: it waits for its data loader; for other ranks or for transfers; it is busy
 or pauses for long with something else; it works on many small things."""
-_LONG_PAUSE_NS = 1_000_000
+LONG_PAUSE_NS = 1_000_000
 """ns; a single activity or pause of the host this long is no cost of launching. Chosen: dispatch of an operator takes
 some 10 µs. Doubled, CUDA graphs are advised where pauses of 1 to 2 ms dominate."""
 _MAX_WAITS = 24
@@ -51,7 +51,7 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
         elsewhere = graph.activities.rank[segments.place] != rank
         category = segments.category
         whole = np.bincount(segments.activity, segments.length)[segments.activity]  # slices of one activity are one
-        long = np.where(segments.gap != 0, segments.length, whole) >= _LONG_PAUSE_NS
+        long = np.where(segments.gap != 0, segments.length, whole) >= LONG_PAUSE_NS
         of_ranks = elsewhere | (category == CATEGORIES.index("communication"))
         reason = np.select([category == CATEGORIES.index("data_loading"), of_ranks, long], [0, 1, 2], 3)
         time += np.bincount(reason, segments.length, len(LATE_REASONS))

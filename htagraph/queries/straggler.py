@@ -52,11 +52,12 @@ class Straggler:
     """The rank that most waiting is charged to; None where nobody is charged."""
 
 
-def straggler_of(graph: DependencyGraph) -> Straggler:
+def straggler_of(graph: DependencyGraph, slow: SlowRanks | None = None) -> Straggler:
     """Return which rank holds up the others.
 
     Args:
         graph: the job.
+        slow: result of `slow_ranks`, where it is known already.
 
     Example:
         >>> import htagraph as hg
@@ -67,7 +68,7 @@ def straggler_of(graph: DependencyGraph) -> Straggler:
         return Straggler(None)
     waits = waits_of(graph)
     blame = blame_of(graph, waits, chains_of(graph))
-    return straggler_among(graph, slow_ranks(graph, waits), blame)
+    return straggler_among(graph, slow or slow_ranks(graph, waits), blame)
 
 
 def charges_of(graph: DependencyGraph, blame: Blame) -> npt.NDArray[np.int64]:

@@ -58,12 +58,12 @@ def test_the_first_words_say_what_bounds_the_job(part: str, words: str) -> None:
 def test_host_code_and_launch_calls_are_one_cause() -> None:
     sentence = only(bound("host", 100.0, shares={"computation": 42.0, "host": 38.0, "launch": 20.0}))
     assert sentence.startswith(
-        "Bound by host code and launch calls: 100 % of the critical path (operators and Python 38 %"
+        "Bound by host code and launch calls: 100 % of the critical path (operators, Python, other calls 38 %"
     )
     assert "launch calls 20 %)" in sentence
     assert sentence.endswith("Also on it: computation 42 %.")
     alone = only(bound("host", 99.0, shares={"host": 98.0, "launch": 1.0, "computation": 1.0}))
-    assert alone == "Bound by host code (operators and Python): 99 % of the critical path."
+    assert alone == "Bound by host code (operators, Python, other calls): 99 % of the critical path."
 
 
 def test_the_rank_that_the_path_lies_on_is_named() -> None:

@@ -133,7 +133,7 @@ def test_what_makes_up_for_a_cause_is_named() -> None:
     assert "(" not in lines[1].partition("which makes")[2]
     assert lines[2] == (
         "Alone, that would be 300.0 µs shorter; 100.0 µs of this is made up for: "
-        "+100.0 µs host code (operators and Python) at mlp."
+        "+100.0 µs host code (operators, Python, other calls) at mlp."
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
-from htagraph.core.naming import names_that
+from htagraph.core.naming import is_poll, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["awaited", "polled"]
@@ -97,7 +97,7 @@ def polled(graph: DependencyGraph, whose: Array, begin: Array, end: Array) -> np
 def _loops(graph: DependencyGraph) -> list[tuple[int, int, int]]:
     """Return the (first, second last, last) query of each loop of queries with nothing else called in between."""
     acts = graph.activities
-    asks = names_that(lambda name: name.endswith(("EventQuery", "StreamQuery")), graph.names)[acts.name]
+    asks = names_that(is_poll, graph.names)[acts.name]
     if not asks.any():
         return []
     rows = np.flatnonzero((acts.lane >= 0) & ~acts.on_device & ~_encloses(acts.kind))

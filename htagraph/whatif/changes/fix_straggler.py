@@ -12,12 +12,11 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.group_stats import others_median
 from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.blame import blame_of, chains_of
 from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.peers import alike, peers
 from htagraph.queries.replay import predict
 from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
-from htagraph.queries.straggler import straggler_among
+from htagraph.queries.straggler import straggler_of
 from htagraph.queries.weights import State
 
 __all__ = ["fix_straggler"]
@@ -113,7 +112,7 @@ def _first_choice(graph: DependencyGraph, slow: SlowRanks | None) -> tuple[int |
     """Return (the straggler, or else the rank that most waiting is charged to, or None; what to know about that)."""
     if slow is None:
         return None, ""
-    who = straggler_among(graph, slow, blame_of(graph, waits_of(graph), chains_of(graph)))
+    who = straggler_of(graph, slow)
     if who.rank is not None:
         return who.rank, ""
     chosen = "; no rank is slower than its peers beyond chance (htagraph stragglers)"

@@ -50,7 +50,7 @@ def test_too_few_steps_are_said_with_who_is_charged_what_it_did_and_what_to_reco
     first, second, more, alone, todo = sentences(few, 2, ["x"])
     assert "most of it for rank 1 (90 %); but from 3 steps nobody can tell" in first
     assert second == "Rank 1: b."
-    assert "aten::cat, 90.0 µs, 80.0 µs of it at once (its peers 2.0 µs); log, 3 times, 9.0 µs (no other" in more
+    assert "aten::cat, 90.0 µs, 80.0 µs of it at once (the others 2.0 µs); log, 3 times, 9.0 µs (no other" in more
     assert "aten::mm" not in more
     assert alone == "Rank 1 also does 3 operators and kernels that no other rank does (9.0 µs in all)."
     assert "record 5 steps or more" in todo
