@@ -54,8 +54,8 @@ class Stragglers:
     steps: int = 0
     """Steps whose times were compared."""
     differences: tuple[Difference, ...] = ()
-    """What takes more time on the rank that is charged most than on its peers, the largest difference first; where no
-    straggler is named."""
+    """What takes more time on the rank that is charged most than on each of its peers, the largest difference first;
+    where no straggler is named."""
     alone: tuple[int, float] = (0, 0.0)
     """How many operators and kernels that rank has beyond those of every other rank, and their own time, µs."""
 

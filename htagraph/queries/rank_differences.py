@@ -26,11 +26,11 @@ class Difference:
     own_us: float
     """Their own time on the rank, µs: without waits, and without what they enclose."""
     peers_us: float
-    """The same on its peers, median, µs."""
+    """The same on that of its peers where it is largest, µs: a median would hide that another rank takes as long."""
     count: int
     """How many there are on the rank."""
-    peers_count: float
-    """The same on its peers, median."""
+    peers_count: int
+    """The most on any of its peers."""
     longest_us: float
     """The own time of the longest one on the rank, µs: a pause, if it is most of the difference."""
 
@@ -41,7 +41,7 @@ class Difference:
 
 
 def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array, top: int = 3) -> list[Difference]:
-    """Return what takes more time on a rank than on its peers, the largest difference first.
+    """Return what takes more time on a rank than on each of its peers, the largest difference first.
 
     Args:
         graph: the job.
@@ -66,15 +66,15 @@ def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array
     np.maximum.at(longest, cell, each)
     time = np.bincount(cell, each, shape[0] * shape[1]).reshape(shape) / 1000
     count = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
-    usual, usually = np.median(time[1:], axis=0), np.median(count[1:], axis=0)
-    largest = np.argsort(usual - time[0], kind="stable")[:top]
+    most, most_often = time[1:].max(axis=0), count[1:].max(axis=0)
+    largest = np.argsort(most - time[0], kind="stable")[:top]
     return [
         Difference(
-            graph.names[at] if at < names else BETWEEN_OPERATORS, float(time[0, at]), float(usual[at]),
-            int(count[0, at]), float(usually[at]), float(longest[at]) / 1000,  # the rank's own row is the first
+            graph.names[at] if at < names else BETWEEN_OPERATORS, float(time[0, at]), float(most[at]),
+            int(count[0, at]), int(most_often[at]), float(longest[at]) / 1000,  # the rank's own row is the first
         )
         for at in largest.tolist()
-        if time[0, at] > usual[at]
+        if time[0, at] > most[at]
     ]  # fmt: skip
 
 

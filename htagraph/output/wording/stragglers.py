@@ -88,7 +88,7 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
 def _known(stragglers: Stragglers, rank: int, wait_us: float) -> list[str]:
     """Return what a rank takes longer for than its peers, and what it alone does; `wait_us`: wait of another for it."""
     parts = [_difference(each) for each in stragglers.differences if each.more_us >= _MIN_PART * wait_us]
-    others = "the other ranks" if stragglers.ranks["step_excess_us"].isna().all() else "its peers"
+    others = "any other rank" if stragglers.ranks["step_excess_us"].isna().all() else "any of its peers"
     lines = [f"What takes longer on rank {rank} than on {others}, without what it calls: {'; '.join(parts)}."]
     lines = lines if parts else []
     count, us = stragglers.alone
@@ -112,7 +112,7 @@ def _how_often(each: Difference) -> str:
 
 
 def _difference(each: Difference) -> str:
-    peers = f"the others {time_text(each.peers_us)}" if each.peers_count else "no other rank does it"
+    peers = f"the others at most {time_text(each.peers_us)}" if each.peers_count else "no other rank does it"
     return f"{short_name(each.name)}, {_how_often(each)} ({peers})"
 
 
