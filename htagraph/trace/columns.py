@@ -51,6 +51,8 @@ class Table:
     """ns since 1970 on the rank's own clock; since an unknown moment if the file has no base time."""
     duration: npt.NDArray[np.int64]
     """ns, never negative."""
+    offset: npt.NDArray[np.int64]
+    """Position of the event's first byte in the decompressed file; -1 where it is not known."""
     args: Mapping[str, SparseColumn]
     """Arguments by column name (see htagraph.events); texts are indices into `Trace.names`."""
 
@@ -77,7 +79,7 @@ class Table:
             args[name] = SparseColumn(rows, column.values[stays], column.missing)
         return Table(
             index=self.index[keep], name=self.name[keep], category=self.category[keep], lane=self.lane[keep],
-            start=self.start[keep], duration=self.duration[keep], args=args,
+            start=self.start[keep], duration=self.duration[keep], offset=self.offset[keep], args=args,
         )  # fmt: skip
 
 

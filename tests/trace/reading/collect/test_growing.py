@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.trace.events import columns
-from htagraph.trace.reading.growing import GrowingTable, Interner, LaneInterner, as_array, extend, label
+from htagraph.trace.reading.collect.growing import GrowingTable, Interner, LaneInterner, as_array, extend, label
 
 ids = st.integers(-3, 3) | st.integers(-3, 3).map(str) | st.sampled_from(["", "Spans", "-", "1.5", "١"])
 chunks = st.lists(st.lists(st.integers(-(2**40), 2**40), max_size=4), max_size=4)
@@ -76,5 +76,5 @@ def test_an_empty_table_has_empty_columns_of_their_types() -> None:
     assert table.count == 0
     assert {name: as_array(grown).dtype for name, grown in table.columns.items()} == {
         "index": np.int32, "name": np.int32, "category": np.int32, "lane": np.int32, "start": np.int64,
-        "duration": np.int64,
+        "duration": np.int64, "offset": np.int64,
     }  # fmt: skip
