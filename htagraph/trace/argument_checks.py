@@ -66,7 +66,7 @@ def check_arguments(path: str | Path) -> pd.DataFrame:
     """
     tallies: dict[tuple[str, str], _Tally] = {}
     log = IssueLog(str(path))
-    for _, _, events in split(iter_bytes(Path(path), log), event_decoder(), {}, log):
+    for _, events in split(iter_bytes(Path(path), log), event_decoder(), {}, log):
         values: dict[_Kind, dict[str, list[Any]]] = {}
         for event in events:
             for key, value in (event.get("args") or {}).items():

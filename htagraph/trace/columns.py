@@ -51,8 +51,6 @@ class Table:
     """ns since 1970 on the rank's own clock; since an unknown moment if the file has no base time."""
     duration: npt.NDArray[np.int64]
     """ns, never negative."""
-    offset: npt.NDArray[np.int64]
-    """Position of the event's first byte in the decompressed file; -1 where it is not known."""
     args: Mapping[str, SparseColumn]
     """Arguments by column name (see htagraph.events); texts are indices into `Trace.names`."""
 
@@ -79,7 +77,7 @@ class Table:
             args[name] = SparseColumn(rows, column.values[stays], column.missing)
         return Table(
             index=self.index[keep], name=self.name[keep], category=self.category[keep], lane=self.lane[keep],
-            start=self.start[keep], duration=self.duration[keep], offset=self.offset[keep], args=args,
+            start=self.start[keep], duration=self.duration[keep], args=args,
         )  # fmt: skip
 
 
@@ -123,6 +121,9 @@ class Trace:
     issues: tuple[Issue, ...]
     fingerprint: tuple[int, int]
     """Size (bytes) and modification time (ns) of the file, to notice later that it was changed."""
+    starts: npt.NDArray[np.int64]
+    """Where reading may begin, to find an event again: rows of (number of an event, position of its text in the
+    decompressed file), ascending; none where the file was decoded event by event."""
     unpadded: bool = False
     """True if the file's fractions of µs lack their leading zeros (March 2024); the columns are corrected."""
 

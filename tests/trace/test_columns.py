@@ -26,7 +26,7 @@ def table(count: int, argument: dict[int, int]) -> Table:
     sparse = SparseColumn(np.array([*argument], np.int32), np.array([*argument.values()], np.int64), -7)
     return Table(
         index=number, name=number, category=number, lane=number, start=number.astype(np.int64),
-        duration=2 * number.astype(np.int64), offset=3 * number.astype(np.int64), args={"bytes": sparse},
+        duration=2 * number.astype(np.int64), args={"bytes": sparse},
     )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def test_a_taken_table_has_the_rows_of_a_dense_one(made: tuple[int, list[bool], 
     part = whole.take(np.array(keep, np.bool_))
     kept = [row for row in range(count) if keep[row]]
     assert len(part) == len(kept)
-    for name in ("index", "name", "category", "lane", "start", "duration", "offset", "end"):
+    for name in ("index", "name", "category", "lane", "start", "duration", "end"):
         assert getattr(part, name).tolist() == getattr(whole, name)[kept].tolist()
     assert part.arg("bytes").tolist() == [argument.get(row, -7) for row in kept]
 

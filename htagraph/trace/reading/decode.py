@@ -46,12 +46,17 @@ class BlockDecoder:
                 return events
         return self._exact.decode(text)
 
-    def scan(self, text: bytes) -> Block | None:
-        """Return the events of a text that holds events with commas between them, or None if `__call__` must read it."""
-        result, block = self._scanner.scan(text, exact=self.exact)
+    def scan(self, text: bytes, offset: int) -> Block | None:
+        """Return the events of a text that holds events with commas between them; None if it must go to `__call__`.
+
+        Args:
+            text: the text.
+            offset: its position in the document.
+        """
+        result, block = self._scanner.scan(text, offset, exact=self.exact)
         if result == NEEDS_EXACT:
             self.exact = True
-            _, block = self._scanner.scan(text, exact=True)
+            _, block = self._scanner.scan(text, offset, exact=True)
         return block
 
     @cached_property

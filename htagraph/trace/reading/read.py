@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -68,10 +69,10 @@ def read_trace(
     raw_header: dict[str, Any] = {}
     decode, columns = BlockDecoder(raw_header), Columns(log)
     blocks, scan = BlockColumns(columns), decode.scan if compiled else None
-    for position, offset, events in split(iter_bytes(path, log, progress), decode, raw_header, log, scan):
+    for position, events in split(iter_bytes(path, log, progress), decode, raw_header, log, scan):
         try:
             if isinstance(events, Block):
-                blocks.add(position, offset, events)
+                blocks.add(position, events)
             else:
                 add_events(columns, position, events)
         except TraceError as error:  # a value that cannot be what its field says
@@ -99,6 +100,7 @@ def read_trace(
         lanes=tuple(columns.lanes.lanes), thread_names=columns.thread_names, events=_shifted(table, base),
         instants=_shifted(columns.instants(), base), flows=columns.flows().shifted(base),
         counts=dict(columns.counts), issues=log.issues(rank), fingerprint=stat, unpadded=columns.style.unpadded,
+        starts=np.array(blocks.starts, np.int64).reshape(-1, 2),
     )  # fmt: skip
 
 
@@ -130,7 +132,7 @@ def read_events(path: str | Path) -> Iterator[Event]:
     """
     path = Path(path)
     log = IssueLog(str(path))
-    for position, _, raws in split(iter_bytes(path, log), event_decoder(), {}, log):
+    for position, raws in split(iter_bytes(path, log), event_decoder(), {}, log):
         for number, raw in enumerate(raws, position):
             yield _parsed(raw, number, path)
     if log.issues():
@@ -138,23 +140,28 @@ def read_events(path: str | Path) -> Iterator[Event]:
         warnings.warn(f"{path}: {problems}", stacklevel=2)
 
 
-def read_event(path: Path, index: int, *, unpadded: bool = False) -> Event:
+def read_event(path: Path, index: int, start: tuple[int, int] = (0, -1), *, unpadded: bool = False) -> Event:
     """Return the event at position `index` of the file's events.
 
     Args:
         path: a Kineto trace, JSON or gzipped JSON.
         index: the position.
+        start: an event at or before it, and where its text begins in the decompressed file (see `Trace.starts`): reading
+            begins there. -1: at the beginning of the file.
         unpadded: True if the fractions of times lack their leading zeros, see `Trace.unpadded`.
 
     Raises:
         TraceError: the file has fewer events.
     """
     log = IssueLog(str(path))
-    for position, _, texts in split(iter_bytes(path, log), event_text_decoder(), {}, log):
-        if index < position + len(texts):
+    before, at = start
+    pieces = iter_bytes(path, log) if at < 0 else itertools.chain((b"[",), iter_bytes(path, log, start=at))
+    for position, texts in split(pieces, event_text_decoder(), {}, log):
+        number = index - before - position
+        if number < len(texts):
             # through split, since text that bulk decoding skips, such as bad UTF-8, may need repair
-            alone = iter((b"[", bytes(texts[index - position]), b"]"))
-            for _, _, raws in split(alone, event_decoder(), {}, log):
+            alone = iter((b"[", bytes(texts[number]), b"]"))
+            for _, raws in split(alone, event_decoder(), {}, log):
                 return _parsed(_padded(raws[0]) if unpadded else raws[0], index, path)
             break
     msg = f"{path}: has no event {index}; was the file changed since it was loaded?"
@@ -245,7 +252,6 @@ def _shifted(table: Table, base: int) -> Table:
         table.lane,
         table.start,
         table.duration,
-        table.offset,
     ):
         column.flags.writeable = False
     return table

@@ -42,7 +42,12 @@ _FOREIGN = (
 
 
 def iter_bytes(
-    path: Path, log: IssueLog, progress: Callable[[int], None] | None = None, *, piece_bytes: int | None = None
+    path: Path,
+    log: IssueLog,
+    progress: Callable[[int], None] | None = None,
+    *,
+    piece_bytes: int | None = None,
+    start: int = 0,
 ) -> Iterator[bytes]:
     """Yield the decompressed bytes of a file, in pieces.
 
@@ -53,6 +58,7 @@ def iter_bytes(
         log: receives an issue for damage.
         progress: called with the number of bytes of the file consumed so far.
         piece_bytes: largest size of a piece, bytes; `PIECE_BYTES` if not given.
+        start: position of the first byte to yield.
 
     Raises:
         TraceError: the file cannot be opened, or is empty.
@@ -66,7 +72,8 @@ def iter_bytes(
                 msg = f"{path}: the file is empty; was the job killed before the profiler exported?"
                 raise TraceError(msg)
             size = piece_bytes or PIECE_BYTES
-            for piece in _gunzip(file, log, size) if head.startswith(_GZIP) else _plain(file, path, size):
+            is_gzip = head.startswith(_GZIP)
+            for piece in _from(start, _gunzip(file, log, size)) if is_gzip else _plain(file, path, size, start):
                 yield piece
                 if progress is not None:
                     progress(file.tell())
@@ -75,9 +82,19 @@ def iter_bytes(
         raise TraceError(msg) from error
 
 
-def _plain(file: BinaryIO, path: Path, size: int) -> Iterator[bytes]:
+def _from(start: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield pieces without their first `start` bytes."""
+    for piece in pieces:
+        if start < len(piece):
+            yield piece[start:]
+        start = max(0, start - len(piece))
+
+
+def _plain(file: BinaryIO, path: Path, size: int, start: int) -> Iterator[bytes]:
+    file.seek(start)
     first = file.read(size)
-    _refuse_foreign(first, path)
+    if not start:
+        _refuse_foreign(first, path)
     while first:
         yield first
         first = file.read(size)

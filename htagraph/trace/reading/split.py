@@ -29,6 +29,7 @@ class _Sized(Protocol):
 
 
 S = TypeVar("S", bound=_Sized)
+Scan = Callable[[bytes, int], S | None]
 Decode = Callable[[bytes], list[T]]
 
 BLOCK_BYTES = 4 << 20
@@ -66,11 +67,11 @@ class _Reader(Generic[T, S]):
     """Reads a text of events: quickly where `scan` understands it, else with `decode`."""
 
     decode: Decode[T]
-    scan: Callable[[bytes], S | None] | None
+    scan: Scan[S] | None
 
-    def __call__(self, buffer: bytes, end: int) -> list[T] | S:
+    def __call__(self, buffer: bytes, end: int, offset: int) -> list[T] | S:
         """Return the events in buffer[:end]; copies the text once only, since blocks are large."""
-        scanned = self.scan(buffer[:end]) if self.scan else None
+        scanned = self.scan(buffer[:end], offset) if self.scan else None
         return self.decode(b"".join((b"[", memoryview(buffer)[:end], b"]"))) if scanned is None else scanned
 
 
@@ -79,9 +80,9 @@ def split(
     decode: Decode[T],
     header: dict[str, Any],
     log: IssueLog,
-    scan: Callable[[bytes], S | None] | None = None,
-) -> Iterator[tuple[int, int, list[T] | S]]:
-    """Yield (position of a block in the array, of its text in the document, its events); fill `header` with other keys.
+    scan: Scan[S] | None = None,
+) -> Iterator[tuple[int, list[T] | S]]:
+    """Yield (position of the block in the array, decoded events) and fill `header` with every other root key.
 
     Keys before the events are in `header` when the first block comes, keys after them when the last has come.
 
@@ -90,7 +91,8 @@ def split(
         decode: strict decoder of the text of a JSON array of events.
         header: filled in place.
         log: receives an issue for every repair and loss.
-        scan: quick decoder of the same text without the brackets; returns None where it does not understand it.
+        scan: quick decoder of a text without the brackets, given with its position in the document; returns None where
+            it does not understand it.
 
     Raises:
         NotATraceError: the document is JSON of another kind.
@@ -106,12 +108,12 @@ def split(
                 continue
         size = len(buffer)
         if piece is not None:
-            events, buffer, closed = _take_block(buffer, read, log)
+            events, buffer, closed = _take_block(buffer, offset, read, log)
         else:
-            events, buffer, closed = _take_end(buffer, read, log, is_list=is_list)
+            events, buffer, closed = _take_end(buffer, offset, read, log, is_list=is_list)
         if events:
             count = len(events)
-            yield position, offset, events
+            yield position, events
             position += count
         offset += size - len(buffer)
         del events  # before the next block is decoded: memory freed as a whole does not fragment
@@ -170,22 +172,22 @@ def _no_events(text: bytes, log: IssueLog) -> Exception:
     return OtherJsonError(f"{log.file}: JSON, but without traceEvents (found: {keys}); not a Kineto trace")
 
 
-def _take_block(buffer: bytes, read: _Reader[T, S], log: IssueLog) -> tuple[list[T] | S, bytes, bool]:
+def _take_block(buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog) -> tuple[list[T] | S, bytes, bool]:
     """Return (events, text not yet decoded, True if the array ended) for a full buffer within the document."""
     for close, cut in itertools.islice(_cuts(buffer), _MAX_CUTS):
         try:
-            return read(buffer, close), buffer[cut:], False
+            return read(buffer, close, offset), buffer[cut:], False
         except UNDECODABLE:
             continue
     salvaged = salvage(buffer, read.decode, log, final=False)
     return salvaged.events, salvaged.rest, salvaged.closed
 
 
-def _take_end(buffer: bytes, read: _Reader[T, S], log: IssueLog, *, is_list: bool) -> tuple[list[T] | S, bytes, bool]:
+def _take_end(buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog, *, is_list: bool) -> tuple[list[T] | S, bytes, bool]:
     """Return (events, text after the array, True if the array was closed) for the last buffer."""
     for end in itertools.islice(_ends(buffer, is_list=is_list), _MAX_ENDS):
         try:
-            return read(buffer, end), buffer[end + 1 :], True
+            return read(buffer, end, offset), buffer[end + 1 :], True
         except UNDECODABLE:
             continue
     salvaged = salvage(buffer, read.decode, log, final=True)

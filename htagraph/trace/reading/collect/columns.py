@@ -86,5 +86,5 @@ class Columns:
         return Table(
             index=part.column("index"), name=part.column("name"), category=part.column("category"),
             lane=part.column("lane"), start=part.column("start", unpadded=self.style.unpadded), duration=duration,
-            offset=part.column("offset"), args=args,
+            args=args,
         )  # fmt: skip

@@ -73,23 +73,26 @@ class BlockColumns:
         self._names, self._categories, self._processes, self._lanes, self._calls, self._forward = (
             _Numbers() for _ in range(6)
         )
+        self.starts: list[tuple[int, int]] = []
+        """Number of each block's first event, position of its text in the document."""
 
-    def add(self, position: int, offset: int, block: Block) -> None:
-        """Append a block; its first event is number `position` of the file, and its text begins at byte `offset`."""
+    def add(self, position: int, block: Block) -> None:
+        """Append a block; `position` is that of its first event in the file."""
+        self.starts.append((position, block.offset))
         phases = block.rows[:, PHASE]
         counts = np.bincount(phases)
         for phase in np.flatnonzero(counts).tolist():
             self._into.counts[chr(phase) if phase else ""] += int(counts[phase])
-        self._add_table(self._into.complete, position, offset, block, np.flatnonzero(phases == ord("X")))
+        self._add_table(self._into.complete, position, block, np.flatnonzero(phases == ord("X")))
         instants = np.flatnonzero((phases == ord("i")) | (phases == ord("I")))
         categorized = instants[block.categories[instants] != NO_TOKEN]
-        self._add_table(self._into.instant, position, offset, block, categorized)
+        self._add_table(self._into.instant, position, block, categorized)
         names = np.unique(block.names[instants]).tolist()
         self._into.window_end_seen |= any(block.values[name] == "Record Window End" for name in names)
         self._add_flows(block, np.flatnonzero((phases == ord("s")) | (phases == ord("f"))))
         self._add_thread_names(block, np.flatnonzero(phases == ord("M")))
 
-    def _add_table(self, part: GrowingTable, position: int, offset: int, block: Block, where: Array) -> None:
+    def _add_table(self, part: GrowingTable, position: int, block: Block, where: Array) -> None:
         if not len(where):
             return
         into, values, first = self._into, block.values, part.count
@@ -99,7 +102,6 @@ class BlockColumns:
             ("name", self._names.of(block.names[where], lambda token: into.names[_text(values[token])])),
             ("category", category),
             ("lane", self._lane_numbers(block, where)),
-            ("offset", block.rows[where, OFFSET] + offset),
         ):
             extend(part.columns[column], stored)
         part.add_times("start", *self._times(block, where, _START, "ts"))

@@ -70,7 +70,6 @@ def _add_table(
         ("name", _name_ids(into, list(map(attrgetter("name"), chosen)))),
         ("category", category),
         ("lane", _ids(into.lanes, map(attrgetter("pid", "tid"), chosen), count)),
-        ("offset", np.full(count, -1, np.int64)),
     ):
         extend(part.columns[column], values)
     part.add_times("start", *_times(into, list(map(attrgetter("ts"), chosen)), "ts"))

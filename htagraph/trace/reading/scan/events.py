@@ -8,7 +8,7 @@ Names and other texts are handed on as spans: start · 2³² + length of a JSON 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -36,6 +36,8 @@ __all__ = [
     "RAW", "ROW_WIDTH", "SCANNED", "SIGNED", "SPAN", "START", "START_ABSENT", "START_SLIP", "START_STYLE", "STOP",
     "STYLE_BITS", "TEXT", "THREAD", "UNSIGNED", "scan_events",
 ]  # fmt: skip
+
+Part: TypeAlias = tuple[int, int]
 
 SCANNED, DECLINED, NEEDS_EXACT = range(3)
 """Results of a scan: done; text that is not understood; times too large for floats."""
@@ -73,24 +75,23 @@ _NS_DIGITS = 3  # of µs
 
 
 @njit(cache=True, nogil=True)
-def scan_events(start: int, size: int, exact: bool, keys: Any, rows: Any, args: Any) -> tuple[int, int, int]:  # noqa: ANN401, FBT001
+def scan_events(text: Part, keys: Part, rows: Part, args: Part, exact: bool) -> tuple[int, int, int]:  # noqa: FBT001
     """Fill `rows` and `args` with events; return (result, number of events, number of arguments).
 
     Args:
-        start: address of the text: events with commas between them, followed by `PADDING`.
-        size: number of its bytes, without the padding.
+        text: address and bytes of the events, with commas between them; `PADDING` follows.
+        keys: addresses of the tables of the keys of events and of arguments, see `keys.key_table`.
+        rows: address of the rows to fill, one per event, and how many there may be.
+        args: the same for arguments that are handed on.
         exact: times are decimals, not floats.
-        keys: tables of the keys of events and of arguments, see `scan_keys.key_table`.
-        rows: filled, one row per event.
-        args: filled, one row per argument that is handed on.
     """
-    fields, known = keys[0].ctypes.data, keys[1].ctypes.data
-    row, argument = rows.ctypes.data, args.ctypes.data
-    at, end, event, used = blank(start), start + size, 0, 0
+    start, row, argument = text[0], rows[0], args[0]
+    at, end, used = blank(start), start + text[1], 0
+    event = np.int64(0)  # a plain 0 would be a type of its own, for which everything below is compiled once more
     while at < end:
-        if byte(at) != _OPEN or event == len(rows) or used + MAX_KEYS > len(args):
+        if byte(at) != _OPEN or event == rows[1] or used + MAX_KEYS > args[1]:
             return DECLINED, event, used
-        at, more = _scan_event(start, at, exact, fields, known, row, argument, event)
+        at, more = _scan_event(start, at, exact, keys, row, argument, event)
         if at <= 0:
             return NEEDS_EXACT if at == _TOO_LARGE else DECLINED, event, used
         event, used = event + 1, used + more
@@ -105,9 +106,9 @@ def scan_events(start: int, size: int, exact: bool, keys: Any, rows: Any, args: 
     return SCANNED, event, used
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _scan_event(
-    base: int, at: int, exact: bool, fields: int, known: int, row: int, argument: int, event: int
+    base: int, at: int, exact: bool, keys: Part, row: int, argument: int, event: int
 ) -> tuple[int, int]:  # noqa: FBT001, PLR0913
     """Fill a row and its arguments; return (address behind the event or a result that is no address, arguments)."""
     for column in range(ROW_WIDTH):
@@ -120,7 +121,7 @@ def _scan_event(
         start, at = at + 1, key_end(at)
         if at == REFUSED:
             return REFUSED, used
-        key = key_number(start, at - 1, fields)
+        key = key_number(start, at - 1, keys[0])
         at = value_behind(at)
         if at == REFUSED:
             return REFUSED, used
@@ -128,7 +129,7 @@ def _scan_event(
         if key == UNKNOWN:
             at = skip_value(at)
         elif key == _ARGS:
-            at, used = _scan_args(base, at, known, argument, event)
+            at, used = _scan_args(base, at, keys[1], argument, event)
         elif key == _TS or key == _DUR:
             at, flags = _scan_time(at, exact, row, flags, key == _DUR)
         elif key == _PH:
@@ -156,13 +157,13 @@ def _scan_event(
     return at + 1, used
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _text_end(at: int, or_null: bool) -> int:  # noqa: FBT001
     """Return the address behind a string, or behind null where that may stand for it."""
     return skip_value(at) if or_null and byte(at) == _LOWER_N else string_end(at)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _label_end(at: int) -> int:
     """Return the address behind a process or thread: a string, a number or null."""
     first = byte(at)
@@ -170,7 +171,7 @@ def _label_end(at: int) -> int:
     return skip_value(at) if known else REFUSED
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _phase_end(at: int) -> int:
     """Return the address behind a phase of one letter."""
     letter = byte(at + 1)
@@ -179,7 +180,7 @@ def _phase_end(at: int) -> int:
     return at + 3
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _scan_id(base: int, at: int, row: int, flags: int) -> tuple[int, int]:
     """Set a flow's id in the row, a number as it is, anything else as a span; return (address behind it, flags)."""
     flags &= ~(ID_IS_NUMBER | ID_IS_SPAN)
@@ -195,7 +196,7 @@ def _scan_id(base: int, at: int, row: int, flags: int) -> tuple[int, int]:
     return stop, flags | ID_IS_SPAN
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _scan_time(at: int, exact: bool, row: int, flags: int, is_duration: bool) -> tuple[int, int]:  # noqa: FBT001
     """Set a time in the row, ns; return (address behind it, flags)."""
     absent, style = (DURATION_ABSENT, DURATION_STYLE) if is_duration else (START_ABSENT, START_STYLE)
@@ -234,7 +235,7 @@ def _scan_time(at: int, exact: bool, row: int, flags: int, is_duration: bool) ->
     return stop, flags
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _decimal_ns(digits: Any, places: int) -> tuple[int, int, int]:  # noqa: ANN401
     """Return (ns, ns too many if the fraction lacks leading zeros, what the fraction shows) of digits · 10^-places µs."""
     ten, unit = np.uint64(10), _TENS[places]
@@ -250,21 +251,21 @@ def _decimal_ns(digits: Any, places: int) -> tuple[int, int, int]:  # noqa: ANN4
     return np.int64(whole) * 1000 + padded, padded - np.int64(fraction), shape
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _rounded(value: Any, unit: Any) -> int:  # noqa: ANN401
     """Return value / unit as an integer, rounded half to even."""
     below, twice = np.int64(value // unit), np.int64(value % unit) * 2
     return below + (twice > np.int64(unit) or (twice == np.int64(unit) and below % 2 == 1))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _float_ns(value: float) -> int:
     """Return µs as ns, rounded as `times.numbers_to_ns` does."""
     whole = np.floor(value)
     return np.int64(whole) * 1000 + np.int64(np.rint((value - whole) * 1000))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _scan_args(base: int, at: int, known: int, argument: int, event: int) -> tuple[int, int]:
     """Add the arguments of an event; return (address behind them, their number)."""
     if byte(at) != _OPEN:
@@ -300,7 +301,7 @@ def _scan_args(base: int, at: int, known: int, argument: int, event: int) -> tup
     return at + 1 if byte(at) == _CLOSE else REFUSED, used
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _scan_argument(base: int, at: int, key: int, kind: int, event: int, argument: int) -> int:
     """Set an argument; return the address behind it."""
     put(argument, event)

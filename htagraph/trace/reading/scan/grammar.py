@@ -58,7 +58,7 @@ _ONES, _TOPS = np.uint64(_EACH), np.uint64(0x80 * _EACH)
 _SPACES, _QUOTES, _BACKSLASHES = (np.uint64(letter * _EACH) for letter in (_SPACE, _QUOTE, _BACKSLASH))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def blank(at: int) -> int:
     """Return the address of the first byte from `at` on that is not white space."""
     while True:
@@ -74,7 +74,7 @@ def blank(at: int) -> int:
             return at
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _odd(at: int) -> int:
     """Return the address of the first byte from `at` on that is not plain text: a quote, a backslash, or below 32."""
     while True:
@@ -88,7 +88,7 @@ def _odd(at: int) -> int:
         at += 8
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def string_end(at: int) -> int:
     """Return the address behind the closing quote of the string at `at`."""
     if byte(at) != _QUOTE:
@@ -102,7 +102,7 @@ def string_end(at: int) -> int:
     return at + 1 if byte(at) == _QUOTE else REFUSED
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def key_end(at: int) -> int:
     """Return the address behind the closing quote of the string at `at`, which has no escapes."""
     if byte(at) != _QUOTE:
@@ -111,7 +111,7 @@ def key_end(at: int) -> int:
     return at + 1 if byte(at) == _QUOTE else REFUSED
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _escape_end(at: int) -> int:
     """Return the address behind an escape, whose backslash is at `at`."""
     letter = byte(at + 1)
@@ -127,14 +127,14 @@ def _escape_end(at: int) -> int:
     return REFUSED
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def value_behind(at: int) -> int:
     """Return the address of the value whose key ends before `at`."""
     at = blank(at)
     return blank(at + 1) if byte(at) == _COLON else REFUSED
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def number(at: int) -> tuple[int, bool, Any, int, int]:
     """Return (address behind, True if negative, digits, scale, how it is written): the value is digits · 10^scale."""
     negative = byte(at) == _MINUS
@@ -161,7 +161,7 @@ def number(at: int) -> tuple[int, bool, Any, int, int]:
     return REFUSED if count + abs(scale) > _MAX_DIGITS else at, negative, digits, scale, written
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _exponent(at: int) -> tuple[int, int]:
     """Return (address behind an exponent, its value)."""
     down = byte(at) == _MINUS
@@ -173,7 +173,7 @@ def _exponent(at: int) -> tuple[int, int]:
     return REFUSED if at == first else at, -exponent if down else exponent
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def float_of(digits: Any, scale: int) -> tuple[bool, float]:  # noqa: ANN401 - an unsigned integer of numba
     """Return (True if it is certain, the float64 nearest to digits · 10^scale).
 
@@ -186,7 +186,7 @@ def float_of(digits: Any, scale: int) -> tuple[bool, float]:  # noqa: ANN401 - a
     return True, np.float64(digits) * _POWERS[scale]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def skip_value(at: int) -> int:
     """Return the address behind the JSON value at `at`, of any kind, after checking its grammar."""
     depth, kinds, one = 0, np.uint64(0), np.uint64(1)  # the lowest bit is 1 inside an object, 0 inside a list
@@ -225,14 +225,14 @@ def skip_value(at: int) -> int:
                 return REFUSED
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _behind_key(at: int) -> int:
     """Return the address of the value behind the key at `at`."""
     at = string_end(at)
     return value_behind(at) if at != REFUSED else REFUSED
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _scalar_end(at: int) -> int:
     """Return the address behind the string, number or word at `at`."""
     first = byte(at)
@@ -247,7 +247,7 @@ def _scalar_end(at: int) -> int:
     return _number_end(at)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _number_end(at: int) -> int:
     """Return the address behind a number of any length."""
     at += byte(at) == _MINUS

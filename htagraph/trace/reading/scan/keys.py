@@ -73,13 +73,13 @@ def _code(start: int, stop: int) -> Any:  # noqa: ANN401 - an unsigned integer o
     return first ^ (word(stop - 8) * _MIX) ^ np.uint64(length)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _low_bytes(count: int) -> Any:  # noqa: ANN401
     """Return a mask of the first bytes of a word; `count` is less than 8."""
     return (np.uint64(1) << np.uint64(8 * count)) - np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def key_number(start: int, stop: int, table: int) -> int:
     """Return the number of the key between two addresses in the table at an address, or `UNKNOWN`."""
     length = stop - start
@@ -95,12 +95,12 @@ def key_number(start: int, stop: int, table: int) -> int:
     return key if start == stop or word(start) & _low_bytes(stop - start) == word(known) else UNKNOWN
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def key_kind(key: int, table: int) -> int:
     """Return the kind of a key's values."""
     return np.int64(word(_entry(table, key) + 8))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _entry(table: int, key: int) -> int:
     return table + _ENTRIES + key * _ENTRY_BYTES

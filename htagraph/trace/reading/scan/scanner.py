@@ -64,6 +64,8 @@ class Block:
     """Events as rows of numbers (columns of `scan`), and what they refer to."""
 
     text: Array
+    offset: int
+    """Position of the text in the document."""
     exact: bool
     """True if times were read as decimals."""
     rows: Array
@@ -133,17 +135,23 @@ class Scanner:
         self._pairs = [(NO_TOKEN, NO_TOKEN)]
         self._unreadable: list[int] = []
 
-    def scan(self, text: bytes, *, exact: bool) -> tuple[int, Block | None]:
+    def scan(self, text: bytes, offset: int, *, exact: bool) -> tuple[int, Block | None]:
         """Return (result, the events of a text that holds events with commas between them).
 
         Without a block, the result says why: `DECLINED` or `NEEDS_EXACT`.
+
+        Args:
+            text: the text.
+            offset: its position in the document.
+            exact: read times as decimals, not as floats.
         """
         size = len(text)
         rows = np.empty((size // _MIN_EVENT_BYTES + 1, ROW_WIDTH), np.int64)
         args = np.empty((size // _MIN_ARGUMENT_BYTES + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
         padded = np.frombuffer(text + PADDING, np.uint8)
-        base = padded.ctypes.data
-        result, events, used = scan_events(base, size, exact, _tables(calls=self._calls), rows, args)
+        base, tables = padded.ctypes.data, _tables(calls=self._calls)
+        parts = (base, size), tuple(table.ctypes.data for table in tables), *((a.ctypes.data, len(a)) for a in (rows, args))
+        result, events, used = scan_events(*parts, exact)
         if result != SCANNED:
             return result, None
         rows = rows[:events]
@@ -159,7 +167,7 @@ class Scanner:
         if odd is None or (self._unreadable and any(np.isin(part, self._unreadable).any() for part in tokens)):
             return DECLINED, None
         return SCANNED, Block(
-            padded, exact, rows, names, categories, processes, lanes, arguments, odd, self._calls, self._values,
+            padded, offset, exact, rows, names, categories, processes, lanes, arguments, odd, self._calls, self._values,
             self._pairs,
         )  # fmt: skip
 

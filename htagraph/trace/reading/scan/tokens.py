@@ -124,7 +124,7 @@ def _number_spans(base: int, spans: Array, done: int, secret: Array, table: Any,
     return len(spans)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _code(start: int, length: int, seed: Any, factor: Any) -> Any:  # noqa: ANN401 - unsigned integers of numba
     code = (seed ^ np.uint64(length)) * factor
     for at in range(start, start + length - 7, 8):
@@ -134,14 +134,14 @@ def _code(start: int, length: int, seed: Any, factor: Any) -> Any:  # noqa: ANN4
     return code ^ (code >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _rest(start: int, length: int) -> Any:  # noqa: ANN401
     """Return the bytes behind the last whole word of a text, as a word; 0 if there are none."""
     bits = np.uint64(8 * (length & 7))
     return word(start + (length & ~7)) & ((np.uint64(1) << bits) - np.uint64(1))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _same(start: int, length: int, known: int) -> bool:
     for at in range(0, length - 7, 8):
         if word(start + at) != word(known + at):
@@ -149,7 +149,7 @@ def _same(start: int, length: int, known: int) -> bool:
     return _rest(start, length) == _rest(known, length)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _keep(start: int, length: int, to: int) -> int:
     """Copy a text, filled up with zeros to whole words; return the bytes taken."""
     for at in range(0, length - 7, 8):

@@ -76,5 +76,5 @@ def test_an_empty_table_has_empty_columns_of_their_types() -> None:
     assert table.count == 0
     assert {name: as_array(grown).dtype for name, grown in table.columns.items()} == {
         "index": np.int32, "name": np.int32, "category": np.int32, "lane": np.int32, "start": np.int64,
-        "duration": np.int64, "offset": np.int64,
+        "duration": np.int64,
     }  # fmt: skip
