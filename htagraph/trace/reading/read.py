@@ -22,7 +22,7 @@ from htagraph.trace.reading.collect.from_events import add_events
 from htagraph.trace.reading.decode import BlockDecoder, event_decoder, event_text_decoder
 from htagraph.trace.reading.salvage import salvage_header
 from htagraph.trace.reading.scan.scanner import Block
-from htagraph.trace.reading.source import iter_bytes
+from htagraph.trace.reading.source import ahead, iter_bytes
 from htagraph.trace.reading.split import find_events, split
 from htagraph.trace.reading.times import padded
 
@@ -69,7 +69,8 @@ def read_trace(
     raw_header: dict[str, Any] = {}
     decode, columns = BlockDecoder(raw_header), Columns(log)
     blocks, scan = BlockColumns(columns), decode.scan if compiled else None
-    for position, events in split(iter_bytes(path, log, progress), decode, raw_header, log, scan):
+    pieces = iter_bytes(path, log, progress)
+    for position, events in split(ahead(pieces) if compiled else pieces, decode, raw_header, log, scan):
         try:
             if isinstance(events, Block):
                 blocks.add(position, events)

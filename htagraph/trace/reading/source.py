@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,7 +17,7 @@ try:
 except ImportError:  # no wheel for this machine: the standard library does the same, slower
     _gzip_engine = zlib
 
-__all__ = ["PIECE_BYTES", "iter_bytes"]
+__all__ = ["PIECE_BYTES", "ahead", "iter_bytes"]
 
 PIECE_BYTES = 4 << 20
 """Bytes of a piece. Chosen: as `split.BLOCK_BYTES`, so that a piece makes a block; doubling it doubles the memory for
@@ -80,6 +81,15 @@ def iter_bytes(
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror or error})"
         raise TraceError(msg) from error
+
+
+def ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield pieces of a file, the next of which is decompressed while the caller decodes one."""
+    with ThreadPoolExecutor(1, "htagraph-unpack") as pool:
+        following = pool.submit(next, pieces, None)
+        while (piece := following.result()) is not None:
+            following = pool.submit(next, pieces, None)
+            yield piece
 
 
 def _from(start: int, pieces: Iterator[bytes]) -> Iterator[bytes]:

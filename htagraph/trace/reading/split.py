@@ -183,7 +183,9 @@ def _take_block(buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog) 
     return salvaged.events, salvaged.rest, salvaged.closed
 
 
-def _take_end(buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog, *, is_list: bool) -> tuple[list[T] | S, bytes, bool]:
+def _take_end(
+    buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog, *, is_list: bool
+) -> tuple[list[T] | S, bytes, bool]:
     """Return (events, text after the array, True if the array was closed) for the last buffer."""
     for end in itertools.islice(_ends(buffer, is_list=is_list), _MAX_ENDS):
         try:

@@ -13,8 +13,8 @@ from htagraph.trace.columns import Array
 from htagraph.trace.events import HOST_CALLS, BulkField, canonical_category
 from htagraph.trace.reading.collect.columns import Columns
 from htagraph.trace.reading.collect.from_events import add_thread_names, fields_of, typed
-from htagraph.trace.reading.decode import plain_events
 from htagraph.trace.reading.collect.growing import GrowingTable, extend
+from htagraph.trace.reading.decode import plain_events
 from htagraph.trace.reading.scan.events import (
     DURATION,
     DURATION_ABSENT,
@@ -36,8 +36,8 @@ from htagraph.trace.reading.scan.events import (
     TEXT,
     UNSIGNED,
 )  # fmt: skip
-from htagraph.trace.reading.scan.tokens import NO_TOKEN
 from htagraph.trace.reading.scan.scanner import Block, argument_keys, span_text
+from htagraph.trace.reading.scan.tokens import NO_TOKEN
 
 __all__ = ["BlockColumns"]
 

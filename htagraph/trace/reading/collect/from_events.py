@@ -18,8 +18,8 @@ from htagraph.core.errors import TraceError
 from htagraph.trace.columns import Array
 from htagraph.trace.events import HOST_CALLS, MODELS, BulkField, call_columns, canonical_category, columns, parse_event
 from htagraph.trace.reading.collect.columns import Columns
-from htagraph.trace.reading.decode import RawEvent, attribute
 from htagraph.trace.reading.collect.growing import TYPECODES, GrowingTable, extend, label
+from htagraph.trace.reading.decode import RawEvent, attribute
 from htagraph.trace.reading.times import numbers_to_ns, text_to_ns
 
 __all__ = ["add_events", "add_thread_names", "fields_of", "typed"]

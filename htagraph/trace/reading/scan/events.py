@@ -107,9 +107,7 @@ def scan_events(text: Part, keys: Part, rows: Part, args: Part, exact: bool) -> 
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _scan_event(
-    base: int, at: int, exact: bool, keys: Part, row: int, argument: int, event: int
-) -> tuple[int, int]:  # noqa: FBT001, PLR0913
+def _scan_event(base: int, at: int, exact: bool, keys: Part, row: int, argument: int, event: int) -> tuple[int, int]:
     """Fill a row and its arguments; return (address behind the event or a result that is no address, arguments)."""
     for column in range(ROW_WIDTH):
         put(row + 8 * column, 0)

@@ -110,7 +110,11 @@ def argument_keys(*, calls: bool) -> tuple[Key, ...]:
     Args:
         calls: also those of calls of host-side communication.
     """
-    keys = [Key(key, replace(field, keys=(key,)), _KINDS[field.column.dtype]) for field in columns() for key in reversed(field.keys)]
+    keys = [
+        Key(key, replace(field, keys=(key,)), _KINDS[field.column.dtype])
+        for field in columns()
+        for key in reversed(field.keys)
+    ]
     if calls:
         keys += [Key(field.keys[0], replace(field, keys=field.keys[:1]), RAW) for field in call_columns()]
     return tuple(keys)
@@ -150,7 +154,11 @@ class Scanner:
         args = np.empty((size // _MIN_ARGUMENT_BYTES + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
         padded = np.frombuffer(text + PADDING, np.uint8)
         base, tables = padded.ctypes.data, _tables(calls=self._calls)
-        parts = (base, size), tuple(table.ctypes.data for table in tables), *((a.ctypes.data, len(a)) for a in (rows, args))
+        parts = (
+            (base, size),
+            tuple(table.ctypes.data for table in tables),
+            *((a.ctypes.data, len(a)) for a in (rows, args)),
+        )
         result, events, used = scan_events(*parts, exact)
         if result != SCANNED:
             return result, None

@@ -89,7 +89,9 @@ def test_both_ways_agree_on_any_values(made: list[Json], *, gloo: bool, indent: 
 
 
 HEALTHY = json.dumps([*healthy(2), op(1, name='a "b" \\ \u20ac \u0001', ts=1.0625)])[1:-1].encode()
-_bytes = st.sampled_from([bytes([byte]) for byte in b'"\\{}[]:,0-.eE \x00\x1fnutx\xe2\x80'] + [b"\\u00e9", b"null", b""])
+_bytes = st.sampled_from(
+    [bytes([byte]) for byte in b'"\\{}[]:,0-.eE \x00\x1fnutx\xe2\x80'] + [b"\\u00e9", b"null", b""]
+)
 
 
 @settings(max_examples=600, deadline=None)
