@@ -336,8 +336,8 @@ REAL_NEXT_START = salvage._next_start
 def work_of(text: str) -> int:
     counted = Counted()
     fake = type("json", (), {"JSONDecoder": lambda strict: counted, "JSONDecodeError": json.JSONDecodeError})
-    mock: dict[str, Any] = {"json": fake, "candidates": counted.candidates, "_next_start": counted.next_start, "_DEEP": 16}
-    with patch.multiple(salvage, **mock):
+    mock: dict[str, Any] = {"json": fake, "candidates": counted.candidates, "_next_start": counted.next_start}
+    with patch.multiple(salvage, _DEEP=16, **mock):
         try:
             salvage.salvage(text.encode(), msgspec.json.decode, log(), final=True)
         except DamagedTraceError:
