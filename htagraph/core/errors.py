@@ -21,7 +21,12 @@ __all__ = [
     "RankError",
     "SelectionError",
     "TraceError",
+    "shown",
 ]
+
+_SHOWN = 60
+"""Characters of a value that a message shows. Chosen: longer values hide what is wrong with them. Doubled, messages
+about long values take another line."""
 
 
 class HtagraphError(Exception):
@@ -54,3 +59,19 @@ class GraphError(HtagraphError):
 
 class SelectionError(HtagraphError):
     """A selection asks for something the graph does not have."""
+
+
+def shown(value: object) -> str:
+    """Return a value from a file as a message shows it: quoted, and cut to a few dozen characters.
+
+    Example:
+        >>> shown("a" * 1000), shown([1, 2])
+        ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…'", '[1, 2]')
+    """
+    if isinstance(value, str):
+        return repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…")
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, or lists in lists
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -20,6 +20,7 @@ _QUOTE = re.compile(rb'(?<!\\)"')
 _ARGS = re.compile(rb',\s*"args"\s*:')
 _TWO_BRACES = re.compile(rb"\}(?=\s*(\}))")
 _END = re.compile(rb"(?<=\})\s*(?:(?:\}\s*)?\Z|\]\s*(?:[,}]|\Z))")
+_SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})", re.DOTALL)
 _NO_ARGS = re.compile(rb',\s*"args"\s*:\s*(?:(?:null|"[^"]*"|\[\s*\])\s*)?(?=\})')
 
 
@@ -60,6 +61,10 @@ def _drop_stray_commas(body: bytes) -> bytes:
     return _STRAY_COMMA.sub(lambda match: b"" if match[1] or match[2] else match[0], body)
 
 
+def _replace_lone_surrogates(body: bytes) -> bytes:
+    return _SURROGATES.sub(lambda match: b"\\ufffd" if match[1] else match[0], body)
+
+
 def _drop_args(body: bytes) -> bytes:
     """Return the text without the arguments of its first event: up to the last two braces that end an event."""
     start = _ARGS.search(body)
@@ -79,6 +84,7 @@ _MENDS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("stray_comma", _drop_stray_commas),
     ("unescaped_quotes", _escape_name),
     ("slashed_quotes", lambda body: body.replace(b'/"', b'\\"')),
+    ("lone_surrogate", _replace_lone_surrogates),
     ("args_dropped", _drop_args),
 )
 MEANING = {
@@ -88,6 +94,7 @@ MEANING = {
     "stray_comma": "an extra comma; ignored",
     "unescaped_quotes": "quotes inside a name are not escaped; repaired",
     "slashed_quotes": 'quotes in args are written /" instead of \\"; repaired',
+    "lone_surrogate": "half of a surrogate pair in a text; replaced",
     "args_dropped": "the args of an event are unreadable; the event is kept without them",
 }
 """What each repair is, for users, by its code."""

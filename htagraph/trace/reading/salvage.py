@@ -225,7 +225,7 @@ def _value(plain: str, at: int) -> _Value:
     while True:
         part = plain[at : at + window]
         try:
-            value, end = json.JSONDecoder(strict=False).raw_decode(part)
+            value, end = json.JSONDecoder(strict=False, parse_int=float).raw_decode(part)  # int() has a limit of digits
         except RecursionError:
             return _Value(read=at + _deep(part))
         except ValueError as error:

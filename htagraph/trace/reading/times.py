@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import TraceError
+from htagraph.core.errors import TraceError, shown
 
 __all__ = ["EXACT_FLOAT_US", "FractionStyle", "numbers_to_ns", "padded", "text_to_ns"]
 
@@ -34,8 +34,6 @@ _MAX_US = _MAX_NS // 1000
 _MAX_DIGITS = 19
 """Digits of whole µs that are read as an integer. A property of int64: no more digits fit, so longer texts are decimals
 that may be out of range. Doubled, nothing changes."""
-_SHOWN = 40
-"""Characters of a text that an error shows. Chosen: no time is longer. Doubled, errors about other texts are longer."""
 
 
 def numbers_to_ns(values: Sequence[int | float]) -> Ints:
@@ -155,5 +153,4 @@ def _decimal_to_ns(text: str, style: FractionStyle) -> int:
 
 
 def _not_a_time(text: str) -> TraceError:
-    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-    return TraceError(f"{shown!r} is not a time in µs")
+    return TraceError(f"{shown(text)} is not a time in µs")

@@ -63,6 +63,11 @@ def test_steps_are_those_of_a_search_that_finds_what_re_finds(pattern: str, text
         (b'{"name": "a", "args": "b"}', "args_dropped", b'{"name": "a"}'),
         (b'{"name": "a", "args": {"x": }}\n ],\n "y": 1}', "args_dropped", b'{"name": "a"}\n ],\n "y": 1}'),
         (b'{"name": "a\x07"}', "control_characters", b'{"name": "a "}'),
+        (
+            b'"\\ud83d\\ude00 \\ud83d \\\\ud83d \\uDE00x"',
+            "lone_surrogate",
+            b'"\\ud83d\\ude00 \\ufffd \\\\ud83d \\ufffdx"',
+        ),
         (b'{"x": "a/"b"}', "slashed_quotes", b'{"x": "a\\"b"}'),
     ],
 )
@@ -71,7 +76,7 @@ def test_a_repair_undoes_its_damage_only(body: bytes, code: str, mended: bytes) 
 
 
 def test_each_repair_has_a_meaning() -> None:
-    bodies = [b'{"x": inf}', b'{"x": 1,}', b'"name": "a "b" c", "ts":', b'/"', b"\xff\x07", b'"a","args":}']
+    bodies = [b'{"x": inf}', b'{"x": 1,}', b'"name": "a "b" c", "ts":', b'/"', b"\xff\x07", b'"a","args":}', b"\\udfff"]
     assert {code for body in bodies for code in by_code(body)} == set(mends.MEANING)
 
 

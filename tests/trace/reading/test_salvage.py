@@ -148,6 +148,7 @@ REPAIRED = {
     "bare NaN": (as_text(kernel(3)).replace("0.5}", "NaN}"), "non_finite", "gemm<0>"),
     "bare Infinity": (as_text(kernel(3)).replace("0.5}", "-Infinity}"), "non_finite", "gemm<0>"),
     "bare N/A": (as_text(kernel(3)).replace("0.5}", "N/A}"), "non_finite", "gemm<0>"),
+    "half a surrogate pair": (as_text(op(3, name="a?b")).replace("a?b", "a\\ud800b"), "lone_surrogate", "a\ufffdb"),
     "bare inf beside a name with one": (
         as_text(kernel(3, name="x:inf, y")).replace("0.5}", "inf}"),
         "non_finite",
@@ -241,6 +242,7 @@ def test_each_damaged_event_counts(tmp_path: Path) -> None:
         "null",
         '{"ph": 5}',
         '{"ph": "X", "ts": 1e400}',
+        '{"ph": "X", "ts": ' + "9" * 5000 + "}",
     ],
 )
 @pytest.mark.parametrize("block", [64, 1 << 22])
@@ -335,7 +337,7 @@ REAL_NEXT_START = salvage._next_start
 
 def work_of(text: str) -> int:
     counted = Counted()
-    fake = type("json", (), {"JSONDecoder": lambda strict: counted, "JSONDecodeError": json.JSONDecodeError})
+    fake = type("json", (), {"JSONDecoder": lambda **_: counted, "JSONDecodeError": json.JSONDecodeError})
     mock: dict[str, Any] = {"json": fake, "candidates": counted.candidates, "_next_start": counted.next_start}
     with patch.multiple(salvage, _DEEP=16, **mock):
         try:

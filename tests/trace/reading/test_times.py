@@ -162,14 +162,14 @@ def test_durations_without_leading_zeros_show_the_era() -> None:
 def test_what_is_no_time_is_refused_in_a_short_sentence(text: str) -> None:
     with pytest.raises(TraceError, match="is not a time in µs") as error:
         text_to_ns([text], FractionStyle())
-    assert len(str(error.value)) < 80
+    assert len(str(error.value)) < 100
 
 
 @pytest.mark.parametrize("number", [2**70, -(2**70), 10**4000, 1e300, float("inf")], ids=range(5))
 def test_a_number_out_of_range_is_refused_in_a_short_sentence(number: float) -> None:
     with pytest.raises(TraceError, match="is not a time in µs") as error:
         numbers_to_ns([1, number])
-    assert len(str(error.value)) < 80
+    assert len(str(error.value)) < 100
 
 
 @given(st.text(st.sampled_from("0123456789.-+eE²٣ _nai"), max_size=30))
