@@ -62,16 +62,14 @@ class SelectionError(HtagraphError):
 
 
 def shown(value: object) -> str:
-    """Return a value from a file as a message shows it: quoted, and cut to a few dozen characters.
+    """Return a value from a file as a message shows it: as Python writes it, and cut to a few dozen characters.
 
     Example:
         >>> shown("a" * 1000), shown([1, 2])
-        ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…'", '[1, 2]')
+        ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…", '[1, 2]')
     """
-    if isinstance(value, str):
-        return repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…")
     try:
-        text = repr(value)
+        text = repr(value[:_SHOWN] if isinstance(value, str) else value)
     except (ValueError, RecursionError):  # an integer of thousands of digits, or lists in lists
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

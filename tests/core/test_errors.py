@@ -32,7 +32,9 @@ def test_the_modules_drawing_shows_every_error_below_its_parent() -> None:
     assert drawn == {error.__name__: error.__base__.__name__ for error in OWN}
 
 
-@pytest.mark.parametrize("value", ["x" * 7000, ["x" * 7000], {"a": 1}, 10**5000, "a\x1b[31m\u202eb\ud800", b"\xff", None])
+@pytest.mark.parametrize(
+    "value", ["x" * 7000, ["x" * 7000], {"a": 1}, 10**5000, "a\x1b[31m\u202eb\ud800", b"\xff", None], ids=range(7)
+)
 def test_a_value_is_shown_in_a_few_printable_characters(value: object) -> None:
     shown = errors.shown(value)
     assert 1 < len(shown) < 70

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from pydantic import ValidationError
 
-from htagraph.core.errors import TraceError
+from htagraph.core.errors import shown
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Array, Flows, Lane, SparseColumn, Table
 from htagraph.trace.events import (
@@ -28,10 +28,12 @@ from htagraph.trace.events import (
     parse_event,
 )
 from htagraph.trace.reading.growing import TYPECODES, GrowingTable, Interner, LaneInterner, as_array, extend, label
+from htagraph.trace.reading.pairs import completed, report_phases
 from htagraph.trace.reading.times import EXACT_FLOAT_US, FractionStyle, numbers_to_ns, text_to_ns
 
 __all__ = ["BlockDecoder", "Columns", "event_decoder", "event_text_decoder"]
 
+Events = Any  # a list of raw events, or a dict from position to raw event
 RawEvent = Any  # the generated struct: attributes ph, name, cat, pid, tid, ts, dur, id, args
 _LEGACY_CATEGORY = {"CPU functions": "cpu_op", "CUDA functions": "kernel"}
 _ID_LIMIT = 2**63  # ids of flows are int64: what is not below counts as text
@@ -178,6 +180,8 @@ class Columns:
         self._complete, self._instant = GrowingTable(), GrowingTable()
         self._flow: list[tuple[Array, ...]] = []
         self._odd_flow_ids = Interner[int | str]()
+        self._durations: list[tuple[int, RawEvent]] = []  # begins and ends
+        self._unreadable: dict[str, str] = {}
 
     def add(self, position: int, events: list[RawEvent]) -> None:
         """Append a block of events; `position` is that of its first event in the file."""
@@ -190,11 +194,16 @@ class Columns:
             self._add_instants(position, events, phases)
         if counts["s"] or counts["f"]:
             self._add_flows([event for event in events if event.ph in ("s", "f")])
+        if counts["B"] or counts["E"]:
+            self._durations += [(position + i, events[i]) for i, phase in enumerate(phases) if phase in ("B", "E")]
         if counts["M"]:
             self._add_thread_names([event for event in events if event.ph == "M"])
 
     def table(self) -> Table:
-        """Return the complete events."""
+        """Return the complete events, those that begins and ends make last."""
+        pairs = completed(self._durations, self.log)
+        self._add_table(self._complete, 0, pairs, list(pairs))
+        report_phases(self.counts, self.log)
         return self._finish(self._complete)
 
     def instants(self) -> Table:
@@ -219,8 +228,8 @@ class Columns:
             for phase, event in zip(phases, events, strict=True)
         )
 
-    def _add_table(self, part: GrowingTable, position: int, events: list[RawEvent], where: list[int] | None) -> None:
-        chosen = events if where is None else [events[i] for i in where]
+    def _add_table(self, part: GrowingTable, position: int, events: Events, where: list[int] | None) -> None:
+        chosen: list[RawEvent] = events if where is None else [events[i] for i in where]
         if not chosen:
             return
         count = len(chosen)
@@ -305,15 +314,26 @@ class Columns:
         """Return argument values as an array; values of another type go through the event's model."""
         if bulk.column.dtype == "str":
             if set(map(type, values)) != {str}:
-                values = [_by_model(value, bulk, event) for value, event in zip(values, events, strict=True)]
+                values = [self._by_model(value, bulk, event) for value, event in zip(values, events, strict=True)]
             return _ids(self.names, values, len(values))
         code = TYPECODES[bulk.column.dtype]
         try:
             packed = array(code, values)
         except (TypeError, OverflowError):
-            modelled = [_by_model(v, bulk, event) for v, event in zip(values, events, strict=True)]
+            modelled = [self._by_model(v, bulk, event) for v, event in zip(values, events, strict=True)]
             packed = array(code, modelled if code == "d" else self._in_range(modelled, bulk))
         return np.frombuffer(packed, dtype=bulk.column.dtype)
+
+    def _by_model(self, value: object, bulk: BulkField, event: RawEvent) -> Any:  # noqa: ANN401 - int or str, by column
+        """Return an argument's value as the event's pydantic model reads it; `missing` if the model refuses it."""
+        try:
+            parsed = parse_event({"ph": "X", "cat": event.cat, "name": str(event.name), "args": {bulk.keys[0]: value}})
+        except ValidationError:
+            detail = f"argument {bulk.keys[0]!r} has values of another type, such as {shown(value)}; treated as missing"
+            self.log.add("value_unreadable", self._unreadable.setdefault(bulk.keys[0], detail))
+            return bulk.column.missing
+        parsed_value = _column_value(parsed.args, bulk)
+        return bulk.column.missing if parsed_value is None else parsed_value
 
     def _in_range(self, values: list[Any], bulk: BulkField) -> list[int]:
         """Return the values, with `missing` in place of those that do not fit into 64 bits."""
@@ -371,23 +391,6 @@ class Columns:
 
 def _ids(interner: Mapping[Any, int], keys: Iterable[Any], count: int) -> Array:
     return np.fromiter(map(interner.__getitem__, keys), dtype=np.int32, count=count)
-
-
-def _by_model(value: object, bulk: BulkField, event: RawEvent) -> Any:  # noqa: ANN401 - int or str, by column
-    """Return an argument's value as the event's pydantic model reads it.
-
-    Raises:
-        TraceError: the model refuses the value; the message names the event and the field.
-    """
-    if value is None:
-        return bulk.column.missing
-    try:
-        parsed = parse_event({"ph": "X", "cat": event.cat, "name": str(event.name), "args": {bulk.keys[0]: value}})
-    except ValidationError as error:
-        msg = f"event {event.name!r}: {error.errors()[0]['msg']} (field {bulk.keys[0]!r}, value {value!r})"
-        raise TraceError(msg) from error
-    parsed_value = _column_value(parsed.args, bulk)
-    return bulk.column.missing if parsed_value is None else parsed_value
 
 
 def _column_value(args: Any, bulk: BulkField) -> Any:  # noqa: ANN401 - any of the models

@@ -1,8 +1,8 @@
 """Begins and ends of durations (phases B and E) → complete events.
 
-In Chrome's trace format, durations of a thread enclose one another: an end closes the latest begin on its thread that is
-still open. An end may have a name; it then closes the latest open begin of that name. Kineto writes complete events only;
-other tools, and scripts that merge traces, write begins and ends.
+In Chrome's trace format, durations of a thread enclose one another: an end closes the latest begin on its thread that
+is still open. An end may have a name; it then closes the latest open begin of that name. Kineto writes complete events
+only; other tools, and scripts that merge traces, write begins and ends.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
+import msgspec
+
 from htagraph.core.errors import shown
 from htagraph.core.issues import IssueLog
 
-__all__ = ["Pair", "PhaseEvent", "paired", "report_phases"]
+__all__ = ["Pair", "PhaseEvent", "completed", "paired", "report_phases"]
 
 _READ = frozenset("XiIsfMCBE")
 """Phases that have rows in columns, or are read again when asked for (counters)."""
 _ARROWS = frozenset("t")
 """Steps of arrows: whatever they join is joined by the ends of the arrow too."""
 _MAX_SHOWN = 5
-"""Phases that are reported one by one. Chosen: the format has about 20. Doubled, reports of hostile files are longer."""
+"""Phases that are reported one by one. Chosen: few files have more. Doubled, reports of hostile files are longer."""
 
 
 class PhaseEvent(NamedTuple):
@@ -64,7 +66,8 @@ def paired(events: Iterable[PhaseEvent], log: IssueLog) -> list[Pair]:
         >>> [(pair.begin.name, pair.duration) for pair in paired([begin, end], IssueLog("a.json"))]
         [('forward', '1.5')]
     """
-    timed = [(time, event) for event in (events := list(events)) if (time := _time(event.time)) is not None]
+    events = list(events)
+    timed = [(time, event) for event in events if (time := _time(event.time)) is not None]
     timed.sort(key=lambda each: (each[0], each[1].position))
     threads: dict[tuple[str, str], _Thread] = defaultdict(_Thread)
     pairs: list[Pair] = []
@@ -112,6 +115,33 @@ class _Thread:
         return None
 
 
+def completed(events: Iterable[tuple[int, Any]], log: IssueLog) -> dict[int, Any]:
+    """Return decoded begins and ends as decoded complete events, by position of the begin.
+
+    Args:
+        events: position and struct of each, with the attributes of an event's envelope.
+        log: receives an issue for what stays unpaired.
+    """
+    by_position = dict(events)
+    rows = [
+        PhaseEvent(at, each.ph, each.name, each.cat, each.pid, each.tid, _text(each.ts), each.args)
+        for at, each in by_position.items()
+    ]
+    return {
+        begin.position: msgspec.structs.replace(
+            by_position[begin.position], ph="X", ts=msgspec.Raw(begin.time), dur=msgspec.Raw(duration)
+        )
+        for begin, duration in paired(rows, log)
+    }
+
+
+def _text(time: object) -> str:
+    """Return a decoded time as text; empty if there is none."""
+    if time is None:
+        return ""
+    return bytes(time).decode() if isinstance(time, msgspec.Raw) else str(time)
+
+
 def report_phases(counts: dict[str, int], log: IssueLog) -> None:
     """Report the events that are in no column because of their phase.
 
@@ -122,7 +152,9 @@ def report_phases(counts: dict[str, int], log: IssueLog) -> None:
     others = {phase: count for phase, count in counts.items() if phase not in _READ | _ARROWS}
     log.add("phase_missing", "objects without a phase (ph), which are no events; left out", others.pop("", 0))
     for phase in list(others)[:_MAX_SHOWN]:
-        log.add("phase_unknown", f"events of phase {shown(phase)}, which are no activities; left out", others.pop(phase))
+        log.add(
+            "phase_unknown", f"events of phase {shown(phase)}, which are no activities; left out", others.pop(phase)
+        )
     log.add("phase_unknown", "events of further phases, which are no activities; left out", sum(others.values()))
 
 

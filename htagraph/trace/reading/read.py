@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError
+from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError, shown
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Table, Trace
 from htagraph.trace.events import Event, Header, parse_event
@@ -176,7 +176,7 @@ def _parsed(raw: dict[str, Any], number: int, path: Path) -> Event:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        msg = f"{path}: event {number}: {where}: {first['msg']} (got {first['input']!r})"
+        msg = f"{path}: event {number}: {where}: {first['msg']} (got {shown(first['input'])})"
         raise TraceError(msg) from error
 
 

@@ -100,7 +100,9 @@ def test_ends_of_another_name_cost_no_search() -> None:
 
 def test_phases_that_have_no_place_in_columns_are_counted() -> None:
     log = IssueLog("a.json")
-    report_phases({"X": 5, "M": 1, "s": 1, "f": 1, "t": 1, "": 2, "b": 3, "\x1b" * 500: 1, **dict.fromkeys("nNODPR", 1)}, log)
+    report_phases(
+        {"X": 5, "M": 1, "s": 1, "f": 1, "t": 1, "": 2, "b": 3, "\x1b" * 500: 1, **dict.fromkeys("nNODPR", 1)}, log
+    )
     found = log.issues()
     assert sum(issue.count for issue in found) == 12
     assert (found[0].what, found[0].count) == ("phase_missing", 2)
@@ -110,7 +112,7 @@ def test_phases_that_have_no_place_in_columns_are_counted() -> None:
 @pytest.mark.parametrize("unit", [100, 1711900000000100])
 def test_pairs_of_a_file_are_activities(unit: int, tmp_path: Path) -> None:
     events: list[Json] = [
-        {"ph": "B", "name": "outer", "ts": unit + 0.125, **SPAN, "args": {"External id": 9}},
+        {"ph": "B", "name": "outer", "ts": unit + 0.25, **SPAN, "args": {"External id": 9}},
         op(1, ts=unit + 20, dur=5.5),
         {"ph": "B", "name": "inner", "ts": unit + 10, **SPAN},
         {"ph": "E", "ts": unit + 30.25, "pid": 77, "tid": 77},
@@ -125,7 +127,7 @@ def test_pairs_of_a_file_are_activities(unit: int, tmp_path: Path) -> None:
     spans = {name: graph.select(name=name) for name in ("outer", "inner", "aten::mm")}
     acts = graph.activities
     [outer], [inner], [inside] = (list(spans[name]) for name in spans)
-    assert int(acts.duration[outer]) == 40_375
+    assert int(acts.duration[outer]) == 40_250
     assert int(acts.duration[inner]) == 20_250
     assert (acts.parent[inner], acts.parent[inside]) == (outer, inner)
     assert graph.event(outer).name == "outer"
