@@ -112,10 +112,10 @@ def test_phases_that_have_no_place_in_columns_are_counted() -> None:
 @pytest.mark.parametrize("unit", [100, 1711900000000100])
 def test_pairs_of_a_file_are_activities(unit: int, tmp_path: Path) -> None:
     events: list[Json] = [
-        {"ph": "B", "name": "outer", "ts": unit + 0.25, **SPAN, "args": {"External id": 9}},
+        {"ph": "B", "name": "outer", "ts": unit + 0.5, **SPAN, "args": {"External id": 9}},
         op(1, ts=unit + 20, dur=5.5),
         {"ph": "B", "name": "inner", "ts": unit + 10, **SPAN},
-        {"ph": "E", "ts": unit + 30.25, "pid": 77, "tid": 77},
+        {"ph": "E", "ts": unit + 30.5, "pid": 77, "tid": 77},
         kernel(1, ts=unit + 60),
         {"ph": "E", "ts": unit + 40.5, "pid": "77", "tid": "77", "name": "outer"},
         {"ph": "b", "name": "async", "ts": unit, "pid": 7, "tid": 7, "id": 1},
@@ -127,8 +127,8 @@ def test_pairs_of_a_file_are_activities(unit: int, tmp_path: Path) -> None:
     spans = {name: graph.select(name=name) for name in ("outer", "inner", "aten::mm")}
     acts = graph.activities
     [outer], [inner], [inside] = (list(spans[name]) for name in spans)
-    assert int(acts.duration[outer]) == 40_250
-    assert int(acts.duration[inner]) == 20_250
+    assert int(acts.duration[outer]) == 40_000
+    assert int(acts.duration[inner]) == 20_500
     assert (acts.parent[inner], acts.parent[inside]) == (outer, inner)
     assert graph.event(outer).name == "outer"
     counted = {issue.what: issue.count for issue in graph.issues}
