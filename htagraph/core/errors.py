@@ -21,7 +21,12 @@ __all__ = [
     "RankError",
     "SelectionError",
     "TraceError",
+    "shown",
 ]
+
+_SHOWN = 60
+"""Characters of a value that a message shows. Chosen: longer values hide what is wrong with them. Doubled, messages
+about long values take another line."""
 
 
 class HtagraphError(Exception):
@@ -54,3 +59,17 @@ class GraphError(HtagraphError):
 
 class SelectionError(HtagraphError):
     """A selection asks for something the graph does not have."""
+
+
+def shown(value: object) -> str:
+    """Return a value from a file as a message shows it: as Python writes it, and cut to a few dozen characters.
+
+    Example:
+        >>> shown("a" * 1000), shown([1, 2])
+        ("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…", '[1, 2]')
+    """
+    try:
+        text = repr(value[:_SHOWN] if isinstance(value, str) else value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, or lists in lists
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

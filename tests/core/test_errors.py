@@ -4,10 +4,11 @@ import pytest
 
 from htagraph.core import errors
 
-OWN = [getattr(errors, name) for name in errors.__all__]
+CLASSES = [name for name in errors.__all__ if name != "shown"]
+OWN = [getattr(errors, name) for name in CLASSES]
 
 
-@pytest.mark.parametrize("error", OWN, ids=errors.__all__)
+@pytest.mark.parametrize("error", OWN, ids=CLASSES)
 def test_one_except_clause_catches_every_error(error: type[Exception]) -> None:
     assert issubclass(error, errors.HtagraphError)
     assert not issubclass(error, ValueError | OSError | KeyError)  # whoever catches those must not catch these
@@ -29,3 +30,13 @@ def test_the_modules_drawing_shows_every_error_below_its_parent() -> None:
             drawn[word] = parents[depth - 1] if depth else "Exception"
             parents[depth:] = [word]
     assert drawn == {error.__name__: error.__base__.__name__ for error in OWN}
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * 7000, ["x" * 7000], {"a": 1}, 10**5000, "a\x1b[31m\u202eb\ud800", b"\xff", None], ids=range(7)
+)
+def test_a_value_is_shown_in_a_few_printable_characters(value: object) -> None:
+    shown = errors.shown(value)
+    assert 1 < len(shown) < 70
+    assert shown.isprintable()
+    assert shown.encode()

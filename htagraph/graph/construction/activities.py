@@ -21,10 +21,11 @@ from htagraph.core.naming import (
     step_number,
 )
 from htagraph.graph.activities import Activities, Lane
+from htagraph.graph.construction.categories import report_categories
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.evidence.job import Job
 from htagraph.trace.columns import SparseColumn, Table, Trace
-from htagraph.trace.events import MODELS, call_columns, columns
+from htagraph.trace.events import call_columns, columns
 
 __all__ = ["RankPart", "join", "prepare"]
 
@@ -93,10 +94,7 @@ def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) ->
         duration=table.duration, step=step, parent=parent, cause=cause, event=table.index, args=table.args,
     )  # fmt: skip
     rest = replace(trace, events=trace.events.take(~is_activity))
-    unknown = [name for name in trace.categories if name not in MODELS and name]
-    if unknown:
-        count = int(np.isin(rest.events.category, _codes(trace, frozenset(unknown))).sum())
-        log.add("unknown_category", f"events of unknown categories, not in the graph: {', '.join(unknown[:5])}", count)
+    report_categories(rest, log)
     names = (*trace.names, *trace.categories)
     return RankPart(
         _with_boundaries(activities), names, lanes, boundaries, at_work, rest, in_file,

@@ -17,8 +17,10 @@ from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.trace_writer import RawEvent, raw_blocks, us
 from htagraph.output.export.tracks import Slices, nesting_tracks
+from htagraph.trace.reading.collect.columns import Columns
+from htagraph.trace.reading.collect.from_events import add_durations, add_events
 from htagraph.trace.reading.collect.growing import Interner, label
-from htagraph.trace.reading.decode import BlockDecoder, Columns
+from htagraph.trace.reading.decode import BlockDecoder
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
 from htagraph.trace.reading.times import FractionStyle, numbers_to_ns, padded, text_to_ns
@@ -223,9 +225,10 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
     path, log = trace.unchanged_path(), IssueLog(str(trace.path))
     columns, ends, decode, header = Columns(log), _Ends(), BlockDecoder(), dict[str, Any]()
     for position, events in split(iter_bytes(path, log), decode, header, log):
-        columns.add(position, events)
+        add_events(columns, position, events)
         ends.add(events, exact=decode.exact)
         del events  # see split: before the next block
+    add_durations(columns)
     table, unpadded = columns.table(), columns.style.unpadded
     clock = next((clock for clock in graph.clocks if clock.rank == rank), Clock(rank))
     base = trace.header.base_time_nanoseconds or 0

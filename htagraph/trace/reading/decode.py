@@ -65,11 +65,11 @@ class BlockDecoder:
 
     @cached_property
     def _fast(self) -> msgspec.json.Decoder[list[RawEvent]]:
-        return msgspec.json.Decoder(list[_event_struct(Any, calls=self._of_calls)])  # type: ignore[misc]
+        return _decoder(Any, calls=self._of_calls)
 
     @cached_property
     def _exact(self) -> msgspec.json.Decoder[list[RawEvent]]:
-        return msgspec.json.Decoder(list[_event_struct(msgspec.Raw, calls=self._of_calls)])  # type: ignore[misc]
+        return _decoder(msgspec.Raw, calls=self._of_calls)
 
     @cached_property
     def _of_calls(self) -> bool:
@@ -77,9 +77,21 @@ class BlockDecoder:
         return any(backend in job for backend in HOST_BACKENDS)
 
 
-def plain_events(text: bytes) -> list[RawEvent]:
-    """Return the events of a JSON array, with times as they come."""
-    return msgspec.json.decode(text, type=list[_event_struct(Any, calls=False)])  # type: ignore[misc]
+def plain_events(text: bytes, *, exact: bool, calls: bool) -> list[RawEvent]:
+    """Return the events of a JSON array; the text is one that the compiled scan has accepted.
+
+    Args:
+        text: the array.
+        exact: times are kept as text.
+        calls: with the arguments of calls of host-side communication.
+    """
+    decoder = _decoder(msgspec.Raw if exact else Any, calls=calls)
+    return decoder.decode(text)
+
+
+@cache
+def _decoder(time: type, *, calls: bool) -> msgspec.json.Decoder[list[RawEvent]]:
+    return msgspec.json.Decoder(list[_event_struct(time, calls=calls)])  # type: ignore[misc]
 
 
 def event_decoder() -> Callable[[bytes], list[dict[str, Any]]]:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError
+from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError, shown
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Table, Trace
 from htagraph.trace.events import Event, Header, parse_event
 from htagraph.trace.reading.collect.columns import Columns
 from htagraph.trace.reading.collect.from_blocks import BlockColumns
-from htagraph.trace.reading.collect.from_events import add_events
+from htagraph.trace.reading.collect.from_events import add_durations, add_events
 from htagraph.trace.reading.decode import BlockDecoder, event_decoder, event_text_decoder
 from htagraph.trace.reading.salvage import salvage_header
 from htagraph.trace.reading.scan.scanner import Block
@@ -87,6 +87,7 @@ def read_trace(
         msg = f"{path}: not a Kineto trace: JSON, but the list does not hold events (objects with a phase, ph)"
         raise NotATraceError(msg)
     header = _header(raw_header, log)
+    add_durations(columns)
     table = _without_outliers(columns.table(), log)
     if columns.style.unpadded:
         log.add("unpadded_fractions", "fractions of times lack leading zeros (Kineto of March 2024); times corrected")
@@ -147,8 +148,8 @@ def read_event(path: Path, index: int, start: tuple[int, int] = (0, -1), *, unpa
     Args:
         path: a Kineto trace, JSON or gzipped JSON.
         index: the position.
-        start: an event at or before it, and where its text begins in the decompressed file (see `Trace.starts`): reading
-            begins there. -1: at the beginning of the file.
+        start: an event at or before it, and where its text begins in the decompressed file, see `Trace.starts`; reading
+            begins there, or where that is -1 at the beginning of the file.
         unpadded: True if the fractions of times lack their leading zeros, see `Trace.unpadded`.
 
     Raises:
@@ -199,7 +200,7 @@ def _parsed(raw: dict[str, Any], number: int, path: Path) -> Event:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        msg = f"{path}: event {number}: {where}: {first['msg']} (got {first['input']!r})"
+        msg = f"{path}: event {number}: {where}: {first['msg']} (got {shown(first['input'])})"
         raise TraceError(msg) from error
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from htagraph.core.errors import DamagedTraceError
 from htagraph.core.issues import IssueLog
+from htagraph.trace.reading.mends import MEANING, candidates
 
 __all__ = ["UNDECODABLE", "Salvaged", "ends_early", "refuse_second_document", "salvage", "salvage_header"]
 
@@ -25,18 +26,12 @@ Decode = Callable[[bytes], list[T]]
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """The exceptions that a decoder raises for text that it cannot read."""
 
-_BETWEEN = " \t\r\n,"
-_KEYS = r"(?:ph|name|cat|pid|tid|ts|dur|id|s|bp|args)"
-_START = re.compile(r'(?:[}\]]\s*,?\s*|\n\s*)(\{\s*"' + _KEYS + r'"\s*:)')
+_BETWEEN = re.compile(r"[ \t\r\n,]*")
+_BLANKS = " \t\r\n"
+_KEY = re.compile(r'\{\s*"(?:ph|name|cat|pid|tid|ts|dur|id|s|bp|args)"\s*:', re.ASCII)
 _DOCUMENT = re.compile(rb'\{\s*"schemaVersion"|"traceEvents"\s*:\s*\[\s*\{\s*"ph"')
-_STRING = rb'"(?:[^"\\]|\\.)*"'
-_BARE = re.compile(_STRING + rb"|(?<![\w.+-])([-+]?(?:inf|nan|infinity)|N/A)(?=\s*[,}\]])", re.IGNORECASE | re.DOTALL)
-_STRAY_COMMA = re.compile(_STRING + rb"|(,)(?=\s*[,}\]])|(?<=[{\[])(\s*,)", re.DOTALL)
-_CONTROL = re.compile(rb"[\x00-\x1f]")
-_NAME = re.compile(rb'("name"\s*:\s*")(.*?)("\s*,\s*"(?:ph|cat|pid|tid|ts|dur|s|id|args)"\s*:)', re.DOTALL)
-_END = rb"(?=\s*\}?\s*$|\s*\]\s*[,}]|\s*\]\s*$)"
-_ARGS = re.compile(rb',\s*"args"\s*:.*\}\s*\}' + _END, re.DOTALL)
-_NO_ARGS = re.compile(rb',\s*"args"\s*:\s*(?:null|"[^"]*"|\[\s*\])?\s*(?=\})')
+_OBJECTS = re.compile(rb"\}(?=\s*(?:,\s*)?\{)")
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.DOTALL)
 _HEADER_KEYS = (
     "schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "displayTimeUnit",
     "host_name", "traceName", "trace_id",
@@ -45,12 +40,28 @@ _MAX_LOST_SHARE = 0.5
 """Share of unreadable events in a stretch of text above which the file is refused. Chosen: single writers lose a few
 events, interleaved ones most. With 1, a file of which almost nothing is left would be read without an error."""
 _LONGEST_WORD = len("-Infinity")  # characters: the longest word that JSON text may be cut within
-_WINDOW_CHARS = 1 << 16
+_WINDOW_CHARS = 1 << 10
 """Characters in which the end of an event is looked for at first, then 8 times as many. Chosen: nearly all events are
-shorter; a larger window makes each error of the json module cost more time, and changes no result."""
-_MAX_EVENT_BYTES = 64 << 20
+shorter. Doubled, each error of the json module costs more time; no result changes."""
+_MAX_EVENT_BYTES = 16 << 20
 """Bytes: an event that has not ended after so much text counts as damaged. Chosen: far beyond the events of all traces
-in reach. Doubling it doubles the memory for a file with an event that never ends."""
+in reach. Doubling it doubles the memory for a file with an event that never ends (some 0.5 GB)."""
+_MEND_BYTES = 512
+"""Bytes of a damaged text that are repaired at first, then 8 times as many. Chosen: most events are shorter. Doubling
+it makes damaged events whose end is not known cost twice the time."""
+_MAX_MEND_BYTES = 1 << 20
+"""Bytes: a damaged event that has not ended after so much text is not repaired. Chosen: far beyond the damaged events
+of all traces in reach. Doubling it doubles the memory that repairing takes (some 100 MB)."""
+_MENDED_SHARE = 64
+"""Bytes given to repairs per byte of text, after which the rest is read without repairs. Chosen: a text of nothing but
+damaged events needs 14, and 60 where their ends are not known. Doubled, hostile texts cost twice."""
+_MAX_NESTED_TRIES = 8
+"""Values that are tried inside one that is not readable, up to where that became clear. Chosen: an event holds objects
+in lists in objects, hardly more. Doubled, hostile texts cost twice."""
+_GAP = b"~"  # stands for text that was dropped: no JSON value begins so
+_DEEP = 200
+"""Levels of brackets within which a text that nests too deeply is taken to have been read in vain. Chosen: a fifth of
+what the json module reads. Doubled, values in such a text are tried half as often."""
 
 
 @dataclass
@@ -59,13 +70,38 @@ class Salvaged(Generic[T]):
 
     events: list[T] = field(default_factory=list)
     rest: bytes = b""
-    """Text not read: what follows the array if `closed`, else the beginning of an event that has not ended."""
+    """Text not read: what follows the array if `closed`, else the beginning of an event that has not ended, or a mark
+    that one was too long."""
     closed: bool = False
     """True if the array ends in this stretch."""
 
 
+@dataclass
+class _Walk:
+    """Where salvaging a text has got to, and what it has cost."""
+
+    plain: str
+    """The text, one character per byte."""
+    at: int = 0
+    lost: int = 0
+    resumed: bool = False
+    """True if `at` is a guess, after something unreadable."""
+    start: int = 0
+    """Where the next event probably begins, if it is behind `at`."""
+    read: int = 0
+    """How far unreadable values were read."""
+    tries: int = 0
+    """How many unreadable values began before `read`."""
+    parts: int = 0
+    """How many numbers, texts and lists came after something unreadable, before the next event."""
+    mended: int = 0
+    """Bytes that were given to repairs."""
+    searched: int = 0
+    """How far the text was searched for a second document."""
+
+
 def salvage(text: bytes, decode: Decode[T], log: IssueLog, *, final: bool) -> Salvaged[T]:
-    """Return the events in a stretch of the array that does not decode as a whole.
+    """Return the events in a stretch of the array that does not decode as a whole, in time proportional to the text.
 
     Args:
         text: begins where an event, or the end of the array, is expected.
@@ -77,39 +113,31 @@ def salvage(text: bytes, decode: Decode[T], log: IssueLog, *, final: bool) -> Sa
         DamagedTraceError: documents are interleaved, or more than half of the events are unreadable.
     """
     salvaged: Salvaged[T] = Salvaged()
-    plain = text.decode("latin-1")  # one byte, one character: positions agree
-    at = lost = 0
-    resumed = False  # True if `at` is a guess, after something unreadable
-    while not salvaged.closed:
-        at = _skip(plain, at)
-        if at == len(plain):
+    walk = _Walk(text.decode("latin-1"))  # one byte, one character: positions agree
+    if text.startswith(_GAP):
+        walk.resumed, walk.at = True, _next_start(walk.plain, len(_GAP))
+    while True:
+        walk.at = _between(walk.plain, walk.at)
+        if walk.at == len(text):
             break
-        if plain[at] == "]":
-            salvaged.closed, at = True, at + 1
+        if walk.plain[walk.at] == "]":
+            salvaged.closed = True
+            walk.at += 1
             break
-        end, is_event, incomplete = _object(plain, at)
-        next_at = end or _next_start(plain, at)
-        if not final and (incomplete or next_at == len(plain) != end) and len(plain) - at < _MAX_EVENT_BYTES:
+        if walk.resumed and walk.plain[walk.at] != "{":  # a part of the unreadable event, as may be thousands more
+            walk.parts += 1
+            if walk.parts > _MAX_NESTED_TRIES:
+                walk.at = _next_start(walk.plain, walk.at)
+                continue
+        value = _value(walk.plain, walk.at)
+        next_at = value.end or _start_behind(walk, value.read)
+        if not final and _may_go_on(walk, value, next_at):
             break
-        if end and resumed and not is_event:  # a part of the unreadable event
-            at = end
-            continue
-        events = _decoded(text[at:end], decode) if end else []
-        if events:
-            salvaged.events += events
-            at, resumed = end, False
-            continue
-        events, left = _mended(text[at:next_at], decode, log)
-        salvaged.events += events
-        lost += not events
-        if left:  # the text held more than the event that was repaired
-            text = left + text[next_at:]
-            plain, at, resumed = text.decode("latin-1"), 0, False
-        else:
-            at, resumed = next_at, not events
-    _refuse_mostly_lost(lost, len(salvaged.events), log)
-    log.add("event_unreadable", "events damaged beyond repair; dropped", lost)
-    salvaged.rest = text[at:]
+        salvaged.events += _taken(walk, text, value, next_at, decode, log)
+    _refuse_mostly_lost(walk.lost, len(salvaged.events), log)
+    log.add("event_unreadable", "events damaged beyond repair; dropped", walk.lost)
+    ends_unreadable = walk.resumed and walk.at == len(text) and not salvaged.closed
+    salvaged.rest = _GAP if ends_unreadable and not final else text[walk.at :]
     return salvaged
 
 
@@ -134,11 +162,7 @@ def refuse_second_document(text: bytes, log: IssueLog) -> None:
         DamagedTraceError: a document begins after the first character of the text.
     """
     if _DOCUMENT.search(text, 1):
-        msg = (
-            f"{log.file}: a second JSON document begins inside the first: several ranks wrote to one path at once; "
-            "record one file per rank"
-        )
-        raise DamagedTraceError(msg)
+        raise _second_document(log)
 
 
 def ends_early(error: Exception, cut_word: int = _LONGEST_WORD) -> bool:
@@ -153,14 +177,47 @@ def ends_early(error: Exception, cut_word: int = _LONGEST_WORD) -> bool:
     return error.msg.startswith("Unterminated string") or len(error.doc[error.pos :].strip()) <= cut_word
 
 
-def _skip(plain: str, at: int) -> int:
-    while at < len(plain) and plain[at] in _BETWEEN:
-        at += 1
-    return at
+@dataclass(frozen=True)
+class _Value:
+    """The JSON value at a position."""
+
+    end: int = 0
+    """Where it ends; 0 if it cannot be read."""
+    is_event: bool = False
+    """True if it is an object with a phase."""
+    incomplete: bool = False
+    """True if the text ends within it."""
+    read: int = 0
+    """How far the text was read, if the value cannot be."""
 
 
-def _object(plain: str, at: int) -> tuple[int, bool, bool]:
-    """Return (end of the JSON value at `at` or 0, True if it has a phase, True if the text ends within it).
+def _between(plain: str, at: int) -> int:
+    between = _BETWEEN.match(plain, at)
+    return between.end() if between else at
+
+
+def _may_go_on(walk: _Walk, value: _Value, next_at: int) -> bool:
+    """Return True if what is at the end of the text may be an event that continues in the next text."""
+    to_the_end = value.incomplete or next_at == len(walk.plain) != value.end
+    return to_the_end and len(walk.plain) - walk.at < _MAX_EVENT_BYTES
+
+
+def _taken(walk: _Walk, text: bytes, value: _Value, next_at: int, decode: Decode[T], log: IssueLog) -> list[T]:
+    """Return the event at `walk.at`, as a list, and move on."""
+    first, walk.at = walk.at, next_at
+    if value.end and walk.resumed and not value.is_event:  # a part of the unreadable event
+        return []
+    events = _decoded(text[first:next_at], decode) if value.end else []
+    if not events and walk.mended <= _MENDED_SHARE * len(text) + _MAX_MEND_BYTES:
+        events, walk.at = _mended(walk, text, (first, next_at), decode, log)
+    walk.lost += not events
+    walk.resumed = not events
+    walk.parts = walk.parts if walk.resumed else 0
+    return events
+
+
+def _value(plain: str, at: int) -> _Value:
+    """Return the JSON value at `at`.
 
     Decodes a window of the text that grows as needed: an error of the json module costs time in proportion to its text.
     """
@@ -168,21 +225,59 @@ def _object(plain: str, at: int) -> tuple[int, bool, bool]:
     while True:
         part = plain[at : at + window]
         try:
-            value, end = json.JSONDecoder(strict=False).raw_decode(part)
-        except (ValueError, RecursionError) as error:
+            value, end = json.JSONDecoder(strict=False, parse_int=float).raw_decode(part)  # int() has a limit of digits
+        except RecursionError:
+            return _Value(read=at + _deep(part))
+        except ValueError as error:
             if not ends_early(error):
-                return 0, False, False
-            if at + window >= len(plain):
-                return 0, False, True
-            window *= 8
+                return _Value(read=at + (error.pos if isinstance(error, json.JSONDecodeError) else len(part)))
+            if at + window >= len(plain) or window >= _MAX_EVENT_BYTES:
+                return _Value(incomplete=True, read=at + len(part))
+            window = min(8 * window, _MAX_EVENT_BYTES)
             continue
-        return at + end, isinstance(value, dict) and "ph" in value, False
+        return _Value(at + end, isinstance(value, dict) and "ph" in value)
 
 
-def _next_start(plain: str, at: int) -> int:
-    """Return where the next event probably begins."""
-    start = _START.search(plain, at + 1)
-    return start.start(1) if start else len(plain)
+def _deep(part: str) -> int:
+    """Return where a text has opened many brackets."""
+    depth = 0
+    for token in _TOKEN.finditer(part):
+        depth += (token[0] in "[{") - (token[0] in "]}")
+        if depth == _DEEP:
+            return token.end()
+    return len(part)
+
+
+def _start_behind(walk: _Walk, read: int) -> int:
+    """Return where the next event probably begins behind a value that cannot be read.
+
+    A value inside it that has no end either is unreadable for the same reason. So only a few are tried.
+    """
+    walk.tries = walk.tries + 1 if walk.at < walk.read else 0
+    walk.read = max(walk.read, read)
+    least = walk.at + 1 if walk.tries < _MAX_NESTED_TRIES else max(walk.at + 1, walk.read)
+    if walk.start < least:
+        walk.start = _next_start(walk.plain, least)
+    return walk.start
+
+
+def _next_start(plain: str, least: int) -> int:
+    """Return where the next object begins that has a key of an event, and is on a new line or behind a bracket."""
+    for key in _KEY.finditer(plain, least):
+        before = _blanks_before(plain, key.start(), least)
+        if "\n" in plain[before : key.start()]:
+            return key.start()
+        if before > least and plain[before - 1] == ",":
+            before = _blanks_before(plain, before - 1, least)
+        if before > least and plain[before - 1] in "]}":
+            return key.start()
+    return len(plain)
+
+
+def _blanks_before(plain: str, at: int, least: int) -> int:
+    while at > least and plain[at - 1] in _BLANKS:
+        at -= 1
+    return at
 
 
 def _decoded(body: bytes, decode: Decode[T]) -> list[T]:
@@ -192,32 +287,50 @@ def _decoded(body: bytes, decode: Decode[T]) -> list[T]:
         return []
 
 
-def _mended(body: bytes, decode: Decode[T], log: IssueLog) -> tuple[list[T], bytes]:
-    """Return (the event that a damaged text holds once repaired, as a list; the text after that event)."""
-    refuse_second_document(body, log)
-    body = body.strip(_BETWEEN.encode())
-    for names, mended in _candidates(body):
-        end = _object(mended.decode("latin-1"), 0)[0]
-        events = _decoded(mended[:end], decode) if end else []
-        if events:
-            for name in names:
-                log.add(name, _MEANING[name])
-            return events, mended[end:].strip(_BETWEEN.encode())
-    return [], b""
+def _mended(walk: _Walk, text: bytes, extent: tuple[int, int], decode: Decode[T], log: IssueLog) -> tuple[list[T], int]:
+    """Return (the event that a damaged text holds once repaired, as a list; where the text after that event begins)."""
+    if _DOCUMENT.search(text, max(extent[0] + 1, walk.searched), extent[1]):
+        raise _second_document(log)
+    walk.searched = extent[1]
+    for at in _ends_of_objects(text, *extent):
+        body = text[extent[0] : at].strip(b" \t\r\n,")
+        for names, mended in candidates(body, whole=at == extent[1]):
+            walk.mended += len(body)
+            end = _value(mended.decode("latin-1"), 0).end
+            events = _decoded(mended[:end], decode) if end else []
+            if events:
+                for name in names:
+                    log.add(name, MEANING[name])
+                return events, _end_before_repair(text, extent[0], at, mended[end:])
+    return [], extent[1]
 
 
-def _candidates(body: bytes) -> Iterator[tuple[list[str], bytes]]:
-    """Yield (names of the repairs made, repaired text): each repair alone, then two, three and more together."""
-    for name, mend in _MENDS:
-        mended = mend(body)
-        if mended != body:
-            yield [name], mended
-    names: list[str] = []
-    for name, mend in _MENDS:
-        mended = mend(body)
-        if mended != body:
-            names, body = [*names, name], mended
-            yield names, mended
+def _ends_of_objects(text: bytes, first: int, last: int) -> Iterator[int]:
+    """Yield a few positions at which an event that begins at `first` may end, each much farther, the last one last."""
+    length = _MEND_BYTES
+    while length < min(last - first, _MAX_MEND_BYTES):
+        brace = _OBJECTS.search(text, first + length, last)
+        if not brace:
+            break
+        yield brace.end()
+        length = 8 * max(length, brace.end() - first)
+    if last - first <= _MAX_MEND_BYTES:
+        yield last
+
+
+def _end_before_repair(text: bytes, first: int, last: int, left: bytes) -> int:
+    """Return where an event ended before its repair, given the repaired text behind it: repairs keep its braces."""
+    at = last
+    for _ in range(left.count(b"}") + 1):
+        at = text.rfind(b"}", first, at)
+        if at < 0:
+            return last
+    return at + 1
+
+
+def _second_document(log: IssueLog) -> DamagedTraceError:
+    msg = "a second JSON document begins inside the first: several ranks wrote to one path at once"
+    return DamagedTraceError(f"{log.file}: {msg}; record one file per rank")
 
 
 def _refuse_mostly_lost(lost: int, readable: int, log: IssueLog) -> None:
@@ -227,39 +340,3 @@ def _refuse_mostly_lost(lost: int, readable: int, log: IssueLog) -> None:
             "did several processes write to it at once?"
         )
         raise DamagedTraceError(msg)
-
-
-def _escape_name(body: bytes) -> bytes:
-    def quoted(match: re.Match[bytes]) -> bytes:
-        name = re.sub(rb'(?<!\\)"', rb'\\"', match[2])
-        return match[1] + name + match[3]
-
-    return _NAME.sub(quoted, body, count=1)
-
-
-def _quote_bare(body: bytes) -> bytes:
-    return _BARE.sub(lambda match: b'"' + match[1] + b'"' if match[1] else match[0], body)
-
-
-def _drop_stray_commas(body: bytes) -> bytes:
-    return _STRAY_COMMA.sub(lambda match: b"" if match[1] or match[2] else match[0], body)
-
-
-_MENDS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
-    ("bad_utf8", lambda body: body.decode("utf-8", "replace").encode()),
-    ("control_characters", lambda body: _CONTROL.sub(b" ", body)),
-    ("non_finite", _quote_bare),
-    ("stray_comma", _drop_stray_commas),
-    ("unescaped_quotes", _escape_name),
-    ("slashed_quotes", lambda body: re.sub(rb'/"', rb'\\"', body)),
-    ("args_dropped", lambda body: _NO_ARGS.sub(b"", _ARGS.sub(b"}", body))),
-)
-_MEANING = {
-    "bad_utf8": "text is not valid UTF-8; bad bytes replaced",
-    "control_characters": "control characters in a string; replaced by spaces",
-    "non_finite": "inf, nan or N/A without quotes; read as text",
-    "stray_comma": "an extra comma; ignored",
-    "unescaped_quotes": "quotes inside a name are not escaped; repaired",
-    "slashed_quotes": 'quotes in args are written /" instead of \\"; repaired',
-    "args_dropped": "the args of an event are unreadable; the event is kept without them",
-}

@@ -37,23 +37,29 @@ BLOCK_BYTES = 4 << 20
 text and objects."""
 _BOM = b"\xef\xbb\xbf"
 _EVENTS = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*\[')
-_CUT = re.compile(rb"\}\s*,\s*$")
 _PHASE = re.compile(rb'"ph"\s*:\s*"')
 _FIRST = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*([^ \t\r\n\xef])")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _KEY_BYTES = 256
 """Bytes of ``"traceEvents" : [`` with its white space, which two pieces may share. Chosen: far more than any writer
 uses; doubling it changes nothing."""
 _MAX_BLANK_BYTES = 16 << 20
 """Bytes of white space at the start of a file after which it is refused. Chosen: writers write none; doubling it only
 delays the error."""
-_MAX_HEADER_BYTES = 256 << 20
-"""Bytes in which the events must begin. Chosen: far beyond the header of any job; doubling it doubles the memory that
-another kind of JSON file takes before it is refused."""
+_MAX_HEADER_BYTES = 32 << 20
+"""Bytes in which the events must begin, and bytes behind them that are read. Chosen: far beyond the header of any job.
+Doubling it doubles the memory that another kind of JSON file takes before it is refused (up to 0.7 GB)."""
+_MAX_HEADER_TRIES = 16
+"""Places at which the events might begin. Chosen: in an undamaged file the first one is right, but for keys of the same
+name inside others. Doubled, hostile files cost twice the time."""
 _MAX_CUTS = 6
 """Cuts of a block that are tried before it is salvaged. Chosen: in an undamaged file a cut fails only if it lies in a
 list of objects; doubling it costs six more failed decodings per damaged block."""
 _CUT_BYTES = 256
 """Bytes of a comma with its white space. Chosen: far more than any writer uses; doubling it changes nothing."""
+_MAX_BRACES = 20_000
+"""Opening braces, from the end, before which a block might be cut. Chosen: far more than an event has. Doubled, events
+with more braces need no salvaging, and hostile files cost more time."""
 _MAX_BRACKETS = 300
 """Closing brackets, from the end, at which the events might end. Chosen: the keys behind the events hold a list per
 process group; doubling it finds the end behind twice as many."""
@@ -100,17 +106,20 @@ def split(
     """
     buffer, offset, is_list = find_events(pieces, header, log)
     read = _Reader(decode, scan)
-    position, closed = 0, False
+    position, closed, needed = 0, False, 0
     for piece in itertools.chain(pieces, (None,)):
         if piece is not None:
             buffer += piece
-            if len(buffer) < BLOCK_BYTES:
+            if len(buffer) < max(BLOCK_BYTES, needed):
                 continue
         size = len(buffer)
         if piece is not None:
-            events, buffer, closed = _take_block(buffer, offset, read, log)
+            taken = _take_block(buffer, offset, read, log)
+            needed = 2 * len(taken[1])  # an event that has not ended is not looked at again for each piece of it
         else:
-            events, buffer, closed = _take_end(buffer, offset, read, log, is_list=is_list)
+            taken = _take_end(buffer, offset, read, log, is_list=is_list)
+        events, buffer, closed = taken
+        del taken
         if events:
             count = len(events)
             yield position, events
@@ -120,22 +129,28 @@ def split(
         if closed:
             break
     if closed:
-        _read_tail(buffer + b"".join(pieces), header, log, is_list=is_list)
+        tail, is_whole = _tail(buffer, pieces)
+        if not is_whole:
+            detail = f"more than {_MAX_HEADER_BYTES >> 20} MiB of text after the events; what follows was not read"
+            log.add("tail_too_long", detail)
+        _read_tail(tail, header, log, is_list=is_list)
 
 
 def find_events(pieces: Iterator[bytes], header: dict[str, Any], log: IssueLog) -> tuple[bytes, int, bool]:
     """Return (text behind the opening bracket of the events, its position, True if the root is a bare list)."""
     buffer = bytearray()  # grows in place: a header may be long, and pieces are short
+    first, tries = None, 0
     for piece in pieces:
         searched = max(0, len(buffer) - _KEY_BYTES)
         buffer += piece
-        first = _FIRST.match(buffer)
+        first = first or _FIRST.match(buffer)
         if first and first[1] == b"[":
             return bytes(buffer[first.end() :]), first.end(), True
         if first and first[1] != b"{":
             break
         for key in _EVENTS.finditer(buffer, searched):
-            keys = _decode_header(bytes(buffer[: key.start()]), log)
+            tries += 1
+            keys = _decode_header(bytes(buffer[: key.start()]), log) if tries <= _MAX_HEADER_TRIES else None
             if keys is not None:
                 header.update(keys)
                 return bytes(buffer[key.end() :]), key.end(), False
@@ -148,7 +163,8 @@ def _decode_header(text: bytes, log: IssueLog) -> dict[str, Any] | None:
     """Return the root keys in the text before the events, or None if that text ends inside a value."""
     closed = text.removeprefix(_BOM).rstrip().rstrip(b",") + b"}"
     try:
-        return dict(json.loads(closed.decode("utf-8")))
+        plain = closed.decode("utf-8")
+        return _encodable(dict(json.loads(plain)), plain)
     except (ValueError, RecursionError) as error:
         if ends_early(error, cut_word=1):
             return None
@@ -157,7 +173,19 @@ def _decode_header(text: bytes, log: IssueLog) -> dict[str, Any] | None:
     return salvage_header(text, log)
 
 
+def _encodable(keys: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return decoded keys with a question mark for each half of a surrogate pair: such text cannot be written."""
+    if not _SURROGATE.search(text):
+        return keys
+    return dict(json.loads(json.dumps(keys, ensure_ascii=False).encode("utf-8", "replace")))
+
+
 def _no_events(text: bytes, log: IssueLog) -> Exception:
+    if len(text) > _MAX_HEADER_BYTES or not text.strip():
+        what = (
+            f"no traceEvents in its first {len(text) >> 20} MiB" if text.strip() else "it begins with white space only"
+        )
+        return NotATraceError(f"{log.file}: {what}; not a Kineto trace")
     try:
         root = json.loads(text.removeprefix(_BOM).decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):
@@ -212,13 +240,14 @@ def _ends(buffer: bytes, *, is_list: bool) -> Iterator[int]:
 def _cuts(buffer: bytes) -> Iterator[tuple[int, int]]:
     """Yield (position after ``}``, position of ``{``) wherever only a comma is between them, the last one first."""
     at = len(buffer)
-    while True:
+    for _ in range(_MAX_BRACES):
         at = buffer.rfind(b"{", 0, at)
         if at < 0:
             return
-        comma = _CUT.search(buffer, max(0, at - _CUT_BYTES), at)
-        if comma:
-            yield comma.start() + 1, at
+        first = max(0, at - _CUT_BYTES)
+        before = buffer[first:at].rstrip()
+        if before.endswith(b",") and (close := before[:-1].rstrip()).endswith(b"}"):
+            yield first + len(close), at
 
 
 def _is_tail(tail: bytes, *, is_list: bool) -> bool:
@@ -234,6 +263,17 @@ def _is_tail(tail: bytes, *, is_list: bool) -> bool:
     return True
 
 
+def _tail(buffer: bytes, pieces: Iterator[bytes]) -> tuple[bytes, bool]:
+    """Return (the text after the events up to a limit, True if nothing follows it)."""
+    tail, is_whole = bytearray(buffer.lstrip()), True
+    for piece in pieces:  # all of them, since the last ones may show that the file is damaged
+        if len(tail) < _MAX_HEADER_BYTES:
+            tail += piece if tail else piece.lstrip()
+        else:
+            is_whole = is_whole and piece.isspace()
+    return bytes(tail), is_whole
+
+
 def _read_tail(tail: bytes, header: dict[str, Any], log: IssueLog, *, is_list: bool) -> None:
     """Add the root keys after the events to `header`; raise an error if the file holds several documents."""
     text = tail.decode("utf-8", "replace").strip()
@@ -241,16 +281,16 @@ def _read_tail(tail: bytes, header: dict[str, Any], log: IssueLog, *, is_list: b
         try:
             keys, end = json.JSONDecoder(strict=False).raw_decode('{"":0' + text)
         except (ValueError, RecursionError) as error:
-            if ends_early(error):
+            if ends_early(error) and not log.has("tail_too_long"):
                 log.add("truncated", "the file ends after its events, before the closing brace; all events were read")
-            else:
+            elif not ends_early(error):
                 if _PHASE.search(tail):  # more events after the end of the array
                     raise _several_documents(log) from error
                 log.add("header_damaged", "the text after the events is not valid JSON; only known keys were read")
             header.update(salvage_header(tail, log))
             return
         del keys[""]
-        header.update(keys)
+        header.update(_encodable(keys, text))
         text = text[end - len('{"":0') :].strip()
     if text.startswith(("{", "[")):
         raise _several_documents(log)

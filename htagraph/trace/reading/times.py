@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import TraceError
+from htagraph.core.errors import TraceError, shown
 
 __all__ = ["EXACT_FLOAT_US", "FractionStyle", "numbers_to_ns", "padded", "text_to_ns"]
 
@@ -31,10 +31,16 @@ Doubling it leaves more of the short files of March 2024 uncorrected."""
 _MAX_NS = 2**63 - 1000
 _MAX_US = _MAX_NS // 1000
 """Largest time that is accepted, in ns and µs: what int64 ns can hold, less a µs for the fraction."""
+_MAX_DIGITS = 19
+"""Digits of whole µs that are read as an integer. A property of int64: no more digits fit, so longer texts are decimals
+that may be out of range. Doubled, nothing changes."""
 
 
 def numbers_to_ns(values: Sequence[int | float]) -> Ints:
     """Return µs as ns; floats must lie below `EXACT_FLOAT_US`.
+
+    Raises:
+        TraceError: a number is out of range.
 
     Example:
         >>> numbers_to_ns([1, 2]).tolist(), numbers_to_ns([12.005, 3]).tolist()
@@ -44,7 +50,10 @@ def numbers_to_ns(values: Sequence[int | float]) -> Ints:
     if array.dtype.kind == "i":
         _refuse_out_of_range(array)
         return array.astype(np.int64) * 1000
-    array = array.astype(np.float64)
+    try:
+        array = array.astype(np.float64)
+    except OverflowError:
+        raise _not_a_time(_short(max((each for each in values if isinstance(each, int)), key=abs))) from None
     _refuse_out_of_range(array)
     # convert whole and fraction apart: their sum in ns may need more than the 53 bits of a float, and would be rounded
     whole = np.floor(array)
@@ -54,8 +63,7 @@ def numbers_to_ns(values: Sequence[int | float]) -> Ints:
 def _refuse_out_of_range(array: npt.NDArray[Any]) -> None:
     if array.size and not (array.min() > -_MAX_US and array.max() < _MAX_US):
         worst = array[np.argmax(np.abs(array.astype(np.float64)))]
-        msg = f"{worst} is not a time in µs"
-        raise TraceError(msg)
+        raise _not_a_time(_short(worst if isinstance(worst, float) else int(worst)))
 
 
 @dataclass
@@ -98,7 +106,8 @@ def text_to_ns(texts: Sequence[str], style: FractionStyle) -> tuple[Ints, Ints]:
     unpadded = np.empty(len(texts), dtype=np.int64)
     for i, text in enumerate(texts):
         whole, _, fraction = text.strip('"').partition(".")
-        if fraction.isdigit() and len(fraction) <= 3 and whole.lstrip("-").isdigit():
+        digits = whole.removeprefix("-")
+        if len(fraction) <= 3 and len(digits) <= _MAX_DIGITS and _are_digits(fraction) and _are_digits(digits):
             style.note(fraction)
             sign = -1 if whole.startswith("-") else 1
             base = int(whole) * 1000
@@ -122,9 +131,17 @@ def padded(text: str) -> str:
     return f"{whole}.{fraction:0>3}" if fraction.isdigit() else text
 
 
+def _short(number: float) -> str:
+    return f"{Decimal(number):.6g}"
+
+
+def _are_digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
 def _decimal_to_ns(text: str, style: FractionStyle) -> int:
     try:
-        number = Decimal(text)
+        number = Decimal(text if text.isascii() else "")
         in_range = -_MAX_US < number < _MAX_US
     except InvalidOperation:  # not a number, or NaN, which cannot be compared
         raise _not_a_time(text) from None
@@ -136,4 +153,4 @@ def _decimal_to_ns(text: str, style: FractionStyle) -> int:
 
 
 def _not_a_time(text: str) -> TraceError:
-    return TraceError(f"{text!r} is not a time in µs")
+    return TraceError(f"{shown(text)} is not a time in µs")

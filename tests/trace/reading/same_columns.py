@@ -27,8 +27,8 @@ def assert_same_tables(one: Table, other: Table, of: Trace, of_other: Trace) -> 
             getattr(other, column), getattr(of_other, texts)
         )
     assert set(one.args) == set(other.args)
-    for name, column in one.args.items():
-        ours, theirs = column.dense(len(one)), other.args[name].dense(len(other))
+    for name, sparse in one.args.items():
+        ours, theirs = sparse.dense(len(one)), other.args[name].dense(len(other))
         assert ours.dtype == theirs.dtype
         if ours.dtype == np.int32:  # numbers of texts
             assert _texts(ours, (*of.names, None)) == _texts(theirs, (*of_other.names, None)), name

@@ -201,9 +201,14 @@ def test_addresses_have_all_64_bits(tmp_path: Path) -> None:
     assert trace.instants.arg("addr").dtype == np.uint64
 
 
-def test_an_argument_that_is_no_number_is_refused_by_file_event_and_field(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match=r"trace\.json: event 'gemm<1>': .*field 'correlation', value 'seven'"):
-        loaded(tmp_path, document([kernel(1, args={"correlation": "seven"}), END]))
+def test_an_argument_of_another_type_is_missing_and_reported_with_its_first_value(tmp_path: Path) -> None:
+    odd = [kernel(number, args={"correlation": value}) for number, value in enumerate(["seven", [1], "x" * 7000], 1)]
+    trace = loaded(tmp_path, document([*odd, kernel(4), END]))
+    assert trace.events.arg("correlation").tolist() == [-1, -1, -1, 4]
+    assert issues(trace) == {"value_unreadable": 3}
+    [issue] = [issue for issue in trace.issues if issue.what == "value_unreadable"]
+    assert "'correlation'" in issue.detail
+    assert "'seven'" in issue.detail
 
 
 @pytest.mark.parametrize("text", ["inf", "nan", "-nan", "N/A", "Infinity"])

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,6 +17,7 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph.core.errors import DamagedTraceError, TraceError
 from htagraph.trace.columns import Trace
+from htagraph.trace.reading import mends, salvage, split
 from htagraph.trace.reading.read import read_events
 from tests.damage import (
     END,
@@ -25,6 +31,7 @@ from tests.damage import (
     kernel,
     kineto_text,
     loaded,
+    log,
     names,
     op,
     read,
@@ -141,6 +148,7 @@ REPAIRED = {
     "bare NaN": (as_text(kernel(3)).replace("0.5}", "NaN}"), "non_finite", "gemm<0>"),
     "bare Infinity": (as_text(kernel(3)).replace("0.5}", "-Infinity}"), "non_finite", "gemm<0>"),
     "bare N/A": (as_text(kernel(3)).replace("0.5}", "N/A}"), "non_finite", "gemm<0>"),
+    "half a surrogate pair": (as_text(op(3, name="a?b")).replace("a?b", "a\\ud800b"), "lone_surrogate", "a\ufffdb"),
     "bare inf beside a name with one": (
         as_text(kernel(3, name="x:inf, y")).replace("0.5}", "inf}"),
         "non_finite",
@@ -234,6 +242,7 @@ def test_each_damaged_event_counts(tmp_path: Path) -> None:
         "null",
         '{"ph": 5}',
         '{"ph": "X", "ts": 1e400}',
+        '{"ph": "X", "ts": ' + "9" * 5000 + "}",
     ],
 )
 @pytest.mark.parametrize("block", [64, 1 << 22])
@@ -268,6 +277,114 @@ def test_a_repeated_key_has_its_last_value(tmp_path: Path) -> None:
     trace = loaded(tmp_path, damaged(event))
     assert (names(trace)[2], trace.events.start[2] % 10**6, trace.events.arg("stream")[2]) == ("b", 7000, 2)
     assert not issues(trace)
+
+
+# hostile text: work and memory are in proportion to it
+
+BAD = '{"ph": "X", "name": "a "b" c%s", "pid": 7, "tid": 7, "ts": 1, "dur": 2, "args": {"x": inf}}'
+HOSTILE: dict[str, Callable[[int], str]] = {
+    "a name of escaped quotes": lambda count: '{"ph":"X","name":"' + '\\"' * count,
+    "blanks behind a damaged name": lambda count: '{"ph":"X","name":"a"b"' + " " * count + ',"args":{}}x',
+    "new lines behind a damaged name": lambda count: '{"ph":"X","name":"a"b",' + "\n" * count + "x}",
+    "blanks behind damaged arguments": lambda count: '{"ph":"X","name":"a"b","args":{}' + " " * count + "x}",
+    "names in one event": lambda count: '{"ph":"X"' + ',"name":"a' * count + "}",
+    "arguments in one event": lambda count: '{"ph":"X"' + ',"args":{{' * count + "}",
+    "damaged events": lambda count: ",\n".join([BAD % ""] * (count // 10)),
+    "long damaged events": lambda count: ",\n".join([BAD % ("p" * 400)] * (count // 10)),
+    "damaged events that begin unusually": lambda count: ",".join(['{"a": 1, ' + (BAD % "")[1:]] * (count // 10)),
+    "objects in objects": lambda count: '{"name":\n' * count,
+    "events in damaged events": lambda count: '{"args":\n{"args":\n[0,0,0,0],"a":\n' * (count // 4),
+    "lists in lists": lambda count: '{"ph":"X","args":' + "[" * count,
+    "parts of an event": lambda count: '{"ph":"X","args":[x],' + "0," * count,
+    "braces": lambda count: '{"ph":"X","args":{' + "}" * count,
+}
+
+
+class Counted:
+    """Counts the bytes that salvaging reads or gives to a repair, for all of a text."""
+
+    def __init__(self) -> None:
+        self.work = 0
+
+    def raw_decode(self, text: str, at: int = 0) -> Any:
+        too_deep = LEVELS.match(text)
+        if too_deep:
+            self.work += too_deep.end()
+            raise RecursionError
+        try:
+            value, end = json.JSONDecoder(strict=False).raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            self.work += len(text) if "Unterminated" in error.msg else error.pos
+            raise
+        self.work += end
+        return value, end
+
+    def candidates(self, body: bytes, *, whole: bool) -> Iterator[tuple[list[str], bytes]]:
+        for each in mends.candidates(body, whole=whole):
+            self.work += len(body)
+            yield each
+
+    def next_start(self, plain: str, least: int) -> int:
+        start = REAL_NEXT_START(plain, least)
+        self.work += start - least
+        return start
+
+
+LEVELS = re.compile(r"(?:[^\[{]*[\[{]){80}")
+"""So many brackets that the json module gives up; really some 1,000."""
+REAL_NEXT_START = salvage._next_start
+
+
+def work_of(text: str) -> int:
+    counted = Counted()
+    fake = type("json", (), {"JSONDecoder": lambda **_: counted, "JSONDecodeError": json.JSONDecodeError})
+    mock: dict[str, Any] = {"json": fake, "candidates": counted.candidates, "_next_start": counted.next_start}
+    with patch.multiple(salvage, _DEEP=16, **mock):
+        try:
+            salvage.salvage(text.encode(), msgspec.json.decode, log(), final=True)
+        except DamagedTraceError:
+            assert counted.work
+    return counted.work
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_work_is_in_proportion_to_the_text(what: str) -> None:
+    few, many = (work_of(HOSTILE[what](count)) for count in (2000, 8000))
+    assert many <= 4.5 * few + 3 * salvage._WINDOW_CHARS
+
+
+@pytest.mark.parametrize(
+    "inside", ["x" * 500, "\\\\" * 250, "[0," * 80, "{'a': " * 100, '"},{' * 50, "]," * 200, " " * 500]
+)
+def test_an_event_too_long_is_dropped_and_the_rest_read(inside: str, tmp_path: Path) -> None:
+    long = '{"ph": "X", "name": "' + inside * 40 + '"}'
+    text = kineto_text([op(1), long, *(kernel(number) for number in range(1, 40)), END])
+    with patch.object(salvage, "_MAX_EVENT_BYTES", 2048):
+        trace = read_in_pieces(written(tmp_path / "a.json", text), 256, 512)
+    assert names(trace)[-39:] == [f"gemm<{number % 3}>" for number in range(1, 40)]
+    assert names(trace)[0] == "aten::mm"
+    assert issues(trace)["event_unreadable"] >= 1
+    assert set(issues(trace)) <= {"event_unreadable", "unescaped_quotes", "ts_missing", "dur_missing"}
+
+
+def test_no_more_text_than_the_longest_event_is_kept(tmp_path: Path) -> None:
+    kept: list[int] = []
+
+    def salvaged(text: bytes, *given: Any, **options: Any) -> Any:
+        kept.append(len(text))
+        return salvage.salvage(text, *given, **options)
+
+    text = kineto_text([op(1), '{"ph": "X", "name": "' + "x" * 100_000 + '"}', op(2), END])
+    with patch.object(salvage, "_MAX_EVENT_BYTES", 2048), patch.object(split, "salvage", salvaged):
+        trace = read_in_pieces(written(tmp_path / "a.json", text), 256, 512)
+    assert names(trace) == ["aten::mm", "aten::mm"]
+    assert max(kept) <= 2 * (2048 + 512)
+
+
+def test_a_long_damaged_event_is_not_repaired(tmp_path: Path) -> None:
+    with patch.object(salvage, "_MAX_MEND_BYTES", 100):
+        trace = loaded(tmp_path, damaged("  " + BAD % ("p" * 100)))
+    assert issues(trace) == {"event_unreadable": 1}
 
 
 # several writers

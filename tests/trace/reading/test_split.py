@@ -241,3 +241,59 @@ def test_positions_are_those_in_the_file(tmp_path: Path) -> None:
     for piece, block in itertools.product((33, 512), (64, 700)):
         trace = read_in_pieces(written(tmp_path / "a.json", kineto_text(made)), piece, block)
         assert trace.events.index.tolist() == expected
+
+
+# text that is not events, without end
+
+
+def test_text_behind_the_events_is_read_up_to_a_limit(tmp_path: Path) -> None:
+    text = document(healthy())
+    with patch.object(split, "_MAX_HEADER_BYTES", 1000):
+        trace = read_in_pieces(written(tmp_path / "a.json", text + "x" * 50_000), 100, 64)
+        blank = read_in_pieces(written(tmp_path / "b.json", text + " " * 50_000), 100, 64)
+    assert issues(trace) == {"tail_too_long": 1, "trailing_bytes": 1}
+    assert not issues(blank)
+    assert len(trace.events) == len(blank.events) == 18
+
+
+def test_keys_behind_the_events_are_known_up_to_a_limit(tmp_path: Path) -> None:
+    text = document(healthy())[:-1] + ', "a": "' + "x" * 50_000 + '"}'
+    with patch.object(split, "_MAX_HEADER_BYTES", 1000):
+        trace = read_in_pieces(written(tmp_path / "a.json", text), 100, 64)
+    assert issues(trace) == {"tail_too_long": 1}
+    assert trace.header.trace_name == "a.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [('{"a": "' + "x" * 9000, "no traceEvents in its first"), (" " * 9000, "white")]
+)
+def test_a_file_without_events_is_refused_at_a_limit(text: str, says: str, tmp_path: Path) -> None:
+    with (
+        patch.multiple(split, _MAX_HEADER_BYTES=1000, _MAX_BLANK_BYTES=1000),
+        pytest.raises(NotATraceError, match=rf"a\.json.*{says}"),
+    ):
+        read_in_pieces(written(tmp_path / "a.json", text), 100, 64)
+
+
+def test_events_are_looked_for_at_a_few_places_only(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def loads(text: str, **options: Any) -> Any:
+        seen.append(len(text))
+        return json.loads(text, **options)
+
+    fake = type("json", (), {"loads": loads, "JSONDecoder": json.JSONDecoder})
+    with patch.object(split, "json", fake), pytest.raises(TraceError, match="not JSON"):
+        read(written(tmp_path / "a.json", '{"a":' + '{"traceEvents":[' * 5000))
+    assert len(seen) <= split._MAX_HEADER_TRIES + 1
+
+
+@pytest.mark.parametrize("end", ["before", "after"])
+def test_half_a_surrogate_pair_in_a_root_key_or_value_is_replaced(end: str, tmp_path: Path) -> None:
+    keys = '"my\\ud800key": 1, "host_name": "a\\uDFFFb\\u00e9"'
+    text = document(healthy())
+    text = text[:-1] + f", {keys}}}" if end == "after" else "{" + keys + ", " + text[1:]
+    trace = read(written(tmp_path / "a.json", text))
+    assert trace.header.host_name == "a?bé"
+    assert (trace.header.model_extra or {})["my?key"] == 1
+    assert not issues(trace)

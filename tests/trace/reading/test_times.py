@@ -138,3 +138,44 @@ def test_durations_without_leading_zeros_show_the_era() -> None:
     style = FractionStyle()
     text_to_ns(["12.5"] * 60, style)
     assert style.unpadded
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--5.1",
+        "-",
+        "-.",
+        "5.--1",
+        "",
+        "9" * 5000,
+        "9" * 5000 + ".5",
+        "1" * 20 + ".5",
+        "²",
+        "5.²",
+        "²³.5",
+        "٣.5",
+        "nan",
+        "5.1.2",
+    ],
+)
+def test_what_is_no_time_is_refused_in_a_short_sentence(text: str) -> None:
+    with pytest.raises(TraceError, match="is not a time in µs") as error:
+        text_to_ns([text], FractionStyle())
+    assert len(str(error.value)) < 100
+
+
+@pytest.mark.parametrize("number", [2**70, -(2**70), 10**4000, 1e300, float("inf")], ids=range(5))
+def test_a_number_out_of_range_is_refused_in_a_short_sentence(number: float) -> None:
+    with pytest.raises(TraceError, match="is not a time in µs") as error:
+        numbers_to_ns([1, number])
+    assert len(str(error.value)) < 100
+
+
+@given(st.text(st.sampled_from("0123456789.-+eE²٣ _nai"), max_size=30))
+def test_any_text_is_the_nearest_ns_or_refused(text: str) -> None:
+    try:
+        found, _ = text_to_ns([text], FractionStyle())
+    except TraceError:
+        return
+    assert found[0] == round(Decimal(text) * 1000)

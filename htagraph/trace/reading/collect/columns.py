@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from htagraph.trace.reading.times import FractionStyle
 
 __all__ = ["Columns"]
 
+RawEvent = Any  # a generated struct, see `decode`
 _LEGACY_CATEGORY = {"CPU functions": "cpu_op", "CUDA functions": "kernel"}
 _ID_LIMIT = 2**63  # ids of flows are int64: what is not below counts as text
 
@@ -33,6 +35,10 @@ class Columns:
         self.complete, self.instant = GrowingTable(), GrowingTable()
         self.flow_parts: list[tuple[Array, ...]] = []
         """Id, is a start, lane, time and time with unpadded fractions of flows."""
+        self.durations: list[tuple[int, RawEvent]] = []
+        """Position and event of each begin and end (phases B and E)."""
+        self.unreadable: dict[str, str] = {}
+        """What is reported of values that an argument's model refuses, by key."""
         self._canonical: dict[object, int] = {}
         self._odd_flow_ids = Interner[int | str]()
 

@@ -14,7 +14,7 @@ from htagraph.trace.events import HOST_CALLS, BulkField, canonical_category
 from htagraph.trace.reading.collect.columns import Columns
 from htagraph.trace.reading.collect.from_events import add_thread_names, fields_of, typed
 from htagraph.trace.reading.collect.growing import GrowingTable, extend
-from htagraph.trace.reading.decode import plain_events
+from htagraph.trace.reading.decode import RawEvent, plain_events
 from htagraph.trace.reading.scan.events import (
     DURATION,
     DURATION_ABSENT,
@@ -90,7 +90,9 @@ class BlockColumns:
         names = np.unique(block.names[instants]).tolist()
         self._into.window_end_seen |= any(block.values[name] == "Record Window End" for name in names)
         self._add_flows(block, np.flatnonzero((phases == ord("s")) | (phases == ord("f"))))
-        self._add_thread_names(block, np.flatnonzero(phases == ord("M")))
+        add_thread_names(self._into, _events(block, np.flatnonzero(phases == ord("M"))))
+        durations = np.flatnonzero((phases == ord("B")) | (phases == ord("E")))
+        self._into.durations += zip((durations + position).tolist(), _events(block, durations), strict=True)
 
     def _add_table(self, part: GrowingTable, position: int, block: Block, where: Array) -> None:
         if not len(where):
@@ -187,11 +189,6 @@ class BlockColumns:
         is_start = block.rows[where, PHASE] == ord("s")
         self._into.flow_parts.append((ids, is_start, self._lane_numbers(block, where), padded, unpadded))
 
-    def _add_thread_names(self, block: Block, where: Array) -> None:
-        spans = block.rows[where][:, [OFFSET, STOP]].tolist()
-        texts = [block.text[start:stop].tobytes() for start, stop in spans]
-        add_thread_names(self._into, plain_events(b"[" + b",".join(texts) + b"]"))
-
 
 class _Numbers:
     """Numbers of tokens in the columns of a file, asked for once each."""
@@ -209,6 +206,13 @@ class _Numbers:
         for token in dict.fromkeys(new.tolist()):  # in the file's order, as the general way numbers them
             self._known[token] = number(token)
         return self._known[tokens] if len(new) else numbers
+
+
+def _events(block: Block, where: Array) -> list[RawEvent]:
+    """Return some events as objects."""
+    spans = block.rows[where][:, [OFFSET, STOP]].tolist()
+    texts = [block.text[start:stop].tobytes() for start, stop in spans]
+    return plain_events(b"[" + b",".join(texts) + b"]", exact=block.exact, calls=block.calls)
 
 
 def _text(value: object) -> str:

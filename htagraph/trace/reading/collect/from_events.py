@@ -14,15 +14,18 @@ import msgspec
 import numpy as np
 from pydantic import ValidationError
 
-from htagraph.core.errors import TraceError
+from htagraph.core.errors import shown
 from htagraph.trace.columns import Array
 from htagraph.trace.events import HOST_CALLS, MODELS, BulkField, call_columns, canonical_category, columns, parse_event
 from htagraph.trace.reading.collect.columns import Columns
 from htagraph.trace.reading.collect.growing import TYPECODES, GrowingTable, extend, label
 from htagraph.trace.reading.decode import RawEvent, attribute
+from htagraph.trace.reading.pairs import completed, report_phases
 from htagraph.trace.reading.times import numbers_to_ns, text_to_ns
 
-__all__ = ["add_events", "add_thread_names", "fields_of", "typed"]
+__all__ = ["add_durations", "add_events", "add_thread_names", "fields_of", "typed"]
+
+Events = Any  # a list of raw events, or a dict from position to raw event
 
 
 def add_events(into: Columns, position: int, events: list[RawEvent]) -> None:
@@ -36,6 +39,8 @@ def add_events(into: Columns, position: int, events: list[RawEvent]) -> None:
         _add_instants(into, position, events, phases)
     if counts["s"] or counts["f"]:
         _add_flows(into, [event for event in events if event.ph in ("s", "f")])
+    if counts["B"] or counts["E"]:
+        into.durations += [(position + i, events[i]) for i, phase in enumerate(phases) if phase in ("B", "E")]
     if counts["M"]:
         add_thread_names(into, [event for event in events if event.ph == "M"])
 
@@ -47,6 +52,13 @@ def add_thread_names(into: Columns, events: list[RawEvent]) -> None:
             into.thread_names[label(event.pid), label(event.tid)] = str(event.args.thread_name).strip()
 
 
+def add_durations(into: Columns) -> None:
+    """Append the complete events that begins and ends make, once all are known."""
+    pairs = completed(into.durations, into.log)
+    _add_table(into, into.complete, 0, pairs, list(pairs))
+    report_phases(into.counts, into.log)
+
+
 def _add_instants(into: Columns, position: int, events: list[RawEvent], phases: list[str]) -> None:
     where = [i for i, phase in enumerate(phases) if phase in ("i", "I") and events[i].cat is not None]
     _add_table(into, into.instant, position, events, where)
@@ -55,10 +67,8 @@ def _add_instants(into: Columns, position: int, events: list[RawEvent], phases: 
     )
 
 
-def _add_table(
-    into: Columns, part: GrowingTable, position: int, events: list[RawEvent], where: list[int] | None
-) -> None:
-    chosen = events if where is None else [events[i] for i in where]
+def _add_table(into: Columns, part: GrowingTable, position: int, events: Events, where: list[int] | None) -> None:
+    chosen: list[RawEvent] = events if where is None else [events[i] for i in where]
     if not chosen:
         return
     count = len(chosen)
@@ -147,13 +157,13 @@ def typed(into: Columns, values: list[Any], bulk: BulkField, events: list[RawEve
     """Return argument values as an array; values of another type go through the event's model."""
     if bulk.column.dtype == "str":
         if set(map(type, values)) != {str}:
-            values = [_by_model(value, bulk, event) for value, event in zip(values, events, strict=True)]
+            values = [_by_model(into, value, bulk, event) for value, event in zip(values, events, strict=True)]
         return _ids(into.names, values, len(values))
     code = TYPECODES[bulk.column.dtype]
     try:
         packed = array(code, values)
     except (TypeError, OverflowError):
-        modelled = [_by_model(v, bulk, event) for v, event in zip(values, events, strict=True)]
+        modelled = [_by_model(into, v, bulk, event) for v, event in zip(values, events, strict=True)]
         packed = array(code, modelled if code == "d" else _in_range(into, modelled, bulk))
     return np.frombuffer(packed, dtype=bulk.column.dtype)
 
@@ -212,19 +222,14 @@ def _ids(interner: Mapping[Any, int], keys: Iterable[Any], count: int) -> Array:
     return np.fromiter(map(interner.__getitem__, keys), dtype=np.int32, count=count)
 
 
-def _by_model(value: object, bulk: BulkField, event: RawEvent) -> Any:  # noqa: ANN401 - int or str, by column
-    """Return an argument's value as the event's pydantic model reads it.
-
-    Raises:
-        TraceError: the model refuses the value; the message names the event and the field.
-    """
-    if value is None:
-        return bulk.column.missing
+def _by_model(into: Columns, value: object, bulk: BulkField, event: RawEvent) -> Any:  # noqa: ANN401 - by column
+    """Return an argument's value as the event's pydantic model reads it; `missing` if the model refuses it."""
     try:
         parsed = parse_event({"ph": "X", "cat": event.cat, "name": str(event.name), "args": {bulk.keys[0]: value}})
-    except ValidationError as error:
-        msg = f"event {event.name!r}: {error.errors()[0]['msg']} (field {bulk.keys[0]!r}, value {value!r})"
-        raise TraceError(msg) from error
+    except ValidationError:
+        detail = f"argument {bulk.keys[0]!r} has values of another type, such as {shown(value)}; treated as missing"
+        into.log.add("value_unreadable", into.unreadable.setdefault(bulk.keys[0], detail))
+        return bulk.column.missing
     parsed_value = _column_value(parsed.args, bulk)
     return bulk.column.missing if parsed_value is None else parsed_value
 

@@ -8,7 +8,7 @@ Names and other texts are handed on as spans: start · 2³² + length of a JSON 
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numba import njit
@@ -17,7 +17,6 @@ from htagraph.trace.reading.scan.grammar import (
     DECIMAL,
     INTEGER,
     REFUSED,
-    SCIENTIFIC,
     blank,
     float_of,
     key_end,
@@ -27,17 +26,17 @@ from htagraph.trace.reading.scan.grammar import (
     value_behind,
 )
 from htagraph.trace.reading.scan.keys import MAX_KEYS, UNKNOWN, key_kind, key_number
-from htagraph.trace.reading.scan.memory import byte, put, word
+from htagraph.trace.reading.scan.memory import Int, byte, compiled, put, word
 from htagraph.trace.reading.times import EXACT_FLOAT_US
 
 __all__ = [
-    "ARGUMENT_WIDTH", "CATEGORY", "DECLINED", "DURATION", "DURATION_ABSENT", "DURATION_SLIP", "DURATION_STYLE", "FIELDS",
-    "FLAGS", "FLOAT", "ID", "ID_IS_NUMBER", "ID_IS_SPAN", "NAME", "NEEDS_EXACT", "NO_SPAN", "OFFSET", "PHASE", "PROCESS",
-    "RAW", "ROW_WIDTH", "SCANNED", "SIGNED", "SPAN", "START", "START_ABSENT", "START_SLIP", "START_STYLE", "STOP",
-    "STYLE_BITS", "TEXT", "THREAD", "UNSIGNED", "scan_events",
+    "ARGUMENT_WIDTH", "CATEGORY", "DECLINED", "DURATION", "DURATION_ABSENT", "DURATION_SLIP", "DURATION_STYLE",
+    "FIELDS", "FLAGS", "FLOAT", "ID", "ID_IS_NUMBER", "ID_IS_SPAN", "NAME", "NEEDS_EXACT", "NO_SPAN", "OFFSET",
+    "PHASE", "PROCESS", "RAW", "ROW_WIDTH", "SCANNED", "SIGNED", "SPAN", "START", "START_ABSENT", "START_SLIP",
+    "START_STYLE", "STOP", "STYLE_BITS", "TEXT", "THREAD", "UNSIGNED", "scan_events",
 ]  # fmt: skip
 
-Part: TypeAlias = tuple[int, int]
+Part: TypeAlias = tuple[Int, Int]
 
 SCANNED, DECLINED, NEEDS_EXACT = range(3)
 """Results of a scan: done; text that is not understood; times too large for floats."""
@@ -65,6 +64,7 @@ NO_SPAN = 0
 FIELDS = ("ph", "name", "cat", "pid", "tid", "ts", "dur", "id", "args")
 """Keys of an event that are read, in the order of their numbers in its table of keys."""
 _PH, _NAME, _CAT, _PID, _TID, _TS, _DUR, _ID, _ARGS = range(9)
+_COLUMN_OF = np.array([PHASE, NAME, CATEGORY, PROCESS, THREAD, START, DURATION, ID])  # by number of the field
 _TOO_LARGE = -1  # an address that stands for a time that is too large for a float
 _QUOTE, _COMMA, _OPEN, _CLOSE, _MINUS, _ZERO, _NINE, _LOWER_N, _SPACE, _DELETE, _BACKSLASH = b'",{}-09n \x7f\\'
 _EXACT_US = np.uint64(EXACT_FLOAT_US)
@@ -75,7 +75,7 @@ _NS_DIGITS = 3  # of µs
 
 
 @njit(cache=True, nogil=True)
-def scan_events(text: Part, keys: Part, rows: Part, args: Part, exact: bool) -> tuple[int, int, int]:  # noqa: FBT001
+def scan_events(text: Part, keys: Part, rows: Part, args: Part, exact: Int) -> tuple[Int, Int, Int]:
     """Fill `rows` and `args` with events; return (result, number of events, number of arguments).
 
     Args:
@@ -83,17 +83,18 @@ def scan_events(text: Part, keys: Part, rows: Part, args: Part, exact: bool) -> 
         keys: addresses of the tables of the keys of events and of arguments, see `keys.key_table`.
         rows: address of the rows to fill, one per event, and how many there may be.
         args: the same for arguments that are handed on.
-        exact: times are decimals, not floats.
+        exact: 1 to read times as decimals, 0 for floats.
     """
     start, row, argument = text[0], rows[0], args[0]
-    at, end, used = blank(start), start + text[1], 0
-    event = np.int64(0)  # a plain 0 would be a type of its own, for which everything below is compiled once more
+    at, end, event, used = blank(start), start + text[1], 0, 0
     while at < end:
         if byte(at) != _OPEN or event == rows[1] or used + MAX_KEYS > args[1]:
             return DECLINED, event, used
-        at, more = _scan_event(start, at, exact, keys, row, argument, event)
+        at, more = _scan_event(start, at, exact, keys, row, argument)
         if at <= 0:
             return NEEDS_EXACT if at == _TOO_LARGE else DECLINED, event, used
+        for place in range(more):
+            put(argument + 8 * ARGUMENT_WIDTH * place, event)
         event, used = event + 1, used + more
         row, argument = row + 8 * ROW_WIDTH, argument + 8 * ARGUMENT_WIDTH * more
         at = blank(at)
@@ -106,13 +107,14 @@ def scan_events(text: Part, keys: Part, rows: Part, args: Part, exact: bool) -> 
     return SCANNED, event, used
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _scan_event(base: int, at: int, exact: bool, keys: Part, row: int, argument: int, event: int) -> tuple[int, int]:
+@compiled
+def _scan_event(base: Int, at: Int, exact: Int, keys: Part, row: Int, argument: Int) -> Part:
     """Fill a row and its arguments; return (address behind the event or a result that is no address, arguments)."""
     for column in range(ROW_WIDTH):
         put(row + 8 * column, 0)
     put(row + 8 * OFFSET, at - base)
-    flags, used = START_ABSENT | DURATION_ABSENT, 0
+    put(row + 8 * FLAGS, START_ABSENT | DURATION_ABSENT)
+    used = 0
     at = blank(at + 1)
     more = byte(at) != _CLOSE
     while more:
@@ -123,54 +125,59 @@ def _scan_event(base: int, at: int, exact: bool, keys: Part, row: int, argument:
         at = value_behind(at)
         if at == REFUSED:
             return REFUSED, used
-        start = at
-        if key == UNKNOWN:
-            at = skip_value(at)
-        elif key == _ARGS:
-            at, used = _scan_args(base, at, keys[1], argument, event)
-        elif key == _TS or key == _DUR:
-            at, flags = _scan_time(at, exact, row, flags, key == _DUR)
-        elif key == _PH:
-            put(row + 8 * PHASE, byte(at + 1))
-            at = _phase_end(at)
-        elif key == _ID:
-            at, flags = _scan_id(base, at, row, flags)
+        if key == _ARGS:
+            at, used = _scan_args(base, at, keys[1], argument)
         else:
-            at = _label_end(at) if key == _PID or key == _TID else _text_end(at, key == _CAT)
-            column = NAME if key == _NAME else CATEGORY if key == _CAT else PROCESS if key == _PID else THREAD
-            put(
-                row + 8 * column,
-                NO_SPAN if key == _CAT and byte(start) == _LOWER_N else ((start - base) << 32) | (at - start),
-            )
+            at = _scan_field(base, at, key, exact, row)
         if at <= 0:
             return at, used
         at = blank(at)
         more = byte(at) == _COMMA
         if more:
             at = blank(at + 1)
-    if byte(at) != _CLOSE:
-        return REFUSED, used
-    put(row + 8 * FLAGS, flags)
     put(row + 8 * STOP, at + 1 - base)
-    return at + 1, used
+    return at + 1 if byte(at) == _CLOSE else REFUSED, used
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _text_end(at: int, or_null: bool) -> int:  # noqa: FBT001
+@compiled
+def _scan_field(base: Int, at: Int, key: Int, exact: Int, row: Int) -> Int:
+    """Set what a field says in the row; return the address behind its value, or a result that is no address."""
+    if key == UNKNOWN:
+        return skip_value(at)
+    if key in (_TS, _DUR):
+        return _scan_time(at, exact, row, np.int64(key == _DUR))
+    if key == _ID:
+        return _scan_id(base, at, row)
+    if key == _PH:
+        put(row + 8 * PHASE, byte(at + 1))
+        return _phase_end(at)
+    stop = _label_end(at) if key in (_PID, _TID) else _text_end(at, np.int64(key == _CAT))
+    is_null = key == _CAT and byte(at) == _LOWER_N
+    put(row + 8 * _COLUMN_OF[key], NO_SPAN if is_null else _span(base, at, stop))
+    return stop
+
+
+@compiled
+def _span(base: Int, at: Int, stop: Int) -> Int:
+    return ((at - base) << 32) | (stop - at)
+
+
+@compiled
+def _text_end(at: Int, or_null: Int) -> Int:
     """Return the address behind a string, or behind null where that may stand for it."""
     return skip_value(at) if or_null and byte(at) == _LOWER_N else string_end(at)
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _label_end(at: int) -> int:
+@compiled
+def _label_end(at: Int) -> Int:
     """Return the address behind a process or thread: a string, a number or null."""
     first = byte(at)
-    known = first == _QUOTE or first == _LOWER_N or first == _MINUS or _ZERO <= first <= _NINE
+    known = first in (_QUOTE, _LOWER_N, _MINUS) or _ZERO <= first <= _NINE
     return skip_value(at) if known else REFUSED
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _phase_end(at: int) -> int:
+@compiled
+def _phase_end(at: Int) -> Int:
     """Return the address behind a phase of one letter."""
     letter = byte(at + 1)
     if byte(at) != _QUOTE or byte(at + 2) != _QUOTE or letter == _BACKSLASH or not _SPACE < letter < _DELETE:
@@ -178,64 +185,58 @@ def _phase_end(at: int) -> int:
     return at + 3
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _scan_id(base: int, at: int, row: int, flags: int) -> tuple[int, int]:
-    """Set a flow's id in the row, a number as it is, anything else as a span; return (address behind it, flags)."""
-    flags &= ~(ID_IS_NUMBER | ID_IS_SPAN)
-    if _ZERO <= byte(at) <= _NINE:
-        stop, _, digits, _, written = number(at)
-        if stop != REFUSED and written == INTEGER and digits < _ID_LIMIT:
-            put(row + 8 * ID, np.int64(digits))
-            return stop, flags | ID_IS_NUMBER
-    stop = skip_value(at)
-    if byte(at) == _LOWER_N:
-        return stop, flags
-    put(row + 8 * ID, ((at - base) << 32) | (stop - at))
-    return stop, flags | ID_IS_SPAN
+@compiled
+def _scan_id(base: Int, at: Int, row: Int) -> Int:
+    """Set a flow's id in the row, a number as it is, anything else as a span; return the address behind it."""
+    stop, negative, digits, _, written = number(at)
+    fits = stop != REFUSED and written == INTEGER and not negative and digits < _ID_LIMIT
+    kind = ID_IS_NUMBER
+    if not fits:
+        stop = skip_value(at)
+        kind = 0 if byte(at) == _LOWER_N else ID_IS_SPAN
+    put(row + 8 * ID, np.int64(digits) if fits else _span(base, at, stop))
+    put(row + 8 * FLAGS, (np.int64(word(row + 8 * FLAGS)) & ~(ID_IS_NUMBER | ID_IS_SPAN)) | kind)
+    return stop
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _scan_time(at: int, exact: bool, row: int, flags: int, is_duration: bool) -> tuple[int, int]:  # noqa: FBT001
-    """Set a time in the row, ns; return (address behind it, flags)."""
+@compiled
+def _scan_time(at: Int, exact: Int, row: Int, is_duration: Int) -> Int:
+    """Set a time in the row, ns; return the address behind it, or a result that is no address."""
     absent, style = (DURATION_ABSENT, DURATION_STYLE) if is_duration else (START_ABSENT, START_STYLE)
-    time_at, slip_at = (
-        row + 8 * (DURATION if is_duration else START),
-        row + 8 * (DURATION_SLIP if is_duration else START_SLIP),
-    )
-    put(time_at, 0)
-    put(slip_at, 0)
-    flags &= ~((((1 << STYLE_BITS) - 1) << style) | absent)
+    flags = np.int64(word(row + 8 * FLAGS)) & ~((((1 << STYLE_BITS) - 1) << style) | absent)
     if byte(at) == _LOWER_N:
-        return skip_value(at), flags | absent
-    stop, negative, digits, scale, written = number(at)
+        stop, negative, ns, slip, shape = skip_value(at), False, 0, 0, 0
+        flags |= absent
+    else:
+        stop, negative, digits, scale, written = number(at)
+        fine, ns, slip, shape = _time_ns(digits, scale, written, exact) if stop != REFUSED else (False, 0, 0, 0)
+        if not fine and stop != REFUSED and not exact and written != INTEGER:
+            fine, value = float_of(digits, scale)
+            if fine and value >= EXACT_FLOAT_US and not is_duration:
+                return _TOO_LARGE
+            ns, negative = _float_ns(-value if negative else value), False
+        stop = stop if fine else REFUSED
     sign = -1 if negative else 1
-    if stop == REFUSED or (exact and written == SCIENTIFIC):
-        return REFUSED, flags
-    if written == INTEGER and digits <= _MAX_US:
-        put(time_at, sign * np.int64(digits) * 1000)
-        return stop, flags
-    if (
-        written == DECIMAL
-        and -scale < len(_TENS)
-        and (exact or -scale <= _NS_DIGITS)
-        and digits < _EXACT_US * _TENS[-scale]
-    ):
-        ns, slip, shape = _decimal_ns(digits, -scale)
-        put(time_at, sign * ns)
-        put(slip_at, sign * slip)
-        return stop, flags | (shape << style)
-    certain, value = float_of(digits, scale)
-    if exact or not certain or written == INTEGER:
-        return REFUSED, flags
-    if value >= EXACT_FLOAT_US and not is_duration:
-        return _TOO_LARGE, flags
-    put(time_at, _float_ns(sign * value))
-    return stop, flags
+    put(row + 8 * (DURATION if is_duration else START), sign * ns)
+    put(row + 8 * (DURATION_SLIP if is_duration else START_SLIP), sign * slip)
+    put(row + 8 * FLAGS, flags | (shape << style))
+    return stop
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _decimal_ns(digits: Any, places: int) -> tuple[int, int, int]:  # noqa: ANN401
-    """Return (ns, ns too many if the fraction lacks leading zeros, what the fraction shows) of digits · 10^-places µs."""
+@compiled
+def _time_ns(digits: Int, scale: Int, written: Int, exact: Int) -> tuple[bool, Int, Int, Int]:
+    """Return (True if it needs no float, ns, ns too many if the fraction lacks zeros, what the fraction shows)."""
+    if written == INTEGER:
+        return digits <= _MAX_US, np.int64(digits) * 1000, 0, 0
+    in_places = written == DECIMAL and -scale < len(_TENS) and (exact or -scale <= _NS_DIGITS)
+    if not in_places or digits >= _EXACT_US * _TENS[-scale]:
+        return False, 0, 0, 0
+    return (True, *_decimal_ns(digits, -scale))
+
+
+@compiled
+def _decimal_ns(digits: Int, places: Int) -> tuple[Int, Int, Int]:
+    """Return (ns, ns too many if the fraction lacks zeros, what the fraction shows) of digits · 10^-places µs."""
     ten, unit = np.uint64(10), _TENS[places]
     whole, fraction = digits // unit, digits % unit
     if places > _NS_DIGITS:
@@ -249,22 +250,22 @@ def _decimal_ns(digits: Any, places: int) -> tuple[int, int, int]:  # noqa: ANN4
     return np.int64(whole) * 1000 + padded, padded - np.int64(fraction), shape
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _rounded(value: Any, unit: Any) -> int:  # noqa: ANN401
+@compiled
+def _rounded(value: Int, unit: Int) -> Int:
     """Return value / unit as an integer, rounded half to even."""
     below, twice = np.int64(value // unit), np.int64(value % unit) * 2
     return below + (twice > np.int64(unit) or (twice == np.int64(unit) and below % 2 == 1))
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _float_ns(value: float) -> int:
+@compiled
+def _float_ns(value: float) -> Int:
     """Return µs as ns, rounded as `times.numbers_to_ns` does."""
     whole = np.floor(value)
     return np.int64(whole) * 1000 + np.int64(np.rint((value - whole) * 1000))
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _scan_args(base: int, at: int, known: int, argument: int, event: int) -> tuple[int, int]:
+@compiled
+def _scan_args(base: Int, at: Int, known: Int, argument: Int) -> tuple[Int, Int]:
     """Add the arguments of an event; return (address behind them, their number)."""
     if byte(at) != _OPEN:
         return REFUSED, 0
@@ -289,7 +290,7 @@ def _scan_args(base: int, at: int, known: int, argument: int, event: int) -> tup
                     place += 1
             else:
                 used, seen = used + 1, seen | (one << np.uint64(key))
-            at = _scan_argument(base, at, key, key_kind(key, known), event, argument + 8 * ARGUMENT_WIDTH * place)
+            at = _scan_argument(base, at, key, key_kind(key, known), argument + 8 * ARGUMENT_WIDTH * place)
         if at == REFUSED:
             return REFUSED, used
         at = blank(at)
@@ -299,10 +300,9 @@ def _scan_args(base: int, at: int, known: int, argument: int, event: int) -> tup
     return at + 1 if byte(at) == _CLOSE else REFUSED, used
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _scan_argument(base: int, at: int, key: int, kind: int, event: int, argument: int) -> int:
+@compiled
+def _scan_argument(base: Int, at: Int, key: Int, kind: Int, argument: Int) -> Int:
     """Set an argument; return the address behind it."""
-    put(argument, event)
     put(argument + 8, key)
     if kind < TEXT and (byte(at) == _MINUS or _ZERO <= byte(at) <= _NINE):
         stop, negative, digits, scale, written = number(at)

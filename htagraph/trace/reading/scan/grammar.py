@@ -6,12 +6,9 @@ ends with `PADDING`: a zero byte is part of no JSON, so every loop ends there, a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
-from htagraph.trace.reading.scan.memory import byte, first_byte, word
+from htagraph.trace.reading.scan.memory import Int, byte, compiled, first_byte, word
 
 __all__ = [
     "DECIMAL",
@@ -53,13 +50,14 @@ _OPEN_LIST, _CLOSE_LIST, _OPEN_OBJECT, _CLOSE_OBJECT = b"[]{}"
 _UPPER_E, _LOWER_E, _LOWER_U, _LOWER_T, _LOWER_F, _LOWER_N = b"EeutfN"[:5] + b"n"
 _TRUE, _ALSE, _NULL = (np.uint64(int.from_bytes(text, "little")) for text in (b"true", b"alse", b"null"))
 _FOUR_BYTES = np.uint64(2**32 - 1)
+_ONE = np.uint64(1)
 _EACH = 0x0101_0101_0101_0101
 _ONES, _TOPS = np.uint64(_EACH), np.uint64(0x80 * _EACH)
 _SPACES, _QUOTES, _BACKSLASHES = (np.uint64(letter * _EACH) for letter in (_SPACE, _QUOTE, _BACKSLASH))
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def blank(at: int) -> int:
+@compiled
+def blank(at: Int) -> Int:
     """Return the address of the first byte from `at` on that is not white space."""
     while True:
         first = byte(at)
@@ -68,14 +66,14 @@ def blank(at: int) -> int:
         if first == _SPACE:
             others = word(at) ^ _SPACES
             at += first_byte(others) if others else 8
-        elif first == _NEWLINE or first == _RETURN or first == _TAB:
+        elif first in (_NEWLINE, _RETURN, _TAB):
             at += 1
         else:
             return at
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _odd(at: int) -> int:
+@compiled
+def _odd(at: Int) -> Int:
     """Return the address of the first byte from `at` on that is not plain text: a quote, a backslash, or below 32."""
     while True:
         text = word(at)
@@ -88,8 +86,8 @@ def _odd(at: int) -> int:
         at += 8
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def string_end(at: int) -> int:
+@compiled
+def string_end(at: Int) -> Int:
     """Return the address behind the closing quote of the string at `at`."""
     if byte(at) != _QUOTE:
         return REFUSED
@@ -102,8 +100,8 @@ def string_end(at: int) -> int:
     return at + 1 if byte(at) == _QUOTE else REFUSED
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def key_end(at: int) -> int:
+@compiled
+def key_end(at: Int) -> Int:
     """Return the address behind the closing quote of the string at `at`, which has no escapes."""
     if byte(at) != _QUOTE:
         return REFUSED
@@ -111,8 +109,8 @@ def key_end(at: int) -> int:
     return at + 1 if byte(at) == _QUOTE else REFUSED
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _escape_end(at: int) -> int:
+@compiled
+def _escape_end(at: Int) -> Int:
     """Return the address behind an escape, whose backslash is at `at`."""
     letter = byte(at + 1)
     if letter == _LOWER_U:
@@ -127,15 +125,15 @@ def _escape_end(at: int) -> int:
     return REFUSED
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def value_behind(at: int) -> int:
+@compiled
+def value_behind(at: Int) -> Int:
     """Return the address of the value whose key ends before `at`."""
     at = blank(at)
     return blank(at + 1) if byte(at) == _COLON else REFUSED
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def number(at: int) -> tuple[int, bool, Any, int, int]:
+@compiled
+def number(at: Int) -> tuple[Int, bool, Int, Int, Int]:
     """Return (address behind, True if negative, digits, scale, how it is written): the value is digits · 10^scale."""
     negative = byte(at) == _MINUS
     at += negative
@@ -161,8 +159,8 @@ def number(at: int) -> tuple[int, bool, Any, int, int]:
     return REFUSED if count + abs(scale) > _MAX_DIGITS else at, negative, digits, scale, written
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _exponent(at: int) -> tuple[int, int]:
+@compiled
+def _exponent(at: Int) -> tuple[Int, Int]:
     """Return (address behind an exponent, its value)."""
     down = byte(at) == _MINUS
     at += down or byte(at) == _PLUS
@@ -173,8 +171,8 @@ def _exponent(at: int) -> tuple[int, int]:
     return REFUSED if at == first else at, -exponent if down else exponent
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def float_of(digits: Any, scale: int) -> tuple[bool, float]:  # noqa: ANN401 - an unsigned integer of numba
+@compiled
+def float_of(digits: Int, scale: Int) -> tuple[bool, Int]:
     """Return (True if it is certain, the float64 nearest to digits · 10^scale).
 
     One division or multiplication of two numbers that are exact rounds once (Clinger, 1990).
@@ -186,54 +184,51 @@ def float_of(digits: Any, scale: int) -> tuple[bool, float]:  # noqa: ANN401 - a
     return True, np.float64(digits) * _POWERS[scale]
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def skip_value(at: int) -> int:
+@compiled
+def skip_value(at: Int) -> Int:
     """Return the address behind the JSON value at `at`, of any kind, after checking its grammar."""
-    depth, kinds, one = 0, np.uint64(0), np.uint64(1)  # the lowest bit is 1 inside an object, 0 inside a list
-    while True:
+    depth, kinds = 0, np.uint64(0)  # the lowest bit is 1 inside an object, 0 inside a list
+    while at != REFUSED:
         first = byte(at)
-        if first == _OPEN_LIST or first == _OPEN_OBJECT:
-            at = blank(at + 1)
-            if byte(at) != first + 2:  # the closing bracket, in ASCII
-                if depth == _MAX_DEPTH:
-                    return REFUSED
-                depth, kinds = depth + 1, (kinds << one) | np.uint64(first == _OPEN_OBJECT)
-                if first == _OPEN_OBJECT:
-                    at = _behind_key(at)
-                    if at == REFUSED:
-                        return REFUSED
-                continue
-            at += 1
-        else:
-            at = _scalar_end(at)
-            if at == REFUSED:
-                return REFUSED
-        while depth:
-            at = blank(at)
-            last = byte(at)
-            if last == _COMMA:
-                break
-            if last != (_CLOSE_OBJECT if kinds & one else _CLOSE_LIST):
-                return REFUSED
-            at, depth, kinds = at + 1, depth - 1, kinds >> one
+        opens = first in (_OPEN_LIST, _OPEN_OBJECT)
+        inner = blank(at + 1) if opens else at
+        if opens and byte(inner) != first + 2:  # not the closing bracket, in ASCII
+            depth, kinds = depth + 1, (kinds << _ONE) | np.uint64(first == _OPEN_OBJECT)
+            at = _next_value(inner, kinds) if depth <= _MAX_DEPTH else REFUSED
+            continue
+        at, depth, kinds = _closed(inner + 1 if opens else _scalar_end(at), depth, kinds)
         if depth == 0:
             return at
-        at = blank(at + 1)
-        if kinds & one:
-            at = _behind_key(at)
-            if at == REFUSED:
-                return REFUSED
+        at = _next_value(blank(at + 1), kinds) if byte(at) == _COMMA else REFUSED
+    return REFUSED
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _behind_key(at: int) -> int:
+@compiled
+def _closed(at: Int, depth: Int, kinds: Int) -> tuple[Int, Int, Int]:
+    """Return (address behind the brackets that close right after a value, depth, kinds that are still open)."""
+    while at != REFUSED and depth:
+        at = blank(at)
+        if byte(at) != (_CLOSE_OBJECT if kinds & _ONE else _CLOSE_LIST):
+            break
+        at, depth, kinds = at + 1, depth - 1, kinds >> _ONE
+    return at, 0 if at == REFUSED else depth, kinds
+
+
+@compiled
+def _next_value(at: Int, kinds: Int) -> Int:
+    """Return the address of the next value of what is open: behind a key in an object."""
+    return _behind_key(at) if kinds & _ONE else at
+
+
+@compiled
+def _behind_key(at: Int) -> Int:
     """Return the address of the value behind the key at `at`."""
     at = string_end(at)
     return value_behind(at) if at != REFUSED else REFUSED
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _scalar_end(at: int) -> int:
+@compiled
+def _scalar_end(at: Int) -> Int:
     """Return the address behind the string, number or word at `at`."""
     first = byte(at)
     if first == _QUOTE:
@@ -247,8 +242,8 @@ def _scalar_end(at: int) -> int:
     return _number_end(at)
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _number_end(at: int) -> int:
+@compiled
+def _number_end(at: Int) -> Int:
     """Return the address behind a number of any length."""
     at += byte(at) == _MINUS
     first = at

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from htagraph.trace.reading.scan.memory import word
+from htagraph.trace.reading.scan.memory import Int, compiled, word
 
 __all__ = ["MAX_KEYS", "UNKNOWN", "key_kind", "key_number", "key_table"]
 
@@ -64,7 +63,7 @@ def key_table(keys: Sequence[tuple[str, int]]) -> npt.NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def _code(start: int, stop: int) -> Any:  # noqa: ANN401 - an unsigned integer of numba
+def _code(start: Int, stop: Int) -> Int:
     """Return a key's hash before it is multiplied."""
     length = stop - start
     first = word(start)
@@ -73,14 +72,14 @@ def _code(start: int, stop: int) -> Any:  # noqa: ANN401 - an unsigned integer o
     return first ^ (word(stop - 8) * _MIX) ^ np.uint64(length)
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _low_bytes(count: int) -> Any:  # noqa: ANN401
+@compiled
+def _low_bytes(count: Int) -> Int:
     """Return a mask of the first bytes of a word; `count` is less than 8."""
     return (np.uint64(1) << np.uint64(8 * count)) - np.uint64(1)
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def key_number(start: int, stop: int, table: int) -> int:
+@compiled
+def key_number(start: Int, stop: Int, table: Int) -> Int:
     """Return the number of the key between two addresses in the table at an address, or `UNKNOWN`."""
     length = stop - start
     place = (_code(start, stop) * word(table)) >> np.uint64(56)
@@ -95,12 +94,12 @@ def key_number(start: int, stop: int, table: int) -> int:
     return key if start == stop or word(start) & _low_bytes(stop - start) == word(known) else UNKNOWN
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def key_kind(key: int, table: int) -> int:
+@compiled
+def key_kind(key: Int, table: Int) -> Int:
     """Return the kind of a key's values."""
     return np.int64(word(_entry(table, key) + 8))
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _entry(table: int, key: int) -> int:
+@compiled
+def _entry(table: Int, key: Int) -> Int:
     return table + _ENTRIES + key * _ENTRY_BYTES

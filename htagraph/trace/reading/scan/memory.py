@@ -6,22 +6,40 @@ is checked for an index from the end. Whoever passes an address keeps its array 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar, cast
 
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.extending import intrinsic
 
-__all__ = ["byte", "first_byte", "put", "word"]
+__all__ = ["Int", "byte", "compiled", "first_byte", "put", "word"]
+
+Int: TypeAlias = Any
+"""An integer of compiled code, signed or not."""
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 _BITS = {1: ir.IntType(8), 8: ir.IntType(64)}
+
+
+def compiled(function: F) -> F:
+    """Compile a function that compiled functions alone call: without the wrappers that Python would call it by.
+
+    Those take as long to compile as the function itself.
+    """
+    return cast("F", njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))  # type: ignore[call-overload]
+
+
+def _intrinsic(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - its callers are compiled, and give no first argument
+    return intrinsic(function)
 
 
 def _pointer(builder: Any, address: Any, size: int) -> Any:  # noqa: ANN401 - objects of llvmlite
     return builder.inttoptr(address, _BITS[size].as_pointer())
 
 
-@intrinsic
+@_intrinsic
 def byte(typing_context: Any, address: Any) -> Any:  # noqa: ANN401 - numba's interface
     """Return the byte at an address, as an integer."""
 
@@ -32,7 +50,7 @@ def byte(typing_context: Any, address: Any) -> Any:  # noqa: ANN401 - numba's in
     return types.int64(types.int64), code
 
 
-@intrinsic
+@_intrinsic
 def word(typing_context: Any, address: Any) -> Any:  # noqa: ANN401
     """Return the eight bytes at an address, the first one lowest."""
 
@@ -42,7 +60,7 @@ def word(typing_context: Any, address: Any) -> Any:  # noqa: ANN401
     return types.uint64(types.int64), code
 
 
-@intrinsic
+@_intrinsic
 def put(typing_context: Any, address: Any, value: Any) -> Any:  # noqa: ANN401
     """Write a 64-bit integer at an address."""
 
@@ -53,7 +71,7 @@ def put(typing_context: Any, address: Any, value: Any) -> Any:  # noqa: ANN401
     return types.void(types.int64, types.int64), code
 
 
-@intrinsic
+@_intrinsic
 def first_byte(typing_context: Any, marks: Any) -> Any:  # noqa: ANN401
     """Return which byte of a word, from 0 on, has the lowest bit that is set."""
 

@@ -153,13 +153,10 @@ class Scanner:
         rows = np.empty((size // _MIN_EVENT_BYTES + 1, ROW_WIDTH), np.int64)
         args = np.empty((size // _MIN_ARGUMENT_BYTES + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
         padded = np.frombuffer(text + PADDING, np.uint8)
-        base, tables = padded.ctypes.data, _tables(calls=self._calls)
-        parts = (
-            (base, size),
-            tuple(table.ctypes.data for table in tables),
-            *((a.ctypes.data, len(a)) for a in (rows, args)),
+        base, (fields, known) = padded.ctypes.data, _tables(calls=self._calls)
+        result, events, used = scan_events(
+            (base, size), (fields.ctypes.data, known.ctypes.data), _part(rows), _part(args), int(exact)
         )
-        result, events, used = scan_events(*parts, exact)
         if result != SCANNED:
             return result, None
         rows = rows[:events]
@@ -216,6 +213,10 @@ class Scanner:
         while len(self._pairs) < len(self._pairs_seen):
             process, thread = np.frombuffer(self._pairs_seen.text(len(self._pairs)), np.int64).tolist()
             self._pairs.append((process, thread))
+
+
+def _part(array: Array) -> tuple[int, int]:
+    return array.ctypes.data, len(array)
 
 
 def span_text(text: Array, span: int) -> bytes:

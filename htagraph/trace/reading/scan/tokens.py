@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from htagraph.trace.reading.scan.memory import put, word
+from htagraph.trace.reading.scan.memory import Int, compiled, put, word
 
 __all__ = ["NO_TOKEN", "TokenTable"]
 
@@ -85,7 +85,7 @@ def _grown(old: _Table, need: int) -> _Table:
 
 
 @njit(cache=True, nogil=True)
-def _place_again(places: Array, codes: Array, count: int) -> None:
+def _place_again(places: Array, codes: Array, count: Int) -> None:
     last = np.uint64(len(places) - 1)
     for number in range(1, count):
         place = codes[number] & last
@@ -95,7 +95,7 @@ def _place_again(places: Array, codes: Array, count: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _number_spans(base: int, spans: Array, done: int, secret: Array, table: Any, numbers: Array) -> int:  # noqa: ANN401
+def _number_spans(base: Int, spans: Array, done: Int, secret: Array, table: Any, numbers: Array) -> Int:
     """Fill `numbers` from position `done` on; return how far the table had room."""
     kept, last = table.kept.ctypes.data, np.uint64(len(table.places) - 1)
     for i in range(done, len(spans)):
@@ -124,8 +124,8 @@ def _number_spans(base: int, spans: Array, done: int, secret: Array, table: Any,
     return len(spans)
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _code(start: int, length: int, seed: Any, factor: Any) -> Any:  # noqa: ANN401 - unsigned integers of numba
+@compiled
+def _code(start: Int, length: Int, seed: Int, factor: Int) -> Int:
     code = (seed ^ np.uint64(length)) * factor
     for at in range(start, start + length - 7, 8):
         code = (code ^ word(at)) * factor
@@ -134,23 +134,23 @@ def _code(start: int, length: int, seed: Any, factor: Any) -> Any:  # noqa: ANN4
     return code ^ (code >> np.uint64(32))
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _rest(start: int, length: int) -> Any:  # noqa: ANN401
+@compiled
+def _rest(start: Int, length: Int) -> Int:
     """Return the bytes behind the last whole word of a text, as a word; 0 if there are none."""
     bits = np.uint64(8 * (length & 7))
     return word(start + (length & ~7)) & ((np.uint64(1) << bits) - np.uint64(1))
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _same(start: int, length: int, known: int) -> bool:
+@compiled
+def _same(start: Int, length: Int, known: Int) -> bool:
     for at in range(0, length - 7, 8):
         if word(start + at) != word(known + at):
             return False
     return _rest(start, length) == _rest(known, length)
 
 
-@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _keep(start: int, length: int, to: int) -> int:
+@compiled
+def _keep(start: Int, length: Int, to: Int) -> Int:
     """Copy a text, filled up with zeros to whole words; return the bytes taken."""
     for at in range(0, length - 7, 8):
         put(to + at, np.int64(word(start + at)))

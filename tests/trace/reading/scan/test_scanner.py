@@ -28,7 +28,7 @@ _FILE = settings(max_examples=150, suppress_health_check=[HealthCheck.function_s
 
 
 def both_ways(path: Path) -> tuple[Trace, Trace] | None:
-    """Return the columns that the scan and the general decoder read; None if both refuse the file, by the same words."""
+    """Return the columns that the scan and the general decoder read; None if both refuse the file with equal words."""
     read, refused = [], []
     for compiled in (True, False):
         try:
@@ -80,7 +80,7 @@ def odd_events(draw: st.DrawFn) -> Json:
 @_FILE
 @given(made=st.lists(odd_events(), max_size=5), gloo=st.booleans(), indent=st.sampled_from([None, 0, 1, "\t"]))
 def test_both_ways_agree_on_any_values(made: list[Json], *, gloo: bool, indent: Any, tmp_path: Path) -> None:
-    keys = {"distributedInfo": {"backend": "gloo", "rank": 0}} if gloo else {}
+    keys: Json = {"distributedInfo": {"backend": "gloo", "rank": 0}} if gloo else {}
     events = [*healthy(2), op(1, name="c10d::allreduce_"), *made, END]
     text = json.dumps({**header(**keys), "traceEvents": events}, indent=indent)
     both = both_ways(written(tmp_path / "a.json", text))
@@ -118,11 +118,11 @@ def scan_of(*events: Json | str) -> Any:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"ph": "X"},', '{"ph": "X"} {"ph": "X"}', '[{"ph": "X"}]', '{"ph": "XY"}', '{"ph": 5}', '{"ph": "X", "ts": 01}',
-        '{"ph": "X", "x": [1,]}', '{"ph": "X", "x": {"a" 1}}', '{"ph": "X", "x": tru}', '{"ph": "X", "x": "\n"}',
-        '{"ph": "X", "x": "\\x"}', '{"ph": "X", "x": 1.}', '{"ph": "X", "name": "a}', '{"ph": "X"', '{"ph": "X", "args": []}',
-        '{"\\u0070h": "X"}', '{"ph": "X", "ts": "12"}', '{"ph": "X", "x": ' + "[" * 62 + "]" * 62 + "}", "\x00",
-        '{"ph": "X", "name": 5}', '{"ph": "X", "pid": true}', '{"ph": "X", "cat": 5}',
+        '{"ph": "X"},', '{"ph": "X"} {"ph": "X"}', '[{"ph": "X"}]', '{"ph": "XY"}', '{"ph": 5}', '{"ph": "X"', "\x00",
+        '{"ph": "X", "ts": 01}', '{"ph": "X", "ts": "12"}', '{"ph": "X", "x": [1,]}', '{"ph": "X", "x": {"a" 1}}',
+        '{"ph": "X", "x": tru}', '{"ph": "X", "x": "\n"}', '{"ph": "X", "x": "\\x"}', '{"ph": "X", "x": 1.}',
+        '{"ph": "X", "name": "a}', '{"ph": "X", "args": []}', '{"ph": "X", "x": ' + "[" * 62 + "]" * 62 + "}",
+        '{"\\u0070h": "X"}', '{"ph": "X", "name": 5}', '{"ph": "X", "pid": true}', '{"ph": "X", "cat": 5}',
     ],
 )  # fmt: skip
 def test_text_that_is_not_understood_is_declined(text: str) -> None:
