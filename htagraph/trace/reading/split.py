@@ -113,6 +113,7 @@ def split(
             if len(buffer) < max(BLOCK_BYTES, needed):
                 continue
         size = len(buffer)
+        taken: tuple[list[T] | S, bytes, bool]
         if piece is not None:
             taken = _take_block(buffer, offset, read, log)
             needed = 2 * len(taken[1])  # an event that has not ended is not looked at again for each piece of it

@@ -95,7 +95,7 @@ def _place_again(places: Array, codes: Array, count: Int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _number_spans(base: Int, spans: Array, done: Int, secret: Array, table: Any, numbers: Array) -> Int:
+def _number_spans(base: Int, spans: Array, done: Int, secret: Array, table: _Table, numbers: Array) -> Int:
     """Fill `numbers` from position `done` on; return how far the table had room."""
     kept, last = table.kept.ctypes.data, np.uint64(len(table.places) - 1)
     for i in range(done, len(spans)):
