@@ -294,6 +294,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_what_nothing_fits_is_one_line_that_names_what_would",
         }
     ),
+    "tests/core/test_compiled.py": frozenset(
+        {
+            "test_the_package_runs_where_nothing_but_the_temporary_folder_can_be_written",
+        }
+    ),
     "tests/core/test_group_stats.py": frozenset(
         {
             "test_statistics_are_those_of_pandas",
@@ -453,6 +458,17 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_each_gloo_collective_is_enqueued_and_awaited",
             "test_the_hand_overs_of_simulated_jobs_are_found",
+        }
+    ),
+    "tests/graph/storage/test_parts.py": frozenset(
+        {
+            "test_every_class_that_a_graph_holds_is_known",
+        }
+    ),
+    "tests/graph/storage/test_saved.py": frozenset(
+        {
+            "test_an_opened_graph_gives_the_same_answers",
+            "test_any_job_comes_back",
         }
     ),
     "tests/graph/test_activities.py": frozenset(

@@ -185,6 +185,13 @@ def _writing(call: ast.Call) -> list[str]:
     return [name] if name == "open" and writes else []
 
 
+def test_compiled_functions_find_a_place_to_be_kept() -> None:
+    made = [
+        module_name(path) for path in MODULES if re.search(r"^\s*(from|import) numba", path.read_text("utf-8"), re.M)
+    ]
+    assert made == ["htagraph.core.compiled"], "use htagraph.core.compiled.njit: numba's fails where it cannot write"
+
+
 _NAMED = re.compile(
     r"(cuda|hip)(Launch|Memcpy|Memset|Stream|Event|Device|Graph|Malloc|Free)|^cu[A-Z]\w+$|nccl(Dev)?Kernel|^nccl$|rccl"
     r"|^aten::|^autograd::|ProfilerStep|^Mem(cpy|set)|[a-z]gemm"
