@@ -43,8 +43,9 @@ _FOLDERS_OF_LAWS = {("tests", "analyses"), ("tests", "graph"), ("tests", "output
 
 
 def pytest_configure() -> None:
-    """Let commands compile without a word: which test is the first to need a function depends on the machine."""
+    """Let commands compile without a word and keep nothing: what was run before depends on the machine."""
     logging.getLogger("htagraph").addFilter(lambda record: record.levelno > logging.INFO)
+    os.environ["HTAGRAPH_NO_CACHE"] = "1"  # commands would answer from what they loaded before a change
 
 
 def pytest_collection_finish() -> None:

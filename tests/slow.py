@@ -201,6 +201,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_shares_sum_to_a_hundred",
         }
     ),
+    "tests/cli/test_cache.py": frozenset(
+        {
+            "test_the_second_answer_is_the_first_and_that_without_a_cache",
+            "test_verbs_share_what_they_loaded",
+        }
+    ),
     "tests/cli/test_collectives.py": frozenset(
         {
             "test_transfers_that_prevail_suggest_another_network",

@@ -13,7 +13,7 @@ import mmap
 import os
 import struct
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -28,7 +28,7 @@ try:  # three times as fast as zlib
 except ImportError:  # processors that isal has no package for
     from zlib import crc32
 
-__all__ = ["read_file", "write_file"]
+__all__ = ["read_file", "write_file", "write_whole"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -60,10 +60,24 @@ def write_file(path: Path, content: Any, arrays: Sequence[Array], *, durable: bo
         OSError: the file cannot be written; nothing is left behind.
         TypeError: an array does not hold plain numbers, or the content is not JSON.
     """
+    write_whole(path, lambda file: _write(file, content, arrays), durable=durable)
+
+
+def write_whole(path: Path, write: Callable[[IO[bytes]], None], *, durable: bool) -> None:
+    """Write a file beside its place and move it there, so that nobody sees a part of it.
+
+    Args:
+        path: the file; its folder must be there.
+        write: writes to the open file.
+        durable: wait until the disk has it.
+
+    Raises:
+        OSError: it cannot be written; nothing is left behind.
+    """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            _write(file, content, arrays)
+            write(file)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

@@ -18,7 +18,18 @@ from tests.graph.storage.same import difference
 from tests.reach import DATASETS, REPOSITORY, graph_of, label
 from tests.strategies import Frames, frames, jobs, load
 
-DERIVED = ("time", "out_offsets", "in_offsets", "in_edges", "topological_order", "gap", "binding", "gap_kind", "awake")
+DERIVED = (
+    "time",
+    "out_offsets",
+    "in_offsets",
+    "in_edges",
+    "topological_order",
+    "gap",
+    "binding",
+    "gap_kind",
+    "awake",
+    "tree",
+)
 
 
 def again(graph: DependencyGraph, folder: Path) -> DependencyGraph:
@@ -99,7 +110,7 @@ def test_processes_that_save_at_once_leave_a_whole_graph(tmp_path: Path) -> None
 
 def _save_often(graph: DependencyGraph, folder: Path) -> None:
     for _ in range(4):
-        saved.save(graph, folder, durable=False)
+        saved.save(graph, folder)
 
 
 @pytest.mark.parametrize("folder", ["absent", "."])
@@ -122,6 +133,11 @@ def test_a_graph_of_a_release_with_other_fields_is_refused(tmp_path: Path, monke
         hg.open(tmp_path)
 
 
+def save_wrong(graph: Any, tree: Any, folder: Path) -> None:
+    content, arrays = pack({"graph": graph, "tree": tree})
+    write_file(folder / saved.GRAPH_FILE, {"schema": SCHEMA, "parts": content}, arrays, durable=False)
+
+
 @pytest.mark.parametrize(
     ("part", "column", "value"),
     [
@@ -135,8 +151,17 @@ def test_numbers_that_refer_to_nothing_are_refused(part: str, column: str, value
     columns: Any = getattr(graph, part)
     values = getattr(columns, column).copy()
     values[0] = value
-    wrong = replace(graph, **{part: replace(columns, **{column: values})})
-    hg.save(wrong, tmp_path)
+    save_wrong(replace(graph, **{part: replace(columns, **{column: values})}), graph.tree, tmp_path)
+    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
+        hg.open(tmp_path)
+
+
+@pytest.mark.parametrize(("column", "value"), [("parent", 10**6), ("order", -1), ("first", 10**6), ("stop", 0)])
+def test_a_tree_that_refers_to_nothing_is_refused(column: str, value: int, tmp_path: Path) -> None:
+    graph = graph_of(DATASETS[0])
+    values = getattr(graph.tree, column).copy()
+    values[0] = value
+    save_wrong(graph, replace(graph.tree, **{column: values}), tmp_path)
     with pytest.raises(hg.StoredGraphError, match="do not belong together"):
         hg.open(tmp_path)
 
@@ -144,14 +169,13 @@ def test_numbers_that_refer_to_nothing_are_refused(part: str, column: str, value
 def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:
     graph = graph_of(DATASETS[0])
     short = replace(graph.activities, duration=graph.activities.duration[1:])
-    hg.save(replace(graph, activities=short), tmp_path)
+    save_wrong(replace(graph, activities=short), graph.tree, tmp_path)
     with pytest.raises(hg.StoredGraphError, match="do not belong together"):
         hg.open(tmp_path)
 
 
 def test_something_else_than_a_graph_is_refused(tmp_path: Path) -> None:
-    content, arrays = pack(graph_of(DATASETS[0]).activities)
-    write_file(tmp_path / saved.GRAPH_FILE, {"schema": SCHEMA, "graph": content}, arrays, durable=False)
+    save_wrong(graph_of(DATASETS[0]).activities, graph_of(DATASETS[0]).tree, tmp_path)
     with pytest.raises(hg.StoredGraphError, match="do not belong together"):
         hg.open(tmp_path)
 
