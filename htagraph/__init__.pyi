@@ -54,6 +54,7 @@ from .graph.selection import Selection as Selection
 from .graph.storage.saved import open as open
 from .graph.storage.saved import save as save
 from .output.export.graphviz import to_graphviz as to_graphviz
+from .output.export.parquet import to_parquet as to_parquet
 from .output.export.perfetto import to_perfetto as to_perfetto
 from .output.summary import Summary as Summary
 from .output.summary import summarize as summarize

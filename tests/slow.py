@@ -18,6 +18,11 @@ SLOW: dict[str, frozenset[str]] = {
             "htagraph.analyses.stragglers.stragglers",
         }
     ),
+    "htagraph/output/export/parquet.py": frozenset(
+        {
+            "htagraph.output.export.parquet.to_parquet",
+        }
+    ),
     "htagraph/output/export/perfetto.py": frozenset(
         {
             "htagraph.output.export.perfetto.to_perfetto",
@@ -665,6 +670,11 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_a_path_is_a_chain_whose_times_sum_to_what_is_folded",
             "test_the_command_line_writes_both",
+        }
+    ),
+    "tests/output/export/test_parquet.py": frozenset(
+        {
+            "test_the_tables_say_what_the_graph_says",
         }
     ),
     "tests/output/export/test_perfetto.py": frozenset(
