@@ -60,7 +60,8 @@ def pack(value: Any) -> tuple[Json, list[Array]]:  # noqa: ANN401 - a graph or a
         TypeError: it holds something that is neither plain nor of a known class; the message names the class.
     """
     packer = _Packer()
-    return packer.pack(value), packer.arrays
+    content = packer.pack(value)
+    return {"value": content, "texts": len(packer.arrays)}, [*packer.arrays, *packer.texts()]
 
 
 def unpack(content: Json, arrays: Sequence[Array]) -> Any:  # noqa: ANN401 - a graph or a part of one
@@ -69,13 +70,24 @@ def unpack(content: Json, arrays: Sequence[Array]) -> Any:  # noqa: ANN401 - a g
     Raises:
         LookupError, TypeError, ValueError: nothing was packed like this.
     """
-    return _Unpacker(arrays).unpack(content)
+    first = content["texts"]
+    return _Unpacker(arrays, _split(*arrays[first : first + 2])).unpack(content["value"])
 
 
 class _Packer:
     def __init__(self) -> None:
         self.arrays: list[Array] = []
         self._numbers: dict[int, int] = {}
+        self._codes: dict[str, int] = {}
+
+    def texts(self) -> tuple[Array, Array]:
+        """Return the distinct texts of all long tuples: their bytes one after another, and where each ends.
+
+        Ranks have mostly the same names. Ends count characters, because slicing texts is quicker than decoding each.
+        """
+        # names may hold halves of surrogate pairs, which JSON can spell and UTF-8 cannot
+        blob = np.frombuffer("".join(self._codes).encode("utf-8", "surrogatepass"), np.uint8)
+        return blob, np.fromiter(accumulate(map(len, self._codes)), np.int64, len(self._codes))
 
     def pack(self, value: Any) -> Json:  # noqa: ANN401
         kind = type(value)
@@ -115,7 +127,9 @@ class _Packer:
     def _tuple(self, value: tuple[Any, ...]) -> Json:
         kinds = {type(each) for each in value}
         if kinds == {str} and len(value) >= _MANY_TEXTS:
-            return {"texts": [self._number(array) for array in _joined(value)]}
+            codes = self._codes
+            numbers = [codes.setdefault(text, len(codes)) for text in value]
+            return {"texts": self._number(np.array(numbers, np.int32))}
         name = next(iter(kinds)).__name__ if len(kinds) == 1 else ""
         if name in _CLASSES and _CLASSES[name] in kinds and dataclasses.is_dataclass(_CLASSES[name]):
             columns = [[self.pack(getattr(each, field)) for each in value] for field in SCHEMA[name]]
@@ -129,22 +143,20 @@ class _Packer:
         return self._numbers[id(array)]
 
 
-def _joined(texts: tuple[str, ...]) -> tuple[Array, Array, Array]:
-    """Return the bytes of distinct texts one after another, where each ends (characters), and which one a text is."""
-    codes: dict[str, int] = {}
-    code = np.fromiter((codes.setdefault(text, len(codes)) for text in texts), np.int32, len(texts))
-    # names may hold halves of surrogate pairs, which JSON can spell and UTF-8 cannot
-    blob = np.frombuffer("".join(codes).encode("utf-8", "surrogatepass"), np.uint8)
-    ends = np.fromiter(accumulate(map(len, codes)), np.int64, len(codes))
-    return blob, ends, code if len(codes) < len(texts) else np.empty(0, np.int32)
+def _split(blob: Array, ends: Array) -> list[str]:
+    """Return the texts of which `_Packer.texts` made this."""
+    text = blob.tobytes().decode("utf-8", "surrogatepass")
+    return [text[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
 
 
 class _Unpacker:
-    def __init__(self, arrays: Sequence[Array]) -> None:
+    def __init__(self, arrays: Sequence[Array], texts: Sequence[str]) -> None:
         self._arrays = arrays
+        self._texts = texts
         self._by_key: dict[str, Callable[[Any], Any]] = {
             "array": self._array, "int": lambda text: int(text, 16), "map": self._map, "model": self._model,
-            "object": self._object, "objects": self._objects, "path": Path, "texts": self._texts, "tuple": self._tuple,
+            "object": self._object, "objects": self._objects, "path": Path, "texts": self._tuple_of_texts,
+            "tuple": self._tuple,
         }  # fmt: skip
 
     def unpack(self, value: Json) -> Any:  # noqa: ANN401
@@ -182,11 +194,8 @@ class _Unpacker:
             made.__pydantic_extra__.update(extra)  # apart from the fields: a key of a file may have a field's name
         return made
 
-    def _texts(self, numbers: tuple[int, int, int]) -> tuple[str, ...]:
-        blob, ends, code = (self._arrays[number] for number in numbers)
-        text, bounds = blob.tobytes().decode("utf-8", "surrogatepass"), [0, *ends.tolist()]
-        distinct = [text[begin:end] for begin, end in pairwise(bounds)]
-        return tuple([distinct[i] for i in code.tolist()] if len(code) else distinct)
+    def _tuple_of_texts(self, number: int) -> tuple[str, ...]:
+        return tuple(map(self._texts.__getitem__, self._arrays[number].tolist()))
 
 
 def _same_fields(name: str, fields: Iterable[str]) -> None:
