@@ -172,7 +172,7 @@ def progress(what: str) -> Iterator[Progress | None]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn(what), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    # no refresh thread: reading may fork
+    # no refresh thread: each piece that is read refreshes it
     with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task(what, total=1.0)
 

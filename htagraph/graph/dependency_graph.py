@@ -284,7 +284,9 @@ class DependencyGraph:
             msg = f"activity {activity} ({self.describe(activity)}) was added by the graph: no file recorded it"
             raise SelectionError(msg)
         trace = self.traces[rank]
-        return read_event(trace.unchanged_path(), index, unpadded=trace.unpadded)
+        before = np.flatnonzero(trace.starts[:, 0] <= index)
+        start = tuple(trace.starts[before[-1]].tolist()) if len(before) else (0, -1)
+        return read_event(trace.unchanged_path(), index, start, unpadded=trace.unpadded)
 
     def check(self) -> None:
         """Verify the graph's invariants.

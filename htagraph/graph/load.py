@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, SelectionError, TraceError
 from htagraph.core.issues import Issue
@@ -21,19 +15,12 @@ from htagraph.graph.construction.build import build
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.cache import cached
 from htagraph.trace.reading.discover import RankedFile, TracePaths, rank_files
+from htagraph.trace.reading.in_parallel import in_parallel
 from htagraph.trace.reading.read import read_trace
 
-__all__ = ["in_parallel", "load"]
-
-T = TypeVar("T")
+__all__ = ["load"]
 
 Progress = Callable[[float], None]
-_GZIP_RATIO = 15
-"""Bytes of JSON per byte of a gzipped trace. Chosen: real traces shrink 10 to 20 times. Doubled, several processes are
-used for smaller jobs; no result depends on it."""
-_PARALLEL_BYTES = 64 << 20
-"""Bytes of JSON above which several processes read: below, starting them costs more than it saves (measured by
-benchmarks/). Doubled, jobs of 64 to 128 MiB are read by one process; no result depends on it."""
 _YEAR_NS = 365 * 86_400 * 10**9
 """ns since the epoch, one year: earlier times count from the start of the host or of the recording, and cannot be
 compared between ranks. Chosen: no host runs for longer. Doubled, nothing changes before 1972."""
@@ -98,7 +85,7 @@ def load(  # noqa: PLR0913 - one argument per choice
     files = rank_files(path, skip if on_error == "skip" else None, leave_out)
     files = _chosen(files, ranks)
     by_rank: dict[int, RankPart] = {}
-    for file, part in in_parallel(files, partial(_part, naming=naming, steps=steps), progress or _silent):
+    for file, part in in_parallel(files, partial(_part, naming=naming, steps=steps), progress):
         if isinstance(part, RankPart):
             _refuse_twice(by_rank.setdefault(part.rest.rank, part), part)
         elif on_error == "skip":
@@ -128,70 +115,11 @@ def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[Ranked
     return [file for file in files if file.rank in set(ranks)]
 
 
-def in_parallel(
-    files: list[RankedFile], read: Callable[..., T], progress: Progress | None = None
-) -> Iterator[tuple[RankedFile, T]]:
-    """Yield each file with the result of reading it; several processes read large jobs.
-
-    Args:
-        files: the files to read.
-        read: reads one file; its keyword ``progress`` is a function to call with the number of bytes consumed.
-        progress: called with the share done, 0 to 1.
-    """
-    progress = progress or _silent
-    sizes = [file.path.stat().st_size for file in files]
-    json_bytes = sum(
-        size * (_GZIP_RATIO if file.path.suffix == ".gz" else 1) for file, size in zip(files, sizes, strict=True)
-    )
-    workers = min(len(files), len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1)
-    total, done = max(1, sum(sizes)), 0
-    if workers < 2 or json_bytes < _PARALLEL_BYTES:
-        for file, size in zip(files, sizes, strict=True):
-            yield file, read(file, progress=partial(_advance, progress, done, total))
-            done += size
-            progress(done / total)
-        return
-    try:
-        yield from _parallel(files, sizes, workers, read, progress)
-    except BrokenProcessPool as error:
-        msg = (
-            "a reading process was killed (out of memory?), and the others with it; "
-            "load fewer ranks at once or one after the other"
-        )
-        raise TraceError(msg) from error
-
-
-def _parallel(
-    files: list[RankedFile],
-    sizes: list[int],
-    workers: int,
-    read: Callable[..., T],
-    progress: Progress,
-) -> Iterator[tuple[RankedFile, T]]:
-    total, done = max(1, sum(sizes)), 0
-    # fork: workers start at once and do not import the caller's main module; they only decode
-    with warnings.catch_warnings(), ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
-        warnings.simplefilter("ignore", DeprecationWarning)
-        jobs = {pool.submit(read, file): i for i, file in enumerate(files)}
-        for job in as_completed(jobs):
-            done += sizes[jobs[job]]
-            progress(done / total)
-            yield files[jobs[job]], job.result()
-
-
-def _silent(share: float) -> None:
-    """Ignore progress."""
-
-
-def _advance(progress: Progress, done: int, total: int, at: int) -> None:
-    progress((done + at) / total)
-
-
 def _part(
-    file: RankedFile, naming: Naming, steps: Sequence[int] | None, progress: Callable[[int], None] | None = None
+    file: RankedFile, *, naming: Naming, steps: Sequence[int] | None, progress: Callable[[int], None], compiled: bool
 ) -> RankPart | HtagraphError:
     try:
-        return prepare(read_trace(file.path, file.rank_in, progress), naming, steps)
+        return prepare(read_trace(file.path, file.rank_in, progress, compiled=compiled), naming, steps)
     except HtagraphError as error:
         return error
 

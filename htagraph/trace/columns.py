@@ -121,6 +121,9 @@ class Trace:
     issues: tuple[Issue, ...]
     fingerprint: tuple[int, int]
     """Size (bytes) and modification time (ns) of the file, to notice later that it was changed."""
+    starts: npt.NDArray[np.int64]
+    """Where reading may begin, to find an event again: rows of (number of an event, position of its text in the
+    decompressed file), ascending; none where the file was decoded event by event."""
     unpadded: bool = False
     """True if the file's fractions of µs lack their leading zeros (March 2024); the columns are corrected."""
 

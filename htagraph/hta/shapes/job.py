@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +17,10 @@ from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.activities import prepare
 from htagraph.graph.construction.build import build
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.load import in_parallel
 from htagraph.hta.shapes.window import in_window, is_analysed, step_names
 from htagraph.trace.columns import Trace
 from htagraph.trace.reading.discover import RankedFile, rank_files
+from htagraph.trace.reading.in_parallel import in_parallel
 from htagraph.trace.reading.read import read_trace
 
 if TYPE_CHECKING:
@@ -184,10 +184,9 @@ def _placed(path: str, trace_dir: str) -> Path:
     return inside if trace_dir and inside.exists() else Path(path)
 
 
-def _trace(file: RankedFile, progress: object = None) -> Trace | HtagraphError:
-    del progress
+def _trace(file: RankedFile, *, progress: Callable[[int], None], compiled: bool) -> Trace | HtagraphError:
     try:
-        return read_trace(file.path, file.rank_in)
+        return read_trace(file.path, file.rank_in, progress, compiled=compiled)
     except HtagraphError as error:
         return error
 

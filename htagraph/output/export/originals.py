@@ -17,8 +17,8 @@ from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.trace_writer import RawEvent, raw_blocks, us
 from htagraph.output.export.tracks import Slices, nesting_tracks
+from htagraph.trace.reading.collect.growing import Interner, label
 from htagraph.trace.reading.decode import BlockDecoder, Columns
-from htagraph.trace.reading.growing import Interner, label
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
 from htagraph.trace.reading.times import FractionStyle, numbers_to_ns, padded, text_to_ns

@@ -23,7 +23,7 @@ from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWrit
 from htagraph.output.export.tracks import nesting_tracks
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.paths import CATEGORIES, CriticalPath
-from htagraph.trace.reading.growing import Interner
+from htagraph.trace.reading.collect.growing import Interner
 
 if TYPE_CHECKING:
     import pandas as pd

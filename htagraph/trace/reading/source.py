@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,7 +17,7 @@ try:
 except ImportError:  # no wheel for this machine: the standard library does the same, slower
     _gzip_engine = zlib
 
-__all__ = ["PIECE_BYTES", "iter_bytes"]
+__all__ = ["PIECE_BYTES", "ahead", "iter_bytes"]
 
 PIECE_BYTES = 4 << 20
 """Bytes of a piece. Chosen: as `split.BLOCK_BYTES`, so that a piece makes a block; doubling it doubles the memory for
@@ -42,7 +43,12 @@ _FOREIGN = (
 
 
 def iter_bytes(
-    path: Path, log: IssueLog, progress: Callable[[int], None] | None = None, *, piece_bytes: int | None = None
+    path: Path,
+    log: IssueLog,
+    progress: Callable[[int], None] | None = None,
+    *,
+    piece_bytes: int | None = None,
+    start: int = 0,
 ) -> Iterator[bytes]:
     """Yield the decompressed bytes of a file, in pieces.
 
@@ -53,6 +59,7 @@ def iter_bytes(
         log: receives an issue for damage.
         progress: called with the number of bytes of the file consumed so far.
         piece_bytes: largest size of a piece, bytes; `PIECE_BYTES` if not given.
+        start: position of the first byte to yield.
 
     Raises:
         TraceError: the file cannot be opened, or is empty.
@@ -66,7 +73,8 @@ def iter_bytes(
                 msg = f"{path}: the file is empty; was the job killed before the profiler exported?"
                 raise TraceError(msg)
             size = piece_bytes or PIECE_BYTES
-            for piece in _gunzip(file, log, size) if head.startswith(_GZIP) else _plain(file, path, size):
+            is_gzip = head.startswith(_GZIP)
+            for piece in _from(start, _gunzip(file, log, size)) if is_gzip else _plain(file, path, size, start):
                 yield piece
                 if progress is not None:
                     progress(file.tell())
@@ -75,9 +83,28 @@ def iter_bytes(
         raise TraceError(msg) from error
 
 
-def _plain(file: BinaryIO, path: Path, size: int) -> Iterator[bytes]:
+def ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield pieces of a file, the next of which is decompressed while the caller decodes one."""
+    with ThreadPoolExecutor(1, "htagraph-unpack") as pool:
+        following = pool.submit(next, pieces, None)
+        while (piece := following.result()) is not None:
+            following = pool.submit(next, pieces, None)
+            yield piece
+
+
+def _from(start: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield pieces without their first `start` bytes."""
+    for piece in pieces:
+        if start < len(piece):
+            yield piece[start:]
+        start = max(0, start - len(piece))
+
+
+def _plain(file: BinaryIO, path: Path, size: int, start: int) -> Iterator[bytes]:
+    file.seek(start)
     first = file.read(size)
-    _refuse_foreign(first, path)
+    if not start:
+        _refuse_foreign(first, path)
     while first:
         yield first
         first = file.read(size)

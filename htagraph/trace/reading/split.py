@@ -12,7 +12,8 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from htagraph.core.errors import DamagedTraceError, NotATraceError, OtherJsonError
 from htagraph.core.issues import IssueLog
@@ -21,6 +22,14 @@ from htagraph.trace.reading.salvage import UNDECODABLE, ends_early, refuse_secon
 __all__ = ["BLOCK_BYTES", "find_events", "split"]
 
 T = TypeVar("T")
+
+
+class _Sized(Protocol):
+    def __len__(self) -> int: ...
+
+
+S = TypeVar("S", bound=_Sized)
+Scan = Callable[[bytes, int], S | None]
 Decode = Callable[[bytes], list[T]]
 
 BLOCK_BYTES = 4 << 20
@@ -53,9 +62,26 @@ _MAX_ENDS = 3
 is right; doubling it costs three more failed decodings of a damaged file."""
 
 
+@dataclass(frozen=True)
+class _Reader(Generic[T, S]):
+    """Reads a text of events: quickly where `scan` understands it, else with `decode`."""
+
+    decode: Decode[T]
+    scan: Scan[S] | None
+
+    def __call__(self, buffer: bytes, end: int, offset: int) -> list[T] | S:
+        """Return the events in buffer[:end]; copies the text once only, since blocks are large."""
+        scanned = self.scan(buffer[:end], offset) if self.scan else None
+        return self.decode(b"".join((b"[", memoryview(buffer)[:end], b"]"))) if scanned is None else scanned
+
+
 def split(
-    pieces: Iterator[bytes], decode: Decode[T], header: dict[str, Any], log: IssueLog
-) -> Iterator[tuple[int, list[T]]]:
+    pieces: Iterator[bytes],
+    decode: Decode[T],
+    header: dict[str, Any],
+    log: IssueLog,
+    scan: Scan[S] | None = None,
+) -> Iterator[tuple[int, list[T] | S]]:
     """Yield (position of the block in the array, decoded events) and fill `header` with every other root key.
 
     Keys before the events are in `header` when the first block comes, keys after them when the last has come.
@@ -65,25 +91,31 @@ def split(
         decode: strict decoder of the text of a JSON array of events.
         header: filled in place.
         log: receives an issue for every repair and loss.
+        scan: quick decoder of a text without the brackets, given with its position in the document; returns None where
+            it does not understand it.
 
     Raises:
         NotATraceError: the document is JSON of another kind.
         DamagedTraceError: the events cannot be separated, or the file holds several documents.
     """
-    buffer, is_list = find_events(pieces, header, log)
+    buffer, offset, is_list = find_events(pieces, header, log)
+    read = _Reader(decode, scan)
     position, closed = 0, False
     for piece in itertools.chain(pieces, (None,)):
         if piece is not None:
             buffer += piece
             if len(buffer) < BLOCK_BYTES:
                 continue
-            events, buffer, closed = _take_block(buffer, decode, log)
+        size = len(buffer)
+        if piece is not None:
+            events, buffer, closed = _take_block(buffer, offset, read, log)
         else:
-            events, buffer, closed = _take_end(buffer, decode, log, is_list=is_list)
+            events, buffer, closed = _take_end(buffer, offset, read, log, is_list=is_list)
         if events:
             count = len(events)
             yield position, events
             position += count
+        offset += size - len(buffer)
         del events  # before the next block is decoded: memory freed as a whole does not fragment
         if closed:
             break
@@ -91,22 +123,22 @@ def split(
         _read_tail(buffer + b"".join(pieces), header, log, is_list=is_list)
 
 
-def find_events(pieces: Iterator[bytes], header: dict[str, Any], log: IssueLog) -> tuple[bytes, bool]:
-    """Return (text right after the opening bracket of the events, True if the root is a bare list)."""
+def find_events(pieces: Iterator[bytes], header: dict[str, Any], log: IssueLog) -> tuple[bytes, int, bool]:
+    """Return (text behind the opening bracket of the events, its position, True if the root is a bare list)."""
     buffer = bytearray()  # grows in place: a header may be long, and pieces are short
     for piece in pieces:
         searched = max(0, len(buffer) - _KEY_BYTES)
         buffer += piece
         first = _FIRST.match(buffer)
         if first and first[1] == b"[":
-            return bytes(buffer[first.end() :]), True
+            return bytes(buffer[first.end() :]), first.end(), True
         if first and first[1] != b"{":
             break
         for key in _EVENTS.finditer(buffer, searched):
             keys = _decode_header(bytes(buffer[: key.start()]), log)
             if keys is not None:
                 header.update(keys)
-                return bytes(buffer[key.end() :]), False
+                return bytes(buffer[key.end() :]), key.end(), False
         if len(buffer) > _MAX_HEADER_BYTES or (not first and len(buffer) > _MAX_BLANK_BYTES):
             break
     raise _no_events(bytes(buffer), log)
@@ -140,25 +172,27 @@ def _no_events(text: bytes, log: IssueLog) -> Exception:
     return OtherJsonError(f"{log.file}: JSON, but without traceEvents (found: {keys}); not a Kineto trace")
 
 
-def _take_block(buffer: bytes, decode: Decode[T], log: IssueLog) -> tuple[list[T], bytes, bool]:
+def _take_block(buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog) -> tuple[list[T] | S, bytes, bool]:
     """Return (events, text not yet decoded, True if the array ended) for a full buffer within the document."""
     for close, cut in itertools.islice(_cuts(buffer), _MAX_CUTS):
         try:
-            return _decode_body(buffer, close, decode), buffer[cut:], False
+            return read(buffer, close, offset), buffer[cut:], False
         except UNDECODABLE:
             continue
-    salvaged = salvage(buffer, decode, log, final=False)
+    salvaged = salvage(buffer, read.decode, log, final=False)
     return salvaged.events, salvaged.rest, salvaged.closed
 
 
-def _take_end(buffer: bytes, decode: Decode[T], log: IssueLog, *, is_list: bool) -> tuple[list[T], bytes, bool]:
+def _take_end(
+    buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog, *, is_list: bool
+) -> tuple[list[T] | S, bytes, bool]:
     """Return (events, text after the array, True if the array was closed) for the last buffer."""
     for end in itertools.islice(_ends(buffer, is_list=is_list), _MAX_ENDS):
         try:
-            return _decode_body(buffer, end, decode), buffer[end + 1 :], True
+            return read(buffer, end, offset), buffer[end + 1 :], True
         except UNDECODABLE:
             continue
-    salvaged = salvage(buffer, decode, log, final=True)
+    salvaged = salvage(buffer, read.decode, log, final=True)
     if not salvaged.closed:
         log.add("truncated", "the file ends early; events up to its end were read")
     return salvaged.events, salvaged.rest, salvaged.closed
@@ -185,11 +219,6 @@ def _cuts(buffer: bytes) -> Iterator[tuple[int, int]]:
         comma = _CUT.search(buffer, max(0, at - _CUT_BYTES), at)
         if comma:
             yield comma.start() + 1, at
-
-
-def _decode_body(buffer: bytes, end: int, decode: Decode[T]) -> list[T]:
-    """Return the events in buffer[:end]; copies the text once only, since blocks are large."""
-    return decode(b"".join((b"[", memoryview(buffer)[:end], b"]")))
 
 
 def _is_tail(tail: bytes, *, is_list: bool) -> bool:

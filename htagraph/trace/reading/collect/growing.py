@@ -74,7 +74,9 @@ class GrowingTable:
         extend(self.columns[column], padded)
 
     def add_args(self, bulk: BulkField, rows: Array, values: Array) -> None:
-        """Append one argument's values for some rows."""
+        """Append one argument's values for some rows; a column that no row has is not made."""
+        if not len(rows):
+            return
         if bulk.column.name not in self.args:
             self.args[bulk.column.name] = array("i"), array(TYPECODES[bulk.column.dtype])
         for grown, chunk in zip(self.args[bulk.column.name], (rows, values), strict=True):

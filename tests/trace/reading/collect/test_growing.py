@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.trace.events import columns
-from htagraph.trace.reading.growing import GrowingTable, Interner, LaneInterner, as_array, extend, label
+from htagraph.trace.reading.collect.growing import GrowingTable, Interner, LaneInterner, as_array, extend, label
 
 ids = st.integers(-3, 3) | st.integers(-3, 3).map(str) | st.sampled_from(["", "Spans", "-", "1.5", "١"])
 chunks = st.lists(st.lists(st.integers(-(2**40), 2**40), max_size=4), max_size=4)

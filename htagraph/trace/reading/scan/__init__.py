@@ -1,0 +1,1 @@
+"""The compiled scan: text of events → rows of numbers."""

@@ -1,0 +1,324 @@
+"""One compiled pass over the text of events: bytes → rows of numbers, without a Python object per event.
+
+It understands what profilers write and declines the rest, which then goes through the general decoder. It may decline
+anything, but what it accepts equals what the general decoder makes of the same text, field by field.
+
+Names and other texts are handed on as spans: start · 2³² + length of a JSON value, a string with its quotes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import njit
+
+from htagraph.trace.reading.scan.grammar import (
+    DECIMAL,
+    INTEGER,
+    REFUSED,
+    SCIENTIFIC,
+    blank,
+    float_of,
+    key_end,
+    number,
+    skip_value,
+    string_end,
+    value_behind,
+)
+from htagraph.trace.reading.scan.keys import MAX_KEYS, UNKNOWN, key_kind, key_number
+from htagraph.trace.reading.scan.memory import byte, put, word
+from htagraph.trace.reading.times import EXACT_FLOAT_US
+
+__all__ = [
+    "ARGUMENT_WIDTH", "CATEGORY", "DECLINED", "DURATION", "DURATION_ABSENT", "DURATION_SLIP", "DURATION_STYLE", "FIELDS",
+    "FLAGS", "FLOAT", "ID", "ID_IS_NUMBER", "ID_IS_SPAN", "NAME", "NEEDS_EXACT", "NO_SPAN", "OFFSET", "PHASE", "PROCESS",
+    "RAW", "ROW_WIDTH", "SCANNED", "SIGNED", "SPAN", "START", "START_ABSENT", "START_SLIP", "START_STYLE", "STOP",
+    "STYLE_BITS", "TEXT", "THREAD", "UNSIGNED", "scan_events",
+]  # fmt: skip
+
+Part: TypeAlias = tuple[int, int]
+
+SCANNED, DECLINED, NEEDS_EXACT = range(3)
+"""Results of a scan: done; text that is not understood; times too large for floats."""
+
+(
+    OFFSET, STOP, PHASE, NAME, CATEGORY, PROCESS, THREAD, START, DURATION, START_SLIP, DURATION_SLIP, ID, FLAGS,
+) = range(13)  # fmt: skip
+"""Columns of an event's row. Slips are what a time is too large by if its fraction lacks leading zeros, ns."""
+ROW_WIDTH = FLAGS + 1
+"""Number of columns of an event's row."""
+ARGUMENT_WIDTH = 3
+"""Columns of an argument's row: event, key, value. `SPAN` is added to the key if the value is a span of text."""
+SPAN = 1 << 16
+"""Added to the key of an argument whose value is a span of text, because it is not what its column holds."""
+SIGNED, UNSIGNED, FLOAT, TEXT, RAW = range(5)
+"""What the values of a key become: int64, uint64, the bits of a float64, spans of strings, spans of anything."""
+START_ABSENT, DURATION_ABSENT, ID_IS_NUMBER, ID_IS_SPAN = 1, 2, 4, 8
+"""Bits of an event's flags."""
+START_STYLE, DURATION_STYLE, STYLE_BITS = 4, 7, 3
+"""First bits of the flags that say what the fraction of a time shows, and their number: varied, decimal, trailing zero
+(see `times.FractionStyle`)."""
+NO_SPAN = 0
+"""Span of what is absent, or of a category that is null."""
+
+FIELDS = ("ph", "name", "cat", "pid", "tid", "ts", "dur", "id", "args")
+"""Keys of an event that are read, in the order of their numbers in its table of keys."""
+_PH, _NAME, _CAT, _PID, _TID, _TS, _DUR, _ID, _ARGS = range(9)
+_TOO_LARGE = -1  # an address that stands for a time that is too large for a float
+_QUOTE, _COMMA, _OPEN, _CLOSE, _MINUS, _ZERO, _NINE, _LOWER_N, _SPACE, _DELETE, _BACKSLASH = b'",{}-09n \x7f\\'
+_EXACT_US = np.uint64(EXACT_FLOAT_US)
+_MAX_US = np.uint64(2**53)  # the general decoder may round whole µs beyond it
+_ID_LIMIT = np.uint64(2**63)
+_TENS = np.array([10**power for power in range(19)], np.uint64)
+_NS_DIGITS = 3  # of µs
+
+
+@njit(cache=True, nogil=True)
+def scan_events(text: Part, keys: Part, rows: Part, args: Part, exact: bool) -> tuple[int, int, int]:  # noqa: FBT001
+    """Fill `rows` and `args` with events; return (result, number of events, number of arguments).
+
+    Args:
+        text: address and bytes of the events, with commas between them; `PADDING` follows.
+        keys: addresses of the tables of the keys of events and of arguments, see `keys.key_table`.
+        rows: address of the rows to fill, one per event, and how many there may be.
+        args: the same for arguments that are handed on.
+        exact: times are decimals, not floats.
+    """
+    start, row, argument = text[0], rows[0], args[0]
+    at, end, used = blank(start), start + text[1], 0
+    event = np.int64(0)  # a plain 0 would be a type of its own, for which everything below is compiled once more
+    while at < end:
+        if byte(at) != _OPEN or event == rows[1] or used + MAX_KEYS > args[1]:
+            return DECLINED, event, used
+        at, more = _scan_event(start, at, exact, keys, row, argument, event)
+        if at <= 0:
+            return NEEDS_EXACT if at == _TOO_LARGE else DECLINED, event, used
+        event, used = event + 1, used + more
+        row, argument = row + 8 * ROW_WIDTH, argument + 8 * ARGUMENT_WIDTH * more
+        at = blank(at)
+        if byte(at) == _COMMA:
+            at = blank(at + 1)
+            if at >= end:  # a comma, and no event behind it
+                return DECLINED, event, used
+        elif at < end:
+            return DECLINED, event, used
+    return SCANNED, event, used
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _scan_event(base: int, at: int, exact: bool, keys: Part, row: int, argument: int, event: int) -> tuple[int, int]:
+    """Fill a row and its arguments; return (address behind the event or a result that is no address, arguments)."""
+    for column in range(ROW_WIDTH):
+        put(row + 8 * column, 0)
+    put(row + 8 * OFFSET, at - base)
+    flags, used = START_ABSENT | DURATION_ABSENT, 0
+    at = blank(at + 1)
+    more = byte(at) != _CLOSE
+    while more:
+        start, at = at + 1, key_end(at)
+        if at == REFUSED:
+            return REFUSED, used
+        key = key_number(start, at - 1, keys[0])
+        at = value_behind(at)
+        if at == REFUSED:
+            return REFUSED, used
+        start = at
+        if key == UNKNOWN:
+            at = skip_value(at)
+        elif key == _ARGS:
+            at, used = _scan_args(base, at, keys[1], argument, event)
+        elif key == _TS or key == _DUR:
+            at, flags = _scan_time(at, exact, row, flags, key == _DUR)
+        elif key == _PH:
+            put(row + 8 * PHASE, byte(at + 1))
+            at = _phase_end(at)
+        elif key == _ID:
+            at, flags = _scan_id(base, at, row, flags)
+        else:
+            at = _label_end(at) if key == _PID or key == _TID else _text_end(at, key == _CAT)
+            column = NAME if key == _NAME else CATEGORY if key == _CAT else PROCESS if key == _PID else THREAD
+            put(
+                row + 8 * column,
+                NO_SPAN if key == _CAT and byte(start) == _LOWER_N else ((start - base) << 32) | (at - start),
+            )
+        if at <= 0:
+            return at, used
+        at = blank(at)
+        more = byte(at) == _COMMA
+        if more:
+            at = blank(at + 1)
+    if byte(at) != _CLOSE:
+        return REFUSED, used
+    put(row + 8 * FLAGS, flags)
+    put(row + 8 * STOP, at + 1 - base)
+    return at + 1, used
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _text_end(at: int, or_null: bool) -> int:  # noqa: FBT001
+    """Return the address behind a string, or behind null where that may stand for it."""
+    return skip_value(at) if or_null and byte(at) == _LOWER_N else string_end(at)
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _label_end(at: int) -> int:
+    """Return the address behind a process or thread: a string, a number or null."""
+    first = byte(at)
+    known = first == _QUOTE or first == _LOWER_N or first == _MINUS or _ZERO <= first <= _NINE
+    return skip_value(at) if known else REFUSED
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _phase_end(at: int) -> int:
+    """Return the address behind a phase of one letter."""
+    letter = byte(at + 1)
+    if byte(at) != _QUOTE or byte(at + 2) != _QUOTE or letter == _BACKSLASH or not _SPACE < letter < _DELETE:
+        return REFUSED
+    return at + 3
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _scan_id(base: int, at: int, row: int, flags: int) -> tuple[int, int]:
+    """Set a flow's id in the row, a number as it is, anything else as a span; return (address behind it, flags)."""
+    flags &= ~(ID_IS_NUMBER | ID_IS_SPAN)
+    if _ZERO <= byte(at) <= _NINE:
+        stop, _, digits, _, written = number(at)
+        if stop != REFUSED and written == INTEGER and digits < _ID_LIMIT:
+            put(row + 8 * ID, np.int64(digits))
+            return stop, flags | ID_IS_NUMBER
+    stop = skip_value(at)
+    if byte(at) == _LOWER_N:
+        return stop, flags
+    put(row + 8 * ID, ((at - base) << 32) | (stop - at))
+    return stop, flags | ID_IS_SPAN
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _scan_time(at: int, exact: bool, row: int, flags: int, is_duration: bool) -> tuple[int, int]:  # noqa: FBT001
+    """Set a time in the row, ns; return (address behind it, flags)."""
+    absent, style = (DURATION_ABSENT, DURATION_STYLE) if is_duration else (START_ABSENT, START_STYLE)
+    time_at, slip_at = (
+        row + 8 * (DURATION if is_duration else START),
+        row + 8 * (DURATION_SLIP if is_duration else START_SLIP),
+    )
+    put(time_at, 0)
+    put(slip_at, 0)
+    flags &= ~((((1 << STYLE_BITS) - 1) << style) | absent)
+    if byte(at) == _LOWER_N:
+        return skip_value(at), flags | absent
+    stop, negative, digits, scale, written = number(at)
+    sign = -1 if negative else 1
+    if stop == REFUSED or (exact and written == SCIENTIFIC):
+        return REFUSED, flags
+    if written == INTEGER and digits <= _MAX_US:
+        put(time_at, sign * np.int64(digits) * 1000)
+        return stop, flags
+    if (
+        written == DECIMAL
+        and -scale < len(_TENS)
+        and (exact or -scale <= _NS_DIGITS)
+        and digits < _EXACT_US * _TENS[-scale]
+    ):
+        ns, slip, shape = _decimal_ns(digits, -scale)
+        put(time_at, sign * ns)
+        put(slip_at, sign * slip)
+        return stop, flags | (shape << style)
+    certain, value = float_of(digits, scale)
+    if exact or not certain or written == INTEGER:
+        return REFUSED, flags
+    if value >= EXACT_FLOAT_US and not is_duration:
+        return _TOO_LARGE, flags
+    put(time_at, _float_ns(sign * value))
+    return stop, flags
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _decimal_ns(digits: Any, places: int) -> tuple[int, int, int]:  # noqa: ANN401
+    """Return (ns, ns too many if the fraction lacks leading zeros, what the fraction shows) of digits · 10^-places µs."""
+    ten, unit = np.uint64(10), _TENS[places]
+    whole, fraction = digits // unit, digits % unit
+    if places > _NS_DIGITS:
+        return np.int64(whole) * 1000 + _rounded(fraction, _TENS[places - _NS_DIGITS]), 0, 2
+    padded = np.int64(fraction * _TENS[_NS_DIGITS - places])
+    shape = 1 if places < _NS_DIGITS else 0
+    if places > 1 and fraction * ten < unit:
+        shape |= 2
+    if places > 1 and fraction % ten == np.uint64(0):
+        shape |= 4
+    return np.int64(whole) * 1000 + padded, padded - np.int64(fraction), shape
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _rounded(value: Any, unit: Any) -> int:  # noqa: ANN401
+    """Return value / unit as an integer, rounded half to even."""
+    below, twice = np.int64(value // unit), np.int64(value % unit) * 2
+    return below + (twice > np.int64(unit) or (twice == np.int64(unit) and below % 2 == 1))
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _float_ns(value: float) -> int:
+    """Return µs as ns, rounded as `times.numbers_to_ns` does."""
+    whole = np.floor(value)
+    return np.int64(whole) * 1000 + np.int64(np.rint((value - whole) * 1000))
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _scan_args(base: int, at: int, known: int, argument: int, event: int) -> tuple[int, int]:
+    """Add the arguments of an event; return (address behind them, their number)."""
+    if byte(at) != _OPEN:
+        return REFUSED, 0
+    used, seen, one = 0, np.uint64(0), np.uint64(1)
+    at = blank(at + 1)
+    more = byte(at) != _CLOSE
+    while more:
+        start, at = at + 1, key_end(at)
+        if at == REFUSED:
+            return REFUSED, used
+        key = key_number(start, at - 1, known)
+        at = value_behind(at)
+        if at == REFUSED:
+            return REFUSED, used
+        if key == UNKNOWN:
+            at = skip_value(at)
+        else:
+            place = used
+            if (seen >> np.uint64(key)) & one:  # the last of equal keys counts
+                place = 0
+                while np.int64(word(argument + 8 * (ARGUMENT_WIDTH * place + 1))) & (SPAN - 1) != key:
+                    place += 1
+            else:
+                used, seen = used + 1, seen | (one << np.uint64(key))
+            at = _scan_argument(base, at, key, key_kind(key, known), event, argument + 8 * ARGUMENT_WIDTH * place)
+        if at == REFUSED:
+            return REFUSED, used
+        at = blank(at)
+        more = byte(at) == _COMMA
+        if more:
+            at = blank(at + 1)
+    return at + 1 if byte(at) == _CLOSE else REFUSED, used
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _scan_argument(base: int, at: int, key: int, kind: int, event: int, argument: int) -> int:
+    """Set an argument; return the address behind it."""
+    put(argument, event)
+    put(argument + 8, key)
+    if kind < TEXT and (byte(at) == _MINUS or _ZERO <= byte(at) <= _NINE):
+        stop, negative, digits, scale, written = number(at)
+        if stop != REFUSED:
+            certain, value = float_of(digits, scale)
+            if kind == FLOAT and certain:
+                put(argument + 16, np.float64(-value if negative else value).view(np.int64))
+                return stop
+            if written == INTEGER and kind == UNSIGNED and not negative:
+                put(argument + 16, np.int64(digits))
+                return stop
+            if written == INTEGER and kind == SIGNED and digits < _ID_LIMIT:
+                put(argument + 16, -np.int64(digits) if negative else np.int64(digits))
+                return stop
+    stop = skip_value(at)
+    put(argument + 16, ((at - base) << 32) | (stop - at))
+    if kind < TEXT or (kind == TEXT and byte(at) != _QUOTE):
+        put(argument + 8, key + SPAN)
+    return stop

@@ -1,0 +1,268 @@
+"""JSON grammar for the compiled scan: white space, strings, numbers, and values that are checked and skipped.
+
+Positions are addresses of bytes. Each function takes one and returns that behind what it read, or `REFUSED`. The text
+ends with `PADDING`: a zero byte is part of no JSON, so every loop ends there, and eight bytes may be read at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from htagraph.trace.reading.scan.memory import byte, first_byte, word
+
+__all__ = [
+    "DECIMAL",
+    "INTEGER",
+    "PADDING",
+    "REFUSED",
+    "SCIENTIFIC",
+    "blank",
+    "float_of",
+    "key_end",
+    "number",
+    "skip_value",
+    "string_end",
+    "value_behind",
+]
+
+PADDING = bytes(16)
+"""What follows a text: whoever reads eight bytes at its end reads at most seven more, and then eight again."""
+REFUSED = 0
+"""Address that stands for text which is not understood."""
+INTEGER, DECIMAL, SCIENTIFIC = range(3)
+"""How a number is written: without a point, with one, with an exponent."""
+_MAX_DEPTH = 60
+"""Brackets inside one another that are followed. Their kinds are bits of one word, so 63 at most: deeper text is
+refused, and doubling it is not possible."""
+_MAX_DIGITS = 19
+"""Digits of a number that surely fit into 64 bits: numbers with more are refused, and doubling it would overflow."""
+_MAX_EXPONENT = 10_000
+"""Limit of exponents while they are read, so that they cannot overflow. Chosen: far beyond float64; doubling it changes
+nothing."""
+_EXACT_MANTISSA = np.uint64(2**53)
+"""Integers up to it are float64 without rounding: a property of float64."""
+_EXACT_POWER = 22
+"""Largest power of ten that is a float64 without rounding: a property of float64."""
+_POWERS = 10.0 ** np.arange(_EXACT_POWER + 1)
+_QUOTE, _BACKSLASH, _COMMA, _COLON, _MINUS, _PLUS, _POINT, _ZERO, _NINE = b'"\\,:-+.09'
+_SPACE, _NEWLINE, _RETURN, _TAB = b" \n\r\t"
+_OPEN_LIST, _CLOSE_LIST, _OPEN_OBJECT, _CLOSE_OBJECT = b"[]{}"
+_UPPER_E, _LOWER_E, _LOWER_U, _LOWER_T, _LOWER_F, _LOWER_N = b"EeutfN"[:5] + b"n"
+_TRUE, _ALSE, _NULL = (np.uint64(int.from_bytes(text, "little")) for text in (b"true", b"alse", b"null"))
+_FOUR_BYTES = np.uint64(2**32 - 1)
+_EACH = 0x0101_0101_0101_0101
+_ONES, _TOPS = np.uint64(_EACH), np.uint64(0x80 * _EACH)
+_SPACES, _QUOTES, _BACKSLASHES = (np.uint64(letter * _EACH) for letter in (_SPACE, _QUOTE, _BACKSLASH))
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def blank(at: int) -> int:
+    """Return the address of the first byte from `at` on that is not white space."""
+    while True:
+        first = byte(at)
+        if first > _SPACE:
+            return at
+        if first == _SPACE:
+            others = word(at) ^ _SPACES
+            at += first_byte(others) if others else 8
+        elif first == _NEWLINE or first == _RETURN or first == _TAB:
+            at += 1
+        else:
+            return at
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _odd(at: int) -> int:
+    """Return the address of the first byte from `at` on that is not plain text: a quote, a backslash, or below 32."""
+    while True:
+        text = word(at)
+        quotes, slashes = text ^ _QUOTES, text ^ _BACKSLASHES
+        # the top bit of a byte is set where it is less than 32, or zero: exact for the lowest such byte of a word
+        marks = ((text - _SPACES) & ~text) | ((quotes - _ONES) & ~quotes) | ((slashes - _ONES) & ~slashes)
+        marks &= _TOPS
+        if marks:
+            return at + first_byte(marks)
+        at += 8
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def string_end(at: int) -> int:
+    """Return the address behind the closing quote of the string at `at`."""
+    if byte(at) != _QUOTE:
+        return REFUSED
+    at = _odd(at + 1)
+    while byte(at) == _BACKSLASH:
+        at = _escape_end(at)
+        if at == REFUSED:
+            return REFUSED
+        at = _odd(at)
+    return at + 1 if byte(at) == _QUOTE else REFUSED
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def key_end(at: int) -> int:
+    """Return the address behind the closing quote of the string at `at`, which has no escapes."""
+    if byte(at) != _QUOTE:
+        return REFUSED
+    at = _odd(at + 1)
+    return at + 1 if byte(at) == _QUOTE else REFUSED
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _escape_end(at: int) -> int:
+    """Return the address behind an escape, whose backslash is at `at`."""
+    letter = byte(at + 1)
+    if letter == _LOWER_U:
+        for i in range(2, 6):
+            digit = byte(at + i) | 0x20  # lower case
+            if not (_ZERO <= digit <= _NINE or 97 <= digit <= 102) or byte(at + i) < _ZERO:
+                return REFUSED
+        return at + 6
+    for known in (34, 92, 47, 98, 102, 110, 114, 116):  # of "\\/bfnrt
+        if letter == known:
+            return at + 2
+    return REFUSED
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def value_behind(at: int) -> int:
+    """Return the address of the value whose key ends before `at`."""
+    at = blank(at)
+    return blank(at + 1) if byte(at) == _COLON else REFUSED
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def number(at: int) -> tuple[int, bool, Any, int, int]:
+    """Return (address behind, True if negative, digits, scale, how it is written): the value is digits · 10^scale."""
+    negative = byte(at) == _MINUS
+    at += negative
+    digits, first, scale, written = np.uint64(0), at, 0, INTEGER
+    while _ZERO <= byte(at) <= _NINE:
+        digits = digits * np.uint64(10) + np.uint64(byte(at) - _ZERO)
+        at += 1
+    count = at - first
+    if count == 0 or (count > 1 and byte(first) == _ZERO):
+        return REFUSED, negative, digits, scale, written
+    if byte(at) == _POINT:
+        at += 1
+        first, written = at, DECIMAL
+        while _ZERO <= byte(at) <= _NINE:
+            digits = digits * np.uint64(10) + np.uint64(byte(at) - _ZERO)
+            at += 1
+        scale = first - at
+        if scale == 0:
+            return REFUSED, negative, digits, scale, written
+    if byte(at) == _UPPER_E or byte(at) == _LOWER_E:
+        at, exponent = _exponent(at + 1)
+        scale, written = scale + exponent, SCIENTIFIC
+    return REFUSED if count + abs(scale) > _MAX_DIGITS else at, negative, digits, scale, written
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _exponent(at: int) -> tuple[int, int]:
+    """Return (address behind an exponent, its value)."""
+    down = byte(at) == _MINUS
+    at += down or byte(at) == _PLUS
+    first, exponent = at, 0
+    while _ZERO <= byte(at) <= _NINE:
+        exponent = min(exponent * 10 + byte(at) - _ZERO, _MAX_EXPONENT)
+        at += 1
+    return REFUSED if at == first else at, -exponent if down else exponent
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def float_of(digits: Any, scale: int) -> tuple[bool, float]:  # noqa: ANN401 - an unsigned integer of numba
+    """Return (True if it is certain, the float64 nearest to digits · 10^scale).
+
+    One division or multiplication of two numbers that are exact rounds once (Clinger, 1990).
+    """
+    if digits > _EXACT_MANTISSA or abs(scale) > _EXACT_POWER:
+        return False, 0.0
+    if scale < 0:
+        return True, np.float64(digits) / _POWERS[-scale]
+    return True, np.float64(digits) * _POWERS[scale]
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def skip_value(at: int) -> int:
+    """Return the address behind the JSON value at `at`, of any kind, after checking its grammar."""
+    depth, kinds, one = 0, np.uint64(0), np.uint64(1)  # the lowest bit is 1 inside an object, 0 inside a list
+    while True:
+        first = byte(at)
+        if first == _OPEN_LIST or first == _OPEN_OBJECT:
+            at = blank(at + 1)
+            if byte(at) != first + 2:  # the closing bracket, in ASCII
+                if depth == _MAX_DEPTH:
+                    return REFUSED
+                depth, kinds = depth + 1, (kinds << one) | np.uint64(first == _OPEN_OBJECT)
+                if first == _OPEN_OBJECT:
+                    at = _behind_key(at)
+                    if at == REFUSED:
+                        return REFUSED
+                continue
+            at += 1
+        else:
+            at = _scalar_end(at)
+            if at == REFUSED:
+                return REFUSED
+        while depth:
+            at = blank(at)
+            last = byte(at)
+            if last == _COMMA:
+                break
+            if last != (_CLOSE_OBJECT if kinds & one else _CLOSE_LIST):
+                return REFUSED
+            at, depth, kinds = at + 1, depth - 1, kinds >> one
+        if depth == 0:
+            return at
+        at = blank(at + 1)
+        if kinds & one:
+            at = _behind_key(at)
+            if at == REFUSED:
+                return REFUSED
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _behind_key(at: int) -> int:
+    """Return the address of the value behind the key at `at`."""
+    at = string_end(at)
+    return value_behind(at) if at != REFUSED else REFUSED
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _scalar_end(at: int) -> int:
+    """Return the address behind the string, number or word at `at`."""
+    first = byte(at)
+    if first == _QUOTE:
+        return string_end(at)
+    if first == _LOWER_T:
+        return at + 4 if word(at) & _FOUR_BYTES == _TRUE else REFUSED
+    if first == _LOWER_F:
+        return at + 5 if word(at + 1) & _FOUR_BYTES == _ALSE else REFUSED
+    if first == _LOWER_N:
+        return at + 4 if word(at) & _FOUR_BYTES == _NULL else REFUSED
+    return _number_end(at)
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _number_end(at: int) -> int:
+    """Return the address behind a number of any length."""
+    at += byte(at) == _MINUS
+    first = at
+    while _ZERO <= byte(at) <= _NINE:
+        at += 1
+    if at == first or (at > first + 1 and byte(first) == _ZERO):
+        return REFUSED
+    if byte(at) == _POINT:
+        at += 1
+        first = at
+        while _ZERO <= byte(at) <= _NINE:
+            at += 1
+        if at == first:
+            return REFUSED
+    if byte(at) == _UPPER_E or byte(at) == _LOWER_E:
+        return _exponent(at + 1)[0]
+    return at

@@ -1,0 +1,230 @@
+"""Text of events → a `Block` of rows of numbers, by the compiled scan; or nothing, for the general decoder to do it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.trace.events import BulkField, call_columns, columns
+from htagraph.trace.reading.salvage import UNDECODABLE
+from htagraph.trace.reading.scan.events import (
+    ARGUMENT_WIDTH,
+    CATEGORY,
+    DECLINED,
+    FIELDS,
+    FLOAT,
+    NAME,
+    PROCESS,
+    RAW,
+    ROW_WIDTH,
+    SCANNED,
+    SIGNED,
+    SPAN,
+    TEXT,
+    THREAD,
+    UNSIGNED,
+    scan_events,
+)  # fmt: skip
+from htagraph.trace.reading.scan.grammar import PADDING
+from htagraph.trace.reading.scan.keys import MAX_KEYS, key_table
+from htagraph.trace.reading.scan.tokens import NO_TOKEN, TokenTable
+
+__all__ = ["Block", "Key", "Scanner", "argument_keys", "span_text"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_MIN_EVENT_BYTES = 24
+"""Bytes per event for which there is room; a text with shorter ones is declined. Chosen: phase and two times take 25.
+Doubled, it saves 50 bytes of memory per event in flight, and declines events of less than 48 bytes."""
+_MIN_ARGUMENT_BYTES = 8
+"""Bytes per argument for which there is room. The shortest key has four letters, which with quotes, colon and value
+makes 8. Doubled, texts with many short arguments would be declined."""
+_PAIR_BYTES = 16  # of two int64
+_ByKey: TypeAlias = dict[int, tuple[Array, Array]]
+_KINDS = {"int64": SIGNED, "uint64": UNSIGNED, "float64": FLOAT, "str": TEXT}
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of arguments that is read, and the column that it fills."""
+
+    name: str
+    field: BulkField
+    kind: int
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Events as rows of numbers (columns of `scan`), and what they refer to."""
+
+    text: Array
+    offset: int
+    """Position of the text in the document."""
+    exact: bool
+    """True if times were read as decimals."""
+    rows: Array
+    """One row per event."""
+    names: Array
+    """Token of each event's name."""
+    categories: Array
+    """Token of each event's category."""
+    processes: Array
+    """Token of each event's process."""
+    lanes: Array
+    """Number of each event's pair of process and thread."""
+    arguments: dict[int, tuple[Array, Array]]
+    """Events and values by key number; values of texts are tokens, of raw texts spans."""
+    odd: dict[int, tuple[Array, Array]]
+    """Events and values, as objects, by key number, where a value is not of its column's type."""
+    calls: bool
+    """True if keys of calls were read."""
+    values: list[Any]
+    """What each token says."""
+    pairs: list[tuple[int, int]]
+    """Tokens of process and thread by number of their pair."""
+
+    def __len__(self) -> int:
+        """Number of events."""
+        return len(self.rows)
+
+    def lane(self, pair: int) -> tuple[Any, Any]:
+        """Return the process and thread of a pair of tokens, as in the file; "" where the event has none."""
+        process, thread = self.pairs[pair]
+        return tuple("" if token == NO_TOKEN else self.values[token] for token in (process, thread))  # type: ignore[return-value]
+
+    def label(self, event: int) -> tuple[Any, Any]:
+        """Return category and name of an event, as in the file."""
+        return self.values[self.categories[event]], self.values[self.names[event]]
+
+
+@cache
+def argument_keys(*, calls: bool) -> tuple[Key, ...]:
+    """Return the keys of arguments that are read, of one column today's last, so that its value wins.
+
+    Args:
+        calls: also those of calls of host-side communication.
+    """
+    keys = [
+        Key(key, replace(field, keys=(key,)), _KINDS[field.column.dtype])
+        for field in columns()
+        for key in reversed(field.keys)
+    ]
+    if calls:
+        keys += [Key(field.keys[0], replace(field, keys=field.keys[:1]), RAW) for field in call_columns()]
+    return tuple(keys)
+
+
+@cache
+def _tables(*, calls: bool) -> tuple[Array, Array]:
+    return key_table([(name, 0) for name in FIELDS]), key_table([(k.name, k.kind) for k in argument_keys(calls=calls)])
+
+
+class Scanner:
+    """Scans the texts of one file, one after the other.
+
+    Args:
+        calls: read the arguments of calls of host-side communication too.
+    """
+
+    def __init__(self, *, calls: bool) -> None:
+        self._calls = calls
+        self._texts, self._pairs_seen = TokenTable(), TokenTable()
+        self._values: list[Any] = [None]
+        self._pairs = [(NO_TOKEN, NO_TOKEN)]
+        self._unreadable: list[int] = []
+
+    def scan(self, text: bytes, offset: int, *, exact: bool) -> tuple[int, Block | None]:
+        """Return (result, the events of a text that holds events with commas between them).
+
+        Without a block, the result says why: `DECLINED` or `NEEDS_EXACT`.
+
+        Args:
+            text: the text.
+            offset: its position in the document.
+            exact: read times as decimals, not as floats.
+        """
+        size = len(text)
+        rows = np.empty((size // _MIN_EVENT_BYTES + 1, ROW_WIDTH), np.int64)
+        args = np.empty((size // _MIN_ARGUMENT_BYTES + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
+        padded = np.frombuffer(text + PADDING, np.uint8)
+        base, tables = padded.ctypes.data, _tables(calls=self._calls)
+        parts = (
+            (base, size),
+            tuple(table.ctypes.data for table in tables),
+            *((a.ctypes.data, len(a)) for a in (rows, args)),
+        )
+        result, events, used = scan_events(*parts, exact)
+        if result != SCANNED:
+            return result, None
+        rows = rows[:events]
+        names, categories, processes, threads = tokens = [
+            self._texts.numbers(base, np.ascontiguousarray(rows[:, column]))
+            for column in (NAME, CATEGORY, PROCESS, THREAD)
+        ]
+        arguments, odd = self._arguments(padded, args[:used])
+        tokens += [values for key, (_, values) in arguments.items() if self._kind(key) == TEXT]
+        pairs = np.stack((processes, threads), axis=1).astype(np.int64)
+        lanes = self._pairs_seen.numbers(pairs.ctypes.data, (np.arange(events) * _PAIR_BYTES << 32) + _PAIR_BYTES)
+        self._decode()
+        if odd is None or (self._unreadable and any(np.isin(part, self._unreadable).any() for part in tokens)):
+            return DECLINED, None
+        return SCANNED, Block(
+            padded, offset, exact, rows, names, categories, processes, lanes, arguments, odd, self._calls, self._values,
+            self._pairs,
+        )  # fmt: skip
+
+    def _kind(self, key: int) -> int:
+        return argument_keys(calls=self._calls)[key].kind
+
+    def _arguments(self, text: Array, args: Array) -> tuple[_ByKey, _ByKey | None]:
+        """Return events and values by key: those that a column holds, and others, None if one of them is unreadable."""
+        order = np.argsort(args[:, 1].astype(np.uint8), kind="stable")  # a radix sort
+        args = args[order]
+        arguments, odd = {}, {}
+        for key, (start, stop) in enumerate(_bounds(args[:, 1] & (SPAN - 1))):
+            plain = args[start:stop, 1] < SPAN
+            events, values = args[start:stop, 0], args[start:stop, 2]
+            if plain.any():
+                fitting = values[plain]
+                if self._kind(key) == TEXT:
+                    fitting = self._texts.numbers(text.ctypes.data, fitting)
+                arguments[key] = events[plain], fitting
+            if not plain.all():
+                objects = np.empty(len(plain) - np.count_nonzero(plain), object)
+                try:
+                    for i, span in enumerate(values[~plain].tolist()):
+                        objects[i] = msgspec.json.decode(span_text(text, span))
+                except UNDECODABLE:
+                    return arguments, None
+                odd[key] = events[~plain], objects
+        return arguments, odd
+
+    def _decode(self) -> None:
+        """Decode the tokens that are new."""
+        while len(self._values) < len(self._texts):
+            try:
+                self._values.append(msgspec.json.decode(self._texts.text(len(self._values))))
+            except UNDECODABLE:
+                self._unreadable.append(len(self._values))
+                self._values.append(None)
+        while len(self._pairs) < len(self._pairs_seen):
+            process, thread = np.frombuffer(self._pairs_seen.text(len(self._pairs)), np.int64).tolist()
+            self._pairs.append((process, thread))
+
+
+def span_text(text: Array, span: int) -> bytes:
+    """Return the bytes of a span."""
+    start, length = span >> 32, span & (2**32 - 1)
+    return text[start : start + length].tobytes()
+
+
+def _bounds(keys: Array) -> list[tuple[int, int]]:
+    """Return (first, behind the last) position of each key in sorted keys."""
+    edges = np.searchsorted(keys, np.arange(MAX_KEYS + 1)).tolist()
+    return list(itertools.pairwise(edges))
