@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import os
 import sys
 from typing import Annotated
@@ -79,7 +78,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without µ and • still gets its answer
             stream.reconfigure(errors="replace")
-    _show_messages()
     if sys.stdout is None:  # closed by the caller: there is nowhere to answer to
         sys.exit(1)
     try:
@@ -91,21 +89,6 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:
         _complain(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "))
-
-
-class _OnStderr(logging.Handler):
-    """Shows what the package logs, a line each."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        word = "warning: " if record.levelno >= logging.WARNING else ""
-        typer.echo(f"htagraph: {word}{record.getMessage()}", err=True)
-
-
-def _show_messages() -> None:
-    logger = logging.getLogger("htagraph")
-    if not any(isinstance(each, _OnStderr) for each in logger.handlers):
-        logger.addHandler(_OnStderr())
-        logger.setLevel(logging.INFO)
 
 
 def _complain(message: str) -> None:

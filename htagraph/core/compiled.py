@@ -38,11 +38,11 @@ _said: set[str] = set()
 """What was logged: each line once."""
 
 
-def njit(*, cache: bool = True, **options: Any) -> Callable[[F], F]:  # noqa: ANN401 - numba's
+def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:  # noqa: ANN401 - numba's
     """Return a decorator: `numba.njit` with these options, whose functions are kept compiled where that is possible.
 
     Args:
-        cache: whether to keep them.
+        cache: whether to keep them. Those that only kept functions call need not be.
         **options: numba's, such as ``nogil``.
 
     Example:

@@ -48,10 +48,10 @@ def _kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     config.CACHE_DIR = before
 
 
-def made(**options: Any) -> Any:
+def made(*, cache: bool = True) -> Any:
     """Return a new function, which is compiled when it is called."""
 
-    @compiled.njit(**options)
+    @compiled.njit(cache=cache, nogil=True)
     def triple(number: int) -> int:
         return 3 * number
 
@@ -197,6 +197,6 @@ def test_the_package_runs_where_nothing_but_the_temporary_folder_can_be_written(
 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path)
     assert "Critical path" in done.stdout
-    assert [line.split()[1] for line in done.stderr.splitlines()] == ["warning:", "compiling"]
+    assert [line.split()[1] for line in done.stderr.splitlines()] == ["warning:", "compiling"], done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"htagraph-{os.getuid()}", "lib", "rank-0.json"]
     assert list((tmp_path / f"htagraph-{os.getuid()}").rglob("*.nbc"))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from htagraph.core.compiled import njit
 from htagraph.trace.reading.scan.memory import byte, first_byte, word
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from htagraph.core.compiled import njit
 from htagraph.trace.reading.scan.memory import word
 
 __all__ = ["MAX_KEYS", "UNKNOWN", "key_kind", "key_number", "key_table"]
