@@ -38,6 +38,7 @@ from .core.errors import HtagraphError as HtagraphError
 from .core.errors import NotATraceError as NotATraceError
 from .core.errors import RankError as RankError
 from .core.errors import SelectionError as SelectionError
+from .core.errors import StoredGraphError as StoredGraphError
 from .core.errors import TraceError as TraceError
 from .core.kinds import ActivityKind as ActivityKind
 from .core.kinds import EdgeKind as EdgeKind
@@ -50,7 +51,10 @@ from .graph.dependency_graph import DependencyGraph as DependencyGraph
 from .graph.load import load as load
 from .graph.matches import Matches as Matches
 from .graph.selection import Selection as Selection
+from .graph.storage.saved import open as open
+from .graph.storage.saved import save as save
 from .output.export.graphviz import to_graphviz as to_graphviz
+from .output.export.parquet import to_parquet as to_parquet
 from .output.export.perfetto import to_perfetto as to_perfetto
 from .output.summary import Summary as Summary
 from .output.summary import summarize as summarize

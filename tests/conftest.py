@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
 import zlib
@@ -39,6 +40,12 @@ tests are objects that it would walk through each time, for a sixth of the suite
 
 _FOLDERS_OF_LAWS = {("tests", "analyses"), ("tests", "graph"), ("tests", "output"), ("tests", "queries")}
 """Folders with ten laws and more about any job. Those of other folders each draw jobs of their own."""
+
+
+def pytest_configure() -> None:
+    """Let commands compile without a word and keep nothing: what was run before depends on the machine."""
+    logging.getLogger("htagraph").addFilter(lambda record: record.levelno > logging.INFO)
+    os.environ["HTAGRAPH_NO_CACHE"] = "1"  # commands would answer from what they loaded before a change
 
 
 def pytest_collection_finish() -> None:

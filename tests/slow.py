@@ -18,6 +18,11 @@ SLOW: dict[str, frozenset[str]] = {
             "htagraph.analyses.stragglers.stragglers",
         }
     ),
+    "htagraph/output/export/parquet.py": frozenset(
+        {
+            "htagraph.output.export.parquet.to_parquet",
+        }
+    ),
     "htagraph/output/export/perfetto.py": frozenset(
         {
             "htagraph.output.export.perfetto.to_perfetto",
@@ -201,6 +206,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_shares_sum_to_a_hundred",
         }
     ),
+    "tests/cli/test_cache.py": frozenset(
+        {
+            "test_the_second_answer_is_the_first_and_that_without_a_cache",
+            "test_verbs_share_what_they_loaded",
+        }
+    ),
     "tests/cli/test_collectives.py": frozenset(
         {
             "test_transfers_that_prevail_suggest_another_network",
@@ -292,6 +303,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_any_sequence_of_options_is_kept_in_order",
             "test_changes_apply_in_the_order_of_the_command_line",
             "test_what_nothing_fits_is_one_line_that_names_what_would",
+        }
+    ),
+    "tests/core/test_compiled.py": frozenset(
+        {
+            "test_the_package_runs_where_nothing_but_the_temporary_folder_can_be_written",
         }
     ),
     "tests/core/test_group_stats.py": frozenset(
@@ -453,6 +469,17 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_each_gloo_collective_is_enqueued_and_awaited",
             "test_the_hand_overs_of_simulated_jobs_are_found",
+        }
+    ),
+    "tests/graph/storage/test_parts.py": frozenset(
+        {
+            "test_every_class_that_a_graph_holds_is_known",
+        }
+    ),
+    "tests/graph/storage/test_saved.py": frozenset(
+        {
+            "test_an_opened_graph_gives_the_same_answers",
+            "test_any_job_comes_back",
         }
     ),
     "tests/graph/test_activities.py": frozenset(
@@ -643,6 +670,11 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_a_path_is_a_chain_whose_times_sum_to_what_is_folded",
             "test_the_command_line_writes_both",
+        }
+    ),
+    "tests/output/export/test_parquet.py": frozenset(
+        {
+            "test_the_tables_say_what_the_graph_says",
         }
     ),
     "tests/output/export/test_perfetto.py": frozenset(

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from htagraph.cli.cache import cache
 from htagraph.cli.collectives import collectives
 from htagraph.cli.counters import counters
 from htagraph.cli.critical_path import critical_path
@@ -21,6 +22,7 @@ from htagraph.cli.kernels import kernels
 from htagraph.cli.launches import launches
 from htagraph.cli.memory import memory
 from htagraph.cli.opportunities import opportunities
+from htagraph.cli.options import with_cache
 from htagraph.cli.patterns import patterns
 from htagraph.cli.roofline import roofline
 from htagraph.cli.simulate import simulate
@@ -52,22 +54,23 @@ def _root(
         raise typer.Exit
 
 
-app.command()(summary)
-app.command()(critical_path)
-app.command(cls=WhatIfCommand)(what_if)
-app.command()(opportunities)
-app.command()(stragglers)
-app.command()(collectives)
-app.command()(diff)
-app.command()(kernels)
-app.command()(idle)
-app.command()(memory)
-app.command()(launches)
-app.command()(counters)
-app.command()(patterns)
-app.command()(roofline)
+app.command()(with_cache(summary))
+app.command()(with_cache(critical_path))
+app.command(cls=WhatIfCommand)(with_cache(what_if))
+app.command()(with_cache(opportunities))
+app.command()(with_cache(stragglers))
+app.command()(with_cache(collectives))
+app.command()(with_cache(diff))
+app.command()(with_cache(kernels))
+app.command()(with_cache(idle))
+app.command()(with_cache(memory))
+app.command()(with_cache(launches))
+app.command()(with_cache(counters))
+app.command()(with_cache(patterns))
+app.command()(with_cache(roofline))
 app.command()(validate)
 app.command()(simulate)
+app.add_typer(cache)
 
 
 def main() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Form", "Format", "Output", "Paths", "Ranks", "Steps", "Top", "chosen", "emit", "given", "progress", "read",
-    "refuse_input", "show", "wants_color", "width_of",
+    "refuse_input", "show", "wants_color", "width_of", "with_cache",
 ]  # fmt: skip
 
 _HARMLESS = (
@@ -57,6 +60,31 @@ Steps = Annotated[str | None, typer.Option("--steps", help="Only these ProfilerS
 Top = Annotated[int, typer.Option("--top", min=1, help="Rows shown of each ranked table.")]
 
 
+_caches: ContextVar[bool] = ContextVar("caches", default=True)
+"""Whether this command opens what an earlier one loaded."""
+
+
+def with_cache(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes ``--no-cache`` besides its own options."""
+    own = list(inspect.signature(command, eval_str=True).parameters.values())
+
+    @wraps(command)
+    def extended(**given: Any) -> None:  # noqa: ANN401 - the options' values
+        before = _caches.set(not given.pop("no_cache"))
+        try:
+            command(**given)
+        finally:
+            _caches.reset(before)
+
+    option = typer.Option("--no-cache", help="Read the files even if an earlier command did, and keep nothing.")
+    last = inspect.Parameter(
+        "no_cache", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, option]
+    )
+    extended.__signature__ = inspect.Signature([*own, last])  # type: ignore[attr-defined] # what typer reads
+    extended.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, last)}
+    return extended
+
+
 def chosen(text: str | None, option: str) -> list[int] | None:
     """Return the numbers that ``--ranks`` or ``--steps`` gave, None for all."""
     if text is None:
@@ -81,7 +109,7 @@ def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGr
     with progress("reading") as advance:
         from htagraph.graph.load import load
 
-        graph = load(paths, ranks=chosen_ranks, steps=chosen_steps, progress=advance)
+        graph = load(paths, ranks=chosen_ranks, steps=chosen_steps, progress=advance, cache=_caches.get())
     _warn(graph.issues)
     return graph
 

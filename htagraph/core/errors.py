@@ -7,6 +7,7 @@ HtagraphError
 │   └── DamagedTraceError  the file was a trace, but its events cannot be recovered
 ├── RankError              files do not form one job (two files of one rank, two runs in one folder, absent rank)
 ├── GraphError             a graph breaks one of its invariants
+├── StoredGraphError       a file does not hold a saved graph, or a damaged one
 └── SelectionError         a selection names something the graph does not have
 """
 
@@ -20,6 +21,7 @@ __all__ = [
     "OtherJsonError",
     "RankError",
     "SelectionError",
+    "StoredGraphError",
     "TraceError",
     "shown",
 ]
@@ -55,6 +57,10 @@ class RankError(HtagraphError):
 
 class GraphError(HtagraphError):
     """A graph breaks one of its invariants; the message names the rule and the events."""
+
+
+class StoredGraphError(HtagraphError):
+    """A file does not hold a graph that this release can open; load the traces again."""
 
 
 class SelectionError(HtagraphError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.construction.activities import RankPart, prepare
 from htagraph.graph.construction.build import build
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.storage.cache import cached
 from htagraph.trace.reading.discover import RankedFile, TracePaths, rank_files
 from htagraph.trace.reading.in_parallel import in_parallel
 from htagraph.trace.reading.read import read_trace
@@ -28,7 +30,7 @@ _APART_NS = 10 * 10**9
 clocks of hosts differ by less. Doubled, runs that follow each other within 20 s are taken for one."""
 
 
-def load(
+def load(  # noqa: PLR0913 - one argument per choice
     path: TracePaths,
     ranks: Sequence[int] | None = None,
     steps: Sequence[int] | None = None,
@@ -36,6 +38,7 @@ def load(
     *,
     on_error: Literal["raise", "skip"] = "raise",
     naming: Naming = DEFAULT_NAMING,
+    cache: bool | str | os.PathLike[str] = False,
 ) -> DependencyGraph:
     """Return the dependency graph of a job recorded in Kineto traces, one file per rank.
 
@@ -46,6 +49,9 @@ def load(
         progress: called with the share done, 0 to 1.
         on_error: ``"skip"`` leaves out files that are absent or cannot be read and reports them in ``graph.issues``.
         naming: what the names of events mean; extend `htagraph.DEFAULT_NAMING` for kernels of your own.
+        cache: open the graph from the cache if these files were loaded before and have not changed, else put it there;
+            True for the cache of the commands, or a folder. Small jobs, which load at once, and jobs with a naming of
+            their own or ``on_error="skip"`` are not cached.
 
     Returns:
         The graph; ``graph.issues`` lists what was repaired or dropped.
@@ -65,6 +71,9 @@ def load(
         msg = f"on_error is 'raise' or 'skip', not {on_error!r}"
         raise ValueError(msg)
     ranks, steps = None if ranks is None else list(ranks), None if steps is None else list(steps)  # may be iterators
+    if cache is not False and naming == DEFAULT_NAMING and on_error == "raise":
+        make = partial(load, path, ranks, steps, progress)
+        return cached(make, path, {"ranks": ranks, "steps": steps}, None if cache is True else cache)
     skipped: list[Issue] = []
 
     def skip(path: Path, error: HtagraphError) -> None:

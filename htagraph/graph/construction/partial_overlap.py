@@ -6,7 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from htagraph.core.compiled import njit
 
 __all__ = ["nest_crossing"]
 

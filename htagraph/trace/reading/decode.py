@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from htagraph.trace.events import HOST_BACKENDS, BulkField, call_columns, columns
-from htagraph.trace.reading.scan.events import NEEDS_EXACT
-from htagraph.trace.reading.scan.scanner import Block, Scanner
 from htagraph.trace.reading.times import EXACT_FLOAT_US
+
+if TYPE_CHECKING:
+    from htagraph.trace.reading.scan.scanner import Block, Scanner
 
 __all__ = ["BlockDecoder", "RawEvent", "attribute", "event_decoder", "event_text_decoder", "plain_events"]
 
@@ -53,14 +54,16 @@ class BlockDecoder:
             text: the text.
             offset: its position in the document.
         """
-        result, block = self._scanner.scan(text, offset, exact=self.exact)
-        if result == NEEDS_EXACT:
+        block, too_large = self._scanner.scan(text, offset, exact=self.exact)
+        if too_large:
             self.exact = True
-            _, block = self._scanner.scan(text, offset, exact=True)
+            block, _ = self._scanner.scan(text, offset, exact=True)
         return block
 
     @cached_property
     def _scanner(self) -> Scanner:
+        from htagraph.trace.reading.scan.scanner import Scanner  # loads compiled code, which small files do not need
+
         return Scanner(calls=self._of_calls)
 
     @cached_property

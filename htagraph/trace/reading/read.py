@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import ValidationError
@@ -17,14 +17,15 @@ from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Table, Trace
 from htagraph.trace.events import Event, Header, parse_event
 from htagraph.trace.reading.collect.columns import Columns
-from htagraph.trace.reading.collect.from_blocks import BlockColumns
 from htagraph.trace.reading.collect.from_events import add_durations, add_events
 from htagraph.trace.reading.decode import BlockDecoder, event_decoder, event_text_decoder
 from htagraph.trace.reading.salvage import salvage_header
-from htagraph.trace.reading.scan.scanner import Block
 from htagraph.trace.reading.source import ahead, iter_bytes
 from htagraph.trace.reading.split import find_events, split
 from htagraph.trace.reading.times import padded
+
+if TYPE_CHECKING:
+    from htagraph.trace.reading.collect.from_blocks import BlockColumns
 
 __all__ = ["read_event", "read_events", "read_header", "read_trace"]
 
@@ -68,14 +69,16 @@ def read_trace(
     log = IssueLog(str(path))
     raw_header: dict[str, Any] = {}
     decode, columns = BlockDecoder(raw_header), Columns(log)
-    blocks, scan = BlockColumns(columns), decode.scan if compiled else None
+    add_block = _block_columns(columns).add if compiled else None
     pieces = iter_bytes(path, log, progress)
-    for position, events in split(ahead(pieces) if compiled else pieces, decode, raw_header, log, scan):
+    for position, events in split(
+        ahead(pieces) if compiled else pieces, decode, raw_header, log, add_block and decode.scan
+    ):
         try:
-            if isinstance(events, Block):
-                blocks.add(position, events)
-            else:
+            if isinstance(events, list):
                 add_events(columns, position, events)
+            elif add_block is not None:  # for the type checker: only a scan makes blocks
+                add_block(position, events)
         except TraceError as error:  # a value that cannot be what its field says
             msg = f"{path}: {error}"
             raise TraceError(msg) from error
@@ -102,8 +105,14 @@ def read_trace(
         lanes=tuple(columns.lanes.lanes), thread_names=columns.thread_names, events=_shifted(table, base),
         instants=_shifted(columns.instants(), base), flows=columns.flows().shifted(base),
         counts=dict(columns.counts), issues=log.issues(rank), fingerprint=stat, unpadded=columns.style.unpadded,
-        starts=np.array(blocks.starts, np.int64).reshape(-1, 2),
+        starts=np.array(columns.starts, np.int64).reshape(-1, 2),
     )  # fmt: skip
+
+
+def _block_columns(columns: Columns) -> BlockColumns:
+    from htagraph.trace.reading.collect.from_blocks import BlockColumns  # loads compiled code
+
+    return BlockColumns(columns)
 
 
 def read_events(path: str | Path) -> Iterator[Event]:

@@ -201,7 +201,7 @@ def _no_events(text: bytes, log: IssueLog) -> Exception:
     return OtherJsonError(f"{log.file}: JSON, but without traceEvents (found: {keys}); not a Kineto trace")
 
 
-def _take_block(buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog) -> tuple[list[T] | S, bytes, bool]:
+def _take_block(buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog) -> tuple[Any, bytes, bool]:
     """Return (events, text not yet decoded, True if the array ended) for a full buffer within the document."""
     for close, cut in itertools.islice(_cuts(buffer), _MAX_CUTS):
         try:
@@ -214,7 +214,7 @@ def _take_block(buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog) 
 
 def _take_end(
     buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog, *, is_list: bool
-) -> tuple[list[T] | S, bytes, bool]:
+) -> tuple[Any, bytes, bool]:
     """Return (events, text after the array, True if the array was closed) for the last buffer."""
     for end in itertools.islice(_ends(buffer, is_list=is_list), _MAX_ENDS):
         try:

@@ -35,6 +35,8 @@ class Columns:
         self.complete, self.instant = GrowingTable(), GrowingTable()
         self.flow_parts: list[tuple[Array, ...]] = []
         """Id, is a start, lane, time and time with unpadded fractions of flows."""
+        self.starts: list[tuple[int, int]] = []
+        """Number of the first event of each scanned block, position of its text in the document."""
         self.durations: list[tuple[int, RawEvent]] = []
         """Position and event of each begin and end (phases B and E)."""
         self.unreadable: dict[str, str] = {}

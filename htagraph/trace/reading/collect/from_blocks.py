@@ -73,12 +73,10 @@ class BlockColumns:
         self._names, self._categories, self._processes, self._lanes, self._calls, self._forward = (
             _Numbers() for _ in range(6)
         )
-        self.starts: list[tuple[int, int]] = []
-        """Number of each block's first event, position of its text in the document."""
 
     def add(self, position: int, block: Block) -> None:
         """Append a block; `position` is that of its first event in the file."""
-        self.starts.append((position, block.offset))
+        self._into.starts.append((position, block.offset))
         phases = block.rows[:, PHASE]
         counts = np.bincount(phases)
         for phase in np.flatnonzero(counts).tolist():

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 
+from htagraph.core.compiled import njit
 from htagraph.trace.reading.scan.grammar import (
     DECIMAL,
     INTEGER,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from htagraph.core.compiled import njit
 from htagraph.trace.reading.scan.memory import Int, compiled, word
 
 __all__ = ["MAX_KEYS", "UNKNOWN", "key_kind", "key_number", "key_table"]

@@ -7,11 +7,13 @@ is checked for an index from the end. Whoever passes an address keeps its array 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from htagraph.core.compiled import njit
 
 __all__ = ["Int", "byte", "compiled", "first_byte", "put", "word"]
 
@@ -28,7 +30,7 @@ def compiled(function: F) -> F:
 
     Those take as long to compile as the function itself.
     """
-    return cast("F", njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))  # type: ignore[call-overload]
+    return njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
 def _intrinsic(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - its callers are compiled, and give no first argument

@@ -16,10 +16,10 @@ from htagraph.trace.reading.salvage import UNDECODABLE
 from htagraph.trace.reading.scan.events import (
     ARGUMENT_WIDTH,
     CATEGORY,
-    DECLINED,
     FIELDS,
     FLOAT,
     NAME,
+    NEEDS_EXACT,
     PROCESS,
     RAW,
     ROW_WIDTH,
@@ -139,10 +139,10 @@ class Scanner:
         self._pairs = [(NO_TOKEN, NO_TOKEN)]
         self._unreadable: list[int] = []
 
-    def scan(self, text: bytes, offset: int, *, exact: bool) -> tuple[int, Block | None]:
-        """Return (result, the events of a text that holds events with commas between them).
+    def scan(self, text: bytes, offset: int, *, exact: bool) -> tuple[Block | None, bool]:
+        """Return (the events of a text that holds events with commas between them, True if times need exact reading).
 
-        Without a block, the result says why: `DECLINED` or `NEEDS_EXACT`.
+        There is no block for text that is not understood, and for times that are too large for floats.
 
         Args:
             text: the text.
@@ -158,7 +158,7 @@ class Scanner:
             (base, size), (fields.ctypes.data, known.ctypes.data), _part(rows), _part(args), int(exact)
         )
         if result != SCANNED:
-            return result, None
+            return None, result == NEEDS_EXACT
         rows = rows[:events]
         names, categories, processes, threads = tokens = [
             self._texts.numbers(base, np.ascontiguousarray(rows[:, column]))
@@ -170,11 +170,12 @@ class Scanner:
         lanes = self._pairs_seen.numbers(pairs.ctypes.data, (np.arange(events) * _PAIR_BYTES << 32) + _PAIR_BYTES)
         self._decode()
         if odd is None or (self._unreadable and any(np.isin(part, self._unreadable).any() for part in tokens)):
-            return DECLINED, None
-        return SCANNED, Block(
+            return None, False
+        block = Block(
             padded, offset, exact, rows, names, categories, processes, lanes, arguments, odd, self._calls, self._values,
             self._pairs,
         )  # fmt: skip
+        return block, False
 
     def _kind(self, key: int) -> int:
         return argument_keys(calls=self._calls)[key].kind

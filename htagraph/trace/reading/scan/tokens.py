@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from htagraph.core.compiled import njit
 from htagraph.trace.reading.scan.memory import Int, compiled, put, word
 
 __all__ = ["NO_TOKEN", "TokenTable"]

@@ -102,7 +102,7 @@ def test_what_the_general_decoder_refuses_is_declined(cuts: list[tuple[int, int,
     text = HEALTHY
     for at, length, new in cuts:
         text = text[:at] + new + text[at + length :]
-    _, block = Scanner(calls=True).scan(text, 0, exact=False)
+    block, _ = Scanner(calls=True).scan(text, 0, exact=False)
     if block is not None:
         assert len(BlockDecoder()(b"[" + text + b"]")) == len(block)
 
@@ -112,7 +112,7 @@ def test_what_the_general_decoder_refuses_is_declined(cuts: list[tuple[int, int,
 
 def scan_of(*events: Json | str) -> Any:
     text = ",".join(event if isinstance(event, str) else json.dumps(event) for event in events)
-    return Scanner(calls=False).scan(text.encode(), 0, exact=False)[1]
+    return Scanner(calls=False).scan(text.encode(), 0, exact=False)[0]
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ def test_text_that_is_not_understood_is_declined(text: str) -> None:
 
 def test_a_name_that_is_not_text_declines_its_block_only() -> None:
     scanner = Scanner(calls=False)
-    assert scanner.scan(b'{"ph": "X", "name": "\xff"}', 0, exact=False)[1] is None
-    assert scanner.scan(b'{"ph": "X", "name": "a"}', 0, exact=False)[1] is not None
-    assert scanner.scan(b'{"ph": "X", "name": "\xff"}', 0, exact=False)[1] is None
+    assert scanner.scan(b'{"ph": "X", "name": "\xff"}', 0, exact=False)[0] is None
+    assert scanner.scan(b'{"ph": "X", "name": "a"}', 0, exact=False)[0] is not None
+    assert scanner.scan(b'{"ph": "X", "name": "\xff"}', 0, exact=False)[0] is None
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])

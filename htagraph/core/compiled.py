@@ -1,0 +1,176 @@
+"""numba's njit for functions that are compiled once and kept on the disk, wherever there is a place to keep them.
+
+numba keeps compiled code beside the module or in the user's cache folder, and refuses to run where it can write to
+neither: in a container whose packages are read-only, for a user without a home. Here it is then kept in a temporary
+folder that only this user can read and write (numba pickles it, so nobody else may write there), or not at all, and the
+logger ``htagraph`` says so. It also says when something is about to be compiled.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import pickle
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import config, event
+
+__all__ = ["njit"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_numba: Any = config  # whose settings have no types
+_listen_to: Callable[..., None] = event.register
+_logger = logging.getLogger("htagraph")
+_UNREADABLE = (
+    OSError, EOFError, pickle.UnpicklingError, AttributeError, ImportError, LookupError, MemoryError, TypeError,
+    ValueError,
+)  # fmt: skip
+"""What reading a damaged file of compiled code raises."""
+_said: set[str] = set()
+"""What was logged: each line once."""
+
+
+def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:  # noqa: ANN401 - numba's
+    """Return a decorator: `numba.njit` with these options, whose functions are kept compiled where that is possible.
+
+    Args:
+        cache: whether to keep them. Those that only kept functions call need not be.
+        **options: numba's, such as ``nogil``.
+
+    Example:
+        >>> @njit(cache=True)
+        ... def double(number):
+        ...     return 2 * number
+        >>> double(21)
+        42
+    """
+    _tell_when_compiling()
+
+    def decorate(function: F) -> F:
+        return _kept(function, options) if cache else numba.njit(**options)(function)
+
+    return decorate
+
+
+def _kept(function: F, options: dict[str, Any]) -> F:
+    """Return a function that is compiled when it is first called, and kept in the first place that can be written."""
+    if _home_is_known() or _numba.CACHE_DIR:  # else numba would make a folder named ~ where the command runs
+        with suppress(RuntimeError):
+            return _forgiving(numba.njit(cache=True, **options)(function))
+    with suppress(RuntimeError), _kept_in(_temporary_folder()):
+        made = numba.njit(cache=True, **options)(function)
+        _say(
+            logging.WARNING,
+            f"neither the package nor a home can be written: compiled code is kept in {_numba.CACHE_DIR} "
+            "(NUMBA_CACHE_DIR names another folder)",
+        )
+        return _forgiving(made)
+    _say(
+        logging.WARNING,
+        "no folder for compiled code can be written: every command compiles again, for a few seconds "
+        "(NUMBA_CACHE_DIR names a folder)",
+    )
+    return numba.njit(**options)(function)
+
+
+def _home_is_known() -> bool:
+    return any(Path(path).is_absolute() for path in (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~")))  # noqa: PTH111 - Path.expanduser raises
+
+
+@contextmanager
+def _kept_in(folder: Path) -> Iterator[None]:
+    """Let numba keep what is decorated meanwhile in a folder: this package's functions, not those of others."""
+    before, _numba.CACHE_DIR = _numba.CACHE_DIR, str(folder)
+    try:
+        yield
+    finally:
+        _numba.CACHE_DIR = before
+
+
+def _temporary_folder() -> Path:
+    """Return a folder for temporary files that nobody but this user can write.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else None
+    try:
+        folder = Path(tempfile.gettempdir()) / f"htagraph-{'user' if user is None else user}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        msg = "there is no folder for temporary files"
+        raise RuntimeError(msg) from error
+    private = user is None or (found.st_uid == user and not stat.S_IMODE(found.st_mode) & 0o077)
+    if not (stat.S_ISDIR(found.st_mode) and private):
+        msg = f"{folder} belongs to somebody else"
+        raise RuntimeError(msg)
+    return folder
+
+
+class _Forgiving:
+    """numba's store of one function's compiled code; where it fails, the function is compiled, and runs all the same.
+
+    The disk may be full, and files may be damaged. Two processes that compile a function for different types at once
+    may give their code one name: code for other types than those asked for would be run on wrong memory.
+    """
+
+    def __init__(self, store: Any) -> None:  # noqa: ANN401 - numba has no types
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._store, name)
+
+    def load_overload(self, signature: Any, target: Any) -> Any:  # noqa: ANN401
+        try:
+            kept = self._store.load_overload(signature, target)
+        except _UNREADABLE:
+            with suppress(OSError):
+                self._store.flush()
+            return None
+        types = getattr(signature, "args", signature)
+        return kept if kept is not None and tuple(kept.signature.args) == tuple(types) else None
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:  # noqa: ANN401
+        with suppress(*_UNREADABLE):
+            self._store.save_overload(signature, compiled)
+
+
+def _forgiving(dispatcher: Any) -> Any:  # noqa: ANN401
+    """Return numba's object for a function, with a store that never fails."""
+    if hasattr(dispatcher, "_cache"):
+        dispatcher._cache = _Forgiving(dispatcher._cache)
+    return dispatcher
+
+
+class _Teller(event.Listener):
+    """Says once that functions of this package are being compiled; numba asks only if none is kept."""
+
+    def on_start(self, started: Any) -> None:  # noqa: ANN401
+        function = getattr(started.data["dispatcher"], "py_func", None)
+        in_package = getattr(function, "__module__", "").startswith("htagraph.")
+        if in_package and multiprocessing.parent_process() is None:
+            _say(logging.INFO, "compiling once, which takes a few seconds")
+
+    def on_end(self, ended: Any) -> None:  # noqa: ANN401
+        """Nothing is said then."""
+
+
+def _tell_when_compiling() -> None:
+    if "listening" not in _said:
+        _said.add("listening")
+        _listen_to("numba:compile", _Teller())
+
+
+def _say(level: int, text: str) -> None:
+    if text not in _said:
+        _said.add(text)
+        _logger.log(level, text)

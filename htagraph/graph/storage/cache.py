@@ -1,0 +1,166 @@
+"""The cache of graphs: what was loaded before is opened instead, if neither the files nor the program changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import IO, Any, Final
+
+from htagraph.core.errors import HtagraphError, StoredGraphError
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.storage.array_file import write_whole
+from htagraph.graph.storage.cache_folder import SUFFIX, cache_folder, limit_bytes, make_room
+from htagraph.graph.storage.digests import FileState, file_states, is_unchanged
+from htagraph.graph.storage.parts import SCHEMA
+from htagraph.graph.storage.saved import read_graph, write_graph
+from htagraph.trace.reading.discover import TracePaths, find_files
+
+__all__ = ["cached"]
+
+_WORTH_BYTES: Final = 32 << 20
+"""Bytes of JSON from which a job is cached. Measured: smaller ones load in half a second, which a cache would not make
+much shorter. Doubled, jobs that load in a second are not cached."""
+_GZIP_RATIO: Final = 15
+"""Bytes of JSON per byte of a gzipped trace. As in `htagraph.graph.load`. Doubled, smaller jobs are cached."""
+_FREE_SHARE: Final = 0.5
+"""Share of the free disk that one graph may take. Chosen: others need the rest. It cannot be doubled: at 1, a graph
+fills the disk."""
+_PACKAGE: Final = Path(__file__).parents[2]
+_DECIDING: Final = ("core", "trace", "graph")
+"""Folders of the package whose code decides what a graph is."""
+
+
+def cached(
+    make: Callable[[], DependencyGraph],
+    paths: TracePaths,
+    options: Mapping[str, Any],
+    where: str | os.PathLike[str] | None,
+) -> DependencyGraph:
+    """Return the graph of some traces from the cache, or make it and put it there.
+
+    Args:
+        make: loads the traces.
+        paths: what it loads.
+        options: how, as JSON: what decides what the graph is besides the files.
+        where: the folder of the cache; None for the user's own.
+    """
+    folder, files = cache_folder(where), _files(paths)
+    if folder is None or not _is_worth(files):
+        return make()
+    record = folder / "jobs" / f"{_digest([[str(Path(file).absolute()) for file in files], list(files), options])}.json"
+    try:
+        states = file_states([Path(file) for file in files], _known(record))
+    except OSError:  # which loading explains
+        return make()
+    by_file = dict(zip(files, states, strict=True))
+    key = _digest([_program(), SCHEMA, options, [[file, files[file], by_file[file].digest] for file in files]])
+    path = folder / "graphs" / f"{key}{SUFFIX}"
+    graph = _opened(path, by_file)
+    if graph is None:
+        graph = make()
+        if not all(is_unchanged(Path(file), state) for file, state in by_file.items()):
+            return graph  # it may hold either content
+        _store(graph, path)
+    _note(record, key, by_file)
+    return graph
+
+
+def _files(paths: TracePaths) -> dict[str, int | None]:
+    """Return the files of a job, as the graph names them, each with the rank that the caller gave; none on an error."""
+    try:
+        if isinstance(paths, Mapping):
+            return {str(Path(path).expanduser()): rank for rank, path in paths.items()}
+        return {str(path): None for path in find_files(paths)}
+    except (HtagraphError, OSError):  # which loading raises too
+        return {}
+
+
+def _is_worth(files: Sequence[str] | Mapping[str, Any]) -> bool:
+    try:
+        return sum(Path(f).stat().st_size * (_GZIP_RATIO if ".gz" in f else 1) for f in files) >= _WORTH_BYTES
+    except OSError:
+        return False
+
+
+def _digest(content: Any) -> str:  # noqa: ANN401 - JSON
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+
+
+@cache
+def _program() -> list[Any]:
+    """Return what tells this program from others that make other graphs of the same files."""
+    try:
+        release = version("htagraph")
+    except PackageNotFoundError:  # not installed
+        release = ""
+    sources = sorted(path for folder in _DECIDING for path in (_PACKAGE / folder).rglob("*.py"))
+    states = [(path, path.stat()) for path in sources]
+    return [release, [[path.relative_to(_PACKAGE).as_posix(), stat.st_size, stat.st_mtime_ns] for path, stat in states]]
+
+
+def _known(record: Path) -> dict[str, FileState]:
+    """Return the states of a job's files when it was loaded before."""
+    try:
+        return {path: FileState(*state) for path, state in json.loads(record.read_bytes())["files"].items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # none, or damaged
+        return {}
+
+
+def _opened(path: Path, states: Mapping[str, FileState]) -> DependencyGraph | None:
+    """Return the graph in a file of the cache, if it is there and whole."""
+    if not path.exists():
+        return None
+    try:
+        graph = read_graph(path)
+    except StoredGraphError:
+        return None
+    with suppress(OSError):
+        os.utime(path)  # the one used last leaves last
+    return _as_of_now(graph, states)
+
+
+def _as_of_now(graph: DependencyGraph, states: Mapping[str, FileState]) -> DependencyGraph:
+    """Return the graph, whose traces have the times of the files as they are: equal bytes may be newer."""
+    traces: Any = graph.traces  # a dict that only this graph has
+    for rank, trace in graph.traces.items():
+        state = states[str(trace.path)]
+        traces[rank] = dataclasses.replace(trace, fingerprint=(state.size, state.modified_ns))
+    return graph
+
+
+def _store(graph: DependencyGraph, path: Path) -> None:
+    """Put a graph into the cache; where that fails, it is made again next time."""
+    with suppress(OSError, HtagraphError):
+        _make(path.parent)
+        free = shutil.disk_usage(path.parent).free
+        write_graph(graph, path, durable=False, most_bytes=min(limit_bytes(), int(_FREE_SHARE * free)))
+        make_room(path.parents[1])
+
+
+def _note(record: Path, key: str, states: Mapping[str, FileState]) -> None:
+    """Note the state of a job's files, so that they need not be read next time."""
+    job = os.path.commonpath([Path(path).absolute() for path in states])
+    content = {"graph": key, "job": job, "files": {path: dataclasses.astuple(state) for path, state in states.items()}}
+    text = json.dumps(content).encode()
+    with suppress(OSError):
+        if not record.exists() or record.read_bytes() != text:
+            _make(record.parent)
+            write_whole(record, partial(_write_text, text), durable=False)
+
+
+def _write_text(text: bytes, file: IO[bytes]) -> None:
+    file.write(text)
+
+
+def _make(folder: Path) -> None:
+    """Make a folder of the cache that only its user can read: names of kernels and jobs are nobody else's business."""
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)

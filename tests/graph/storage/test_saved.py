@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import htagraph as hg
+from htagraph import DependencyGraph
+from htagraph.graph.storage import saved
+from htagraph.graph.storage.array_file import write_file
+from htagraph.graph.storage.parts import SCHEMA, pack
+from tests.graph.storage.same import difference
+from tests.reach import DATASETS, REPOSITORY, graph_of, label
+from tests.strategies import Frames, frames, jobs, load
+
+DERIVED = (
+    "time",
+    "out_offsets",
+    "in_offsets",
+    "in_edges",
+    "topological_order",
+    "gap",
+    "binding",
+    "gap_kind",
+    "awake",
+    "tree",
+)
+
+
+def again(graph: DependencyGraph, folder: Path) -> DependencyGraph:
+    hg.save(graph, folder)
+    return hg.open(folder)
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=label)
+def test_an_opened_graph_is_equal_in_every_field(path: Path, tmp_path: Path) -> None:
+    graph = graph_of(path)
+    opened = again(graph, tmp_path)
+    assert difference(graph, opened) == ""
+    for name in DERIVED:
+        assert difference(getattr(graph, name), getattr(opened, name), name) == ""
+    opened.check()
+
+
+@settings(max_examples=10)
+@given(jobs())
+def test_any_job_comes_back(tmp_path_factory: Any, job: Any) -> None:
+    graph = load(job)
+    assert difference(graph, again(graph, tmp_path_factory.mktemp("saved"))) == ""
+
+
+@settings(max_examples=10)
+@given(frames())
+def test_a_graph_of_tables_comes_back(tmp_path_factory: Any, made: Frames) -> None:
+    graph = made.graph
+    assert difference(graph, again(graph, tmp_path_factory.mktemp("saved"))) == ""
+
+
+@pytest.mark.parametrize("answer", [hg.summarize, hg.critical_path, hg.opportunities, hg.stragglers, hg.overlap])
+def test_an_opened_graph_gives_the_same_answers(answer: Any, tmp_path: Path) -> None:
+    graph = graph_of(DATASETS[0])
+    one, other = answer(graph), answer(again(graph, tmp_path))
+    if hasattr(one, "to_frame"):
+        one, other = one.to_frame(), other.to_frame()
+    assert difference(one, other, "answer") == ""
+
+
+def test_an_event_is_read_from_its_unchanged_file(tmp_path: Path) -> None:
+    file = shutil.copy2(REPOSITORY / "data/demo/rank-0.json.gz", tmp_path)
+    opened = again(hg.load(file), tmp_path / "saved")
+    assert opened.event(3) == hg.load(file).event(3)
+    Path(file).write_bytes(b"{}")
+    with pytest.raises(hg.TraceError, match="was changed"):
+        opened.event(3)
+
+
+def test_no_array_of_an_opened_graph_can_be_written(tmp_path: Path) -> None:
+    opened = again(graph_of(DATASETS[0]), tmp_path)
+    with pytest.raises(ValueError, match="read-only"):
+        opened.activities.start[0] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        opened.traces[0].events.start[0] = 0
+
+
+def test_saving_again_replaces_what_was_there_and_leaves_nothing_else(tmp_path: Path) -> None:
+    first, second = graph_of(DATASETS[0]), graph_of(DATASETS[1])
+    kept = again(first, tmp_path)
+    assert difference(second, again(second, tmp_path)) == ""
+    assert difference(first, kept) == ""  # still mapped
+    assert [each.name for each in tmp_path.iterdir()] == [saved.GRAPH_FILE]
+
+
+def test_processes_that_save_at_once_leave_a_whole_graph(tmp_path: Path) -> None:
+    graph = graph_of(DATASETS[0])
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=_save_often, args=(graph, tmp_path)) for _ in range(3)]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        if (tmp_path / saved.GRAPH_FILE).is_file():
+            assert len(hg.open(tmp_path).activities) == len(graph.activities)
+    assert [writer.exitcode for writer in writers] == [0, 0, 0]
+    assert difference(graph, hg.open(tmp_path)) == ""
+
+
+def _save_often(graph: DependencyGraph, folder: Path) -> None:
+    for _ in range(4):
+        saved.save(graph, folder)
+
+
+@pytest.mark.parametrize("folder", ["absent", "."])
+def test_a_folder_without_a_graph_is_named(folder: str, tmp_path: Path) -> None:
+    with pytest.raises(hg.StoredGraphError, match=r"cannot be opened.*htagraph\.save"):
+        hg.open(tmp_path / folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 100, b"\0" * 64])
+def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / saved.GRAPH_FILE).write_bytes(content)
+    with pytest.raises(hg.StoredGraphError, match="cannot be opened"):
+        hg.open(tmp_path)
+
+
+def test_a_graph_of_a_release_with_other_fields_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hg.save(graph_of(DATASETS[0]), tmp_path)
+    monkeypatch.setitem(SCHEMA, "Table", [*SCHEMA["Table"], "offset"])
+    with pytest.raises(hg.StoredGraphError, match="another release"):
+        hg.open(tmp_path)
+
+
+def save_wrong(graph: Any, tree: Any, folder: Path) -> None:
+    content, arrays = pack({"graph": graph, "tree": tree})
+    write_file(folder / saved.GRAPH_FILE, {"schema": SCHEMA, "parts": content}, arrays, durable=False)
+
+
+@pytest.mark.parametrize(
+    ("part", "column", "value"),
+    [
+        ("edges", "source", -1), ("edges", "target", 10**6), ("edges", "activity", -2), ("activities", "parent", 10**6),
+        ("activities", "cause", -2), ("activities", "name", 10**6), ("activities", "lane", 10**6),
+        ("activities", "category", -1), ("matches", "join", 10**6), ("matches", "collective", 10**6),
+    ],
+)  # fmt: skip
+def test_numbers_that_refer_to_nothing_are_refused(part: str, column: str, value: int, tmp_path: Path) -> None:
+    graph = graph_of(DATASETS[0])
+    columns: Any = getattr(graph, part)
+    values = getattr(columns, column).copy()
+    values[0] = value
+    save_wrong(replace(graph, **{part: replace(columns, **{column: values})}), graph.tree, tmp_path)
+    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
+        hg.open(tmp_path)
+
+
+@pytest.mark.parametrize(("column", "value"), [("parent", 10**6), ("order", -1), ("first", 10**6), ("stop", 0)])
+def test_a_tree_that_refers_to_nothing_is_refused(column: str, value: int, tmp_path: Path) -> None:
+    graph = graph_of(DATASETS[0])
+    values = getattr(graph.tree, column).copy()
+    values[0] = value
+    save_wrong(graph, replace(graph.tree, **{column: values}), tmp_path)
+    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
+        hg.open(tmp_path)
+
+
+def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:
+    graph = graph_of(DATASETS[0])
+    short = replace(graph.activities, duration=graph.activities.duration[1:])
+    save_wrong(replace(graph, activities=short), graph.tree, tmp_path)
+    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
+        hg.open(tmp_path)
+
+
+def test_something_else_than_a_graph_is_refused(tmp_path: Path) -> None:
+    save_wrong(graph_of(DATASETS[0]).activities, graph_of(DATASETS[0]).tree, tmp_path)
+    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
+        hg.open(tmp_path)
+
+
+def test_a_graph_with_something_unknown_is_not_saved(tmp_path: Path) -> None:
+    traces: Any = {0: {1, 2}}
+    wrong = replace(graph_of(DATASETS[0]), traces=traces)
+    with pytest.raises(hg.GraphError, match="set cannot be stored"):
+        hg.save(wrong, tmp_path)
+    assert not list(tmp_path.iterdir())
