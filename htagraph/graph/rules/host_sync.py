@@ -18,7 +18,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.call_sites import grouped
-from htagraph.graph.evidence.calls import Calls, await_rows
+from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.implicit_syncs import implicit_syncs
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.polling import POLLED
@@ -127,11 +127,11 @@ def _linked(
 
 def _by_ids(calls: Calls, syncs: Array, counts: Counter[str]) -> tuple[list[Edges], Array]:
     """Return (edges of the calls whose stream or event a cuda_sync row or an argument names, which calls these are)."""
-    rows, acts = await_rows(calls), calls.job.activities
+    rows = calls.job.await_rows
     at = np.minimum(rows.position, max(0, len(calls.row) - 1))
     is_sync_row = np.isin(at, syncs)
     if len(calls.row):
-        is_sync_row &= acts.arg("correlation")[calls.row[at]] == rows.correlation
+        is_sync_row &= calls.correlation[at] == rows.correlation
     event = is_sync_row & rows.awaits_event & (rows.record_lane >= 0)
     stream = is_sync_row & ~rows.awaits_event & (rows.lane >= 0)
     record = np.where(rows.record >= 0, rows.record, rows.position)
