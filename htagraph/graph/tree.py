@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind
 from htagraph.core.naming import is_autograd_node, is_backward
-from htagraph.core.parents import depths, nearest, outermost
+from htagraph.core.parents import ancestors, depths, nearest, outermost
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities
@@ -167,12 +167,7 @@ def _adopt_by_steps(acts: Activities, parent: Array) -> None:
     rows = np.flatnonzero(host)
     if not len(marks) or not len(rows):
         return
-    lies_around = np.zeros(len(parent), np.bool_)  # a step cannot enclose what encloses it
-    up = parent[marks]
-    while len(up := up[up >= 0]):
-        lies_around[up] = True
-        up = parent[up]
-    rows = rows[~lies_around[rows]]
+    rows = rows[~ancestors(parent, marks)[rows]]  # a step cannot enclose what encloses it
     above = parent[rows]
     may_leave = ~np.isin(acts.kind[above], OPERATORS) | (acts.lane[above] != acts.lane[rows])
     rows = rows[(above < 0) | (may_leave & (acts.step[above] != acts.step[rows]))]

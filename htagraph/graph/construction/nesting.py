@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.parents import nearest
+
 __all__ = ["nest", "nesting_order"]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -132,8 +134,6 @@ def _last_one_level_up(level: Array) -> Array:
 def _nearest_work(innermost: Array, parent: Array, is_work: Array) -> Array:
     """Return for each boundary the innermost interval around it that is work, -1 for none."""
     work = innermost.astype(np.int32)
-    while True:
-        above = (work >= 0) & ~is_work[work]
-        if not above.any():
-            return work
-        work[above] = parent[work[above]]
+    idle = np.flatnonzero((work >= 0) & ~is_work[work])
+    work[idle] = nearest(parent, is_work, work[idle])
+    return work
