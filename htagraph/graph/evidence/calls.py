@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.call_sites import mixed, owners
 from htagraph.graph.evidence.job import Job
@@ -71,7 +72,7 @@ class Calls:
     def of(job: Job) -> Calls:
         """Return the calls of a job."""
         acts = job.activities
-        row = np.flatnonzero(np.isin(acts.kind, _KINDS))
+        row = np.flatnonzero(of_kinds(acts.kind, _KINDS))
         # times may be equal in files of whole µs; correlation ids count calls, so they give the order
         row = row[np.lexsort((acts.arg("correlation")[row], acts.start[row], acts.rank[row]))]
         lane_of = np.full(len(acts), -1, np.int64)
@@ -82,7 +83,7 @@ class Calls:
 
     def of_kind(self, *kinds: ActivityKind) -> Array:
         """Return the positions of calls of some kinds."""
-        return np.flatnonzero(np.isin(self.kind, kinds))
+        return np.flatnonzero(of_kinds(self.kind, kinds))
 
     @cached_property
     def kind(self) -> npt.NDArray[np.int8]:

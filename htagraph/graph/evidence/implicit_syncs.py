@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_graph_launch, is_memory_call, names_like, names_that
 from htagraph.graph.evidence.call_sites import grouped
@@ -57,7 +58,7 @@ class ImplicitSyncs:
 def implicit_syncs(calls: Calls) -> ImplicitSyncs:
     """Return the runtime calls that wait for the device without being synchronizations, and what they wait for."""
     acts = calls.job.activities
-    host = np.flatnonzero(np.isin(acts.kind, (ActivityKind.RUNTIME, ActivityKind.LAUNCH)))
+    host = np.flatnonzero(of_kinds(acts.kind, (ActivityKind.RUNTIME, ActivityKind.LAUNCH)))
     documented = names_like(calls.job.naming.implicit_sync, calls.job.names, acts.name[host])
     plain = ~documented & (acts.duration[host] >= _LONG_NS)
     if plain.any():
