@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance
 from htagraph.trace.columns import SparseColumn
 
@@ -108,7 +109,7 @@ class Activities:
     @cached_property
     def on_device(self) -> npt.NDArray[np.bool_]:
         """Which activities ran on a device stream."""
-        return frozen(np.isin(self.kind, DEVICE))
+        return frozen(of_kinds(self.kind, DEVICE))
 
     def of_rank(self, rank: int) -> slice:
         """Return the rows of a rank's activities as a slice; empty for a rank without activities."""

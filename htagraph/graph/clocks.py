@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ from htagraph.graph.clock_fits import (
     by_ends,
     islands,
     limits,
+    medians,
     middle_of,
     residuals,
 )
@@ -89,9 +91,13 @@ def corrected(clocks: Sequence[Clock], rank: Array, time: Array) -> npt.NDArray[
         time: the recorded times, ns.
     """
     out = time.astype(np.int64)
+    order = np.argsort(rank, kind="stable")
+    ranks = rank[order]
     for clock in clocks:
-        of_clock = rank == clock.rank
-        out[of_clock] = clock.common(out[of_clock])
+        if clock.offset_ns or clock.drift_ppm:
+            first, last = np.searchsorted(ranks, (clock.rank, clock.rank + 1))
+            of_clock = order[first:last]
+            out[of_clock] = clock.common(out[of_clock])
     return out
 
 
@@ -112,11 +118,15 @@ class _Barriers:
 
     def of(self, units: Sequence[list[int]], rows: Array) -> _Barriers:
         """Return some rows for units of columns that share a clock: each unit's middle end, last arrival, first end."""
-        parts = ((self.end, np.nanmedian), (self.start, np.nanmax), (self.waited, np.nanmin))
+        if all(len(unit) == 1 for unit in units):
+            of_one = np.ix_(rows, np.array([unit[0] for unit in units]))
+            return _Barriers(self.end[of_one], self.start[of_one], self.waited[of_one], self.origin)
+        parts = ((self.end, medians), (self.start, np.nanmax), (self.waited, np.nanmin))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of units that are absent from a collective
             end, start, waited = (
-                np.stack([over(times[rows][:, unit], axis=1) for unit in units], axis=1) for times, over in parts
+                np.stack([over(times[np.ix_(rows, np.array(unit))], axis=1) for unit in units], axis=1)
+                for times, over in parts
             )
         return _Barriers(end, start, waited, self.origin)
 
@@ -237,9 +247,10 @@ def _units(host: list[int], barriers: _Barriers) -> tuple[list[list[int]], set[i
     count = len(host)
     agrees = np.zeros((count, count), np.bool_)
     differs = np.zeros(count, np.bool_)
-    for a in range(count):
-        for b in [b for b in range(a + 1, count) if host[a] == host[b] >= 0]:
-            verdict = _one_clock(barriers.of([[a], [b]], np.arange(len(barriers.start))))
+    rows = np.arange(len(barriers.start))
+    for own in sorted(set(host) - {-1}):
+        for a, b in combinations([column for column, each in enumerate(host) if each == own], 2):
+            verdict = _one_clock(barriers.of([[a], [b]], rows))
             agrees[a, b] = agrees[b, a] = verdict is True
             differs[[a, b]] |= verdict is False
     alone = differs & ~agrees.any(axis=1)
@@ -288,9 +299,10 @@ def _estimate(ranks: list[int], units: list[list[int]], barriers: _Barriers) -> 
     met = single.present.sum(axis=0)
     known = [column for column in columns if np.isfinite(doubt[place[column]])]
     within = _within_host(single, columns, units)
+    lines = {column: line for line, column in enumerate(columns)}
     out = []
     for column in known if len(known) > 1 else []:
-        line, unit = columns.index(column), place[column]
+        line, unit = lines[column], place[column]
         out.append(
             Clock(
                 ranks[column], round(float(offset[unit])), float(drift[unit] / scale * 1e6),
@@ -304,8 +316,9 @@ def _estimate(ranks: list[int], units: list[list[int]], barriers: _Barriers) -> 
 def _within_host(single: _Barriers, columns: list[int], units: list[list[int]]) -> npt.NDArray[np.float64]:
     """Return for each unit how far apart its ranks' ends lie, ns: as far as its clocks may differ after all."""
     out = np.zeros(len(units))
+    lines = {column: line for line, column in enumerate(columns)}
     for number, unit in enumerate(units):
-        own = single.end[:, [columns.index(column) for column in unit]]
+        own = single.end[:, [lines[column] for column in unit]]
         for first in range(1, own.shape[1]):
             apart = own[:, first] - own[:, 0]
             apart = apart[np.isfinite(apart)]

@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind
 from htagraph.core.naming import is_autograd_node, is_backward
-from htagraph.core.parents import depths, nearest, outermost
+from htagraph.core.parents import ancestors, depths, nearest, outermost
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities
@@ -141,8 +142,8 @@ def _adopt_engine_threads(acts: Activities, names: Sequence[str], parent: Array)
             continue
         lane = acts.lane[of_rank]
         tops = of_rank.start + np.flatnonzero(np.isin(lane, engines[engines != caller]) & ~acts.on_device[of_rank])
-        tops = tops[(parent[tops] < 0) & ~np.isin(acts.kind[tops], (ActivityKind.STEP, *ADDED))]
-        frames = of_rank.start + np.flatnonzero((lane == caller) & np.isin(acts.kind[of_rank], FRAMES))
+        tops = tops[(parent[tops] < 0) & ~of_kinds(acts.kind[tops], (ActivityKind.STEP, *ADDED))]
+        frames = of_rank.start + np.flatnonzero((lane == caller) & of_kinds(acts.kind[of_rank], FRAMES))
         caller_frame = innermost_around(acts, frames, acts.start[tops], acts.end[tops])
         outlasts = (acts.step[tops] < 0) & (acts.step[caller_frame] >= 0)  # the frame outlasts the step it began in
         parent[tops] = np.where(outlasts, -1, caller_frame)
@@ -163,18 +164,13 @@ def _caller(acts: Activities, of_rank: slice, engines: Array) -> int:
 def _adopt_by_steps(acts: Activities, parent: Array) -> None:
     """Set the parent of what starts during a step and has none, or only a region that started before it: the step."""
     marks = np.flatnonzero(acts.kind == ActivityKind.STEP)
-    host = ~acts.on_device & ~np.isin(acts.kind, (ActivityKind.STEP, *ADDED)) & (acts.step >= 0)
+    host = ~acts.on_device & ~of_kinds(acts.kind, (ActivityKind.STEP, *ADDED)) & (acts.step >= 0)
     rows = np.flatnonzero(host)
     if not len(marks) or not len(rows):
         return
-    lies_around = np.zeros(len(parent), np.bool_)  # a step cannot enclose what encloses it
-    up = parent[marks]
-    while len(up := up[up >= 0]):
-        lies_around[up] = True
-        up = parent[up]
-    rows = rows[~lies_around[rows]]
+    rows = rows[~ancestors(parent, marks)[rows]]  # a step cannot enclose what encloses it
     above = parent[rows]
-    may_leave = ~np.isin(acts.kind[above], OPERATORS) | (acts.lane[above] != acts.lane[rows])
+    may_leave = ~of_kinds(acts.kind[above], OPERATORS) | (acts.lane[above] != acts.lane[rows])
     rows = rows[(above < 0) | (may_leave & (acts.step[above] != acts.step[rows]))]
     keys, first = np.unique(_rank_and_step(acts, marks), return_index=True)
     wanted = _rank_and_step(acts, rows)

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.core.parents import nearest, outermost
+from htagraph.core.parents import ancestors, nearest, outermost
 
 
 @st.composite
@@ -37,3 +39,31 @@ def test_the_outermost_are_the_wanted_rows_without_a_wanted_ancestor(forest: tup
     above, wanted = forest
     expected = [row for row in range(len(above)) if [each for each in chain(above, row) if wanted[each]] == [row]]
     assert outermost(np.array(above, np.int64), np.array(wanted, np.bool_)).tolist() == expected
+
+
+@given(forests())
+def test_ancestors_are_all_that_lie_on_the_chains_of_parents(forest: tuple[list[int], list[bool]]) -> None:
+    above, wanted = forest
+    rows = [row for row in range(len(above)) if wanted[row]]
+    expected = {each for row in rows for each in chain(above, row)[1:]}
+    assert np.flatnonzero(ancestors(np.array(above, np.int64), rows)).tolist() == sorted(expected)
+
+
+class Counted(np.ndarray):
+    """A mask that counts how many of its values were asked for."""
+
+    asked = 0
+
+    def __getitem__(self, key: Any) -> Any:
+        Counted.asked += np.size(key)
+        return np.asarray(self)[key]
+
+
+def test_deep_forests_are_not_climbed_level_by_level() -> None:
+    count = 2_000
+    above = np.arange(-1, count - 1)
+    wanted = np.zeros(count, np.bool_)
+    wanted[0] = True
+    Counted.asked = 0
+    assert not nearest(above, wanted.view(Counted), np.arange(count)).any()
+    assert Counted.asked <= 20 * count, "level by level, it would be count * count / 2"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
-from htagraph.graph.clock_fits import as_recorded_is_possible, feasible_offsets, limits
+from htagraph.graph import clock_fits
+from htagraph.graph.clock_fits import as_recorded_is_possible, feasible_offsets, fitted, islands, limits, medians
 
 
 def met(seed: int, ranks: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -38,3 +41,60 @@ def test_one_direction_limits_one_side() -> None:
 def test_clocks_may_be_right_unless_somebody_ends_before_another_arrives(seed: int) -> None:
     end, start, _ = met(seed, 3, 5)
     assert as_recorded_is_possible(end, start) == bool((start.max(axis=1) <= end.min(axis=1) + 2_000).all())
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_medians_are_those_of_numpy(axis: int) -> None:
+    draw = np.random.default_rng(axis)
+    values = draw.normal(size=(40, 30))
+    values[draw.random(values.shape) < 0.5] = np.nan
+    assert np.array_equal(medians(values, axis), np.nanmedian(values, axis=axis))
+
+
+def chained(ranks: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (ends, offsets) of ranks that meet four at a time, each four sharing two with the next."""
+    draw = np.random.default_rng(seed)
+    offset = np.concatenate(([0.0], draw.uniform(-1e6, 1e6, ranks - 1)))
+    end = np.full((3 * ranks, ranks), np.nan)
+    for line in range(len(end)):
+        first = 2 * line % max(1, ranks - 3)
+        end[line, first : first + 4] = 1e6 * line + offset[first : first + 4]
+    return end, offset
+
+
+@pytest.mark.parametrize("ranks", [6, 60])
+@pytest.mark.parametrize("drifting", [False, True])
+def test_clocks_that_meet_in_a_chain_are_fitted(ranks: int, drifting: bool) -> None:  # noqa: FBT001 - a parameter
+    end, offset = chained(ranks, ranks)
+    time = np.linspace(-1, 1, len(end))
+    found, drift = fitted(end, time, drifting=drifting)
+    assert np.abs(found - offset).max() < 1e-3
+    assert np.abs(drift).max() < 1e-3
+
+
+def test_clocks_of_two_islands_are_fitted_each_by_itself() -> None:
+    """Nothing links them, so that the equations have many solutions: offsets within an island are what counts."""
+    ends = [chained(30, seed) for seed in (1, 2)]
+    end = np.full((180, 60), np.nan)
+    end[:90, :30], end[90:, 30:] = ends[0][0], ends[1][0]
+    found, _ = fitted(end, np.zeros(180), drifting=False)
+    for part, (_, offset) in zip((found[:30], found[30:]), ends, strict=True):
+        assert np.abs(part - part[0] - offset).max() < 1e-3
+
+
+def test_islands_are_what_shared_rows_link() -> None:
+    present = np.zeros((3, 6), np.bool_)
+    present[0, [0, 3]] = present[1, [3, 5]] = present[2, [1, 4]] = True
+    assert islands(present) == [[0, 3, 5], [1, 4], [2]]
+
+
+def test_a_fit_of_many_clocks_looks_at_the_ends_as_often_as_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    pull = Mock(wraps=clock_fits._pull)
+    monkeypatch.setattr(clock_fits, "_pull", pull)
+    passes = {}
+    for ranks in (64, 512):
+        pull.reset_mock()
+        end, _, _ = met(1, ranks, 20)
+        fitted(end, np.zeros(len(end)), drifting=False)
+        passes[ranks] = pull.call_count
+    assert passes[512] <= 1.3 * passes[64]

@@ -26,7 +26,7 @@ def exact_glob(name: str) -> str:
 
 def matches(pattern: str, name: str) -> bool:
     """Return True if a pattern matches anywhere in a name; case is ignored."""
-    return _compiled(pattern).search(name) is not None
+    return _found(pattern, name)
 
 
 def names_like(pattern: str, names: Sequence[str], codes: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -42,6 +42,11 @@ def names_that(fits: Callable[[str], bool], names: Sequence[str]) -> npt.NDArray
         [False, True]
     """
     return np.fromiter(map(fits, names), np.bool_, len(names))
+
+
+@lru_cache(maxsize=1 << 15)  # ranks of a job share their names: a few thousand, and some 20 patterns that ask for few
+def _found(pattern: str, name: str) -> bool:
+    return _compiled(pattern).search(name) is not None
 
 
 @lru_cache(maxsize=64)  # patterns: there are about 20, and those of users; twice as many would save nothing

@@ -20,6 +20,7 @@ from htagraph.core.naming import (
     activity_kind,
     step_number,
 )
+from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.categories import report_categories
 from htagraph.graph.construction.nesting import nest, nesting_order
@@ -43,6 +44,8 @@ and pids of real processes are mostly larger. Doubled, only pids up to 20,000 ch
 _STREAM_DIGITS = 12
 """How many digits of a tid are read as a stream id if no argument names the stream. Chosen: they fit into 64 bits.
 Doubled, tids of 20 digits and more overflow."""
+_IS_DEVICE, _IS_OPERATOR = (np.isin(np.arange(len(ActivityKind)), kinds) for kinds in (DEVICE, OPERATORS))
+_IS_WORK = np.array([kind.is_work for kind in ActivityKind])
 _OVERFLOW_NS = 100_000_000
 """ns: work that overlaps the next but one on its stream by this long has an impossible duration. Chosen: the overflows
 of some ROCm versions are seconds. Doubled, overflows of 0.1 to 0.2 s stay."""
@@ -103,7 +106,7 @@ def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) ->
 
 
 def _on_device(kind: Array) -> npt.NDArray[np.bool_]:
-    return np.isin(kind, DEVICE)
+    return np.asarray(_IS_DEVICE[kind])
 
 
 def _renumbered(rows: Array, keep: Array) -> Array:
@@ -132,22 +135,46 @@ def _kinds(trace: Trace, naming: Naming) -> tuple[npt.NDArray[np.int8], npt.NDAr
 
 def _lanes(trace: Trace, table: Table, device: Array) -> tuple[npt.NDArray[np.int32], tuple[Lane, ...]]:
     """Return (lane of each activity, the lanes): threads by (pid, tid), streams by (device, stream)."""
-    numbers: dict[Lane, int] = {}
+    numbers: dict[str, int] = {}  # by text: there are numbers whose hashes are equal
+    lanes: list[Lane] = []
+
+    def number_of(each: Lane) -> int:
+        number = numbers.setdefault(
+            f"{each.pid!r} {each.tid!r} {each.device} {each.stream} {each.thread}", len(numbers)
+        )
+        if number == len(lanes):
+            lanes.append(each)
+        return number
+
     lane = np.full(len(table), -1, np.int32)
     threads = np.full(len(trace.lanes), -1, np.int32)
-    for in_file in np.flatnonzero(np.bincount(table.lane[~device])):
+    for in_file in np.flatnonzero(np.bincount(table.lane[~device])).tolist():
         pid, tid = trace.lanes[in_file]
-        thread = Lane(trace.rank, pid, tid, thread=trace.thread_names.get((pid, tid), ""))
-        threads[in_file] = numbers.setdefault(thread, len(numbers))
+        threads[in_file] = number_of(Lane(trace.rank, pid, tid, thread=trace.thread_names.get((pid, tid), "")))
     lane[~device] = threads[table.lane[~device]]
-    of_key: dict[tuple[int, int, int], int] = {}
-    keys = zip(
-        *(column[device].tolist() for column in (table.lane, table.arg("device"), table.arg("stream"))), strict=True
-    )
-    numbered = [of_key.setdefault(key, len(of_key)) for key in keys]
-    streams = [numbers.setdefault(_stream(trace, *key), len(numbers)) for key in of_key]
-    lane[device] = np.array(streams, np.int32)[np.array(numbered, np.int64)]
-    return lane, tuple(numbers)
+    keys, place = _distinct(*(column[device] for column in (table.lane, table.arg("device"), table.arg("stream"))))
+    streams = np.array([number_of(_stream(trace, *key)) for key in keys], np.int32)
+    lane[device] = streams[place]
+    return lane, tuple(lanes)
+
+
+def _distinct(lane: Array, device: Array, stream: Array) -> tuple[list[tuple[int, int, int]], Array]:
+    """Return (the distinct rows of three columns in the order of their first occurrence, the number of each row).
+
+    In most files all work of a lane names one device and one stream.
+    """
+    first = np.zeros(int(lane.max(initial=-1)) + 1, np.int64)
+    first[lane[::-1]] = np.arange(len(lane))[::-1]
+    first = first[lane]
+    odd = np.flatnonzero((device != device[first]) | (stream != stream[first]))
+    if len(odd):
+        columns = np.stack([column[odd] for column in (lane, device, stream)])
+        _, at, number = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+        first[odd] = odd[at][number.ravel()]
+    leads = np.zeros(len(lane), np.bool_)
+    leads[first] = True
+    keys = zip(*(column[leads].tolist() for column in (lane, device, stream)), strict=True)
+    return list(keys), (np.cumsum(leads) - 1)[first]
 
 
 def _stream(trace: Trace, in_file: int, ordinal: int, stream: int) -> Lane:
@@ -228,7 +255,7 @@ def _nest(table: Table, kind: Array, lane: Array, device: Array) -> tuple[Array,
     rows = np.flatnonzero(~device)
     end = table.end
     order = rows[nesting_order(lane[rows], table.start[rows], end[rows])].astype(np.int32)
-    is_work = np.array([each.is_work for each in ActivityKind])[kind[order]]
+    is_work = _IS_WORK[kind[order]]
     of_order = lane[order], table.start[order], end[order]
     above, boundaries, inner = nest(*of_order, is_work, _SNAP_NS)
     beside = _beside_other_work(kind[order], above)
@@ -292,19 +319,13 @@ def _steps_as_nested(step: Array, kind: Array, parent: Array, cause: Array) -> n
     What encloses a step is not in it, even if it starts at the same time, as a Python frame of the profiler does. What
     is inside an operator is in the operator's step, even if it starts after the step has ended.
     """
-    step = step.copy()
-    up = parent[kind == ActivityKind.STEP]
-    while len(up := up[up >= 0]):
-        step[up[kind[up] != ActivityKind.STEP]] = -1  # a step around another one is a step all the same
-        up = parent[up]
-    nested = np.flatnonzero((parent >= 0) & (kind != ActivityKind.STEP))
-    in_operator = np.isin(kind[parent[nested]], OPERATORS)
-    while True:  # each round one level down
-        above = step[parent[nested]]
-        moved = (step[nested] != above) & (in_operator | (step[nested] < 0))
-        if not moved.any():
-            break
-        step[nested[moved]] = above[moved]
+    is_step = kind == ActivityKind.STEP
+    step = np.where(ancestors(parent, np.flatnonzero(is_step)) & ~is_step, np.int32(-1), step)
+    above = np.where(is_step, -1, parent)  # a step around another one is a step all the same
+    in_operator = (above >= 0) & _IS_OPERATOR[kind[above]]
+    outer = nearest(above, ~in_operator, np.arange(len(step)))
+    of_step = nearest(above, step >= 0, outer)
+    step = np.where(of_step >= 0, step[of_step], np.int32(-1))
     launched = np.flatnonzero(cause >= 0)
     step[launched] = step[cause[launched]]
     return step

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import UNCERTAIN, EdgeKind
@@ -44,7 +45,8 @@ def _uncertain(edges: Edges) -> tuple[Issue, ...]:
     doubtful = edges.kind[edges.confidence < UNCERTAIN]
     if not len(doubtful):
         return ()
-    counts = sorted(Counter(doubtful.tolist()).items(), key=lambda each: (-each[1], each[0]))
+    kinds_and_counts = zip(*(column.tolist() for column in np.unique(doubtful, return_counts=True)), strict=True)
+    counts = sorted(kinds_and_counts, key=lambda each: (-each[1], each[0]))
     kinds = ", ".join(f"{count:,} {EdgeKind(kind).label}" for kind, count in counts)
     detail = f"dependencies known with less than {UNCERTAIN} % confidence ({kinds}); what-ifs are also run without them"
     return (Issue("", "edges_uncertain", detail, len(doubtful)),)

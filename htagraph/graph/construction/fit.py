@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from htagraph.core.issues import Issue
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
@@ -38,7 +39,7 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     tolerance = np.full(len(EdgeKind), _ONE_CLOCK_NS)
     tolerance[list(_TWO_CLOCKS)] = _TWO_CLOCKS_NS
     tolerance[list(LAUNCHES)] = _LAUNCH_NS
-    early = np.where(np.isin(edges.kind, BLOCKING), np.minimum(edges.lag, 0), 0)
+    early = np.where(of_kinds(edges.kind, BLOCKING), np.minimum(edges.lag, 0), 0)
     possible = observed >= early - tolerance[edges.kind]
     refused = _refused(job, edges, possible) + _early(job, edges, observed, possible)
     if not possible.all():

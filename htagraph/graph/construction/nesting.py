@@ -7,6 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.parents import nearest
+
 __all__ = ["nest", "nesting_order"]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -15,6 +17,9 @@ _LANE_BITS = 14
 sorted by columns, which is slower and gives the same."""
 _TIME_BITS = 47
 """Bits of a sort key that hold the time since the first event, ns: 39 hours. As above."""
+_MANY = 250_000
+"""Intervals from which on the compiled walk for any intervals is used at once. Measured: it takes 0.1 µs for each where
+sorting takes 0.4 µs, and loading it takes up to 0.1 s. Doubled, traces of 0.2 to 0.5 M host events load 0.1 s later."""
 _END, _START, _EMPTY_END, _LATE_END = range(4)
 
 
@@ -63,7 +68,8 @@ def nest(
         boundaries: 2i for the start and 2i + 1 for the end of interval i, by lane and time.
         at_work: for each boundary, the innermost interval with `is_work` that is open right after it, -1 for none.
     """
-    nested = None if encloses is not None else _nest_laminar(lane, start, end, is_work)
+    one_by_one = encloses is not None or len(start) >= _MANY
+    nested = None if one_by_one else _nest_laminar(lane, start, end, is_work)
     if nested is None:
         from htagraph.graph.construction.partial_overlap import nest_crossing
 
@@ -132,8 +138,6 @@ def _last_one_level_up(level: Array) -> Array:
 def _nearest_work(innermost: Array, parent: Array, is_work: Array) -> Array:
     """Return for each boundary the innermost interval around it that is work, -1 for none."""
     work = innermost.astype(np.int32)
-    while True:
-        above = (work >= 0) & ~is_work[work]
-        if not above.any():
-            return work
-        work[above] = parent[work[above]]
+    idle = np.flatnonzero((work >= 0) & ~is_work[work])
+    work[idle] = nearest(parent, is_work, work[idle])
+    return work

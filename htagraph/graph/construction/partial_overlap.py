@@ -18,47 +18,103 @@ Array: TypeAlias = npt.NDArray[Any]
 def nest_crossing(
     lane: Array, start: Array, end: Array, is_work: Array, snap: int, encloses: Array
 ) -> tuple[Array, Array, Array]:
-    """Return what `htagraph.graph.construction.nesting.nest` describes, for any intervals."""
+    """Return what `htagraph.graph.construction.nesting.nest` describes, for any intervals.
+
+    Open intervals are in a heap by their end, those that work in another one. Intervals that may be parents are on a
+    stack while they are open, each ending before the one below it: of two, one that ends later and starts later hides
+    the other. So the work grows with the number of intervals and the logarithm of how many are open at once.
+    """
     count = len(start)
     parent = np.full(count, -1, np.int32)
     boundaries = np.empty(2 * count, np.int32)
     at_work = np.full(2 * count, -1, np.int32)
-    stack = np.empty(count + 1, np.int32)  # open intervals, the one that ends first on top
     bound = end.copy()  # ends after snapping
-    height, filled = 0, 0
+    open_, working = np.empty(count, np.int32), np.empty(count, np.int32)
+    outer = np.empty(count, np.int32)
+    heights = np.zeros(3, np.int64)  # of the two heaps and the stack
+    filled = 0
     for i in range(count + 1):
         new_lane = i == count or (i > 0 and lane[i] != lane[i - 1])
-        while height:
-            top = stack[height - 1]
-            # an interval still contains an empty one at its end
-            over = bound[top] < start[i] or (bound[top] == start[i] and end[i] > start[i]) if not new_lane else True
-            if not over:
-                break
-            height -= 1
+        # an interval still contains an empty one at its end
+        limit = 0 if new_lane else start[i] + (end[i] > start[i])
+        while heights[0] and (new_lane or bound[open_[0]] < limit):
+            top = _close(open_, working, outer, heights, bound, is_work)
             boundaries[filled] = 2 * top + 1
-            at_work[filled] = _top_work(stack, height, is_work)
+            at_work[filled] = working[0] if heights[1] else -1
             filled += 1
         if i == count:
             break
-        if height and bound[i] > bound[stack[height - 1]] and bound[i] - bound[stack[height - 1]] <= snap:
-            bound[i] = bound[stack[height - 1]]
-        at = height
-        while at and bound[stack[at - 1]] < bound[i]:
-            stack[at] = stack[at - 1]
-            at -= 1
-        stack[at] = i
-        height += 1
-        for below in range(at):  # the parent is the last to start of those that contain it
-            if encloses[stack[below]]:
-                parent[i] = max(parent[i], stack[below])
+        if heights[0] and 0 < bound[i] - bound[open_[0]] <= snap:
+            bound[i] = bound[open_[0]]
+        heights[0] = _with(open_, heights[0], bound, i)
+        if is_work[i]:
+            heights[1] = _with(working, heights[1], bound, i)
+        place = _place(outer, heights[2], bound, i)
+        if place:  # the parent is the last to start of those that contain it
+            parent[i] = outer[place - 1]
+        if encloses[i]:
+            outer[place] = i
+            heights[2] = place + 1
         boundaries[filled] = 2 * i
-        at_work[filled] = _top_work(stack, height, is_work)
+        at_work[filled] = working[0] if heights[1] else -1
         filled += 1
     return parent, boundaries, at_work
 
 
 @njit(cache=True)
-def _top_work(stack: Array, height: int, is_work: Array) -> int:
-    while height and not is_work[stack[height - 1]]:
-        height -= 1
-    return stack[height - 1] if height else -1
+def _close(open_: Array, working: Array, outer: Array, heights: Array, bound: Array, is_work: Array) -> int:
+    """Take the interval that ends first from all that hold it, and return it."""
+    top = open_[0]
+    heights[0] = _without_first(open_, heights[0], bound)
+    if is_work[top]:
+        heights[1] = _without_first(working, heights[1], bound)
+    if heights[2] and outer[heights[2] - 1] == top:
+        heights[2] -= 1
+    return top
+
+
+@njit(cache=True)
+def _place(outer: Array, height: int, bound: Array, new: int) -> int:
+    """Return how many intervals of the stack end no sooner than a new one."""
+    low, high = 0, height
+    while low < high:
+        middle = (low + high) // 2
+        if bound[outer[middle]] >= bound[new]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def _before(a: int, b: int, bound: Array) -> bool:
+    """Return whether interval a ends before interval b does: on equal ends, the last to start ends first."""
+    return bound[a] < bound[b] or (bound[a] == bound[b] and a > b)
+
+
+@njit(cache=True)
+def _with(heap: Array, size: int, bound: Array, new: int) -> int:
+    """Put an interval on a heap, whose first one ends first; return the size of the heap then."""
+    at = size
+    while at and _before(new, heap[(at - 1) // 2], bound):
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = new
+    return size + 1
+
+
+@njit(cache=True)
+def _without_first(heap: Array, size: int, bound: Array) -> int:
+    """Take the first interval off a heap; return the size of the heap then."""
+    size -= 1
+    last, at = heap[size], 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and _before(heap[child + 1], heap[child], bound):
+            child += 1
+        if not _before(heap[child], last, bound):
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = last
+    return size

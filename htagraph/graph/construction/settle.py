@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
@@ -77,10 +78,10 @@ def settle(job: Job, edges: Edges) -> Edges:
 def _waits(job: Job, edges: Edges) -> _Waits:
     acts = job.activities
     source_time, target_time = job.moment(edges.source), job.moment(edges.target)
-    meets = np.isin(edges.kind, TRANSFERS) & (edges.activity >= 0)
+    meets = of_kinds(edges.kind, TRANSFERS) & (edges.activity >= 0)
     in_loop = np.zeros(2 * len(acts), np.bool_)
     in_loop[job.polled.vertex] = True
-    may_wait = (np.isin(edges.kind, BLOCKING) & (edges.target % 2 == 1) & ~in_loop[edges.target]) | meets
+    may_wait = (of_kinds(edges.kind, BLOCKING) & (edges.target % 2 == 1) & ~in_loop[edges.target]) | meets
     rows = np.flatnonzero(may_wait)
     awaited = np.full(len(acts), np.iinfo(np.int64).min)
     np.maximum.at(awaited, np.where(meets[rows], edges.activity[rows], edges.target[rows] // 2), source_time[rows])
@@ -94,7 +95,7 @@ def _waits(job: Job, edges: Edges) -> _Waits:
 
 def _last_stretches(edges: Edges) -> npt.NDArray[np.bool_]:
     """Return which BODY edges lead to the end of their activity, or of its wait if work in it follows."""
-    meets = np.isin(edges.kind, TRANSFERS) & (edges.activity >= 0)
+    meets = of_kinds(edges.kind, TRANSFERS) & (edges.activity >= 0)
     released = 2 * np.arange(int(edges.activity.max(initial=-1)) + 1) + 1
     released[edges.activity[meets]] = edges.target[meets]
     return (edges.kind == EdgeKind.BODY) & (edges.activity >= 0) & (edges.target == released[edges.activity])
@@ -126,7 +127,7 @@ def _handed_over(waits: _Waits, lag: Array) -> Change:
 def _with_pauses(waits: _Waits, lag: Array) -> Change:
     """Add the time left before the start of device work, or before the end of a wait, to the binding edge."""
     edges, acts = waits.edges, waits.job.activities
-    held = np.isin(edges.kind, _STARTS) & acts.on_device[edges.target // 2] & (edges.target % 2 == 0)
+    held = of_kinds(edges.kind, _STARTS) & acts.on_device[edges.target // 2] & (edges.target % 2 == 0)
     held |= waits.waited
     held[waits.bodies] = True
     rows = np.flatnonzero(held)
@@ -147,7 +148,7 @@ def _given_back(waits: _Waits, lag: Array) -> Change:
     into = np.flatnonzero(np.isin(edges.target, edges.target[bodies]))
     latest = _latest(edges.target[into], waits.source_time[into] + lag[into], count)
     proven = np.zeros(count, np.bool_)
-    proven[edges.target[into[np.isin(edges.kind[into], BLOCKING) & (edges.confidence[into] == 100)]]] = True
+    proven[edges.target[into[of_kinds(edges.kind[into], BLOCKING) & (edges.confidence[into] == 100)]]] = True
     late = (waits.target_time[bodies] > latest[edges.target[bodies]]) & ~proven[edges.target[bodies]]
     rows = bodies[late]
     return rows, waits.target_time[rows] - waits.source_time[rows]
@@ -155,7 +156,7 @@ def _given_back(waits: _Waits, lag: Array) -> Change:
 
 def _never_waited(waits: _Waits, lag: Array) -> Change:
     """Set the lag into calls that had nothing to wait for to the usual return time, in case they wait in a what-if."""
-    rows = np.flatnonzero(waits.may_wait & ~waits.waited & np.isin(waits.edges.kind, BLOCKING))
+    rows = np.flatnonzero(waits.may_wait & ~waits.waited & of_kinds(waits.edges.kind, BLOCKING))
     observed = waits.target_time[rows] - waits.source_time[rows]
     return rows, np.maximum(lag[rows], np.minimum(observed, _usual_returns(waits, lag)[waits.edges.kind[rows]]))
 
@@ -212,7 +213,7 @@ def _limits(job: Job, edges: Edges) -> npt.NDArray[np.int64]:
     limit[list(BLOCKING)] = _MAX_RETURN_NS
     limit[list(TRANSFERS)] = np.iinfo(np.int64).max  # the lag is the transfer time, however long
     of_edge = limit[edges.kind]
-    launched = np.isin(edges.kind, LAUNCHES)
+    launched = of_kinds(edges.kind, LAUNCHES)
     of_edge[launched] += job.activities.duration[
         edges.source[launched] // 2
     ]  # a long call delays its work, e.g. by loading a module

@@ -12,18 +12,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import names_like
 from htagraph.graph.evidence.call_sites import mixed, owners
 from htagraph.graph.evidence.job import Job
-from htagraph.trace.columns import Trace
 
-__all__ = ["AwaitRows", "Calls", "Enqueued", "await_rows", "spread"]
+__all__ = ["Calls", "Enqueued", "spread"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _KINDS = (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RECORD, ActivityKind.WAIT)
-_NO_STREAM = 4_294_967_295
-"""How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +72,7 @@ class Calls:
     def of(job: Job) -> Calls:
         """Return the calls of a job."""
         acts = job.activities
-        row = np.flatnonzero(np.isin(acts.kind, _KINDS))
+        row = np.flatnonzero(of_kinds(acts.kind, _KINDS))
         # times may be equal in files of whole µs; correlation ids count calls, so they give the order
         row = row[np.lexsort((acts.arg("correlation")[row], acts.start[row], acts.rank[row]))]
         lane_of = np.full(len(acts), -1, np.int64)
@@ -86,7 +83,12 @@ class Calls:
 
     def of_kind(self, *kinds: ActivityKind) -> Array:
         """Return the positions of calls of some kinds."""
-        return np.flatnonzero(np.isin(self.job.activities.kind[self.row], kinds))
+        return np.flatnonzero(of_kinds(self.kind, kinds))
+
+    @cached_property
+    def kind(self) -> npt.NDArray[np.int8]:
+        """For each call: its ActivityKind."""
+        return self.job.activities.kind[self.row]
 
     @cached_property
     def position(self) -> npt.NDArray[np.int64]:
@@ -149,6 +151,15 @@ class Calls:
         """The positions of the calls that record events, by thread and position."""
         records = self.of_kind(ActivityKind.RECORD)
         return records[np.argsort(self.thread[records], kind="stable")]
+
+    @cached_property
+    def surroundings(self) -> npt.NDArray[np.uint64]:
+        """For each call: a hash of the calls before and after it on its thread, and of the streams they launch on."""
+        order = np.argsort(self.thread, kind="stable")
+        what = mixed(self.job.activities.name[self.row], self.launched + 1)[order]
+        out = np.empty(len(order), np.uint64)
+        out[order] = mixed(np.roll(what, 1), np.roll(what, -1), self.thread[order])
+        return out
 
     @cached_property
     def closes(self) -> npt.NDArray[np.bool_]:
@@ -295,17 +306,36 @@ class Calls:
         rank = np.array([self.job.lanes[lane].rank for lane in busy], np.int64)
         return {int(number): busy[rank == number] for number in np.unique(rank)}
 
+    def of_rank(self, rank: int) -> slice:
+        """Return the positions of a rank's calls as a slice."""
+        first, last = np.searchsorted(self.rank, (rank, rank + 1))
+        return slice(int(first), int(last))
+
+    def of_kind_on(self, rank: int, kind: ActivityKind) -> Array:
+        """Return the positions of a rank's calls of one kind."""
+        own = self.of_rank(rank)
+        return own.start + np.flatnonzero(self.kind[own] == kind)
+
+    def is_record(self, position: Array) -> npt.NDArray[np.bool_]:
+        """Return which positions are those of calls that record events; False for -1."""
+        return (position >= 0) & (self.kind[position] == ActivityKind.RECORD)
+
+    @cached_property
+    def correlation(self) -> npt.NDArray[np.int64]:
+        """For each call: its correlation id, -1 for none."""
+        return self.job.activities.arg("correlation")[self.row]
+
     def by_correlation(self, rank: int, correlation: Array) -> Array:
         """Return the position of a rank's calls with these correlation ids, or where a missing call would be.
 
         Correlation ids count calls, so that even a call that is not in the file has a place in the order.
         """
-        of_rank = np.flatnonzero(self.rank == rank)
-        known = self.job.activities.arg("correlation")[self.row[of_rank]]
-        of_rank, known = of_rank[known > 0], known[known > 0]
+        own = self.of_rank(rank)
+        at = own.start + np.flatnonzero(self.correlation[own] > 0)
+        known = self.correlation[at]
         order = np.argsort(known, kind="stable")
-        end = int(of_rank[-1]) + 1 if len(of_rank) else 0
-        return np.append(of_rank[order], end)[np.searchsorted(known[order], correlation)]
+        end = int(at[-1]) + 1 if len(at) else 0
+        return np.append(at[order], end)[np.searchsorted(known[order], correlation)]
 
 
 def _work(job: Job) -> Array:
@@ -332,49 +362,3 @@ def spread(low: Array, high: Array) -> tuple[Array, Array]:
     count = np.maximum(high - low, 0)
     owner = np.repeat(np.arange(len(low)), count)
     return owner, np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + low[owner]
-
-
-@dataclass(frozen=True, eq=False)
-class AwaitRows:
-    """The cuda_sync rows of a job, which name by ids what waited for what."""
-
-    rank: npt.NDArray[np.int64]
-    correlation: npt.NDArray[np.int64]
-    """The correlation id of the waiting call."""
-    position: npt.NDArray[np.int64]
-    """The position of the waiting call, or where it would be if it is not in the file."""
-    lane: npt.NDArray[np.int64]
-    """The stream that waits or is waited for; -1 for none or all."""
-    record_lane: npt.NDArray[np.int64]
-    """The stream where the awaited event was recorded; -1 if unknown."""
-    record: npt.NDArray[np.int64]
-    """Position of the call that recorded the event; -1 if unknown."""
-    awaits_event: npt.NDArray[np.bool_]
-    """Whether the call waited for an event, not for a stream or a device."""
-
-
-def await_rows(calls: Calls) -> AwaitRows:
-    """Return the cuda_sync rows of all ranks."""
-    parts = [_await_rows(calls, rank, trace) for rank, trace in sorted(calls.job.traces.items())]
-    names = AwaitRows.__dataclass_fields__
-    empty = [np.zeros(0, bool if name == "awaits_event" else np.int64) for name in names]
-    return AwaitRows(*(np.concatenate([each, *more]) for each, *more in zip(empty, *parts, strict=True)))
-
-
-def _await_rows(calls: Calls, rank: int, trace: Trace) -> tuple[Array, ...]:
-    table = trace.events.take(trace.in_categories("cuda_sync"))
-    streams = {(lane.device, lane.stream): i for i, lane in enumerate(calls.job.lanes) if lane.rank == rank}
-    device = table.arg("device")
-
-    def lanes(column: str) -> Array:
-        pairs = zip(device.tolist(), table.arg(column).tolist(), strict=True)
-        numbers = (-1 if stream in (-1, _NO_STREAM) else streams.get((max(on, 0), stream), -1) for on, stream in pairs)
-        return np.fromiter(numbers, np.int64, len(table))
-
-    correlation, record = table.arg("correlation"), table.arg("wait_on_record")
-    record_at = np.where(record > 0, calls.by_correlation(rank, np.maximum(record, 0)), -1)
-    awaits_event = names_like(calls.job.naming.event_sync, trace.names, table.name)
-    return (
-        np.full(len(table), rank, np.int64), correlation, calls.by_correlation(rank, correlation), lanes("stream"),
-        lanes("wait_on_stream"), record_at, awaits_event,
-    )  # fmt: skip

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import is_backward
 from htagraph.graph.evidence.job import Job
 
 __all__ = ["HostThread", "host_threads"]
@@ -61,28 +61,22 @@ def host_threads(job: Job, rank: int) -> list[HostThread]:
     backward operator is a worker.
     """
     acts = job.activities
-    owner = job.boundaries // 2
-    of_rank = acts.of_rank(rank)
-    rows = np.flatnonzero((owner >= of_rank.start) & (owner < of_rank.stop))
-    forward_thread = acts.arg("fwd_thread_id")
+    of_rank, own = acts.of_rank(rank), job.boundaries_of(rank)
+    boundaries, at_work = job.boundaries[own].astype(np.int64), job.at_work[own]
+    lanes = acts.lane[boundaries >> 1]
     with_steps = np.unique(acts.lane[of_rank][acts.kind[of_rank] == ActivityKind.STEP])
     threads = []
-    for part in np.split(rows, np.flatnonzero(np.diff(acts.lane[owner[rows]])) + 1) if len(rows) else []:
-        vertices = job.boundaries[part].astype(np.int64)
+    cuts = [0, *(np.flatnonzero(np.diff(lanes)) + 1).tolist(), len(lanes)]
+    for first, last in pairwise(cuts if len(lanes) else ()):
+        vertices = boundaries[first:last]
         opened = vertices[vertices % 2 == 0] // 2
         tops = opened[acts.parent[opened] < 0]
-        backward = (forward_thread[tops] > 0) | np.isin(acts.name[tops], _backward_names(job, tops))
+        backward = (job.forward_thread[tops] > 0) | job.backward_names[acts.name[tops]]
         begins, ends = job.moment(2 * tops), job.moment(2 * tops + 1)
         takes = (ends - begins).astype(np.float64)  # damaged durations may sum to more than an integer holds
         lane = int(acts.lane[opened[0]])
         beside = bool(len(with_steps)) and lane not in with_steps
         is_worker = 2 * takes[backward].sum() > takes.sum() or backward.all() or (beside and backward.any())
-        running = job.at_work[part]
+        running = at_work[first:last]
         threads.append(HostThread(lane, vertices, job.moment(vertices), running, tops, begins, ends, bool(is_worker)))
     return sorted(threads, key=lambda thread: (-len(thread.vertices), int(thread.times[0])))
-
-
-def _backward_names(job: Job, activities: npt.NDArray[np.int64]) -> list[int]:
-    """Return which names of some activities are those of backward operators."""
-    names = np.unique(job.activities.name[activities])
-    return [int(name) for name in names if is_backward(job.names[name])]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import collective_op, is_backward, is_wait, names_that
+from htagraph.core.naming import collective_op, is_wait, names_that
 from htagraph.graph.evidence.call_sites import grouped, mixed, owners
 from htagraph.graph.evidence.host_threads import HostThread
 from htagraph.graph.evidence.job import Job
@@ -142,7 +142,7 @@ def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
     shown = np.flatnonzero(~is_frame)
     running = thread.running[shown]
     waits = names_that(is_wait, job.names)
-    may_wait = waits[acts.name] | names_that(is_backward, job.names)[acts.name]  # the engine's operator runs hooks
+    may_wait = waits[acts.name] | job.backward_names[acts.name]  # the engine's operator runs hooks
     around = np.unique(acts.parent[calls])
     while len(around := around[around >= 0]):
         may_wait[around] = True
@@ -164,8 +164,7 @@ def _timeline(job: Job, thread: HostThread, calls: Array) -> _Timeline:
 def _in_backward(job: Job, rows: Array) -> npt.NDArray[np.bool_]:
     """Return which activities are backward operators or inside one."""
     acts = job.activities
-    names = names_that(is_backward, job.names)
-    is_one = names[acts.name] | (acts.arg("fwd_thread_id") > 0)
+    is_one = job.backward_names[acts.name] | (job.forward_thread > 0)
     at, out = rows.astype(np.int64), np.zeros(len(rows), np.bool_)
     while (at >= 0).any():
         out |= (at >= 0) & is_one[at]

@@ -54,8 +54,8 @@ def _of_rank(calls: Calls, rank: int, free: npt.NDArray[np.int64]) -> tuple[Arra
         free: for each activity, when all work had ended that it is known to wait for, ns.
     """
     acts, window = calls.job.activities, start_window(calls, rank, WINDOW_NS, LATENCY_NS)
-    enqueued = calls.enqueued
-    work = enqueued.work[np.isin(enqueued.lane, calls.lanes[rank])]
+    enqueued, lanes = calls.enqueued, calls.lanes[rank]
+    work = enqueued.work[slice(*np.searchsorted(enqueued.lane, (lanes.min(), lanes.max() + 1)))]
     work = work[np.lexsort((acts.start[work], acts.lane[work]))]
     behind = np.append(False, acts.lane[work[1:]] == acts.lane[work[:-1]])
     idle_from = np.where(behind, np.append(0, acts.end[work[:-1]]), np.iinfo(np.int64).max)

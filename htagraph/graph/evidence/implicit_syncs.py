@@ -12,10 +12,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_graph_launch, is_memory_call, names_like, names_that
+from htagraph.graph.evidence.call_sites import grouped
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.wait_hypotheses import TWO_CLOCKS_NS, Returns, returns
+from htagraph.graph.evidence.work_before import last_ends, work_before
 
 __all__ = ["ImplicitSyncs", "implicit_syncs"]
 
@@ -55,7 +58,7 @@ class ImplicitSyncs:
 def implicit_syncs(calls: Calls) -> ImplicitSyncs:
     """Return the runtime calls that wait for the device without being synchronizations, and what they wait for."""
     acts = calls.job.activities
-    host = np.flatnonzero(np.isin(acts.kind, (ActivityKind.RUNTIME, ActivityKind.LAUNCH)))
+    host = np.flatnonzero(of_kinds(acts.kind, (ActivityKind.RUNTIME, ActivityKind.LAUNCH)))
     documented = names_like(calls.job.naming.implicit_sync, calls.job.names, acts.name[host])
     plain = ~documented & (acts.duration[host] >= _LONG_NS)
     if plain.any():
@@ -63,9 +66,7 @@ def implicit_syncs(calls: Calls) -> ImplicitSyncs:
         plain &= ~(other[0] | other[1])[acts.name[host]]
     chosen = documented | plain
     call, by_name = host[chosen], documented[chosen]
-    source, pairs, clock = _work_before(calls, call)
-    over = np.full(len(call), np.iinfo(np.int64).min)
-    np.maximum.at(over, pairs, acts.end[source])
+    source, pairs, over, clock = _work_before(calls, call)
     confidence = np.where(by_name, _known_by_name(calls, call, over, clock), _known_by_times(calls, call, over, clock))
     own = acts.end[call] - np.maximum(acts.start[call], over)
     keep = confidence[pairs] > 0
@@ -73,20 +74,25 @@ def implicit_syncs(calls: Calls) -> ImplicitSyncs:
     return ImplicitSyncs(source, call[pairs], np.maximum(0, own[pairs]), confidence[pairs])
 
 
-def _work_before(calls: Calls, call: Array) -> tuple[Array, Array, dict[int, Returns]]:
-    """Return pairs (last work on a stream before a call, index of the call), and how calls return, by rank."""
+def _work_before(calls: Calls, call: Array) -> tuple[Array, Array, Array, dict[int, Returns]]:
+    """Return pairs (last work on a stream before a call, index of the call), when all of it ended, and `returns`.
+
+    The third column has a row per call, ns; the last result is by rank.
+    """
     acts, sources, owners = calls.job.activities, [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    over = np.full(len(call), np.iinfo(np.int64).min)
     clock: dict[int, Returns] = {}
-    for rank in np.unique(acts.rank[call]).tolist():
-        of_rank = np.flatnonzero(acts.rank[call] == rank)
-        known = np.searchsorted(calls.rank, (rank, rank + 1))
-        at = known[0] + np.searchsorted(acts.start[calls.row[known[0] : known[1]]], acts.start[call[of_rank]])
+    for of_rank in grouped(acts.rank[call]):
+        rank = int(acts.rank[call[of_rank[0]]])
+        of_rank = of_rank[np.argsort(acts.start[call[of_rank]], kind="stable")]
+        known = calls.of_rank(rank)
+        at = known.start + np.searchsorted(acts.start[calls.row[known]], acts.start[call[of_rank]])
         clock[rank] = returns(calls, rank) if rank in calls.lanes else Returns()
-        for lane in calls.lanes.get(rank, ()):
-            source = calls.enqueued.last_before(np.full(len(at), lane), at)
-            sources.append(source[source >= 0])
-            owners.append(of_rank[source >= 0])
-    return np.concatenate(sources), np.concatenate(owners), clock
+        source, number = work_before(calls, rank, at, acts.lane[call[of_rank]])
+        over[of_rank] = last_ends(calls, rank, at)
+        sources.append(source)
+        owners.append(of_rank[number])
+    return np.concatenate(sources), np.concatenate(owners), over, clock
 
 
 def _known_by_name(calls: Calls, call: Array, over: Array, clock: dict[int, Returns]) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,15 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.issues import Issue
-from htagraph.core.naming import DEFAULT_NAMING, Naming
+from htagraph.core.naming import DEFAULT_NAMING, Naming, is_backward, names_that
 from htagraph.graph.activities import Activities, Lane, common_time
 from htagraph.trace.columns import Trace
 
 if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
+    from htagraph.graph.evidence.await_rows import AwaitRows
     from htagraph.graph.evidence.calls import Calls
     from htagraph.graph.evidence.host_communication import HostCalls
     from htagraph.graph.evidence.polling import Polled
+    from htagraph.graph.evidence.wait_hypotheses import Returns
     from htagraph.graph.matches import Matches
 
 __all__ = ["Job"]
@@ -46,6 +49,8 @@ class Job:
     matches: Matches | None = None
     refused: dict[str, tuple[Issue, ...]] = field(default_factory=dict)
     """By rule: what it left out, as issues. The rules fill it while they run."""
+    returns: dict[int, Returns] = field(default_factory=dict, init=False)
+    """By rank: how soon its blocking calls return. `wait_hypotheses.returns` fills it."""
 
     @cached_property
     def calls(self) -> Calls:
@@ -53,6 +58,13 @@ class Job:
         from htagraph.graph.evidence.calls import Calls
 
         return Calls.of(self)
+
+    @cached_property
+    def await_rows(self) -> AwaitRows:
+        """The cuda_sync rows, which name by ids what waited for what."""
+        from htagraph.graph.evidence.await_rows import await_rows
+
+        return await_rows(self.calls)
 
     @cached_property
     def polled(self) -> Polled:
@@ -76,6 +88,29 @@ class Job:
         return loaders(self)
 
     @cached_property
+    def forward_thread(self) -> npt.NDArray[np.int64]:
+        """For each activity: the thread whose forward operator it is the backward of, 0 or less for none."""
+        return self.activities.arg("fwd_thread_id")
+
+    @cached_property
+    def backward_names(self) -> npt.NDArray[np.bool_]:
+        """Which of `names` are those of backward operators."""
+        return names_that(is_backward, self.names)
+
+    def boundaries_of(self, rank: int) -> slice:
+        """Return which of `boundaries` are of a rank's threads, as a slice."""
+        of_rank = self.activities.of_rank(rank)
+        first, last = (bisect_left(self.boundaries, 2 * row) for row in (of_rank.start, of_rank.stop))
+        return slice(first, last)
+
+    @cached_property
+    def worker_loads(self) -> tuple[Array, Array]:
+        """The stretches in which a thread waits for workers of a data loader: (moments they begin at, its regions)."""
+        from htagraph.graph.evidence.loaders import worker_loads
+
+        return worker_loads(self)
+
+    @cached_property
     def time(self) -> npt.NDArray[np.int64]:
         """The time of each vertex on the common clock, ns."""
         return common_time(self.activities, self.clocks)
@@ -86,6 +121,10 @@ class Job:
 
     def slices(self) -> tuple[Array, Array, Array]:
         """Return the stretches between successive moments of each thread: (source, target, running activity or -1)."""
+        return self._slices
+
+    @cached_property
+    def _slices(self) -> tuple[Array, Array, Array]:
         source, target = self.boundaries[:-1], self.boundaries[1:]
         lane = self.activities.lane
         same = lane[source // 2] == lane[target // 2]

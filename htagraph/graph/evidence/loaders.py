@@ -13,7 +13,7 @@ from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 if TYPE_CHECKING:
     from htagraph.graph.evidence.job import Job
 
-__all__ = ["loaders", "waited_loaders"]
+__all__ = ["loaders", "waited_loaders", "worker_loads"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -45,14 +45,23 @@ def loaders(job: Job) -> npt.NDArray[np.int32]:
 
 def waited_loaders(job: Job, vertex: Array) -> npt.NDArray[np.int64]:
     """Return for each vertex the annotation or operator of a loader whose workers its thread waits for, or -1."""
+    begins, region = job.worker_loads
+    if not len(begins):
+        return np.full(len(vertex), -1, np.int64)
+    at = np.minimum(np.searchsorted(begins, vertex), len(begins) - 1)
+    return np.where(begins[at] == vertex, region[at], -1).astype(np.int64)
+
+
+def worker_loads(job: Job) -> tuple[Array, Array]:
+    """Return (vertex where it begins, annotation or operator of the loader) of each wait for a loader's workers.
+
+    They are sorted by vertex.
+    """
     source, _, _ = job.slices()
     loads = np.flatnonzero(job.loaders >= 0)
     loads = loads[names_that(has_loader_workers, job.names)[job.activities.name[job.loaders[loads]]]]
-    if not len(loads):
-        return np.full(len(vertex), -1, np.int64)
     loads = loads[np.argsort(source[loads], kind="stable")]
-    at = np.minimum(np.searchsorted(source[loads], vertex), len(loads) - 1)
-    return np.where(source[loads[at]] == vertex, job.loaders[loads[at]], -1).astype(np.int64)
+    return source[loads], job.loaders[loads]
 
 
 def _around(job: Job, vertex: Array, regions: Array) -> Array:

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind
 from htagraph.core.naming import is_poll, names_like, names_that
 from htagraph.graph.evidence.call_sites import grouped, mixed, owners
@@ -96,7 +97,7 @@ def _loops(calls: Calls) -> _Loops:
     if not asks.any():
         none = np.zeros(0, np.int64)
         return _Loops(none, none, none, none.astype(np.uint64))
-    works = ~np.isin(acts.kind, (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON))
+    works = ~of_kinds(acts.kind, (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON))
     item = job.boundaries[job.boundaries % 2 == 0] // 2
     item = item[works[item]].astype(np.int64)
     item = item[np.isin(acts.lane[item], np.unique(acts.lane[item[~asks[item]]]))]

@@ -38,9 +38,8 @@ def joined(calls: Calls, rank: int, waits: StreamWaits) -> StreamWaits:
         rank: the rank of the waits.
         waits: its waits, as inferred.
     """
-    syncs = calls.of_kind(ActivityKind.SYNC)
-    syncs = syncs[calls.rank[syncs] == rank]
-    synchronized, communicating = calls.lane_at(calls.before[syncs]), calls.launched[calls.communicates]
+    syncs, own = calls.of_kind_on(rank, ActivityKind.SYNC), calls.of_rank(rank)
+    synchronized, communicating = calls.lane_at(calls.before[syncs]), calls.launched[own][calls.communicates[own]]
     awaited = np.concatenate((waits.record_lane, synchronized, communicating))
     turnable = (waits.confidence == POSSIBLE) & (waits.record_lane >= 0) & ~calls.in_operator[waits.position]
     lane, record_lane = waits.lane.copy(), waits.record_lane.copy()

@@ -96,8 +96,10 @@ class SharedByRank:
     """Streams on which only collectives run."""
     places: list[tuple[Array, Array]]
     """Places of the program where work on side streams ends: (anchor, stream) of each instance."""
+    first: int
+    """The first activity of the rank."""
     awaited: npt.NDArray[np.int64]
-    """For each activity: when the work that it is known to wait for ended, ns. `learn` updates it."""
+    """For each activity of the rank: when the work that it is known to wait for ended, ns. `learn` updates it."""
     records: npt.NDArray[np.int64]
     """The positions of calls that record events."""
     window: int
@@ -107,13 +109,14 @@ class SharedByRank:
     def of(calls: Calls, rank: int) -> SharedByRank:
         """Return what is known of a rank before any of its waits is resolved."""
         streams = calls.lanes[rank]
-        other = np.unique(calls.launched[(calls.rank == rank) & ~calls.communicates])
-        awaited = np.full(len(calls.job.activities), np.iinfo(np.int64).min)
+        own = calls.of_rank(rank)
+        other = np.unique(calls.launched[own][~calls.communicates[own]])
         quiet = streams[~np.isin(streams, other)]
-        records = np.sort(calls.records[calls.rank[calls.records] == rank])
+        of_rank = calls.job.activities.of_rank(rank)
+        awaited = np.full(of_rank.stop - of_rank.start, np.iinfo(np.int64).min)
         return SharedByRank(
-            calls, int(streams[0]), streams, quiet, _places(calls, rank), awaited, records,
-            start_window(calls, rank, WINDOW_NS, LATENCY_NS),
+            calls, int(streams[0]), streams, quiet, _places(calls, rank), of_rank.start, awaited,
+            calls.of_kind_on(rank, ActivityKind.RECORD), start_window(calls, rank, WINDOW_NS, LATENCY_NS),
         )  # fmt: skip
 
     def learn(self, waits: StreamWaits) -> None:
@@ -121,7 +124,7 @@ class SharedByRank:
         target = self.calls.enqueued.first_from(waits.lane, waits.position)
         source = self.calls.enqueued.last_before(waits.record_lane, waits.record)
         known = (source >= 0) & (target >= 0)
-        np.maximum.at(self.awaited, target[known], self.calls.job.activities.end[source[known]])
+        np.maximum.at(self.awaited, target[known] - self.first, self.calls.job.activities.end[source[known]])
 
 
 def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[StreamWaits]:
@@ -129,8 +132,7 @@ def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[Stre
 
     The most certain call sites come first, because a start that they explain is no evidence for other sites.
     """
-    waits = calls.of_kind(ActivityKind.WAIT)
-    waits = waits[calls.rank[waits] == rank]
+    waits = calls.of_kind_on(rank, ActivityKind.WAIT)
     counts["internal"] += int(calls.internal[waits].sum())
     waits = waits[~calls.internal[waits]]
     if not len(waits):
@@ -153,7 +155,7 @@ def stream_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[Stre
         return
     # in files of whole µs some calls seem to be in another operator: group them by their neighbouring calls instead
     left = np.concatenate(refused)
-    for rows, candidates in _candidates(shared, waits, _neighbours(calls, waits)):
+    for rows, candidates in _candidates(shared, waits, calls.surroundings[waits]):
         again = np.isin(waits[rows], left)
         some = again.any() and not again.all()
         resolved = _resolved(shared, waits[rows], candidates, at_once=False) if some else None
@@ -204,7 +206,7 @@ def _current(calls: Calls, position: Array, collective: Array) -> Array | None:
 def _just_recorded(calls: Calls, position: Array) -> Array:
     """Return which waits come right after a record in the same operator: one stream waits for all of another so far."""
     previous = calls.previous[position]
-    return np.isin(previous, calls.records) & (calls.owner[previous] == calls.owner[position])
+    return calls.is_record(previous) & (calls.owner[previous] == calls.owner[position])
 
 
 def _behind_record(calls: Calls, position: Array) -> Array:
@@ -213,7 +215,7 @@ def _behind_record(calls: Calls, position: Array) -> Array:
     In traces without records, any wait may.
     """
     acts = calls.job.activities
-    if not (calls.rank[calls.records] == calls.rank[position[0]]).any():
+    if not len(calls.of_kind_on(int(calls.rank[position[0]]), ActivityKind.RECORD)):
         return np.ones(len(position), np.bool_)
     previous = calls.previous[position]
     for _ in range(_MAX_WAITS):
@@ -221,7 +223,7 @@ def _behind_record(calls: Calls, position: Array) -> Array:
         if not is_wait.any():
             break
         previous = np.where(is_wait, calls.previous[previous], previous)
-    return np.isin(previous, calls.records) & (calls.owner[previous] == calls.owner[position])
+    return calls.is_record(previous) & (calls.owner[previous] == calls.owner[position])
 
 
 def _better(
@@ -286,22 +288,12 @@ def _behind_collective(calls: Calls, waits: Array) -> Array:
     launch = np.where(calls.launched[previous] >= 0, previous, calls.before[previous])
     behind = calls.within(launch, previous) & calls.communicates[launch] & calls.closes[previous]
     sites, number, count = np.unique(calls.site[previous[behind]], return_inverse=True, return_counts=True)
-    same = np.isin(calls.site, sites) & calls.closes & (calls.rank == calls.rank[waits[0]])
+    own = calls.of_rank(int(calls.rank[waits[0]]))
+    same = own.start + np.flatnonzero(np.isin(calls.site[own], sites) & calls.closes[own])
     all_of = np.bincount(np.searchsorted(sites, calls.site[same]), minlength=len(sites))
     out = np.zeros(len(waits), np.uint64)
     out[behind] = np.where((count == all_of)[number.ravel()], sites[number.ravel()], np.uint64(0))
     return out
-
-
-def _neighbours(calls: Calls, waits: Array) -> Array:
-    """Return a hash of the calls before and after each wait on its thread, and of the streams that they launch on."""
-    acts = calls.job.activities
-    order = np.lexsort((np.arange(len(calls.row)), calls.thread))
-    what = mixed(acts.name[calls.row], calls.launched + 1)[order]
-    before, after = np.roll(what, 1), np.roll(what, -1)
-    out = np.empty(len(order), np.uint64)
-    out[order] = mixed(before, after, calls.thread[order])
-    return out[waits]
 
 
 def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -> Site:
@@ -311,7 +303,7 @@ def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -
     free = np.where(before >= 0, acts.end[np.maximum(before, 0)], np.iinfo(np.int64).min)
     launch = acts.cause[target]
     free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + LATENCY_NS), free)
-    return Site(position, acts.start[target], np.maximum(free, shared.awaited[target]), shared.window)
+    return Site(position, acts.start[target], np.maximum(free, shared.awaited[target - shared.first]), shared.window)
 
 
 def _restricted(hypotheses: Iterator[Hypothesis], keep: Array) -> Iterator[Hypothesis]:
@@ -325,13 +317,14 @@ def _places(calls: Calls, rank: int) -> list[tuple[Array, Array]]:
     The anchor of a record is the record itself, the anchor of a launch is the position after it.
     """
     main = calls.lanes[rank][0]
-    records = np.sort(calls.records[calls.rank[calls.records] == rank])
+    records = calls.of_kind_on(rank, ActivityKind.RECORD)
     before = calls.before[records]
     ends = calls.within(before, records) & _last_of(before, calls.owner[records])
     at, lanes = records[ends], calls.launched[before[ends]]
     behind = 0
     if not len(at):
-        at = np.flatnonzero((calls.rank == rank) & (calls.launched >= 0))
+        own = calls.of_rank(rank)
+        at = own.start + np.flatnonzero(calls.launched[own] >= 0)
         lanes, behind = calls.launched[at], 1
     at, lanes = at[lanes != main], lanes[lanes != main]
     places = sorted(grouped(mixed(calls.site[at], lanes)), key=len, reverse=True)

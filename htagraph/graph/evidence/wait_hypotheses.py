@@ -217,13 +217,20 @@ class Returns:
 
 def returns(calls: Calls, rank: int) -> Returns:
     """Return how soon blocking calls of a rank return: of its stream syncs and its copies to pageable memory."""
+    known = calls.job.returns
+    if rank not in known:
+        known[rank] = _measured(calls, rank)
+    return known[rank]
+
+
+def _measured(calls: Calls, rank: int) -> Returns:
     job, acts = calls.job, calls.job.activities
-    syncs = calls.of_kind(ActivityKind.SYNC)
-    syncs = syncs[calls.rank[syncs] == rank]
+    syncs = calls.of_kind_on(rank, ActivityKind.SYNC)
     name = acts.name[calls.row[syncs]]
     of_event = names_like(job.naming.event_sync, job.names, name)
     streams = syncs[~of_event & ~names_like(job.naming.device_sync, job.names, name)]
-    copies = np.flatnonzero((acts.kind == ActivityKind.MEMORY) & (acts.rank == rank) & (acts.cause >= 0))
+    own = acts.of_rank(rank)
+    copies = own.start + np.flatnonzero((acts.kind[own] == ActivityKind.MEMORY) & (acts.cause[own] >= 0))
     for pattern in (job.naming.pageable, job.naming.to_host):
         copies = copies[names_like(pattern, job.names, acts.name[copies])]
     source = calls.enqueued.last_before(calls.lane_at(calls.before[streams]), streams)
@@ -261,7 +268,8 @@ def start_window(calls: Calls, rank: int, least: int, latency: int) -> int:
         latency: work that starts this soon after its launch need not have waited, ns.
     """
     acts, main = calls.job.activities, calls.lanes[rank][0]
-    position = np.flatnonzero((calls.rank == rank) & calls.communicates & (calls.launched != main))
+    of_rank = calls.of_rank(rank)
+    position = of_rank.start + np.flatnonzero(calls.communicates[of_rank] & (calls.launched[of_rank] != main))
     lane = calls.launched[position]
     before, own = (calls.enqueued.last_before(each, position) for each in (np.full(len(position), main), lane))
     start = acts.start[calls.enqueued.first_from(lane, position)]

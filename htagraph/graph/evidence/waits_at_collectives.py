@@ -32,7 +32,8 @@ def boundary_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[St
     right after its end without another reason.
     """
     shared = SharedByRank.of(calls, rank)
-    launches = np.flatnonzero((calls.rank == rank) & calls.communicates & (calls.launched != shared.main))
+    own = calls.of_rank(rank)
+    launches = own.start + np.flatnonzero(calls.communicates[own] & (calls.launched[own] != shared.main))
     sides = [launches[rows] for rows in grouped(mixed(calls.site[launches], calls.launched[launches]))]
     for position in sides:
         source = calls.elsewhere(position, calls.launched[position])
@@ -68,10 +69,13 @@ def _tested(
 def _right_behind(shared: SharedByRank, launches: Array, counts: Counter[str]) -> StreamWaits:
     """Return the waits of compute kernels that start right after an earlier collective ends, for no other reason."""
     calls, acts = shared.calls, shared.calls.job.activities
-    collective = np.flatnonzero((acts.kind == ActivityKind.COMMUNICATION) & (acts.cause >= 0))
+    of_rank, own = (each.of_rank(int(calls.job.lanes[shared.main].rank)) for each in (acts, calls))
+    collective = of_rank.start + np.flatnonzero(
+        (acts.kind[of_rank] == ActivityKind.COMMUNICATION) & (acts.cause[of_rank] >= 0)
+    )
     collective = collective[np.isin(calls.position[acts.cause[collective]], launches)]
     collective = collective[np.argsort(acts.end[collective], kind="stable")]
-    position = np.flatnonzero(calls.launched == shared.main)
+    position = own.start + np.flatnonzero(calls.launched[own] == shared.main)
     lane = np.full(len(position), shared.main)
     target = calls.enqueued.first_from(lane, position)
     site = as_site(shared, position, lane, target)

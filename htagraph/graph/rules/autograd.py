@@ -23,17 +23,22 @@ def autograd(job: Job) -> Edges:
     """
     acts = job.activities
     args = _AutogradArgs(acts.arg("sequence_number"), acts.arg("fwd_thread_id"))
-    threads = {(lane.rank, lane.pid, lane.tid): i for i, lane in enumerate(job.lanes) if lane.device < 0}
+    threads = {_thread(lane.rank, lane.pid, lane.tid): i for i, lane in enumerate(job.lanes) if lane.device < 0}
     pairs = []
     for rank, trace in job.traces.items():
         of_rank = acts.of_rank(rank)
         rows = of_rank.start + np.flatnonzero(acts.kind[of_rank] == ActivityKind.OP)
-        lanes = np.array([threads.get((rank, *lane), -1) for lane in trace.lanes], np.int32)
+        lanes = np.array([threads.get(_thread(rank, *lane), -1) for lane in trace.lanes], np.int32)
         by_flow = _by_flow(acts, rows, trace.flows, lanes)
         pairs.append(by_flow if len(by_flow[0]) else _by_sequence_number(acts, rows, args))
     forward = np.concatenate([np.zeros(0, np.int64), *(pair[0] for pair in pairs)])
     backward = np.concatenate([np.zeros(0, np.int64), *(pair[1] for pair in pairs)])
     return Edges.of(2 * forward + 1, 2 * backward, 0, EdgeKind.AUTOGRAD, Provenance.OBSERVED)
+
+
+def _thread(rank: int, pid: int | str, tid: int | str) -> str:
+    """Return a text that differs between threads; there are numbers whose hashes are equal."""
+    return f"{rank} {pid!r} {tid!r}"
 
 
 class _AutogradArgs(NamedTuple):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.call_sites import mixed
-from htagraph.graph.evidence.calls import Calls, await_rows, spread
+from htagraph.graph.evidence.calls import Calls, spread
 from htagraph.graph.evidence.graph_branches import graph_branches
 from htagraph.graph.evidence.idle_ends import idle_ends
 from htagraph.graph.evidence.job import Job
@@ -64,8 +64,8 @@ def _resolved(job: Job) -> tuple[Edges, dict[int, Counter[str]]]:
     for rank in sorted(calls.lanes):
         if rank not in ranks and len(calls.lanes[rank]) > 1:
             counts[rank] = Counter()
-            waits = calls.rank[calls.of_kind(ActivityKind.WAIT)] == rank
-            own = (stream_waits if waits.any() else boundary_waits)(calls, rank, counts[rank])
+            waits = calls.of_kind_on(rank, ActivityKind.WAIT)
+            own = (stream_waits if len(waits) else boundary_waits)(calls, rank, counts[rank])
             parts.append(joined(calls, rank, StreamWaits.concatenate(list(own))))
     edges = _edges(calls, StreamWaits.concatenate(parts))
     edges = Edges.concatenate([edges, _inferred(*graph_branches(job))])
@@ -80,7 +80,7 @@ def _inferred(source: Array, target: Array, confidence: Array) -> Edges:
 
 def _by_ids(calls: Calls, counts: Counter[str]) -> tuple[StreamWaits, set[int]]:
     """Return the waits that cuda_sync rows name, and the ranks that have such rows."""
-    rows = await_rows(calls)
+    rows = calls.job.await_rows
     waits = np.flatnonzero(rows.awaits_event & (rows.lane >= 0))
     ok = (rows.record_lane[waits] >= 0) & (rows.record_lane[waits] != rows.lane[waits])
     counts["observed"] += int(ok.sum())

@@ -18,7 +18,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.call_sites import grouped
-from htagraph.graph.evidence.calls import Calls, await_rows
+from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.implicit_syncs import implicit_syncs
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.polling import POLLED
@@ -36,6 +36,7 @@ from htagraph.graph.evidence.wait_hypotheses import (
     returns,
     unresolved_waits,
 )
+from htagraph.graph.evidence.work_before import last_ends, work_before
 
 __all__ = ["host_sync", "host_syncs"]
 
@@ -94,9 +95,8 @@ def _resolved(job: Job) -> _Resolved:
 def _had_work(calls: Calls, call: Array) -> Array:
     """Return which calls have work enqueued before them on their rank; the others have nothing to wait for."""
     out = np.zeros(len(call), np.bool_)
-    for rank, lanes in calls.lanes.items():
-        for lane in lanes:
-            out |= (calls.rank[call] == rank) & (calls.enqueued.last_before(np.full(len(call), lane), call) >= 0)
+    for own in grouped(calls.rank[call]):
+        out[own] = last_ends(calls, int(calls.rank[call[own[0]]]), call[own]) > np.iinfo(np.int64).min
     return out
 
 
@@ -127,11 +127,11 @@ def _linked(
 
 def _by_ids(calls: Calls, syncs: Array, counts: Counter[str]) -> tuple[list[Edges], Array]:
     """Return (edges of the calls whose stream or event a cuda_sync row or an argument names, which calls these are)."""
-    rows, acts = await_rows(calls), calls.job.activities
+    rows = calls.job.await_rows
     at = np.minimum(rows.position, max(0, len(calls.row) - 1))
     is_sync_row = np.isin(at, syncs)
     if len(calls.row):
-        is_sync_row &= acts.arg("correlation")[calls.row[at]] == rows.correlation
+        is_sync_row &= calls.correlation[at] == rows.correlation
     event = is_sync_row & rows.awaits_event & (rows.record_lane >= 0)
     stream = is_sync_row & ~rows.awaits_event & (rows.lane >= 0)
     record = np.where(rows.record >= 0, rows.record, rows.position)
@@ -162,10 +162,14 @@ def _stream_argument(calls: Calls, syncs: Array) -> Array:
 def _of_devices(calls: Calls, syncs: Array, counts: Counter[str]) -> Edges:
     """Return the edges from the last work on every stream of the rank to each call that waits for a device."""
     counts["device"] += len(syncs)
-    pairs = [(syncs[calls.rank[syncs] == rank], lane) for rank, lanes in calls.lanes.items() for lane in lanes]
-    call = np.concatenate([np.zeros(0, np.int64), *(of_rank for of_rank, _ in pairs)])
-    lane = np.concatenate([np.zeros(0, np.int64), *(np.full(len(of_rank), lane) for of_rank, lane in pairs)])
-    return _linked(calls, calls.enqueued.last_before(lane, call), call, Provenance.ORDER, 100, TWO_CLOCKS_NS)
+    sources, calls_of = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for own in grouped(calls.rank[syncs]):
+        of_rank = syncs[own]
+        source, number = work_before(calls, int(calls.rank[of_rank[0]]), of_rank, calls.thread[of_rank])
+        sources.append(source)
+        calls_of.append(of_rank[number])
+    source, call = np.concatenate(sources), np.concatenate(calls_of)
+    return _linked(calls, source, call, Provenance.ORDER, 100, TWO_CLOCKS_NS)
 
 
 def _implicit(calls: Calls, counts: Counter[str]) -> Edges:

@@ -6,6 +6,8 @@ thread, and from the end of the worker's last activity to the moment when the ca
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
@@ -70,6 +72,7 @@ def thread(job: Job) -> Edges:
     """
     parts = [_edges([], [], 100)]
     for rank in job.traces:
+        own = len(parts)
         threads = host_threads(job, rank)
         callers = [candidate for candidate in threads if not candidate.is_worker]
         linked = []
@@ -80,7 +83,7 @@ def thread(job: Job) -> Edges:
         parts += _around_collectives(job, rank, threads)
         taken = hand_overs(job, [each for each in threads if each not in linked and not _runs_collectives(job, each)])
         parts.append(_edges([taken.source], [taken.target], taken.confidence))
-        known = Edges.concatenate(parts)
+        known = Edges.concatenate(parts[own:])
         main = next(iter([*callers, *threads]), None)
         clock = _pulse(job, rank, main)
         others = [other for other in threads if other is not main and other not in linked]
@@ -138,10 +141,12 @@ def _stretch_around(caller: HostThread, start: np.ndarray, end: np.ndarray) -> n
 def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[Edges]:
     """Return the edges between operators that enqueue collectives, gloo's threads that run them, and who waits."""
     acts = job.activities
-    of_rank = np.arange(acts.of_rank(rank).start, acts.of_rank(rank).stop)
-    works = of_rank[acts.kind[of_rank] == ActivityKind.HOST_COMMUNICATION]
-    enqueues = names_that(_runs_elsewhere, job.names)
-    calls = of_rank[(acts.kind[of_rank] == ActivityKind.OP) & enqueues[acts.name[of_rank]]]
+    own = acts.of_rank(rank)
+    works = own.start + np.flatnonzero(acts.kind[own] == ActivityKind.HOST_COMMUNICATION)
+    if not len(works):
+        return []
+    ops = own.start + np.flatnonzero(acts.kind[own] == ActivityKind.OP)
+    calls = ops[_which(_runs_elsewhere, job.names, acts.name[ops])]
     works = works[~np.isin(acts.lane[works], acts.lane[calls])]  # sends and receives run on the thread that calls
     if not len(works) or not len(calls):
         return []
@@ -199,6 +204,12 @@ def _awakened(job: Job, thread: HostThread, clock: tuple[np.ndarray, np.ndarray]
     for row in np.flatnonzero(~keep & (loader >= 0)).tolist():  # one per batch at most
         keep[row] = not (job.moment(known.source[known.target == target[row]]) >= job.moment(source[row])).any()
     return _edges([source[keep]], [target[keep]], _GUESS, [loader[keep]])
+
+
+def _which(fits: Callable[[str], bool], names: Sequence[str], codes: np.ndarray) -> np.ndarray:
+    """Return a mask of the codes (indices into `names`) for whose name a predicate is true."""
+    distinct, inverse = np.unique(codes, return_inverse=True)
+    return names_that(fits, [names[code] for code in distinct.tolist()])[inverse.ravel()]
 
 
 def _runs_elsewhere(name: str) -> bool:

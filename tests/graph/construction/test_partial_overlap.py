@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from htagraph.graph.construction import partial_overlap
 from htagraph.graph.construction.nesting import nest
 from htagraph.graph.construction.partial_overlap import nest_crossing
 from tests import oracles
@@ -71,3 +75,15 @@ def test_what_encloses_nothing_is_left_out_of_the_search_for_parents(rows: list[
         assert parent[row] == (among[found][2] if found >= 0 else -1)
         assert every[row] == parent[row] or not may[every[row]]
     assert sorted(boundaries.tolist()) == list(range(2 * len(rows)))
+
+
+def test_intervals_that_all_cross_are_compared_a_few_times_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = Mock(wraps=partial_overlap._before.py_func)
+    for name in ("_with", "_without_first", "_close", "_place"):
+        monkeypatch.setattr(partial_overlap, name, getattr(partial_overlap, name).py_func)
+    monkeypatch.setattr(partial_overlap, "_before", compared)
+    count = 256
+    rows = [(0, i, count + i) for i in range(count)]
+    every = np.ones(count, np.bool_)
+    partial_overlap.nest_crossing.py_func(*columns(rows), every, 0, every)
+    assert compared.call_count <= 6 * count * 8, "a few times log2(count); one by one it would be count * count"

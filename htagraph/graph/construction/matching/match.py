@@ -17,6 +17,7 @@ import numpy.typing as npt
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
+from htagraph.graph.clock_fits import medians
 from htagraph.graph.clocks import Clock, corrected, estimate_clocks
 from htagraph.graph.construction.matching.broken_sequences import with_broken
 from htagraph.graph.construction.matching.clusters import cluster
@@ -26,6 +27,7 @@ from htagraph.graph.construction.matching.members import Members, members_of
 from htagraph.graph.construction.matching.partners import partners
 from htagraph.graph.construction.matching.sequence_alignment import Cluster, Track
 from htagraph.graph.construction.matching.timing_check import Team, aligned, tested, times
+from htagraph.graph.evidence.call_sites import grouped
 from htagraph.trace.columns import Trace
 
 __all__ = ["Matching", "match"]
@@ -96,8 +98,9 @@ def match(
     kept, issues = tested(members, teams + host_collectives(members))
     held = ~_unheld(members, kept)
     refused = np.zeros(len(members), np.bool_)  # by id: their order may still tell
+    labels = {team.label for team in kept}
     for team in teams:
-        if not any(each.label == team.label for each in kept):
+        if team.label not in labels:
             refused[team.rows[team.rows >= 0]] = True
     partnerless = members.partnerless
     ordered = _by_order(members, np.flatnonzero((left | refused) & ~held & ~partnerless), hosts)
@@ -116,14 +119,8 @@ def match(
         more, _ = tested(members, _by_order(members, np.flatnonzero(rest), hosts, _clocks(members, kept, hosts)))
         kept += more
     where = str(next(iter(traces.values())).path.parent) if traces else ""
-    all_complaints = (
-        *issues,
-        *complaints,
-        *doubts,
-        *contradictions,
-        *_absent(members, kept),
-        *_alone(members, kept, partnerless | unnamed),
-    )
+    all_complaints = (*issues, *complaints, *doubts, *contradictions, *_absent(members, kept))
+    all_complaints += (*_alone(members, kept, partnerless | unnamed),)
     all_complaints += (*_apart(members, kept, list(traces)),)
     return _collect(members, kept, tuple(Issue(where, *complaint) for complaint in all_complaints), hosts)
 
@@ -155,9 +152,11 @@ def _by_id(members: Members) -> tuple[list[Team], npt.NDArray[np.bool_]]:
     by_comms = members.comms_id != 0
     has = (members.group >= 0) & (by_comms | (members.seq >= 0)) & ~members.partnerless
     teams = []
-    for group in np.unique(members.group[has]).tolist():
+    held = np.flatnonzero(has)
+    for of_group in sorted(grouped(members.group[held]), key=lambda rows: members.group[held[rows[0]]]):
+        group, of_comms = int(members.group[held[of_group[0]]]), by_comms[held[of_group]]
         for ids, key in ((members.comms_id, "comms_id"), (members.seq, "pg+seq")):
-            rows = np.flatnonzero(has & (members.group == group) & (by_comms == (key == "comms_id")))
+            rows = held[of_group][of_comms == (key == "comms_id")]
             if not len(rows):
                 continue
             _, number = np.unique(ids[rows], return_inverse=True)
@@ -306,9 +305,14 @@ def _placed(fellows: Cluster, tracks: list[Track]) -> npt.NDArray[np.int64]:
 def _of_majority(members: Members, grid: Array) -> npt.NDArray[np.bool_]:
     """Return which members have the label that most of their column have."""
     label = np.where(grid >= 0, members.label[grid], -1)
-    votes = np.zeros(grid.shape, np.int64)
-    for line in label:
-        votes += (label == line) & (line >= 0)
+    first = label.max(axis=0)
+    if (label == np.where(grid >= 0, first, -1)).all():
+        return np.asarray(grid >= 0)
+    held = np.flatnonzero(label.ravel() >= 0)
+    key = held % grid.shape[1] * (int(first.max()) + 1) + label.ravel()[held]
+    _, place, count = np.unique(key, return_inverse=True, return_counts=True)
+    votes = np.zeros(label.shape, np.int64)
+    votes.ravel()[held] = count[place.ravel()]
     best = np.where(votes == votes.max(axis=0), label, -1).max(axis=0)
     return np.asarray((grid >= 0) & (label == best))
 
@@ -319,7 +323,7 @@ def _unswapped(members: Members, grid: Array) -> Array:
     for _ in range(2):
         end, start = times(members, grid)
         end, start = aligned(end, start, np.ones(grid.shape[1], np.bool_))
-        middle = np.nanmedian(end, axis=0)
+        middle = medians(end, axis=0)
         for line in range(len(grid)):
             kept = np.abs(end[line, :-1] - middle[:-1]) + np.abs(end[line, 1:] - middle[1:])
             swapped = np.abs(end[line, 1:] - middle[:-1]) + np.abs(end[line, :-1] - middle[1:])

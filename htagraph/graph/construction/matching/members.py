@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 from htagraph.graph.activities import Activities
@@ -122,7 +123,7 @@ def members_of(
         naming: what names mean.
         traces: what was read, by rank; their headers list the process groups.
     """
-    rows = np.flatnonzero(np.isin(acts.kind, COMMUNICATION))
+    rows = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
     described_by = _described_by(acts, rows)
     host = host_parts(acts, names, naming, rows, traces or {})

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.graph.clock_fits import feasible_offsets, fitted
+from htagraph.core.group_stats import others_median
+from htagraph.graph.clock_fits import feasible_offsets, fitted, medians
 from htagraph.graph.construction.matching.members import Members
 from htagraph.graph.construction.matching.sequence_alignment import TOLERANCE_NS, slope
 
@@ -74,21 +76,34 @@ def aligned(end: Array, start: Array, use: Array) -> tuple[Array, Array]:
     offset, _ = fitted(end[:, columns].T, np.zeros(len(columns)), drifting=False)  # ranks may lack most of the columns
     end, start = end - offset[:, None], start - offset[:, None]
     for turn in range(6):
-        off = end[:, columns] - np.nanmedian(end[:, columns], axis=0)
-        for line in range(len(end)):
-            known = np.isfinite(off[line])
+        off = end[:, columns] - medians(end[:, columns], axis=0)
+        for lines, known in _alike(np.isfinite(off)):
             if not known.any():
                 continue
-            when, value = end[line, columns][known], off[line][known]
-            move = np.median(value)
-            drift, third = 0.0, len(value) // 3
-            if turn > 2 and len(value) >= 2 * _MIN_PROOF:
-                run = np.median(when[-third:]) - np.median(when[:third])
-                drift = (np.median(value[-third:]) - np.median(value[:third])) / run if run > 0 else 0.0
-            centre = np.median(when)
-            end[line] -= move + drift * (end[line] - centre)
-            start[line] -= move + drift * (start[line] - centre)
+            when, value = end[np.ix_(lines, columns[known])], off[np.ix_(lines, known)]
+            move, drift = np.median(value, axis=1), _trend(when, value) if turn > 2 else np.zeros(len(lines))
+            centre = np.median(when, axis=1)
+            for each in (end, start):
+                each[lines] -= move[:, None] + drift[:, None] * (each[lines] - centre[:, None])
     return end, start
+
+
+def _alike(known: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield the lines of a mask that are equal, as indices, with that line."""
+    lines: dict[bytes, list[int]] = {}
+    for number, line in enumerate(np.packbits(known, axis=1)):
+        lines.setdefault(line.tobytes(), []).append(number)
+    for equal in lines.values():
+        yield np.array(equal), known[equal[0]]
+
+
+def _trend(when: Array, value: Array) -> npt.NDArray[np.float64]:
+    """Return by how much the values of each row grow, as the medians of its first and last third show it."""
+    third = value.shape[1] // 3
+    if value.shape[1] < 2 * _MIN_PROOF:
+        return np.zeros(len(value))
+    run, rise = (np.median(each[:, -third:], axis=1) - np.median(each[:, :third], axis=1) for each in (when, value))
+    return np.where(run > 0, rise / np.where(run > 0, run, 1.0), 0.0)
 
 
 def tested(members: Members, teams: list[Team]) -> tuple[list[Team], list[tuple[str, str, int, int]]]:
@@ -154,14 +169,21 @@ def _on_one_clock(end: Array, start: Array, barrier: Array, *, on_host: bool) ->
 
 def _broken(end: Array, start: Array) -> npt.NDArray[np.bool_]:
     """Return in which columns a member starts after another has ended."""
-    last, first = (np.where(np.isfinite(x), x, fill) for x, fill in ((start, -np.inf), (end, np.inf)))
+    last, first = _arrivals_and_ends(end, start)
     return np.asarray(last.max(axis=0) > first.min(axis=0) + TOLERANCE_NS)
+
+
+def _arrivals_and_ends(end: Array, start: Array) -> tuple[Array, Array]:
+    """Return (starts, ends), infinitely early and late where there is no member."""
+    last, first = (np.where(np.isfinite(x), x, fill) for x, fill in ((start, -np.inf), (end, np.inf)))
+    return last, first
 
 
 def _culprit(end: Array, start: Array, barrier: Array) -> int:
     """Return the row without which fewest barriers are broken; -1 where no row makes much of a difference."""
-    others = [np.arange(len(end)) != line for line in range(len(end))]
-    left = [int((_broken(end[keep], start[keep]) & barrier).sum()) for keep in others]
+    arrived, ended = _arrivals_and_ends(end, start)
+    last, first = _largest_of_others(arrived), -_largest_of_others(-ended)
+    left = [int(((late > soon + TOLERANCE_NS) & barrier).sum()) for late, soon in zip(last, first, strict=True)]
     best = int(np.argmin(left))
     return best if left[best] <= _MAX_LEFT * (_broken(end, start) & barrier).sum() else -1
 
@@ -170,15 +192,29 @@ def _foreigner(end: Array, start: Array, barrier: Array) -> int:
     """Return the row whose ends do not keep to the others' ends: it was recorded in another run; -1 for none."""
     end, start = end[:, barrier], start[:, barrier]
     spreads, slopes, reaches = (np.zeros(len(end)) for _ in range(3))
+    middle, last = _median_of_others(end), _largest_of_others(np.where(np.isfinite(start), start, -np.inf))
     for line in range(len(end)):
-        others = np.arange(len(end)) != line
-        known = np.isfinite(end[line]) & np.isfinite(end[others]).any(axis=0)
+        known = np.isfinite(middle[line])
         if known.sum() < _MIN_PROOF:
             continue
-        apart = end[line, known] - np.nanmedian(end[others][:, known], axis=0)
-        late = start[line, known] - np.nanmax(start[others][:, known], axis=0)
+        apart = end[line, known] - middle[line, known]
+        late = start[line, known] - last[line, known]
         slopes[line], _, spreads[line], reaches[line] = slope(apart, late, end[line, known])
     limit = _FOREIGN_PAIR_NS if len(end) == 2 else _FOREIGN_TIMES * float(np.median(spreads)) + _FOREIGN_NS
     brought = spreads < _BROUGHT * reaches  # far closer than the arrivals: they did wait for each other
     suspect = (spreads > limit) & ((slopes > _FOREIGN_SLOPE) | (~brought & (len(end) > 2)))
     return int(np.argmax(np.where(suspect, spreads, -1.0))) if suspect.any() else -1
+
+
+def _largest_of_others(values: Array) -> Array:
+    """Return for each value the largest of the other values in its column; there are at least two rows."""
+    second, top = np.sort(np.partition(values, -2, axis=0)[-2:], axis=0)
+    largest = np.broadcast_to(top, values.shape).copy()
+    largest[values.argmax(axis=0), np.arange(values.shape[1])] = second
+    return largest
+
+
+def _median_of_others(values: Array) -> npt.NDArray[np.float64]:
+    """Return for each value the median of the others in its column, nan left out; nan where it or all others are."""
+    column = np.where(np.isfinite(values), np.arange(values.shape[1]), -1)
+    return others_median(values.ravel(), column.ravel()).reshape(values.shape)

@@ -78,3 +78,19 @@ def test_groups_on_host_threads_are_kept_however_far_apart_they_end() -> None:
     kept, complaints = trial.tested(replace(members, on_host=np.ones(len(members), np.bool_)), [team])
     assert complaints == []
     assert kept[0].rows.tolist() == team.rows.tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_the_others_show_is_found_without_comparing_all_pairs(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    values = draw.integers(0, 50, (7, 40)).astype(np.float64)
+    values[draw.random(values.shape) < 0.3] = np.nan
+    middle = trial._median_of_others(values)
+    known = np.where(np.isfinite(values), values, -np.inf)
+    largest = trial._largest_of_others(known)
+    for line in range(len(values)):
+        others = np.delete(values, line, axis=0)
+        some = np.isfinite(values[line]) & np.isfinite(others).any(axis=0)
+        assert np.array_equal(np.isfinite(middle[line]), some)
+        assert np.array_equal(middle[line, some], np.nanmedian(others[:, some], axis=0))
+        assert np.array_equal(largest[line], np.delete(known, line, axis=0).max(axis=0))
