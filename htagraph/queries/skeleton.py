@@ -1,0 +1,202 @@
+"""Skeleton: a small DAG over the moments that ranks share, whose times are those of the whole graph to the ns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.queries.time_classes import Factors, TimeClasses, as_nanoseconds
+from htagraph.queries.weighted_paths import END, LAST
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Members", "Skeleton", "Steps"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The steps of all ranks, by (rank, step)."""
+
+    rank: npt.NDArray[np.int64]
+    step: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    """The vertex at which it starts: a number of `Skeleton.vertex`."""
+    end: npt.NDArray[np.int64]
+    """The vertex at which all work launched in it is over."""
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The members of matched collectives, by collective and arrival."""
+
+    activity: npt.NDArray[np.int64]
+    collective: npt.NDArray[np.int64]
+    rank: npt.NDArray[np.int64]
+    join: npt.NDArray[np.int64]
+    """The JOIN that its end waits for, as a number of `Skeleton.vertex`; -1 if it waits for no other member."""
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """A small DAG over terminals: moments at which ranks meet, steps start or end, or the job ends.
+
+    Between any two terminals, a longest path is as long as in the whole graph, whatever the factors of the classes are.
+    A few other vertices stay where leaving them out would take more edges. Made by `htagraph.contract`.
+    """
+
+    origin_ns: int
+    """The moment of the first vertex, `START`, ns on the common clock."""
+    vertex: npt.NDArray[np.int64]
+    """The graph's number of each vertex, in topological order; `START`, `END` and `LAST` for those that are added."""
+    terminal: npt.NDArray[np.bool_]
+    """Which vertices are terminals."""
+    source: npt.NDArray[np.int32]
+    """Of each edge, by (target, source): a position in `vertex`."""
+    target: npt.NDArray[np.int32]
+    weight: npt.NDArray[np.int64]
+    """One row per edge, ns: in column 0 time of no class, then that of each component of `classes`."""
+    classes: TimeClasses
+    steps: Steps
+    members: Members
+
+    def __repr__(self) -> str:
+        classes = f", classes {', '.join(self.classes.names)}" if self.classes.names else ""
+        return f"Skeleton({len(self.vertex):,} vertices, {len(self.source):,} edges{classes})"
+
+    def times(self, factors: Factors | None = None) -> npt.NDArray[np.int64]:
+        """Return the moment of each vertex, ns on the common clock.
+
+        Args:
+            factors: by class, what its time is multiplied by, at least 0; 1 where a class is not named.
+
+        Raises:
+            SelectionError: there is no such class.
+            ChangeError: a factor is out of range.
+        """
+        time, unit = self._times(factors)
+        return self.origin_ns + as_nanoseconds(time, unit)
+
+    def makespan_ns(self, factors: Factors | None = None) -> int:
+        """Return the makespan, ns: from the first moment of the job to the last end of a thread or stream.
+
+        Args:
+            factors: as in `times`.
+        """
+        return int(self.times(factors)[self.positions(np.array([END]))[0]]) - self.origin_ns
+
+    def step_times(self, factors: Factors | None = None) -> pd.DataFrame:
+        """Return the start and end of each step; the columns are those of `htagraph.step_times`.
+
+        Args:
+            factors: as in `times`.
+        """
+        import pandas as pd
+
+        time = self.times(factors) - self.origin_ns
+        start, end = (time[self.positions(vertex)] for vertex in (self.steps.start, self.steps.end))
+        return pd.DataFrame({
+            "rank": self.steps.rank, "step": self.steps.step, "start_us": start / 1000, "end_us": end / 1000,
+            "duration_us": (end - start) / 1000,
+        })  # fmt: skip
+
+    def slack_ns(self, factors: Factors | None = None) -> npt.NDArray[np.int64]:
+        """Return how much later each vertex may happen without the job ending later, ns; rounded down.
+
+        Args:
+            factors: as in `times`.
+        """
+        from htagraph.core import traverse
+
+        time, unit = self._times(factors)
+        weight, count = self._lengths(factors), len(self.vertex)
+        offsets, leaving = traverse.counting_order(self.source, count)
+        last = int(self.positions(np.array([LAST]))[0])
+        late = traverse.latest(
+            np.arange(count), offsets, self.target[leaving], weight[leaving], np.zeros(count, np.int64), int(time[last])
+        )
+        return (late - time) // unit
+
+    def critical_edges(self, factors: Factors | None = None) -> npt.NDArray[np.int64]:
+        """Return the edges of a longest path from `START` to `END`, the first one first; of equally long paths, one.
+
+        Args:
+            factors: as in `times`.
+        """
+        time, _ = self._times(factors)
+        binding = np.flatnonzero(time[self.source] + self._lengths(factors) == time[self.target])
+        into = np.full(len(self.vertex), -1, np.int64)
+        into[self.target[binding][::-1]] = binding[::-1]  # on ties the first edge
+        at, path = int(self.positions(np.array([END]))[0]), []
+        while into[at] >= 0:
+            path.append(into[at])
+            at = int(self.source[path[-1]])
+        return np.array(path[::-1], np.int64)
+
+    def waits(self, factors: Factors | None = None) -> pd.DataFrame:
+        """Return how long each member of a collective waits for the last arrival that its end depends on.
+
+        Args:
+            factors: as in `times`.
+
+        Returns:
+            One row per member, by collective and recorded arrival: ``activity``, ``collective``, ``rank`` (int64),
+            ``arrival_us`` (float64, since the job's first activity), ``wait_us`` (float64: 0 for the last one, and for
+            members that wait for no other).
+        """
+        import pandas as pd
+
+        time, members = self.times(factors) - self.origin_ns, self.members
+        arrival = time[self.positions(2 * members.activity)]
+        waiting = members.join >= 0
+        wait = np.zeros(len(arrival), np.int64)
+        wait[waiting] = time[self.positions(members.join[waiting])] - arrival[waiting]
+        return pd.DataFrame({
+            "activity": members.activity, "collective": members.collective, "rank": members.rank,
+            "arrival_us": arrival / 1000, "wait_us": np.maximum(wait, 0) / 1000,
+        })  # fmt: skip
+
+    def positions(self, vertex: Array) -> npt.NDArray[np.int64]:
+        """Return where in `vertex` some numbers of it are."""
+        order, numbers = self._by_number
+        at = np.minimum(np.searchsorted(numbers, vertex), max(len(numbers) - 1, 0))
+        if (numbers[at] != vertex).any():
+            msg = f"vertex {int(np.asarray(vertex)[numbers[at] != vertex][0])} is not in this skeleton"
+            raise KeyError(msg)
+        return order[at]
+
+    @cached_property
+    def _by_number(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        order = np.argsort(self.vertex, kind="stable")
+        return order, self.vertex[order]
+
+    @cached_property
+    def _longest(self) -> list[int]:
+        """Return the weight of the heaviest path in each component alone, ns."""
+        return [int(self._schedule(np.maximum(column, 0)).max(initial=0)) for column in self.weight.T]
+
+    def _lengths(self, factors: Factors | None) -> npt.NDArray[np.int64]:
+        return self.weight @ self.classes.numerators(factors)[0]
+
+    def _times(self, factors: Factors | None) -> tuple[npt.NDArray[np.int64], int]:
+        """Return (the moment of each vertex since the origin in parts of a ns, how many parts make a ns)."""
+        numerators, unit = self.classes.numerators(factors)
+        self.classes.refuse_overflow(self._longest, numerators)
+        return self._schedule(self.weight @ numerators), unit
+
+    def _schedule(self, weight: Array) -> npt.NDArray[np.int64]:
+        from htagraph.core import traverse
+
+        count = len(self.vertex)
+        nothing = np.zeros(count, np.int64)
+        offsets = np.searchsorted(self.target, np.arange(count + 1))
+        edges = np.arange(len(self.target))
+        return traverse.schedule(
+            np.arange(count), offsets, edges, self.source, np.ascontiguousarray(weight), nothing, nothing
+        )
