@@ -31,7 +31,7 @@ def contract(job: DependencyGraph | State, classes: Classes | None = None, *, mo
     """Return the skeleton of a job: a small DAG with the same times at the moments that ranks share.
 
     These moments are the arrivals at collectives, sends and receives, the JOINs where the last member has arrived,
-    their ends, the starts and ends of steps, and the end of the job. It takes time in proportion to the number of edges.
+    their ends, the starts and ends of steps, and the end of the job. Its time is in proportion to the number of edges.
 
     With classes, one skeleton gives the times of any factors: the weight of each edge is kept by class. A change whose
     effect no factor describes (`fix_straggler`, `set_duration`, `jitter`) makes another graph: contract its state.
@@ -155,7 +155,7 @@ def _contracted(paths: WeightedPaths, terminal: Array) -> Skeleton:
     none = np.zeros(0, np.int64)
     return Skeleton(
         paths.origin_ns, paths.vertex[made.vertex], terminal[made.vertex], made.source, made.target, made.weight,
-        paths.classes, Steps(none, none, none, none), Members(none, none, none, none),
+        paths.classes, Steps(none, none, none, none), Members(none, none, none, none, none),
     )  # fmt: skip
 
 
@@ -206,11 +206,11 @@ def _members(graph: DependencyGraph) -> Members:
     matches = graph.matches
     if matches is None:
         none = np.zeros(0, np.int64)
-        return Members(none, none, none, none)
-    join = np.where(matches.join >= 0, 2 * matches.join.astype(np.int64), -1)
+        return Members(none, none, none, none, none)
+    join, feeds = (np.where(each >= 0, 2 * each.astype(np.int64), -1) for each in (matches.join, matches.feeds))
     activity = matches.activity.astype(np.int64)
     rank = graph.activities.rank[activity].astype(np.int64)
-    return Members(activity, matches.collective.astype(np.int64), rank, join)
+    return Members(activity, matches.collective.astype(np.int64), rank, join, feeds)
 
 
 Columns = TypeVar("Columns", Steps, Members)

@@ -41,6 +41,8 @@ class Members:
     rank: npt.NDArray[np.int64]
     join: npt.NDArray[np.int64]
     """The JOIN that its end waits for, as a number of `Skeleton.vertex`; -1 if it waits for no other member."""
+    feeds: npt.NDArray[np.int64]
+    """The first JOIN that waits for its arrival, in the same way; -1 if none does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +150,9 @@ class Skeleton:
         Returns:
             One row per member, by collective and recorded arrival: ``activity``, ``collective``, ``rank`` (int64),
             ``arrival_us`` (float64, since the job's first activity), ``wait_us`` (float64: 0 for the last one, and for
-            members that wait for no other).
+            members that wait for no other), ``late`` (int64: the activity that arrived last of those it waits for,
+            itself if none did later; -1 if it waits for no other member). Time in which the thread of an asynchronous
+            send or receive runs other work is part of the wait here.
         """
         import pandas as pd
 
@@ -156,11 +160,29 @@ class Skeleton:
         arrival = time[self.positions(2 * members.activity)]
         waiting = members.join >= 0
         wait = np.zeros(len(arrival), np.int64)
-        wait[waiting] = time[self.positions(members.join[waiting])] - arrival[waiting]
+        wait[waiting] = np.maximum(time[self.positions(members.join[waiting])] - arrival[waiting], 0)
+        late = np.where(waiting & (wait > 0), _last_arrivals(members, arrival), members.activity)
         return pd.DataFrame({
             "activity": members.activity, "collective": members.collective, "rank": members.rank,
-            "arrival_us": arrival / 1000, "wait_us": np.maximum(wait, 0) / 1000,
+            "arrival_us": arrival / 1000, "wait_us": wait / 1000, "late": np.where(waiting, late, -1),
         })  # fmt: skip
+
+    def to_bytes(self) -> bytes:
+        """Return the skeleton as few bytes; `htagraph.queries.skeleton_bytes` says in which format."""
+        from htagraph.queries.skeleton_bytes import to_bytes
+
+        return to_bytes(self)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Skeleton:
+        """Return the skeleton that `to_bytes` wrote.
+
+        Raises:
+            HtagraphError: these are no such bytes.
+        """
+        from htagraph.queries.skeleton_bytes import from_bytes
+
+        return from_bytes(data)
 
     def positions(self, vertex: Array) -> npt.NDArray[np.int64]:
         """Return where in `vertex` some numbers of it are."""
@@ -200,3 +222,24 @@ class Skeleton:
         return traverse.schedule(
             np.arange(count), offsets, edges, self.source, np.ascontiguousarray(weight), nothing, nothing
         )
+
+
+def _last_arrivals(members: Members, arrival: Array) -> npt.NDArray[np.int64]:
+    """Return the activity that arrived last of those that each member waits for; -1 where it waits for none.
+
+    The JOINs of one collective follow each other by number: each waits for the arrivals that the ones before wait for.
+    """
+    rows = np.concatenate([np.flatnonzero(members.feeds >= 0), np.flatnonzero(members.join >= 0)])
+    asks = np.arange(len(rows)) >= (members.feeds >= 0).sum()
+    join = np.where(asks, members.join[rows], members.feeds[rows])
+    last, best, of = np.full(len(arrival), -1, np.int64), (0, 0), -1
+    # by collective and JOIN, arrivals before those who ask
+    for at in np.lexsort((asks, join, members.collective[rows])).tolist():
+        row = rows[at]
+        if members.collective[row] != of:
+            of, best = members.collective[row], (np.iinfo(np.int64).min, 0)
+        if asks[at]:
+            last[row] = -best[1]
+        else:
+            best = max(best, (int(arrival[row]), -int(members.activity[row])))  # on ties the first activity
+    return last

@@ -28,7 +28,7 @@ _MAX_TIME = 1 << 61
 """The most parts of a ns that a time can have: twice as many fit into int64. It is a limit of the machine."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class TimeClasses:
     """The classes whose time a factor multiplies, and the components of weights that they make.
 

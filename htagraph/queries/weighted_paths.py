@@ -20,7 +20,10 @@ from htagraph.queries.class_parts import Classes, ClassParts, class_parts
 from htagraph.queries.time_classes import Factors, TimeClasses, as_nanoseconds
 from htagraph.queries.weights import NEVER, State, initial
 
-__all__ = ["END", "LAST", "START", "WeightedPaths", "paths_of", "replay_with_factors", "state_of", "times_on_paths"]
+__all__ = [
+    "END", "LAST", "START", "WeightedPaths", "amounts_of", "paths_of", "replay_with_factors", "state_of",
+    "times_on_paths",
+]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -185,20 +188,18 @@ def times_on_paths(paths: WeightedPaths, factors: Factors | None = None) -> npt.
     def latest(weight: Array) -> npt.NDArray[np.int64]:
         return traverse.schedule(paths.order, offsets, entering, paths.source, weight, nothing, nothing)
 
-    each = [_component(paths.weights, number) for number in range(len(numerators))]
-    if unit > 1 or len(each) > 1:
-        longest = [int(latest(np.maximum(weight, 0)).max(initial=0)) for weight in each]
+    vectors = amounts_of(paths.weights)
+    if len(numerators) > 1:
+        longest = [int(latest(np.maximum(column, 0)).max(initial=0)) for column in vectors.T]
         paths.classes.refuse_overflow(longest, numerators)
-    total = sum(weight * times for weight, times in zip(each, numerators.tolist(), strict=True))
-    return paths.origin_ns + as_nanoseconds(latest(np.asarray(total)), unit)
+    return paths.origin_ns + as_nanoseconds(latest(vectors @ numerators), unit)
 
 
-def _component(weights: Weights, number: int) -> npt.NDArray[np.int64]:
-    """Return one component of all weights."""
-    if not number:
-        return np.asarray(weights.base)
-    edge = np.repeat(np.arange(len(weights.base)), np.diff(weights.offsets))
-    own = weights.component == number
-    out = np.zeros(len(weights.base), np.int64)
-    np.add.at(out, edge[own], weights.amount[own])
+def amounts_of(weights: Weights) -> npt.NDArray[np.int64]:
+    """Return weights as vectors: one row per edge, one column per component."""
+    count = len(weights.base)
+    size = 1 + int(weights.component.max(initial=0))
+    out = np.zeros((count, size), np.int64)
+    out[:, 0] = weights.base
+    np.add.at(out, (np.repeat(np.arange(count), np.diff(weights.offsets)), weights.component), weights.amount)
     return out

@@ -122,9 +122,8 @@ def assert_same(data: st.DataObject, whole: Skeleton, both: Skeleton) -> None:
     assert (paths[0] == paths[1]).all()
     assert whole.makespan_ns(factors) == both.makespan_ns(factors)
     pd.testing.assert_frame_equal(whole.step_times(factors), both.step_times(factors))
-    pd.testing.assert_frame_equal(
-        *(each.waits(factors).sort_values(["collective", "activity"], ignore_index=True) for each in (whole, both))
-    )
+    waits = [each.waits(factors).sort_values(["collective", "activity"], ignore_index=True) for each in (whole, both)]
+    pd.testing.assert_frame_equal(waits[0], waits[1])
 
 
 def distances(skeleton: Skeleton, begin: int, factors: Mapping[str, float]) -> npt.NDArray[np.int64]:
@@ -185,7 +184,7 @@ def test_a_change_is_a_switch_of_a_skeleton(demo: DependencyGraph, change: str) 
 def test_switches_and_factors_go_together(demo: DependencyGraph) -> None:
     waits, overlap = state_of(demo, "no overlap"), state_of(demo, "no launch overhead")
     kernels: Classes = {"kernels": {"kind": "computation"}}
-    skeleton = hg.contract(demo, {"a": waits, "b": overlap} | kernels)
+    skeleton = hg.contract(demo, {"a": waits, "b": overlap, **kernels})
     for change in ({"a": 0}, {"b": 0}, {"a": 0, "b": 0}):
         chosen = [{"a": waits, "b": overlap}[name] for name in change]
         state = chosen[0] if len(chosen) == 1 else state_of_both(demo)
