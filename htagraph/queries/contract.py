@@ -38,10 +38,15 @@ def contract(job: DependencyGraph | State, classes: Classes | None = None, *, mo
 
     Args:
         job: the graph, or a state of it, such as ``hg.what_if(graph).fix_straggler().state``.
-        classes: by name, whose time a factor multiplies: criteria as `htagraph.whatif.changes.scale` takes them (their
-            time is what `scale` scales), or a state of the same graph that a factor of 0 switches to, such as
-            ``hg.what_if(graph).remove_sync().state``. Where selections overlap, both factors multiply.
+        classes: by name, whose time a factor multiplies: criteria as `htagraph.whatif.changes.scale` takes them, or a
+            state of the same graph to which a factor of 0 switches, such as
+            ``hg.what_if(graph).remove_sync().state``. Where selections overlap, the factors of both multiply.
         most: the largest factor that will be asked for; the skeleton is smaller than if any may be (None).
+
+    Returns:
+        `Skeleton` with ``times()``, ``makespan_ns()``, ``step_times()``, ``waits()``, ``slack_ns()`` and
+        ``critical_edges()``, each for any factors, and ``to_bytes()``. Times are exact: they are summed in parts of a
+        ns and rounded once, while a `Scenario` rounds each edge.
 
     Raises:
         SelectionError: nothing meets the criteria of a class, or two classes cannot be combined.

@@ -42,10 +42,13 @@ def dags(draw: st.DrawFn, *, most: int = 9, components: int | None = None) -> Da
     """Return a DAG with parallel edges, negative weights, and vertices that nothing leads to or from."""
     count = draw(st.integers(2, most))
     size = draw(st.integers(1, 3)) if components is None else components
+    scale = draw(st.sampled_from([1, 100]))  # ns that rounding is not to be mistaken for
     order = draw(st.permutations(range(count)))
     pairs = [(i, j) for j in range(count) for i in range(j)]
     chosen = draw(st.lists(st.sampled_from(pairs), max_size=3 * count))
-    vector = st.tuples(st.integers(-3, 9), *[st.integers(-2, 6)] * (size - 1))
+    vector = st.tuples(st.integers(-3, 9), *[st.integers(-2, 6)] * (size - 1)).map(
+        lambda each: tuple(part * scale for part in each)
+    )
     edges = [(order[i], order[j], draw(vector)) for i, j in chosen]
     terminal = draw(st.lists(st.booleans(), min_size=count, max_size=count))
     bounds = [1, *draw(st.lists(st.sampled_from([UNBOUNDED, 1, LIMIT]), min_size=size - 1, max_size=size - 1))]
