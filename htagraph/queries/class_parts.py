@@ -124,22 +124,25 @@ def class_parts(state: State, classes: Classes) -> ClassParts:
     if any(each.graph.vertex_count != graph.vertex_count for each in states.values()):
         msg = "a class is the state of another graph: give states of the graph that is contracted"
         raise SelectionError(msg)
-    keys = np.unique(np.concatenate([_keys(each) for each in (state, *states.values())])) if states else _keys(state)
-    lag, gap, head = (Parts.of(each) for each in (_lags(state, keys), state.gap, _heads(state)))
-    at = np.searchsorted(keys, _keys(state))
+    keys = np.unique(np.concatenate([_keys(each) for each in (state, *states.values())])) if states else None
+    lag = Parts.of(np.maximum(state.lag, NEVER) if keys is None else _lags(state, keys))
+    gap, head = Parts.of(state.gap), Parts.of(_heads(state))
+    at = np.arange(len(state.lag)) if keys is None else np.searchsorted(keys, _keys(state))
     for number, what in enumerate(classes.values()):
         if isinstance(what, State):
             continue
         time = own_time(state, dict(what))
         lag.multiply(at[time.edges], np.maximum(state.lag[time.edges] - time.fixed, 0), number)
         gap.multiply(time.gaps, np.maximum(state.gap[time.gaps], 0), number)
-    width = np.int64(max(graph.vertex_count, 1))
-    for number, changed in states.items():
-        lag.switch(_lags(state, keys), _lags(changed, keys), number)
-        gap.switch(state.gap, changed.gap, number)
-        head.switch(_heads(state), _heads(changed), number)
-    source, target = (keys // width).astype(np.int32), (keys % width).astype(np.int32)
-    _refuse_orphans(state, states, keys)
+    source, target = graph.edges.source, graph.edges.target
+    if keys is not None:
+        width = np.int64(max(graph.vertex_count, 1))
+        source, target = (keys // width).astype(np.int32), (keys % width).astype(np.int32)
+        for number, changed in states.items():
+            lag.switch(_lags(state, keys), _lags(changed, keys), number)
+            gap.switch(state.gap, changed.gap, number)
+            head.switch(_heads(state), _heads(changed), number)
+        _refuse_orphans(state, states, keys)
     return ClassParts(source, target, lag, gap, head, tuple(number in states for number in range(len(classes))))
 
 

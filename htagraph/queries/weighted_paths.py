@@ -91,9 +91,11 @@ def _edges(parts: ClassParts, count: int) -> tuple[Array, Array, Array, tuple[Ar
     edge, mask, amount = parts.lag.amounts()
     at_head, head_mask, head_amount = parts.head.amounts()
     vertex, gap_mask, gap_amount = parts.gap.amounts()
-    offsets, entering = counting_order(target[: len(live)], count)
-    several = np.diff(offsets)[vertex]
-    into = entering[np.repeat(offsets[vertex], several) + _ranges(several)]
+    several, into = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if len(vertex):
+        offsets, entering = counting_order(target[: len(live)], count)
+        several = np.diff(offsets)[vertex]
+        into = entering[np.repeat(offsets[vertex], several) + _ranges(several)]
     return (
         source,
         target,
@@ -113,8 +115,9 @@ def _ranges(count: Array) -> npt.NDArray[np.int64]:
 
 def _weights(rest: Array, edge: Array, component: Array, amount: Array) -> Weights:
     order = np.argsort(edge, kind="stable")
-    offsets = np.searchsorted(edge[order], np.arange(len(rest) + 1))
-    return Weights(rest, offsets.astype(np.int64), component[order].astype(np.int16), amount[order])
+    offsets = np.zeros(len(rest) + 1, np.int64)
+    np.cumsum(np.bincount(edge, minlength=len(rest)), out=offsets[1:])
+    return Weights(rest, offsets, component[order].astype(np.int16), amount[order])
 
 
 def _with_ends(state: State, source: Array, target: Array, weights: Weights, classes: TimeClasses) -> WeightedPaths:
@@ -123,7 +126,10 @@ def _with_ends(state: State, source: Array, target: Array, weights: Weights, cla
 
     graph, count = state.graph, state.graph.vertex_count
     offsets, leaving = counting_order(source, count + 1)
-    order = topological_order(offsets, target[leaving])
+    if any(classes.switches):  # a change may add edges that agree with no order of the others
+        order = topological_order(offsets, target[leaving])
+    else:
+        order = np.concatenate([[count], graph.topological_order]).astype(np.int32)
     if len(order) < count + 1:
         msg = "the changes together make an activity wait for itself: give them one by one"
         raise SelectionError(msg)
