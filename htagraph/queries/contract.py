@@ -27,7 +27,9 @@ __all__ = ["contract", "joined", "rank_parts"]
 Array: TypeAlias = npt.NDArray[Any]
 
 
-def contract(job: DependencyGraph | State, classes: Classes | None = None, *, most: int | None = None) -> Skeleton:
+def contract(
+    job: DependencyGraph | State, classes: Classes | None = None, *, most: int | None = None, keep: Array | None = None
+) -> Skeleton:
     """Return the skeleton of a job: a small DAG with the same times at the moments that ranks share.
 
     These moments are the arrivals at collectives, sends and receives, the JOINs where the last member has arrived,
@@ -42,6 +44,7 @@ def contract(job: DependencyGraph | State, classes: Classes | None = None, *, mo
             state of the same graph to which a factor of 0 switches, such as
             ``hg.what_if(graph).remove_sync().state``. Where selections overlap, the factors of both multiply.
         most: the largest factor that will be asked for; the skeleton is smaller than if any may be (None).
+        keep: other vertices of the graph that stay as terminals: 2 i is the start of activity i, 2 i + 1 its end.
 
     Returns:
         `Skeleton` with ``times()``, ``makespan_ns()``, ``step_times()``, ``waits()``, ``slack_ns()`` and
@@ -64,7 +67,9 @@ def contract(job: DependencyGraph | State, classes: Classes | None = None, *, mo
     """
     state = state_of(job)
     paths = paths_of(state, classes, most)
-    made = _contracted(paths, _terminals(state.graph))
+    terminal = _terminals(state.graph)
+    terminal[np.zeros(0, np.int64) if keep is None else keep] = True
+    made = _contracted(paths, terminal)
     return replace(made, steps=_steps(state.graph), members=_members(state.graph))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -166,6 +166,23 @@ class Skeleton:
             "activity": members.activity, "collective": members.collective, "rank": members.rank,
             "arrival_us": arrival / 1000, "wait_us": wait / 1000, "late": np.where(waiting, late, -1),
         })  # fmt: skip
+
+    def renumbered(self, number: Array) -> Skeleton:
+        """Return the skeleton with other numbers of the vertices, such as those of a job that its graph is a part of.
+
+        Args:
+            number: by vertex of the graph, its new number; both ends of an activity must stay together (2 i, 2 i + 1).
+        """
+
+        def new(vertex: Array) -> npt.NDArray[np.int64]:
+            return np.where(vertex < 0, vertex, np.asarray(number, np.int64)[np.maximum(vertex, 0)])
+
+        steps = replace(self.steps, start=new(self.steps.start), end=new(self.steps.end))
+        members = self.members
+        members = replace(
+            members, activity=new(2 * members.activity) // 2, join=new(members.join), feeds=new(members.feeds)
+        )
+        return replace(self, vertex=new(self.vertex), steps=steps, members=members)
 
     def to_bytes(self) -> bytes:
         """Return the skeleton as few bytes; `htagraph.queries.skeleton_bytes` says in which format."""

@@ -17,7 +17,7 @@ from htagraph.core import traverse
 from htagraph.queries.contract import joined, rank_parts
 from htagraph.queries.replay import predict
 from htagraph.queries.weighted_paths import END, replay_with_factors
-from htagraph.queries.weights import State
+from htagraph.queries.weights import State, without_waits
 from tests.reach import DATASETS, JOBS, graph_of, label
 from tests.strategies import Frames, Job, frames, jobs, load
 
@@ -109,6 +109,51 @@ def test_the_skeletons_of_recorded_ranks_joined_are_that_of_the_job(data: st.Dat
     whole, both = hg.contract(graph), joined([joined(parts[:2]), joined(parts[2:])])
     assert_same(data, whole, both)
     assert len(both.source) < 1.2 * len(whole.source)
+
+
+def test_parts_with_numbers_of_their_own_are_joined_by_those_of_the_job(demo: DependencyGraph) -> None:
+    rng = np.random.default_rng(0)
+    count = len(demo.activities)
+    shuffled = np.repeat(2 * rng.permutation(count), 2) + np.arange(2 * count) % 2
+    back = np.argsort(shuffled)
+    whole = hg.contract(demo)
+    both = joined([part.renumbered(shuffled).renumbered(back) for part in rank_parts(demo)])
+    other = joined([part.renumbered(shuffled) for part in rank_parts(demo)])
+    again = joined(rank_parts(demo))
+    assert np.array_equal(both.vertex, again.vertex)
+    assert np.array_equal(both.weight, again.weight)
+    ends = whole.vertex[whole.terminal & (whole.vertex >= 0)]
+    assert (other.times()[other.positions(shuffled[ends])] == demo.time[ends]).all()
+    assert other.waits()["wait_us"].sum() == whole.waits()["wait_us"].sum()
+    pd.testing.assert_frame_equal(other.step_times(), whole.step_times())
+
+
+def test_vertices_that_are_to_stay_do(demo: DependencyGraph) -> None:
+    keep = np.arange(100, 140)
+    skeleton = hg.contract(demo, keep=keep)
+    assert (skeleton.times()[skeleton.positions(keep)] == demo.time[keep]).all()
+    assert skeleton.terminal[skeleton.positions(keep)].all()
+
+
+@given(st.data(), frames(max_size=8))
+@settings(max_examples=60)
+def test_any_edges_may_be_switched_off_beside_any_factors(data: st.DataObject, dag: Frames) -> None:
+    graph = dag.graph
+    state = hg.what_if(graph).state
+    for name in ("a", "b"):
+        mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(graph.edges), max_size=len(graph.edges))), bool)
+        mask &= graph.edges.activity < 0  # time that is scaled must go as a whole or stay
+        switched = without_waits(state, mask)
+        classes = {name: switched, "some": {"activity": data.draw(st.integers(0, len(graph.activities) - 1))}}
+        factors = {name: data.draw(st.sampled_from([0, 1])), "some": data.draw(st.sampled_from([0.0, 0.5, 1.0, 7.0]))}
+        try:
+            skeleton = hg.contract(graph, classes)
+        except SelectionError:
+            continue
+        expected = replay_with_factors(
+            state if factors[name] else switched, {"some": classes["some"]}, {"some": factors["some"]}
+        )
+        assert error_ns(skeleton, expected, factors) == 0
 
 
 def assert_same(data: st.DataObject, whole: Skeleton, both: Skeleton) -> None:
