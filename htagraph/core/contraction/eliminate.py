@@ -24,8 +24,8 @@ _MAX_SEARCH = 64
 """How many edges of a vertex are searched for one that leads to another vertex. Chosen: it bounds the work for each
 vertex. Doubled, a few vertices beside hubs leave too."""
 _MAX_NEAR = 4
-"""How many edges on either side, in an order of parallel ones, may cover one of them together. Chosen: where ways differ
-gradually, its neighbours do. Doubled, a few more of the parallel edges leave in four times the time."""
+"""How many edges on either side, in an order of parallel ones, may cover one of them together. Chosen: neighbours do
+where ways differ gradually. Doubled, a few more of the parallel edges leave in four times the time."""
 _NONE = -1
 
 
