@@ -25,6 +25,8 @@ class Collapsed(NamedTuple):
     target: Array
     weight: Array
     """One row per edge, one column per component."""
+    edge_count: int
+    """How many edges there are; the arrays have room for more."""
     work: int
     """How many edges, and pairs of parallel edges, were looked at."""
 
@@ -118,8 +120,9 @@ def collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
             count = begin
         elif count > begin or terminal[vertex]:
             anchor[vertex] = vertex
-            targets[begin:count] = vertex
-    return Collapsed(sources[:count].copy(), targets[:count].copy(), made[:count].copy(), work)
+            for i in range(begin, count):
+                targets[i] = vertex
+    return Collapsed(sources, targets, made, count, work)
 
 
 @njit(cache=True)
@@ -180,12 +183,14 @@ def _compact(begin: int, count: int, sources: Array, made: Array, latest: Array)
 @njit(cache=True)
 def _room(array: Array) -> Array:
     larger = np.empty(2 * len(array), array.dtype)
-    larger[: len(array)] = array
+    for i in range(len(array)):
+        larger[i] = array[i]
     return larger
 
 
 @njit(cache=True)
 def _rows_room(array: Array) -> Array:
     larger = np.empty((2 * len(array), array.shape[1]), array.dtype)
-    larger[: len(array)] = array
+    for i in range(len(array)):
+        _copy(larger, i, array, i)
     return larger

@@ -83,7 +83,9 @@ def _pass(
         source, target = target, source
     offsets, edges = counting_order(target, count)
     order = np.arange(count)[::-1] if backward else np.arange(count)
-    return collapse(np.ascontiguousarray(order), offsets, edges, source, weights, terminal, bounds)
+    made = collapse(np.ascontiguousarray(order), offsets, edges, source, weights, terminal, bounds)
+    left = slice(made.edge_count)
+    return made._replace(source=made.source[left], target=made.target[left], weight=made.weight[left])
 
 
 def _renumbered(source: Array, target: Array, terminal: Array) -> tuple[Array, Array, Array, Array]:

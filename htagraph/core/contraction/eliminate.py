@@ -68,15 +68,35 @@ def net_of(count: int, source: Array, target: Array, weight: Array) -> Net:
 @njit(cache=True)
 def _fill(net: Net, source: Array, target: Array, weight: Array) -> None:
     for i in range(len(source)):
-        _insert(net, source[i], target[i], weight[i])
+        _insert(net, source[i], target[i], weight, i)
 
 
 @njit(cache=True)
-def _insert(net: Net, source: int, target: int, weight: Array) -> None:
+def _copy(result: Array, row: int, vectors: Array, other: int) -> None:
+    for i in range(result.shape[1]):
+        result[row, i] = vectors[other, i]
+
+
+@njit(cache=True)
+def _add(result: Array, row: int, vectors: Array, first: int, second: int) -> None:
+    for i in range(result.shape[1]):
+        result[row, i] = vectors[first, i] + vectors[second, i]
+
+
+@njit(cache=True)
+def _among(number: int, numbers: Array, count: int) -> bool:
+    found = False
+    for i in range(count):
+        found |= numbers[i] == number
+    return found
+
+
+@njit(cache=True)
+def _insert(net: Net, source: int, target: int, weight: Array, row: int) -> None:
     edge = net.free[net.free[0]]
     net.free[0] -= 1
     net.source[edge], net.target[edge] = source, target
-    net.weight[edge] = weight
+    _copy(net.weight, edge, weight, row)
     for vertex, first, following, last in (
         (source, net.first_out, net.next_out, net.last_out),
         (target, net.first_in, net.next_in, net.last_in),
@@ -117,7 +137,9 @@ def shrink(net: Net, terminal: Array, bounds: Array) -> int:
     are tried again.
     """
     count = len(terminal)
-    queue, queued = np.arange(count).astype(np.int32), ~terminal
+    queue, queued = np.empty(count, np.int32), np.empty(count, np.bool_)
+    for i in range(count):
+        queue[i], queued[i] = i, not terminal[i]
     first, waiting = 0, count
     pairs = _Pairs(
         np.empty(_MAX_PAIRS, np.int32), np.empty(_MAX_PAIRS, np.int32),
@@ -205,7 +227,7 @@ def _replace(net: Net, vertex: int, pairs: _Pairs, count: int, covered: int) -> 
         _remove(net, net.first_out[vertex])
     for i in range(count):
         if pairs.source[i] >= 0:
-            _insert(net, pairs.source[i], pairs.target[i], pairs.weight[i])
+            _insert(net, pairs.source[i], pairs.target[i], pairs.weight, i)
 
 
 @njit(cache=True)
@@ -218,7 +240,7 @@ def _paths_over(net: Net, vertex: int, pairs: _Pairs, bounds: Array) -> int:
         while go >= 0:
             source, target = net.source[come], net.target[go]
             pairs.source[count], pairs.target[count] = source, target
-            pairs.weight[count] = net.weight[come] + net.weight[go]
+            _add(pairs.weight, count, net.weight, come, go)
             count = _with_the_last(count, pairs, bounds)
             go = net.next_out[go]
         come = net.next_in[come]
@@ -238,11 +260,11 @@ def _with_the_last(count: int, pairs: _Pairs, bounds: Array) -> int:
             continue
         if kept < i:
             pairs.source[kept], pairs.target[kept] = pairs.source[i], pairs.target[i]
-            pairs.weight[kept] = pairs.weight[i]
+            _copy(pairs.weight, kept, pairs.weight, i)
         kept += 1
     if kept < count:
         pairs.source[kept], pairs.target[kept] = pairs.source[count], pairs.target[count]
-        pairs.weight[kept] = pairs.weight[count]
+        _copy(pairs.weight, kept, pairs.weight, count)
     return kept + 1
 
 
@@ -262,7 +284,7 @@ def _compare(net: Net, number: int, pairs: _Pairs, covered: int, bounds: Array) 
         if (net.target[edge] == target) if outward else (net.source[edge] == source):
             if covers(net.weight, edge, pairs.weight, number, bounds):
                 return -1
-            if covers(pairs.weight, number, net.weight, edge, bounds) and not (pairs.covered[:covered] == edge).any():
+            if covers(pairs.weight, number, net.weight, edge, bounds) and not _among(edge, pairs.covered, covered):
                 pairs.covered[covered] = edge
                 covered += 1
         edge = net.next_out[edge] if outward else net.next_in[edge]
@@ -295,7 +317,7 @@ def prune(net: Net, bounds: Array) -> int:
                 work += 1
                 beside = direct[net.target[go]]
                 if beside >= 0:
-                    longer[0] = net.weight[edge] + net.weight[go]
+                    _add(longer, 0, net.weight, edge, go)
                     direct[net.target[go]] = _without_covered(net, beside, parallel, longer, bounds)
                 go = net.next_out[go]
             edge = net.next_out[edge]
@@ -333,22 +355,30 @@ def _by_widest(net: Net, rows: Array) -> Array:
     """Return edges in the order of that component of their weights that differs most between them."""
     widest, spread = 0, np.int64(-1)
     for i in range(net.weight.shape[1]):
-        low, high = net.weight[rows[0], i], net.weight[rows[0], i]
+        low = high = net.weight[rows[0], i]
         for row in rows:
             low, high = min(low, net.weight[row, i]), max(high, net.weight[row, i])
         if high - low > spread:
             widest, spread = i, high - low
-    key = np.empty(len(rows), np.int64)
-    for i in range(len(rows)):
-        key[i] = net.weight[rows[i], widest]
-    return rows[np.argsort(key)]
+    step = len(rows) // 2
+    while step:  # a shell sort: argsort takes seconds to compile
+        for i in range(step, len(rows)):
+            row, at = rows[i], i
+            while at >= step and net.weight[rows[at - step], widest] > net.weight[row, widest]:
+                rows[at] = rows[at - step]
+                at -= step
+            rows[at] = row
+        step //= 2
+    return rows
 
 
 @njit(cache=True)
 def _mark_covered_by_two(net: Net, rows: Array, parallel: Array, bounds: Array) -> int:
     """Mark the edges that two of those near them in an order cover together; return how many pairs were compared."""
     count, compared = len(rows), 0
-    before, after = np.arange(-1, count - 1), np.arange(1, count + 1)
+    before, after = np.empty(count, np.int64), np.empty(count, np.int64)
+    for i in range(count):
+        before[i], after[i] = i - 1, i + 1
     for i in range(1, count - 1):
         first, covered = before[i], False
         for _ in range(_MAX_NEAR):

@@ -40,7 +40,7 @@ def sparse(weight: Array) -> Weights:
     edge, component = np.nonzero(weight[:, 1:])
     offsets = np.searchsorted(edge, np.arange(len(weight) + 1))
     return Weights(
-        np.ascontiguousarray(weight[:, 0]), offsets.astype(np.int64), (component + 1).astype(np.int8),
+        np.ascontiguousarray(weight[:, 0]), offsets.astype(np.int64), (component + 1).astype(np.int16),
         weight[edge, component + 1],
     )  # fmt: skip
 
