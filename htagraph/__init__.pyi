@@ -62,9 +62,11 @@ from .output.validation import Validation as Validation
 from .output.validation import validate as validate
 from .queries.arguments import arguments as arguments
 from .queries.call_stack import call_stack as call_stack
+from .queries.contract import contract as contract
 from .queries.paths import CriticalPath as CriticalPath
 from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
+from .queries.skeleton import Skeleton as Skeleton
 from .trace.argument_checks import check_arguments as check_arguments
 from .trace.reading.read import read_events as read_events
 from .whatif.opportunities import opportunities as opportunities

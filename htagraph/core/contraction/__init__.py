@@ -1,0 +1,1 @@
+"""A small DAG whose longest paths between terminals are those of a large one; see `contraction.contract`."""

@@ -1,0 +1,114 @@
+"""Weights that are vectors, and which of two is at least as long whatever the factors are. Compiled by numba.
+
+The first component of a vector counts as it is, every other one times a factor that is chosen later, from 0 to the
+bound of that component.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.compiled import njit
+
+__all__ = ["UNBOUNDED", "Weights", "cover_together", "covers", "sparse"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+UNBOUNDED = -1
+"""The bound of a component whose factor may be any number from 0 on. It is a mark: no result depends on its size."""
+_MARGIN = 1.0
+"""By how much a mean of two vectors has to be longer than a third one for this to be certain, ns. Chosen: sums of
+numbers below 2^50 in 64-bit floating point are off by less. Doubled, a few more edges stay."""
+
+
+class Weights(NamedTuple):
+    """The weight of each edge: a number, and some amounts that count times the factor of their component."""
+
+    base: Array
+    """The first component, by edge."""
+    offsets: Array
+    """Where the amounts of each edge begin, and their number at the end."""
+    component: Array
+    """Of each amount: 1 to the number of factors."""
+    amount: Array
+
+
+def sparse(weight: Array) -> Weights:
+    """Return vectors, one per row, as numbers and amounts."""
+    edge, component = np.nonzero(weight[:, 1:])
+    offsets = np.searchsorted(edge, np.arange(len(weight) + 1))
+    return Weights(
+        np.ascontiguousarray(weight[:, 0]), offsets.astype(np.int64), (component + 1).astype(np.int16),
+        weight[edge, component + 1],
+    )  # fmt: skip
+
+
+@njit(cache=True)
+def covers(first: Array, row: int, second: Array, other: int, bounds: Array) -> bool:
+    """Return whether one vector is at least as long as another one for all factors up to their bounds.
+
+    Args:
+        first: vectors, one per row: views of single rows would take longer than this comparison.
+        row: the row of the one.
+        second: vectors.
+        other: the row of the other one there.
+        bounds: of each component, the largest factor or `UNBOUNDED`; that of the first one is not read.
+    """
+    ahead = first[row, 0] - second[other, 0]
+    for i in range(1, len(bounds)):
+        more = first[row, i] - second[other, i]
+        if more < 0:
+            if bounds[i] == UNBOUNDED:
+                return False
+            ahead += bounds[i] * more
+    return bool(ahead >= 0)
+
+
+@njit(cache=True)
+def cover_together(vectors: Array, first: int, second: int, other: int, bounds: Array) -> bool:
+    """Return whether the longer one of two vectors is at least as long as a third one for all factors.
+
+    It is if a weighted mean of the two covers the third one. The share of the first vector in it is one at which the
+    mean and the third vector have the same component: between these shares, what the mean is ahead by is linear.
+    If it is shorter than the third one by any factor, or by rounding might be, the answer is False.
+
+    Args:
+        vectors: vectors, one per row.
+        first: the row of one of the two.
+        second: the row of the other.
+        other: the row of the third.
+        bounds: of each component, the largest factor or `UNBOUNDED`.
+    """
+    for i in range(len(bounds)):
+        apart = vectors[first, i] - vectors[second, i]
+        if not apart:
+            continue
+        share = (vectors[other, i] - vectors[second, i]) / apart
+        if 0 < share < 1 and _ahead(vectors, first, second, other, i, bounds) >= _MARGIN:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _ahead(vectors: Array, first: int, second: int, other: int, same: int, bounds: Array) -> float:
+    """Return by how much a mean of two vectors is at least longer than a third one; -1 if it may be shorter.
+
+    The mean is the one whose component `same` is that of the third vector.
+    """
+    share = (vectors[other, same] - vectors[second, same]) / (vectors[first, same] - vectors[second, same])
+    ahead = 0.0
+    for i in range(len(bounds)):
+        if i == same:
+            continue
+        apart = vectors[first, i] - vectors[second, i]
+        more = vectors[second, i] - vectors[other, i] + share * apart
+        if i and more < (_MARGIN if apart else 0.0):
+            if bounds[i] == UNBOUNDED:
+                return -1.0
+            ahead += bounds[i] * min(more, 0.0)
+        elif not i:
+            ahead += more
+    return ahead

@@ -1,0 +1,262 @@
+"""Skeleton: a small DAG over the moments that ranks share, whose times are those of the whole graph to the ns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.queries.time_classes import Factors, TimeClasses, as_nanoseconds
+from htagraph.queries.weighted_paths import END, LAST
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Members", "Skeleton", "Steps"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The steps of all ranks, by (rank, step)."""
+
+    rank: npt.NDArray[np.int64]
+    step: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    """The vertex at which it starts: a number of `Skeleton.vertex`."""
+    end: npt.NDArray[np.int64]
+    """The vertex at which all work launched in it is over."""
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The members of matched collectives, by collective and arrival."""
+
+    activity: npt.NDArray[np.int64]
+    collective: npt.NDArray[np.int64]
+    rank: npt.NDArray[np.int64]
+    join: npt.NDArray[np.int64]
+    """The JOIN that its end waits for, as a number of `Skeleton.vertex`; -1 if it waits for no other member."""
+    feeds: npt.NDArray[np.int64]
+    """The first JOIN that waits for its arrival, in the same way; -1 if none does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """A small DAG over terminals: moments at which ranks meet, steps start or end, or the job ends.
+
+    Between any two terminals, a longest path is as long as in the whole graph, whatever the factors of the classes are.
+    A few other vertices stay where leaving them out would take more edges. Made by `htagraph.contract`.
+    """
+
+    origin_ns: int
+    """The moment of the first vertex, `START`, ns on the common clock."""
+    vertex: npt.NDArray[np.int64]
+    """The graph's number of each vertex, in topological order; `START`, `END` and `LAST` for those that are added."""
+    terminal: npt.NDArray[np.bool_]
+    """Which vertices are terminals."""
+    source: npt.NDArray[np.int32]
+    """Of each edge, by (target, source): a position in `vertex`."""
+    target: npt.NDArray[np.int32]
+    weight: npt.NDArray[np.int64]
+    """One row per edge, ns: in column 0 time of no class, then that of each component of `classes`."""
+    classes: TimeClasses
+    steps: Steps
+    members: Members
+
+    def __repr__(self) -> str:
+        classes = f", classes {', '.join(self.classes.names)}" if self.classes.names else ""
+        return f"Skeleton({len(self.vertex):,} vertices, {len(self.source):,} edges{classes})"
+
+    def times(self, factors: Factors | None = None) -> npt.NDArray[np.int64]:
+        """Return the moment of each vertex, ns on the common clock.
+
+        Args:
+            factors: by class, what its time is multiplied by, at least 0; 1 where a class is not named.
+
+        Raises:
+            SelectionError: there is no such class.
+            ChangeError: a factor is out of range.
+        """
+        time, unit = self._times(factors)
+        return self.origin_ns + as_nanoseconds(time, unit)
+
+    def makespan_ns(self, factors: Factors | None = None) -> int:
+        """Return the makespan, ns: from the first moment of the job to the last end of a thread or stream.
+
+        Args:
+            factors: as in `times`.
+        """
+        return int(self.times(factors)[self.positions(np.array([END]))[0]]) - self.origin_ns
+
+    def step_times(self, factors: Factors | None = None) -> pd.DataFrame:
+        """Return the start and end of each step; the columns are those of `htagraph.step_times`.
+
+        Args:
+            factors: as in `times`.
+        """
+        import pandas as pd
+
+        time = self.times(factors) - self.origin_ns
+        start, end = (time[self.positions(vertex)] for vertex in (self.steps.start, self.steps.end))
+        return pd.DataFrame({
+            "rank": self.steps.rank, "step": self.steps.step, "start_us": start / 1000, "end_us": end / 1000,
+            "duration_us": (end - start) / 1000,
+        })  # fmt: skip
+
+    def slack_ns(self, factors: Factors | None = None) -> npt.NDArray[np.int64]:
+        """Return how much later each vertex may happen without the job ending later, ns; rounded down.
+
+        Args:
+            factors: as in `times`.
+        """
+        from htagraph.core import traverse
+
+        time, unit = self._times(factors)
+        weight, count = self._lengths(factors), len(self.vertex)
+        offsets, leaving = traverse.counting_order(self.source, count)
+        last = int(self.positions(np.array([LAST]))[0])
+        late = traverse.latest(
+            np.arange(count), offsets, self.target[leaving], weight[leaving], np.zeros(count, np.int64), int(time[last])
+        )
+        return (late - time) // unit
+
+    def critical_edges(self, factors: Factors | None = None) -> npt.NDArray[np.int64]:
+        """Return the edges of a longest path from `START` to `END`, the first one first; of equally long paths, one.
+
+        Args:
+            factors: as in `times`.
+        """
+        time, _ = self._times(factors)
+        binding = np.flatnonzero(time[self.source] + self._lengths(factors) == time[self.target])
+        into = np.full(len(self.vertex), -1, np.int64)
+        into[self.target[binding][::-1]] = binding[::-1]  # on ties the first edge
+        at, path = int(self.positions(np.array([END]))[0]), []
+        while into[at] >= 0:
+            path.append(into[at])
+            at = int(self.source[path[-1]])
+        return np.array(path[::-1], np.int64)
+
+    def waits(self, factors: Factors | None = None) -> pd.DataFrame:
+        """Return how long each member of a collective waits for the last arrival that its end depends on.
+
+        Args:
+            factors: as in `times`.
+
+        Returns:
+            One row per member, by collective and recorded arrival: ``activity``, ``collective``, ``rank`` (int64),
+            ``arrival_us`` (float64, since the job's first activity), ``wait_us`` (float64: 0 for the last one, and for
+            members that wait for no other), ``late`` (int64: the activity that arrived last of those it waits for,
+            itself if none did later; -1 if it waits for no other member). Time in which the thread of an asynchronous
+            send or receive runs other work is part of the wait here.
+        """
+        import pandas as pd
+
+        time, members = self.times(factors) - self.origin_ns, self.members
+        arrival = time[self.positions(2 * members.activity)]
+        waiting = members.join >= 0
+        wait = np.zeros(len(arrival), np.int64)
+        wait[waiting] = np.maximum(time[self.positions(members.join[waiting])] - arrival[waiting], 0)
+        late = np.where(waiting & (wait > 0), _last_arrivals(members, arrival), members.activity)
+        return pd.DataFrame({
+            "activity": members.activity, "collective": members.collective, "rank": members.rank,
+            "arrival_us": arrival / 1000, "wait_us": wait / 1000, "late": np.where(waiting, late, -1),
+        })  # fmt: skip
+
+    def renumbered(self, number: Array) -> Skeleton:
+        """Return the skeleton with other numbers of the vertices, such as those of a job that its graph is a part of.
+
+        Args:
+            number: by vertex of the graph, its new number; both ends of an activity must stay together (2 i, 2 i + 1).
+        """
+
+        def new(vertex: Array) -> npt.NDArray[np.int64]:
+            return np.where(vertex < 0, vertex, np.asarray(number, np.int64)[np.maximum(vertex, 0)])
+
+        steps = replace(self.steps, start=new(self.steps.start), end=new(self.steps.end))
+        members = self.members
+        members = replace(
+            members, activity=new(2 * members.activity) // 2, join=new(members.join), feeds=new(members.feeds)
+        )
+        return replace(self, vertex=new(self.vertex), steps=steps, members=members)
+
+    def to_bytes(self) -> bytes:
+        """Return the skeleton as few bytes; `htagraph.queries.skeleton_bytes` says in which format."""
+        from htagraph.queries.skeleton_bytes import to_bytes
+
+        return to_bytes(self)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Skeleton:
+        """Return the skeleton that `to_bytes` wrote.
+
+        Raises:
+            HtagraphError: these are no such bytes.
+        """
+        from htagraph.queries.skeleton_bytes import from_bytes
+
+        return from_bytes(data)
+
+    def positions(self, vertex: Array) -> npt.NDArray[np.int64]:
+        """Return where in `vertex` some numbers of it are."""
+        order, numbers = self._by_number
+        at = np.minimum(np.searchsorted(numbers, vertex), max(len(numbers) - 1, 0))
+        if (numbers[at] != vertex).any():
+            msg = f"vertex {int(np.asarray(vertex)[numbers[at] != vertex][0])} is not in this skeleton"
+            raise KeyError(msg)
+        return order[at]
+
+    @cached_property
+    def _by_number(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        order = np.argsort(self.vertex, kind="stable")
+        return order, self.vertex[order]
+
+    @cached_property
+    def _longest(self) -> list[int]:
+        """Return the weight of the heaviest path in each component alone, ns."""
+        return [int(self._schedule(np.maximum(column, 0)).max(initial=0)) for column in self.weight.T]
+
+    def _lengths(self, factors: Factors | None) -> npt.NDArray[np.int64]:
+        return self.weight @ self.classes.numerators(factors)[0]
+
+    def _times(self, factors: Factors | None) -> tuple[npt.NDArray[np.int64], int]:
+        """Return (the moment of each vertex since the origin in parts of a ns, how many parts make a ns)."""
+        numerators, unit = self.classes.numerators(factors)
+        self.classes.refuse_overflow(self._longest, numerators)
+        return self._schedule(self.weight @ numerators), unit
+
+    def _schedule(self, weight: Array) -> npt.NDArray[np.int64]:
+        from htagraph.core import traverse
+
+        count = len(self.vertex)
+        nothing = np.zeros(count, np.int64)
+        offsets = np.searchsorted(self.target, np.arange(count + 1))
+        edges = np.arange(len(self.target))
+        return traverse.schedule(
+            np.arange(count), offsets, edges, self.source, np.ascontiguousarray(weight), nothing, nothing
+        )
+
+
+def _last_arrivals(members: Members, arrival: Array) -> npt.NDArray[np.int64]:
+    """Return the activity that arrived last of those that each member waits for; -1 where it waits for none.
+
+    The JOINs of one collective follow each other by number: each waits for the arrivals that the ones before wait for.
+    """
+    rows = np.concatenate([np.flatnonzero(members.feeds >= 0), np.flatnonzero(members.join >= 0)])
+    asks = np.arange(len(rows)) >= (members.feeds >= 0).sum()
+    join = np.where(asks, members.join[rows], members.feeds[rows])
+    last, best, of = np.full(len(arrival), -1, np.int64), (0, 0), -1
+    # by collective and JOIN, arrivals before those who ask
+    for at in np.lexsort((asks, join, members.collective[rows])).tolist():
+        row = rows[at]
+        if members.collective[row] != of:
+            of, best = members.collective[row], (np.iinfo(np.int64).min, 0)
+        if asks[at]:
+            last[row] = -best[1]
+        else:
+            best = max(best, (int(arrival[row]), -int(members.activity[row])))  # on ties the first activity
+    return last

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from htagraph.core.contraction.contract import Contracted, contract
+from htagraph.core.contraction.vectors import sparse
+from tests.core.contraction.drawn import Dag, dags, distances, factors_of
+
+
+def contracted(dag: Dag) -> Contracted:
+    return contract(
+        np.array(dag.order, np.int32), dag.source, dag.target, sparse(dag.weight),
+        terminal=np.array(dag.terminal), bounds=np.array(dag.bounds),
+    )  # fmt: skip
+
+
+def edges_of(small: Contracted) -> list[tuple[int, int, tuple[int, ...]]]:
+    source, target = small.vertex[small.source].tolist(), small.vertex[small.target].tolist()
+    return list(zip(source, target, map(tuple, small.weight.tolist()), strict=True))
+
+
+@given(st.data(), dags())
+@settings(max_examples=120)
+def test_longest_paths_between_terminals_stay_as_long(data: st.DataObject, dag: Dag) -> None:
+    small = contracted(dag)
+    factors = data.draw(factors_of(dag))
+    ends = [vertex for vertex in dag.order if dag.terminal[vertex]]
+    expected = distances(dag.edges, dag.order, ends, factors)
+    assert distances(edges_of(small), small.vertex.tolist(), ends, factors) == expected
+
+
+@given(dags())
+@settings(max_examples=40)
+def test_what_is_left_is_smaller_and_sorted(dag: Dag) -> None:
+    small = contracted(dag)
+    assert len(small.source) <= len(dag.edges)
+    assert {vertex for vertex in dag.order if dag.terminal[vertex]} <= set(small.vertex.tolist())
+    place = {vertex: at for at, vertex in enumerate(dag.order)}
+    assert [place[vertex] for vertex in small.vertex.tolist()] == sorted(
+        place[vertex] for vertex in small.vertex.tolist()
+    )
+    assert (small.source < small.target).all()
+    assert np.array_equal(np.lexsort((small.source, small.target)), np.arange(len(small.source)))
+
+
+@given(dags(most=12, components=1))
+@settings(max_examples=40)
+def test_of_numbers_one_edge_is_left_between_two_vertices(dag: Dag) -> None:
+    small = contracted(dag)
+    assert len(set(zip(small.source.tolist(), small.target.tolist(), strict=True))) == len(small.source)
+
+
+def test_a_chain_becomes_one_edge() -> None:
+    count = 50
+    edges = [(i, i + 1, (2,)) for i in range(count - 1)]
+    ends = [i in {0, count - 1} for i in range(count)]
+    small = contracted(Dag(list(range(count)), edges, ends, [1]))
+    assert edges_of(small) == [(0, count - 1, (2 * (count - 1),))]
+
+
+def test_two_ways_with_different_classes_stay_two_edges() -> None:
+    edges = [(0, 1, (5, 0)), (1, 3, (0, 0)), (0, 2, (0, 3)), (2, 3, (0, 1))]
+    small = contracted(Dag([0, 1, 2, 3], edges, [True, False, False, True], [1, -1]))
+    assert sorted(edges_of(small)) == [(0, 3, (0, 4)), (0, 3, (5, 0))]
+
+
+def test_a_way_that_no_allowed_factor_makes_the_longest_leaves() -> None:
+    edges = [(0, 1, (5, 0)), (1, 3, (0, 0)), (0, 2, (0, 3)), (2, 3, (0, 1))]
+    small = contracted(Dag([0, 1, 2, 3], edges, [True, False, False, True], [1, 1]))
+    assert edges_of(small) == [(0, 3, (5, 0))]
+
+
+def grid(width: int, depth: int) -> Dag:
+    """Return `width` chains of `depth` vertices between which edges lead back and forth, as streams and threads do."""
+    rng = np.random.default_rng(width * depth)
+    edges = []
+    for layer in range(depth - 1):
+        for lane in range(width):
+            at = layer * width + lane
+            edges.append((at, at + width, (int(rng.integers(1, 9)),)))
+            if not rng.integers(4):
+                edges.append((at, (layer + 1) * width + int(rng.integers(width)), (int(rng.integers(1, 9)),)))
+    count = width * depth
+    terminal = [vertex < width or vertex >= count - width or not vertex % 97 for vertex in range(count)]
+    return Dag(list(range(count)), edges, terminal, [1])
+
+
+@pytest.mark.parametrize("width", [3, 12])
+def test_the_work_grows_with_the_number_of_edges(width: int) -> None:
+    per_edge = []
+    for depth in (300, 1500):  # five times as many edges; how many rounds there are differs a little
+        dag = grid(width, depth)
+        per_edge.append(contracted(dag).work / len(dag.edges))
+    assert per_edge[1] < 1.5 * per_edge[0]
+
+
+def test_a_hub_with_many_edges_takes_linear_work() -> None:
+    per_edge = []
+    for count in (500, 4000):
+        middle = range(1, count)
+        edges = [(0, i, (1,)) for i in middle] + [(i, count, (i % 7,)) for i in middle]
+        edges += [(i, i + 1, (1,)) for i in middle if i + 1 < count]
+        terminal = [i in {0, count} or not i % 3 for i in range(count + 1)]
+        per_edge.append(contracted(Dag(list(range(count + 1)), edges, terminal, [1])).work / len(edges))
+    assert per_edge[1] < 1.15 * per_edge[0]
