@@ -29,7 +29,8 @@ def texts_of(texts: Sequence[str], numbers: npt.ArrayLike) -> ExtensionArray:
     """
     import pandas as pd
 
-    wanted = np.where(np.asarray(numbers, np.int64) >= 0, numbers, len(texts))
+    wanted = np.asarray(numbers, np.int64)
+    wanted = np.where(wanted >= 0, wanted, len(texts))
     used = distinct(wanted, len(texts) + 1)
     place = np.zeros(len(texts) + 1, np.int64)
     place[used] = np.arange(len(used))
