@@ -47,14 +47,17 @@ def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> It
 
 
 def us_texts(nanoseconds: Array) -> list[str]:
-    """Return times, ns and not negative, as the µs of a trace file.
+    """Return times, ns, as the µs of a trace file.
 
     Example:
-        >>> us_texts(np.array([1_500, 2_000, 7]))
-        ['1.500', '2', '0.007']
+        >>> us_texts(np.array([1_500, 2_000, -7]))
+        ['1.500', '2', '-0.007']
     """
-    whole, rest = np.divmod(nanoseconds, 1000)
-    return [f"{us}.{ns:03d}" if ns else str(us) for us, ns in zip(whole.tolist(), rest.tolist(), strict=True)]
+    whole, rest = np.divmod(np.abs(nanoseconds), 1000)
+    texts = [f"{us}.{ns:03d}" if ns else str(us) for us, ns in zip(whole.tolist(), rest.tolist(), strict=True)]
+    for at in np.flatnonzero(nanoseconds < 0).tolist():
+        texts[at] = f"-{texts[at]}"
+    return texts
 
 
 def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[str, str]], Array]:
