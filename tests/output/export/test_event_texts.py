@@ -24,12 +24,12 @@ def test_an_event_taken_apart_is_still_the_event() -> None:
 @pytest.mark.parametrize("critical", ["", "0.5"])
 @pytest.mark.parametrize("args", [None, {}, {"stream": 7}])
 def test_a_slice_keeps_all_but_its_place_and_times(args: dict[str, Any] | None, critical: str) -> None:
-    event = {key: value for key, value in (EVENT | {"args": args}).items() if value is not None}
+    event: dict[str, Any] = {key: value for key, value in (EVENT | {"args": args}).items() if value is not None}
     if args is None and critical:
         event["args"] = {}
     text = slice_text(decoded(event)[0], b'"pid":1000,"tid":8', "3.125", "4", critical)
     assert text is not None
-    expected = event | {"pid": 1000, "tid": 8, "ts": 3.125, "dur": 4}
+    expected: dict[str, Any] = event | {"pid": 1000, "tid": 8, "ts": 3.125, "dur": 4}
     if critical:
         expected["args"] = event["args"] | {"critical_us": 0.5}
     assert json.loads(text) == expected
