@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from htagraph.core.errors import printable
-from htagraph.core.whole_files import write_whole
+from htagraph.output.whole_files import write_whole
 from htagraph.whatif.change_options import numbers
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
-from htagraph.core.whole_files import write_whole
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
+from htagraph.output.whole_files import write_whole
 from htagraph.queries.paths import CriticalPath
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from htagraph.core.whole_files import write_whole
+from htagraph.output.whole_files import write_whole
 
 
 def test_a_file_has_its_content_and_what_rights_others_have(tmp_path: Path) -> None:
