@@ -38,7 +38,8 @@ def nearest(above: Array, wanted: Array, rows: npt.ArrayLike) -> npt.NDArray[np.
         reached = climb(above, wanted, ancestor.ravel(), _LEVELS)
     else:
         reached = _climbed(above, wanted, ancestor.ravel())
-    deeper = np.flatnonzero((reached >= 0) & ~wanted[reached])
+    deeper = np.flatnonzero(reached >= 0)
+    deeper = deeper[~wanted[reached[deeper]]]
     if len(deeper):
         reached[deeper] = _nearest_of_all(above, wanted)[reached[deeper]]
     return np.asarray(reached.reshape(ancestor.shape), np.int64)
