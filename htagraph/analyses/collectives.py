@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.texts import texts_of
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.collective_waits import Waits, bus_factor, waits_of
@@ -69,7 +70,7 @@ def collectives(graph: DependencyGraph) -> pd.DataFrame:
             "group": pd.array(columns["group"], dtype="str"),
             "rank": waits.rank,
             "activity": waits.activity,
-            "name": pd.array([graph.names[name] for name in acts.name[waits.activity]], dtype="str"),
+            "name": texts_of(graph.names, acts.name[waits.activity]),
             "step": acts.step[waits.activity].astype(np.int64),
             "size": waits.size,
             "absent": absent,

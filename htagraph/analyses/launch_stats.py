@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.kinds import LAUNCHES, ActivityKind
+from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["launch_stats"]
@@ -51,10 +52,10 @@ def launch_stats(
             "correlation": acts.arg("correlation")[work],
             "launch": call,
             "work": work,
-            "launch_name": _text(graph, acts.name[call]),
-            "work_name": _text(graph, acts.name[work]),
-            "work_kind": pd.Series([ActivityKind(kind).label for kind in acts.kind[work]], dtype="str"),
-            "stream": np.array([graph.lanes[lane].stream for lane in acts.lane[work]], np.int64),
+            "launch_name": texts_of(graph.names, acts.name[call]),
+            "work_name": texts_of(graph.names, acts.name[work]),
+            "work_kind": texts_of([kind.label for kind in ActivityKind], acts.kind[work]),
+            "stream": np.array([lane.stream for lane in graph.lanes], np.int64)[acts.lane[work]],
             "step": acts.step[work].astype(np.int64),
             "launch_us": launch_us,
             "work_us": work_us,
@@ -64,7 +65,3 @@ def launch_stats(
             "excessive_delay": delay_us > launch_delay_cutoff_us,
         }
     )
-
-
-def _text(graph: DependencyGraph, names: np.ndarray) -> pd.Series[str]:
-    return pd.Series([graph.names[name] for name in names], dtype="str")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.kinds import ADDED, ActivityKind, EdgeKind
+from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import path_to
 
@@ -61,7 +62,7 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
         {
             "rank": acts.rank[rows].astype(np.int64),
             "name": pd.array(np.array(graph.names, object)[acts.name[rows]], dtype="str"),
-            "kind": pd.array(np.array([kind.label for kind in ActivityKind], object)[acts.kind[rows]], dtype="str"),
+            "kind": texts_of([kind.label for kind in ActivityKind], acts.kind[rows]),
             "start_us": (begin - graph.origin_ns) / 1000,
             "duration_us": (graph.time[end] - begin) / 1000,
             "slack_us": total / 1000,

@@ -13,6 +13,7 @@ import pandas as pd
 from htagraph.core.group_stats import others_median
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.attribution import names_of
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
 from htagraph.queries.collective_waits import Waits, waits_of
 from htagraph.queries.rank_differences import Difference, alone_work, rank_differences
@@ -309,7 +310,7 @@ def _blame_table(graph: DependencyGraph, waits: Waits, chains: Chains, blame: Bl
             "wait_us": blame.charged / 1000,
             "cause": pd.array([CAUSES[cause] for cause in blame.cause.tolist()], dtype="str"),
             "activity": activity,
-            "name": pd.array([graph.names[acts.name[i]] if i >= 0 else "" for i in activity.tolist()], dtype="str"),
+            "name": names_of(graph, activity),
             "collectives_back": blame.depth,
         }
     )

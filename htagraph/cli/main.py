@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+from contextlib import suppress
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -30,7 +33,7 @@ from htagraph.cli.stragglers import stragglers
 from htagraph.cli.summary import summary
 from htagraph.cli.validate import validate
 from htagraph.cli.what_if import WhatIfCommand, what_if
-from htagraph.core.errors import HtagraphError
+from htagraph.core.errors import HtagraphError, printable
 
 __all__ = ["app", "main"]
 
@@ -78,6 +81,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal without µ and • still gets its answer
             stream.reconfigure(errors="replace")
+    with suppress(ValueError):  # elsewhere than on the main thread
+        signal.signal(signal.SIGTERM, _leave)
     if sys.stdout is None:  # closed by the caller: there is nowhere to answer to
         sys.exit(1)
     try:
@@ -87,10 +92,18 @@ def main() -> None:
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except MemoryError:
+        _complain("not enough memory; read less at once, such as --ranks 0-7 or --steps 4, or use a larger machine")
     except OSError as error:
         _complain(f"{error.filename or ''}: {error.strerror or error}".lstrip(": "))
 
 
+def _leave(number: int, frame: FrameType | None) -> None:
+    """Leave as after Ctrl-C: temporary files are removed."""
+    del frame
+    sys.exit(128 + number)
+
+
 def _complain(message: str) -> None:
-    typer.echo(f"htagraph: error: {' '.join(message.split())}", err=True)
+    typer.echo(f"htagraph: error: {printable(' '.join(message.split()))}", err=True)
     sys.exit(1)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from htagraph.core.errors import printable
+from htagraph.output.whole_files import write_whole
 from htagraph.whatif.change_options import numbers
 
 if TYPE_CHECKING:
@@ -128,10 +130,8 @@ def emit(text: str, output: Path | None, paths: Sequence[str]) -> None:
         sys.stdout.flush()
         return
     refuse_input(output, paths, "--output")
-    try:
-        output.write_text(text, encoding="utf-8", errors="replace")  # as on stdout
-    except OSError as error:  # which names no file if it comes as late as on closing
-        raise OSError(error.errno, error.strerror, str(output)) from error
+    _refuse_mistakable(output, text, paths)
+    write_whole(output, text.encode("utf-8", "replace"))  # as on stdout
 
 
 def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None:
@@ -147,6 +147,19 @@ def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None
 
     if any(target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
         msg = f"{option} {target}: is one of the files to read, and would be lost; write to another file"
+        raise HtagraphError(msg)
+
+
+def _refuse_mistakable(output: Path, text: str, paths: Sequence[str]) -> None:
+    """Refuse to write what is no JSON where the next command would take it for a trace."""
+    from htagraph.core.errors import HtagraphError
+    from htagraph.trace.reading.discover import SUFFIXES, find_files
+
+    if text.startswith("{") or not output.name.endswith(SUFFIXES):
+        return
+    folder = output.parent.resolve()
+    if any(file.parent.resolve() == folder for file in find_files(paths, skip=lambda *_: None)):
+        msg = f"--output {output}: would be taken for a trace, beside the traces; add --format json, or name it .txt"
         raise HtagraphError(msg)
 
 
@@ -187,4 +200,4 @@ def _warn(issues: Sequence[Issue]) -> None:
     for issue in issues:
         if issue.what not in _HARMLESS:
             where = f"{issue.file}: " if issue.file else ""
-            typer.echo(f"htagraph: warning: {where}{issue.detail} ({issue.count})", err=True)
+            typer.echo(printable(f"htagraph: warning: {where}{issue.detail} ({issue.count})"), err=True)

@@ -204,7 +204,7 @@ def _bounds(before: pd.DataFrame, after: pd.DataFrame, top: int) -> pd.DataFrame
         old, new = (
             path[path["group"] == group].set_index("key")[["time_us", "share_percent"]] for path in (before, after)
         )
-        both = old.add_prefix("before_").join(new.add_prefix("after_"), how="outer").fillna(0.0)
+        both = old.add_prefix("before_").join(new.add_prefix("after_"), how="outer").astype("float64").fillna(0.0)
         both = both.drop(index="none", errors="ignore")
         largest = both[["before_time_us", "after_time_us"]].max(axis=1).sort_values(ascending=False, kind="stable")
         both = both.loc[largest.head(top).index]

@@ -23,6 +23,7 @@ __all__ = [
     "SelectionError",
     "StoredGraphError",
     "TraceError",
+    "printable",
     "shown",
 ]
 
@@ -65,6 +66,16 @@ class StoredGraphError(HtagraphError):
 
 class SelectionError(HtagraphError):
     """A selection asks for something the graph does not have."""
+
+
+def printable(text: str) -> str:
+    r"""Return a text on one line, without characters that command a terminal or turn the direction of writing.
+
+    Example:
+        >>> printable("a\x1b[31mb\u202ec")
+        'a [31mb c'
+    """
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def shown(value: object) -> str:

@@ -94,7 +94,7 @@ def levels(order: Array, in_offsets: Array, in_sources: Array) -> Array:
     return level
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def schedule(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order: Array, in_offsets: Array, in_edges: Array, source: Array, lag: Array, gap: Array, head: Array
 ) -> Array:

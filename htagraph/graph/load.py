@@ -123,6 +123,9 @@ def _part(
         return prepare(read_trace(file.path, file.rank_in, progress, compiled=compiled), naming, steps)
     except HtagraphError as error:
         return error
+    except MemoryError:
+        what = "does not fit into memory; read fewer ranks at once, or keep some steps only (ranks=, steps=)"
+        return TraceError(f"{file.path}: {what}")
 
 
 def _refuse_twice(first: RankPart, second: RankPart) -> None:

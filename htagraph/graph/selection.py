@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.texts import texts_of
+from htagraph.graph.activities import BETWEEN
 from htagraph.graph.criteria import Criteria, Mask, mask_of
 from htagraph.graph.positions import Place, placed
 
@@ -156,14 +158,16 @@ class Selection:
 
         graph, rows = self.graph, self.activities
         acts = graph.activities
-        lanes = [graph.lane_of(row) for row in rows]
+        lane = acts.lane[rows]
+        labels = [*(each.label for each in graph.lanes), BETWEEN.label]
+        streams = np.array([*(each.stream for each in graph.lanes), BETWEEN.stream], np.int64)
         return pd.DataFrame(
             {
                 "rank": acts.rank[rows],
-                "kind": pd.array([ActivityKind(kind).label for kind in acts.kind[rows]], dtype="str"),
-                "name": pd.array([graph.names[name] for name in acts.name[rows]], dtype="str"),
-                "lane": pd.array([lane.label for lane in lanes], dtype="str"),
-                "stream": np.array([lane.stream for lane in lanes], np.int64),
+                "kind": texts_of([kind.label for kind in ActivityKind], acts.kind[rows]),
+                "name": texts_of(graph.names, acts.name[rows]),
+                "lane": texts_of(labels, np.where(lane >= 0, lane, len(graph.lanes))),
+                "stream": streams[lane],
                 "step": acts.step[rows],
                 "start_us": (graph.time[2 * rows] - graph.origin_ns) / 1000,
                 "duration_us": acts.duration[rows] / 1000,

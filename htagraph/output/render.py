@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
 from htagraph.output.phrases import distinct, short_number
 from htagraph.output.report import Report, Wording
@@ -48,6 +49,9 @@ _COUNTS = (
 )
 _NO_RANK = -1
 """In a column of ranks: what is about no single rank."""
+_FORMULAS = ("=", "+", "-", "@")
+"""With what a text begins that spreadsheets compute."""
+_NUMBER = re.compile(r"[-+]?[\d.,:e%+-]*")  # a number, a range, or a dash for nothing
 _COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
 _MIN_US_IN_MS = 10_000.0
@@ -134,7 +138,9 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
 
 
 def _json(envelope: dict[str, Any]) -> str:
-    return json.dumps(envelope, indent=2, ensure_ascii=False, default=lambda value: value.item()) + "\n"
+    text = json.dumps(envelope, indent=2, ensure_ascii=False, default=lambda value: value.item())
+    commands = {ord(letter): json.dumps(letter)[1:-1] for letter in set(text) if not letter.isprintable()}
+    return text.translate(commands | {ord("\n"): "\n"}) + "\n"
 
 
 def _joined(value: object) -> object:
@@ -143,7 +149,20 @@ def _joined(value: object) -> object:
 
 def _csv(frames: dict[str, pd.DataFrame]) -> str:
     """Return tables as CSV; what is no number, such as a ratio to 0, is empty, as it is null in JSON."""
-    return "".join(f"# {name}\n{_finite(frame).to_csv(index=False)}\n" for name, frame in frames.items())
+    return "".join(f"# {name}\n{_plain(_finite(frame)).to_csv(index=False)}\n" for name, frame in frames.items())
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table in which no text is a formula to a spreadsheet, or a command to a terminal."""
+    texts = [name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
+    return frame.assign(**{name: frame[name].map(_plain_cell) for name in texts})
+
+
+def _plain_cell(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.lstrip().startswith(_FORMULAS) and not _NUMBER.fullmatch(text) else text
 
 
 def _finite(frame: pd.DataFrame) -> pd.DataFrame:
@@ -161,7 +180,7 @@ def _title(name: str, wording: Wording) -> str:
 
 
 def _markdown_list(heading: str, sentences: list[str]) -> str:
-    return f"\n## {heading}\n\n" + "\n".join(f"- {line}" for line in sentences) + "\n"
+    return f"\n## {heading}\n\n" + "\n".join(f"- {printable(line)}" for line in sentences) + "\n"
 
 
 def _markdown_table(columns: list[_Column]) -> str:
@@ -199,7 +218,7 @@ def _terminal(frames: dict[str, pd.DataFrame], sentences: list[str], page: _Page
 
 def _filled(sentence: str, width: int) -> str:
     """Return a sentence in lines, numbers beside their units, and the command that it ends with, whole, on its own."""
-    text, command_follows, command = _printable(sentence).partition(_COMMAND)
+    text, command_follows, command = printable(sentence).partition(_COMMAND)
     unbroken = _UNIT.sub("\N{NO-BREAK SPACE}", text + ":" if command_follows else text)
     lines = textwrap.fill(unbroken, width - 1, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False)
     lines = lines.replace("\N{NO-BREAK SPACE}", " ")
@@ -251,7 +270,7 @@ def _columns(frame: pd.DataFrame, wording: Wording) -> list[_Column]:
             cells = _distinct_names(cells)
         heading = heading.replace("_percent", " %").replace("_", " ").strip()
         is_number = pd.api.types.is_numeric_dtype(values) or name.endswith("(%)")
-        columns.append(_Column(heading, [_printable(cell) for cell in cells], is_number))
+        columns.append(_Column(heading, [printable(cell) for cell in cells], is_number))
     return columns
 
 
@@ -279,11 +298,6 @@ def _distinct_names(names: list[str]) -> list[str]:
     short = {name: short_name(name) for name in dict.fromkeys(names)}
     alike = Counter(short.values())
     return [name if alike[short[name]] > 1 else short[name] for name in names]
-
-
-def _printable(text: str) -> str:
-    """Return a text on one line, without characters that command a terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _short_or_dash(value: float) -> str:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind
 from htagraph.core.naming import is_data_loader, is_module_frame, names_that, short_name
 from htagraph.core.parents import nearest
+from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 
 if TYPE_CHECKING:
@@ -77,12 +78,10 @@ def in_data_loader(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDA
 
 def names_of(graph: DependencyGraph, activities: npt.ArrayLike) -> ExtensionArray:
     """Return the names of activities as a column of text, empty for -1."""
-    import pandas as pd
-
-    names, rows = np.array([*graph.names, ""], object), np.asarray(activities)
-    which = np.full(rows.shape, len(graph.names))
+    rows = np.asarray(activities)
+    which = np.full(rows.shape, -1)
     which[rows >= 0] = graph.activities.name[rows[rows >= 0]]
-    return pd.array(names[which], dtype="str")
+    return texts_of(graph.names, which)
 
 
 def label_of(graph: DependencyGraph, activity: int) -> str:

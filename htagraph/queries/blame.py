@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from htagraph.core.group_stats import others_median
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind
+from htagraph.core.once import once
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.recordings import recordings_of
@@ -96,6 +97,7 @@ class Blame:
     """The activity whose arrival ends that stretch."""
 
 
+@once
 def chains_of(graph: DependencyGraph) -> Chains:
     """Return the binding edge of each vertex and how its time compares with the peers'."""
     edges, time = graph.edges, graph.time
@@ -250,7 +252,7 @@ def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Arr
     has = chains.before >= 0
     offsets, sources = chains.forest
     nothing, zero, into = np.zeros(count, np.int64), np.zeros(len(sources), np.int64), np.arange(len(sources))
-    order = graph.topological_order
+    order = graph.replay_order
     root = np.full(len(graph.activities), -1, np.int64)
     root[late] = traverse.schedule(order, offsets, into, sources, zero, nothing, np.arange(count))[2 * late]
     sums = np.zeros((len(CAUSES), len(graph.activities)), np.int64)

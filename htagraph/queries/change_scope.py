@@ -73,17 +73,19 @@ def _inside_regions(graph: DependencyGraph, rows: Array, kinds: set[str]) -> Arr
     regions = np.zeros(len(graph.activities), np.bool_)
     if kinds <= {each.label for each in REGIONS}:
         regions[rows[np.isin(graph.activities.kind[rows], REGIONS)]] = True
-    return graph.tree.inside(regions)
+    return graph.tree.inside(regions) if regions.any() else regions
 
 
 def _frames_of_operators(graph: DependencyGraph, rows: Array) -> Array:
     """Return the Python frames whose innermost operator or annotation is one of the named operators."""
     kind = graph.activities.kind
-    operators = np.zeros(len(kind), np.bool_)
+    operators, chosen = np.zeros((2, len(kind)), np.bool_)
     operators[rows[np.isin(kind[rows], OPERATORS)]] = True
-    frames = np.flatnonzero((kind == ActivityKind.PYTHON) & graph.tree.inside(operators))
-    caller = graph.tree.nearest(kind != ActivityKind.PYTHON, frames)
-    chosen = np.zeros(len(kind), np.bool_)
+    python = kind == ActivityKind.PYTHON
+    if not operators.any() or not python.any():
+        return chosen
+    frames = np.flatnonzero(python & graph.tree.inside(operators))
+    caller = graph.tree.nearest(~python, frames)
     chosen[frames[operators[caller]]] = True
     return chosen
 

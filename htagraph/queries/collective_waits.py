@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind
+from htagraph.core.once import once
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.pending import blocked_since
 
@@ -63,6 +64,7 @@ class Waits:
         return (self.beside == 0) | (self.wait > 0)
 
 
+@once
 def waits_of(graph: DependencyGraph) -> Waits:
     """Return the wait, transfer and excess of every member of a collective in the graph.
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
+from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.queries.attribution import in_data_loader, label_of, module_of, names_of, operator_of
@@ -168,18 +169,17 @@ class CriticalPath:
 
         graph, parts = self.graph, self.segments
         acts, rank = graph.activities, self.graph.activities.rank[parts.place].astype(np.int64)
-        lanes = np.array([*(lane.label for lane in graph.lanes), ""], object)
         return pd.DataFrame({
             "start_us": (parts.start - graph.origin_ns) / 1000,
             "duration_us": parts.length / 1000,
             "rank": rank,
-            "lane": pd.array(lanes[acts.lane[parts.place]], dtype="str"),
+            "lane": texts_of([lane.label for lane in graph.lanes], acts.lane[parts.place]),
             "activity": parts.activity,
             "name": names_of(graph, parts.activity),
             "kind": _words(ActivityKind, acts.kind[parts.activity]),
             "edge": _words(EdgeKind, parts.edge),
             "gap": _words(GapKind, np.where(parts.gap == GapKind.NONE, _NO_EDGE, parts.gap)),
-            "category": pd.array(np.array(CATEGORIES, object)[parts.category], dtype="str"),
+            "category": texts_of(CATEGORIES, parts.category),
             "operator": names_of(graph, operator_of(graph, parts.region)),
             "module": names_of(graph, module_of(graph, parts.region)),
             "before": names_of(graph, parts.target),
@@ -394,6 +394,4 @@ def _cause(code: int) -> str:
 
 def _words(kinds: type[ActivityKind | EdgeKind | GapKind], codes: Array) -> ExtensionArray:
     """Return the words of codes of an enum, as text; empty for -1."""
-    import pandas as pd
-
-    return pd.array(np.array([*(kind.label for kind in kinds), ""], object)[codes], dtype="str")
+    return texts_of([kind.label for kind in kinds], codes)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ADDED, ActivityKind
+from htagraph.core.once import once
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["alike", "lane_roles", "peers"]
@@ -96,6 +97,7 @@ def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Arr
     return rows, what, shared, _occurrence(_coded(what, shared, own), acts.start[rows], from_end[rows])
 
 
+@once
 def lane_roles(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     """Return a role number per lane (int64), which lanes of different ranks share if they do the same work.
 

@@ -34,7 +34,7 @@ def predict(
     from htagraph.core import traverse
 
     return traverse.schedule(
-        graph.topological_order, graph.in_offsets, graph.in_edges, graph.edges.source,
+        graph.replay_order, graph.in_offsets, graph.in_edges, graph.edges.source,
         graph.edges.lag if lag is None else lag, graph.gap if gap is None else gap,
         graph.time if head is None else head,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.distinct import distinct
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import BETWEEN, ActivityKind, GapKind
 from htagraph.core.spelling import nearest_words
@@ -58,7 +59,7 @@ def untraced_gaps(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArr
     fits &= (length >= given.get("min_us", 0)) & (length <= given.get("max_us", np.inf))
     if not fits.any():
         raise SelectionError(_nothing(graph, target, criteria))
-    return np.unique(target[fits]).astype(np.int64)
+    return distinct(target[fits], graph.vertex_count)
 
 
 def _name_mask(graph: DependencyGraph, glob: str | None) -> Mask:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.distinct import distinct
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
     ANNOTATIONS,
@@ -197,30 +199,47 @@ def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outsid
         outside: which activities the gaps before count for if no region is around them.
     """
     graph = state.graph
-    edges = graph.edges
-    rows = np.flatnonzero(chosen[edges.activity] | _code_of_frames(graph, chosen))
+    edges, known = graph.edges, _apart(graph)
+    own = chosen[edges.activity]
+    own[known.code[chosen[known.around_code]]] = True
+    rows = np.flatnonzero(own)
     kind = edges.kind[rows]
     between = np.isin(kind, BETWEEN)
-    free = edges.target[np.isin(edges.kind, BETWEEN) & (edges.activity < 0)]  # nothing is around them on their thread
-    region = graph.tree.parent[free >> 1]
-    belongs = chosen[region] | ((region < 0) & outside[free >> 1])
-    gaps = np.concatenate((edges.target[rows[between]], free[belongs]))
+    belongs = chosen[known.region] | ((known.region < 0) & outside[known.free >> 1])
+    gaps = np.concatenate((edges.target[rows[between]], known.free[belongs]))
     rows = rows[~between & (loader | (kind != EdgeKind.DATALOADER))]
     kinds = HOST_GAPS if loader else (GapKind.HOST_UNTRACED,)
     gaps = gaps[np.isin(graph.gap_kind[gaps], kinds)]
-    return OwnTime(rows, _waiting(state, rows), np.unique(gaps).astype(np.int64))
+    return OwnTime(rows, _waiting(state, rows), distinct(gaps, graph.vertex_count))
 
 
-def _code_of_frames(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return which edges are own code of a Python frame inside a chosen annotation that the frame opened."""
-    edges, kind = graph.edges, np.append(graph.activities.kind, np.int8(-1))
-    regions = chosen & np.isin(kind, ANNOTATIONS)
-    if not regions.any():
-        return np.zeros(len(edges), np.bool_)
-    innermost = np.where(edges.source % 2, graph.tree.parent[edges.source >> 1], edges.source >> 1)
-    return np.asarray(
-        regions[innermost] & (edges.kind == EdgeKind.BODY) & (kind[edges.activity] == ActivityKind.PYTHON)
-    )
+class _Apart(NamedTuple):
+    """What belongs to regions without having them as owner."""
+
+    free: Array
+    """Moments after a stretch of a thread that nothing on this thread is around."""
+    region: Array
+    """What is around each of these moments on another thread, -1 for nothing."""
+    code: Array
+    """Edges that are own code of a Python frame inside an annotation that the frame opened."""
+    around_code: Array
+    """The annotation of each of these edges."""
+
+
+_APART: WeakKeyDictionary[DependencyGraph, _Apart] = WeakKeyDictionary()
+
+
+def _apart(graph: DependencyGraph) -> _Apart:
+    """Return what belongs to regions without having them as owner; found once per graph."""
+    if graph not in _APART:
+        edges, kind, parent = graph.edges, np.append(graph.activities.kind, np.int8(-1)), graph.tree.parent
+        free = edges.target[np.isin(edges.kind, BETWEEN) & (edges.activity < 0)]
+        code = np.flatnonzero((edges.kind == EdgeKind.BODY) & (kind[edges.activity] == ActivityKind.PYTHON))
+        source = edges.source[code]
+        innermost = np.where(source % 2, parent[source >> 1], source >> 1)
+        inside = np.isin(kind[innermost], ANNOTATIONS)
+        _APART[graph] = _Apart(free, parent[free >> 1], code[inside], innermost[inside])
+    return _APART[graph]
 
 
 def here(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.distinct import distinct, sums_by
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import (
     BETWEEN,
@@ -34,11 +35,6 @@ from htagraph.whatif.link_sharing import assumed, time_from_sharing
 __all__ = ["CLASSES", "Candidate", "Trial", "candidates", "target_of", "time_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_MAX_LEVELS = 200
-"""How many levels of operators and annotations above an activity are candidates.
-
-Chosen: deeper stacks are runaway recursion, and each level costs a pass over the activities on the critical path.
-Doubled, operators more than 200 levels above a kernel count too."""
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
 _CALLS = (ActivityKind.RUNTIME,)
 _RUNTIME = (ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME)
@@ -87,8 +83,9 @@ class Trial:
 
     def _end(self, time: Array) -> int:
         """Return the last moment of any thread or stream that takes part in the job, ns."""
-        ends = time[1::2][self.state.graph.awake]
-        return int(ends.max()) if len(ends) else self.state.graph.origin_ns
+        nothing = np.iinfo(np.int64).min
+        last = int(time[1::2].max(where=self.state.graph.awake, initial=nothing))
+        return last if last > nothing else self.state.graph.origin_ns
 
     def gain(self, time: OwnTime, factor: float) -> int:
         """Return how much shorter the job is if some time is multiplied, ns."""
@@ -105,10 +102,15 @@ class Trial:
         What a thread of a data loader waits for, the loader's own time has, and the time of a call until its kernel
         starts, or after its wait, the call's.
         """
+        once, gap = self._counted
+        return int(((self.state.lag[time.edges] - time.fixed) * once[time.edges]).sum() + gap[time.gaps].sum())
+
+    @cached_property
+    def _counted(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+        """Which edges count in the time of what has them, and how much of each gap does, ns."""
         graph = self.state.graph
-        gaps = time.gaps[graph.gap_kind[time.gaps] != GapKind.DATA_WAIT]
-        twice = np.isin(graph.edges.kind[time.edges], (*LAUNCHES, *BLOCKING)) & (graph.edges.activity[time.edges] >= 0)
-        return int((self.state.lag[time.edges] - time.fixed)[~twice].sum() + self.state.gap[gaps].sum())
+        twice = of_kind(graph, *LAUNCHES, *BLOCKING) & (graph.edges.activity >= 0)
+        return ~twice, np.where(graph.gap_kind == GapKind.DATA_WAIT, 0, self.state.gap)
 
     def on_path(self, time: OwnTime) -> int:
         """Return how much of it lies on the critical path, ns."""
@@ -162,13 +164,18 @@ class Trial:
         timed = (owner >= 0) & (graph.edges.kind[edges] != EdgeKind.HOST_ORDER)
         gaps, around = self._gaps(vertices)
         rank = graph.activities.rank
-        table = pd.DataFrame({
-            "owner": np.concatenate([owner[timed].astype(np.int64), around]),
-            "rank": np.concatenate([rank[owner[timed]], rank[gaps // 2]]),
-            "gap": np.repeat([False, True], [int(timed.sum()), len(gaps)]),
-            "ns": np.concatenate([graph.edges.lag[edges][timed], graph.gap[gaps]]),
+        owners = np.concatenate([owner[timed].astype(np.int64), around]) + 1
+        ranks = np.concatenate([rank[owner[timed]], rank[gaps // 2]]).astype(np.int64)
+        is_gap = np.repeat([0, 1], [int(timed.sum()), len(gaps)])
+        least, many = (int(ranks.min()), int(ranks.max()) - int(ranks.min()) + 1) if len(ranks) else (0, 1)
+        key, ns = sums_by(
+            (owners * many + ranks - least) * 2 + is_gap,
+            np.concatenate([graph.edges.lag[edges][timed], graph.gap[gaps]]),
+        )
+        return pd.DataFrame({
+            "owner": key // (2 * many) - 1, "rank": key // 2 % many + least, "gap": (key % 2).astype(np.bool_),
+            "ns": np.maximum(ns, 0),
         })  # fmt: skip
-        return table.groupby(["owner", "rank", "gap"])["ns"].sum().clip(lower=0).reset_index()
 
     def _gaps(self, vertices: Array) -> tuple[Array, Array]:
         """Return the vertices with a gap of the host's time, and the activity around each of these gaps, else -1."""
@@ -178,8 +185,9 @@ class Trial:
         into = np.flatnonzero(of_kind(graph, *BETWEEN) & wanted[graph.edges.target])
         at, owner = graph.edges.target[into].astype(np.int64), graph.edges.activity[into].astype(np.int64)
         around = np.where(owner >= 0, owner, graph.tree.parent[at >> 1])
-        pairs = np.unique(np.stack([at, around]), axis=1) if len(at) else np.zeros((2, 0), np.int64)
-        return pairs[0], pairs[1]
+        count = len(graph.activities) + 1
+        pairs, _ = sums_by(at * count + around + 1, at)
+        return pairs // count, pairs % count - 1
 
 
 def candidates(trial: Trial) -> Iterator[Candidate]:
@@ -194,8 +202,9 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
     yield from _operators(graph, owned)
     yield from _groups(graph, owned[np.isin(kind, COMMUNICATION)])
     rows = shares[(shares["owner"] < 0) | (acts.kind[shares["owner"]] != ActivityKind.COMMUNICATION)]
-    ranks = rows.groupby("rank")["ns"].sum()
-    for rank, ns in _positive(ranks) if len(graph.ranks) > 1 else ():  # a single rank has all the time
+    for rank, ns in (
+        _positive_sums(rows["rank"], rows["ns"]) if len(graph.ranks) > 1 else ()
+    ):  # a single rank has all the time
         own = {"rank": int(rank), "kind": _OWN_WORK}
         yield Candidate("rank", f"rank {rank}", ns, own, _NOTES["rank"], partial(_rank_time, criteria=own))
     yield from _phases(graph, shares)
@@ -203,15 +212,17 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
     yield from _special(trial, BETWEEN_OPERATORS, {"kind": UNTRACED}, _untraced_time)
 
 
-def _positive(totals: pd.Series[Any]) -> list[tuple[Any, int]]:
-    """Return the (key, ns) of totals above 0."""
-    return [(key, int(ns)) for key, ns in totals[totals > 0].items()]
+def _positive_sums(key: Array, ns: npt.ArrayLike) -> list[tuple[int, int]]:
+    """Return (key, sum of its ns) in the order of the keys, for sums above 0."""
+    keys, sums = sums_by(np.asarray(key), np.asarray(ns))
+    return list(zip(keys[sums > 0].tolist(), sums[sums > 0].tolist(), strict=True))
 
 
 def _by_name(graph: DependencyGraph, owned: pd.DataFrame, what: str) -> Iterator[Candidate]:
-    acts = graph.activities
-    by_name = owned.groupby([acts.kind[owned["owner"]], acts.name[owned["owner"]]])["ns"].sum()
-    for (kind, name), ns in _positive(by_name):
+    acts, names = graph.activities, len(graph.names)
+    owner = owned["owner"].to_numpy()
+    for code, ns in _positive_sums(acts.kind[owner].astype(np.int64) * names + acts.name[owner], owned["ns"]):
+        kind, name = divmod(code, names)
         criteria = {"kind": ActivityKind(kind).label, "name": exact_glob(graph.names[name])}
         special = partial(_self_time, name=int(name)) if what == "function" else None
         yield Candidate(what, graph.names[name], ns, criteria, _NOTES[what], special)
@@ -219,31 +230,37 @@ def _by_name(graph: DependencyGraph, owned: pd.DataFrame, what: str) -> Iterator
 
 def _operators(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
     """Yield operators and annotations by what lies inside them or was launched there."""
-    acts = graph.activities
-    above, names = graph.tree.parent, len(graph.names)
-    at, item = owned["owner"].to_numpy(), np.arange(len(owned))
-    named = np.isin(acts.kind, (ActivityKind.OP, ActivityKind.ANNOTATION))
-    levels = [np.zeros(0, np.int64)]
-    for _ in range(_MAX_LEVELS):  # each round one level up
-        if not len(at):
-            break
-        here = named[at]
-        is_op = (acts.kind[at[here]] == ActivityKind.OP).astype(np.int64)
-        levels.append((item[here] * 2 + is_op) * names + acts.name[at[here]])
-        at = above[at]
-        item, at = item[at >= 0], at[at >= 0]
-    keys = np.unique(np.concatenate(levels))  # a recursive operator contains what is inside it once
-    item, key = np.divmod(keys, 2 * max(names, 1))
-    totals = pd.Series(owned["ns"].to_numpy()[item]).groupby(key).sum()
-    loaders = {int(name) for name in acts.name[graph.edges.activity[graph.edges.kind == EdgeKind.DATALOADER]]}
-    for code, ns in _positive(totals):
-        is_op, name = divmod(int(code), names)
+    names = len(graph.names)
+    loaders = set(distinct(graph.activities.name[graph.edges.activity[of_kind(graph, EdgeKind.DATALOADER)]], names))
+    for code, ns in _positive_sums(*_time_inside(graph, owned)):
+        is_op, name = divmod(code, names)
         text = graph.names[name]
         criteria = {"op": exact_glob(text)}
         if name in loaders:
             yield Candidate("phase", "data loading", ns, criteria, f"all inside {text}")
         else:
             yield Candidate("operator" if is_op else "phase", text, ns, criteria, _NOTES["operator"])
+
+
+def _time_inside(graph: DependencyGraph, owned: pd.DataFrame) -> tuple[Array, Array]:
+    """Return (name, plus the number of names for operators; the time inside, ns) of operators and annotations.
+
+    A recursive operator contains what is inside it once: only what lies in no other of its name counts.
+    """
+    acts, tree = graph.activities, graph.tree
+    time = np.zeros(len(acts) + 1, np.int64)
+    np.add.at(time[1:], tree.first[owned["owner"]], owned["ns"])
+    until = np.cumsum(time)
+    inside = until[tree.stop] - until[tree.first]
+    is_op = acts.kind == ActivityKind.OP
+    rows = np.flatnonzero((is_op | (acts.kind == ActivityKind.ANNOTATION)) & (inside > 0))
+    code = is_op[rows] * np.int64(len(graph.names)) + acts.name[rows]
+    order = np.lexsort((tree.first[rows], code))
+    apart = code[order] * np.int64(len(acts) + 1)  # the activities of each name lie behind those of the one before
+    first, stop = tree.first[rows[order]] + apart, tree.stop[rows[order]] + apart
+    outermost = np.ones(len(rows), np.bool_)
+    outermost[1:] = np.maximum.accumulate(stop)[:-1] <= first[1:]
+    return code[order][outermost], inside[rows[order]][outermost]
 
 
 def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
@@ -256,7 +273,7 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
         label[matches.activity] = numbers[matches.collective]
     group_of = label[owned["owner"]]
     texts = list(known)
-    for number, ns in _positive(owned[group_of >= 0].groupby(group_of[group_of >= 0])["ns"].sum()):
+    for number, ns in _positive_sums(group_of[group_of >= 0], owned["ns"][group_of >= 0]):
         members = np.flatnonzero(label == number)
         criteria = _exact_criteria(graph, members)
         note = _NOTES["group"] if criteria else f"{_NOTES['group']}; no criteria select exactly this group"
@@ -264,7 +281,7 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
             "group", texts[number], ns, criteria, note, None if criteria else partial(_transfers, members=members)
         )
     alone = owned[group_of < 0]
-    for name, ns in _positive(alone.groupby(acts.name[alone["owner"]])["ns"].sum()):
+    for name, ns in _positive_sums(acts.name[alone["owner"]], alone["ns"]):
         criteria = {"kind": [kind.label for kind in COMMUNICATION], "name": exact_glob(graph.names[name])}
         note = "partners unknown: time beyond the shortest of its size counts as waiting"
         yield Candidate("group", graph.names[name], ns, criteria, note)

@@ -12,13 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import GraphError
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.absent_members import lacks_members
 from htagraph.queries.weights import NEVER, State, of_kind, released
-from htagraph.whatif.rewire import rewired
+from htagraph.whatif.rewire import with_waits
 
 __all__ = ["with_possible_waits", "with_waits_for_absent_ranks", "without_doubtful_waits"]
 
@@ -43,11 +42,19 @@ def without_doubtful_waits(state: State) -> State | None:
     if not doubtful.any():
         return None
     alive = state.lag > NEVER
-    allowed = graph.time[edges.source] + edges.lag
-    with_all, without = (_latest(graph, np.where(keep, allowed, NEVER)) for keep in (alive, alive & ~doubtful))
+    met = np.zeros(graph.vertex_count, np.bool_)
+    met[edges.target[doubtful]] = True
+    into = np.flatnonzero(met[edges.target])  # all edges into the vertices that a doubtful edge enters
+    vertices, target = np.unique(edges.target[into], return_inverse=True)
+    allowed = graph.time[edges.source[into]] + edges.lag[into]
+    with_all, without = np.full((2, len(vertices)), NEVER)
+    for latest, keep in ((with_all, alive[into]), (without, (alive & ~doubtful)[into])):
+        np.maximum.at(latest, target[keep], allowed[keep])
     left = without > NEVER
-    pause = np.where(left, np.maximum(with_all - without, 0), 0)
-    return replace(released(state, doubtful & left[edges.target]), gap=state.gap + pause)
+    gap = state.gap.copy()
+    gap[vertices[left]] += np.maximum(with_all - without, 0)[left]
+    doubtful[into] &= left[target]
+    return replace(released(state, doubtful), gap=gap)
 
 
 def with_waits_for_absent_ranks(state: State) -> State | None:
@@ -63,15 +70,6 @@ def with_waits_for_absent_ranks(state: State) -> State | None:
     if not own.any() and not ends.any():
         return None
     return replace(state, lag=np.where(own, edges.lag, state.lag), gap=np.where(ends, graph.gap, state.gap))
-
-
-def _latest(graph: DependencyGraph, allowed: Array) -> npt.NDArray[np.int64]:
-    """Return for each vertex the latest moment that one of its in-edges allows, ns; `NEVER` where none does."""
-    latest = np.full(graph.vertex_count, NEVER)
-    some = np.flatnonzero(np.diff(graph.in_offsets))
-    if len(some):
-        latest[some] = np.maximum.reduceat(allowed[graph.in_edges], graph.in_offsets[some])
-    return latest
 
 
 def with_possible_waits(state: State) -> State | None:
@@ -93,11 +91,7 @@ def with_possible_waits(state: State) -> State | None:
     )  # fmt: skip
     gap = state.gap.copy()
     gap[hidden] = 0
-    edges, lag = Edges.concatenate([graph.edges, new]), np.concatenate([state.lag, new.lag])
-    try:
-        return rewired(replace(state, gap=gap), edges, lag, "possible waits")
-    except GraphError:  # two possible waits exclude each other
-        return None
+    return with_waits(replace(state, gap=gap), new, new.lag, "possible waits")  # None: two exclude each other
 
 
 def _hidden_in_pauses(state: State) -> tuple[Array, Array, Array]:

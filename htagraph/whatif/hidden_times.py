@@ -12,12 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import GraphError
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import has_loader_workers, names_that, transfer_direction
 from htagraph.graph.activities import Edges
 from htagraph.queries.weights import NEVER, State, of_kind
-from htagraph.whatif.rewire import rewired
+from htagraph.whatif.rewire import with_waits
 
 __all__ = ["with_slow_loaders", "with_slow_messages"]
 
@@ -113,10 +112,6 @@ def _with(state: State, source: Array, target: Array, took: Array, like: Array) 
         source, target, took, EdgeKind.THREAD, Provenance.INFERRED, confidence=_CONFIDENCE,
         activity=state.graph.edges.activity[like][kept],
     )  # fmt: skip
-    edges = Edges.concatenate([state.graph.edges, new])
-    try:
-        return rewired(
-            state, edges, np.concatenate([state.lag, np.rint(took * factor).astype(np.int64)]), "hidden time"
-        )
-    except GraphError:  # two waits that exclude each other
-        return None
+    return with_waits(
+        state, new, np.rint(took * factor).astype(np.int64), "hidden time"
+    )  # None: two exclude each other

@@ -76,8 +76,10 @@ class Assumed:
     def shared(self) -> State:
         """The weights with the transfer times that follow, and a note where these differ."""
         shared = with_shared_link(self.state, self.sharing, certain=not self.others)
+        if shared is self.state:
+            return shared
         longer = int((shared.lag - self.state.lag).sum())
-        if shared is self.state or abs(longer) < _MIN_NOTE_SHARE * max(_transfer_time(self.state), 1):
+        if abs(longer) < _MIN_NOTE_SHARE * max(_transfer_time(self.state), 1):
             return shared
         why = "the recording does not tell; the interval covers both" if self.others else "as recorded"
         change = f"{abs(longer) / 1e6:,.3g} ms {'more' if longer > 0 else 'less'} transfer time"

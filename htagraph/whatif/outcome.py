@@ -263,8 +263,9 @@ class Outcome:
 
 
 def _span(graph: DependencyGraph, time: Array) -> int:
-    ends = time[1::2] if graph.awake.all() else time[1::2][graph.awake]  # no moment is later than the last end
-    return int(ends.max()) - graph.origin_ns if len(ends) else 0
+    nothing = np.iinfo(np.int64).min
+    last = int(time[1::2].max(where=graph.awake, initial=nothing))  # no moment is later than the last end
+    return last - graph.origin_ns if last > nothing else 0
 
 
 def _ratio(before: float, after: float) -> float:

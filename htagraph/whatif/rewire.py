@@ -6,6 +6,7 @@ import fnmatch
 import re
 from dataclasses import replace
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, Jitter, State
 
-__all__ = ["collective_members", "launch_order", "rewired"]
+__all__ = ["collective_members", "launch_order", "rewired", "with_waits"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _MAX_GROUPS_SHOWN = 12
@@ -56,6 +57,73 @@ def rewired(state: State, edges: Edges, lag: Array, change: str, **parts: Any) -
         head = np.where(orphans, predict(before, state.lag, state.gap, head), head)
     jitter = tuple(_renumbered(each, before.edges, edges) for each in state.jitter)
     return replace(state, graph=graph, lag=frozen(lag), head=head, jitter=jitter)
+
+
+def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | None:
+    """Return the state in which some vertices also wait for others; None if one would have to wait for itself.
+
+    The state is for a replay alone: it has no noise. The graphs of the last few sets of waits are kept, because the
+    readings of a recording add the same waits to each change.
+
+    Args:
+        state: the state before.
+        waits: the edges to add, with their recorded lags.
+        lag: the lags of these edges, ns.
+        change: the name of the change, for errors.
+    """
+    known = _EXTENDED.setdefault(state.graph, {})
+    alive = state.lag > NEVER
+    key = b"".join(np.ascontiguousarray(each).tobytes() for each in (*vars(waits).values(), np.packbits(alive)))
+    if key not in known:
+        while len(known) >= _MAX_EXTENDED:
+            del known[next(iter(known))]
+        known[key] = _extended(state.graph, waits, np.flatnonzero(alive))
+    graph, origin = known[key]
+    lags = np.concatenate([state.lag, lag])
+    if graph is not None:
+        return replace(state, graph=graph, lag=frozen(lags[origin]), jitter=())
+    try:
+        return rewired(replace(state, jitter=()), Edges.concatenate([state.graph.edges, waits]), lags, change)
+    except GraphError:
+        return None
+
+
+_EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
+_MAX_EXTENDED = 2
+"""Graphs with more waits that are kept per job. Chosen: the readings of a recording that add waits. Doubled, two more
+copies of the edges stay in memory, of use only to changes that take turns."""
+
+
+def _extended(before: DependencyGraph, waits: Edges, alive: Array) -> tuple[DependencyGraph | None, Array]:
+    """Return the graph with more edges, and where each of its edges was, in the old ones and behind them in the new.
+
+    None in the place of the graph where the new edges need more than to be put between the old ones: some are parallel,
+    some vertex has no other edge into it left, or there may be a cycle.
+    """
+    width = np.int64(max(before.vertex_count, 1))
+    old, new = (each.source * width + each.target for each in (before.edges, waits))
+    old, rows = old[alive], np.argsort(new, kind="stable")
+    at = np.searchsorted(old, new[rows])
+    parallel = bool((old[np.minimum(at, len(old) - 1)] == new[rows]).any()) or bool((np.diff(new[rows]) == 0).any())
+    origin = np.insert(alive, at, len(before.edges) + rows)
+    if parallel or not len(old):
+        return None, origin
+    graph = replace(before, edges=Edges.concatenate([before.edges, waits]).take(origin))
+    for name in ("time", "tree", "awake", "origin_ns", "ranks", "steps"):
+        if name in vars(before):  # what the activities alone say
+            vars(graph)[name] = vars(before)[name]
+    vars(graph).update(gap=before.gap, gap_kind=before.gap_kind)  # those recorded
+    left = (np.diff(before.in_offsets) > 0) & (np.diff(graph.in_offsets) == 0)
+    place = np.empty(before.vertex_count, np.int32)
+    place[before.replay_order] = np.arange(before.vertex_count, dtype=np.int32)
+    if (place[waits.source] < place[waits.target]).all():  # then the old order is one of this graph too
+        vars(graph)["replay_order"] = before.replay_order
+        return (None if left.any() else graph), origin
+    try:
+        _ = graph.replay_order
+    except GraphError:
+        return None, origin
+    return (None if left.any() else graph), origin
 
 
 def _tightest(edges: Edges, lag: Array) -> tuple[Edges, Array]:

@@ -122,7 +122,7 @@ UNUSABLE = {
     "binary": b"\x0a\0\0\1",
     "cut gzip": b"\x1f\x8b\x08\0\0\0",
     "no time": TEXT.replace('"ts": 200', '"ts": "soon"').encode(),
-    "no number": TEXT.replace('"correlation": 2', '"correlation": "two"').encode(),
+    "no number": TEXT.replace('"ts": 200', '"ts": "two"').encode(),
 }
 
 
@@ -302,3 +302,54 @@ def test_what_has_no_value_is_not_printed_as_a_number(job: str, run: Any, tmp_pa
     for line in lines:
         shown = run(*line)
         assert (shown.code, re.findall(r"\b(?:nan|inf)\b", shown.out + shown.err, re.IGNORECASE)) == (0, []), line
+
+
+def test_what_a_file_holds_commands_no_terminal(tmp_path: Path, run: Any) -> None:
+    events = [*healthy(), {"ph": "X", "cat": "a\x1b[31m\u202e", "name": "x", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]
+    ran = run("summary", written(tmp_path / "rank-0.json", document(events)))
+    assert "unknown categories" in ran.err
+    other = run("summary", written(tmp_path / "other.json", json.dumps({"a\x1b[31m\u202e": 1})))
+    for text in (ran.err, other.err):
+        assert all(letter.isprintable() or letter == "\n" for letter in text)
+
+
+def test_no_error_line_is_long(tmp_path: Path, run: Any) -> None:
+    for number, text in enumerate((json.dumps({"x" * 9000: 1}), document([{"ph": "X", "ts": "y" * 9000}]))):
+        ran = run("summary", written(tmp_path / f"{number}.json", text))
+        assert ran.code == 1
+        assert len(ran.err) < 600
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "md"])
+def test_what_would_be_taken_for_a_trace_is_not_written_beside_traces(form: str, traces: Path, run: Any) -> None:
+    ran = run("validate", traces, "-f", form, "-o", traces / "out.json")
+    one_line_of_error(ran, "would be taken for a trace")
+    assert not (traces / "out.json").exists()
+    assert run("validate", traces, "-f", form, "-o", traces / "out.txt").code == 0
+    assert run("validate", traces, "-f", "json", "-o", traces / "out.json").code == 0
+    assert run("validate", traces).code == 0
+
+
+def test_too_little_memory_is_an_error_with_advice(traces: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("htagraph.graph.load.load", fail)
+    one_line_of_error(run("summary", traces), "--ranks")
+
+
+def test_a_terminated_command_leaves_no_temporary_file(traces: Path) -> None:
+    code = f"""if True:
+        import os, signal, sys
+        real = os.fdopen
+        def opened(*given):
+            os.kill(os.getpid(), signal.SIGTERM)
+            return real(*given)
+        os.fdopen = opened
+        sys.argv = ['htagraph', 'validate', {str(traces)!r}, '-o', {str(traces / "out.txt")!r}]
+        from htagraph.cli.main import main
+        main()
+    """
+    left = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert left.returncode == 128 + 15
+    assert sorted(file.name for file in traces.iterdir()) == [f"rank-{rank}.json.gz" for rank in range(3)]

@@ -4,7 +4,7 @@ import pytest
 
 from htagraph.core import errors
 
-CLASSES = [name for name in errors.__all__ if name != "shown"]
+CLASSES = [name for name in errors.__all__ if name[0].isupper()]
 OWN = [getattr(errors, name) for name in CLASSES]
 
 
@@ -40,3 +40,9 @@ def test_a_value_is_shown_in_a_few_printable_characters(value: object) -> None:
     assert 1 < len(shown) < 70
     assert shown.isprintable()
     assert shown.encode()
+
+
+def test_printable_text_commands_no_terminal() -> None:
+    hostile = "a\x1b[31m\x9b1mb\u202ec\u2066\u200b\r\n\x00\ud800µ•"
+    assert errors.printable(hostile) == "a [31m 1mb c      µ•"
+    assert errors.printable("µ → 5 %") == "µ → 5 %"

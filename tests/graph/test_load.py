@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import threading
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import htagraph as hg
 from htagraph.core.errors import RankError, SelectionError, TraceError
 from tests.damage import BASE_NS, END, document, header, healthy, kineto_text, op, written
+
+load_module: Any = import_module("htagraph.graph.load")
 
 SECOND_NS = 10**9
 
@@ -81,9 +85,9 @@ def test_an_unreadable_file_stops_loading_or_is_skipped_and_reported(tmp_path: P
 
 
 def test_a_file_found_out_while_reading_is_skipped_too(tmp_path: Path) -> None:
-    bad = document([op(1, ts="soon"), END], rank=1)
+    bad = document([op(1, ts="seven"), END], rank=1)
     written(job(tmp_path) / "trace-1.json.gz", bad)
-    with pytest.raises(TraceError, match=r"trace-1\.json\.gz.*soon"):
+    with pytest.raises(TraceError, match=r"trace-1\.json\.gz.*'seven' is not a time"):
         hg.load(tmp_path)
     assert hg.load(tmp_path, on_error="skip").ranks == (0, 2)
 
@@ -180,3 +184,22 @@ def test_a_trace_without_activities_is_an_empty_graph(text: str, tmp_path: Path)
     graph = hg.load(written(tmp_path / "a.json", text))
     assert (len(graph.activities), graph.ranks) == (0, (0,))
     graph.check()
+
+
+def test_a_file_that_does_not_fit_into_memory_is_refused_or_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [written(tmp_path / f"rank-{rank}.json", document(healthy(), rank)) for rank in range(2)]
+    real = load_module.read_trace
+
+    def read(path: Path, *given: object, **options: object) -> object:
+        if path == paths[1]:
+            raise MemoryError
+        return real(path, *given, **options)
+
+    monkeypatch.setattr(load_module, "read_trace", read)
+    with pytest.raises(TraceError, match=r"rank-1\.json: does not fit into memory; .*steps="):
+        hg.load(tmp_path)
+    graph = hg.load(tmp_path, on_error="skip")
+    assert graph.ranks == (0,)
+    assert [issue.what for issue in graph.issues if issue.file == str(paths[1])] == ["file_skipped"]

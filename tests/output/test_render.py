@@ -148,3 +148,26 @@ def test_kernels_that_differ_only_in_their_signature_are_shown_whole() -> None:
     text = render_report(report(tables={"parts": table}), "table")
     assert "f<1>(int)" in text
     assert "g<1>" not in text
+
+
+HOSTILE = "=cmd()\x1b]0;x\x07\u202egnp.exe\x9b31m\nnext"
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_form_has_a_character_that_commands_a_terminal(form: str) -> None:
+    rows = pd.DataFrame({"name": [HOSTILE], "count": [1]})
+    issues = pd.DataFrame(columns=["rank", "file", "what", "detail", "count"])
+    report = Report("test", pd.DataFrame({"file": ["a.json"]}), issues, 1.0, {"rows": rows}, [HOSTILE])
+    shown = render_report(report, form)
+    assert all(letter.isprintable() or letter == "\n" for letter in shown)
+    if form == "json":
+        assert json.loads(shown)["results"]["rows"][0]["name"] == HOSTILE
+
+
+def test_no_text_in_csv_is_a_formula_and_numbers_stay_numbers() -> None:
+    texts = ["=1+1", "+x", "-cmd", "@sum", " =a", "\t=a", "-", "-5", "+3.5x", "+3.5", "gemm", ""]
+    rows = pd.DataFrame({"name": texts, "change_us": [-1.5] * len(texts), "at": [-1] * len(texts)})
+    report = Report("test", pd.DataFrame(), pd.DataFrame(), 1.0, {"rows": rows}, [])
+    lines = list(csv.reader(render_report(report, "csv").split("# rows\n")[1].split("\n\n")[0].splitlines()[1:]))
+    plain = ["'=1+1", "'+x", "'-cmd", "'@sum", "' =a", "' =a", "-", "-5", "'+3.5x", "+3.5", "gemm", ""]
+    assert lines == [[text, "-1.5", "-1"] for text in plain]

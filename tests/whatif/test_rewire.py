@@ -14,7 +14,7 @@ from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, initial
-from htagraph.whatif.rewire import rewired
+from htagraph.whatif.rewire import rewired, with_waits
 from tests.whatif.changes.made import Piece, jobs, made, places
 
 
@@ -95,3 +95,30 @@ def test_recorded_lags_and_gaps_survive(name: str) -> None:
     for edge in bodies[:500].tolist():
         pair = (graph.edges.source[edge], graph.edges.target[edge])
         assert kept[pair] == graph.edges.lag[edge]
+
+
+@given(jobs())
+@settings(max_examples=20)
+def test_more_waits_give_the_same_times_as_a_graph_built_with_them(pieces: list[Piece]) -> None:
+    state = initial(made(pieces))
+    graph = state.graph
+    place = np.empty(graph.vertex_count, np.int64)
+    place[graph.topological_order] = np.arange(graph.vertex_count)
+    ends = np.argsort(place)[[1, graph.vertex_count // 2, -2]]
+    source, target = ends[[0, 0, 1]], ends[[1, 2, 2]]  # some of them may be parallel to edges of the graph
+    lag = np.array([5_000, 900_000, 70_000])
+    waits = Edges.of(source, target, lag, EdgeKind.THREAD, Provenance.INFERRED)
+    with_them = with_waits(state, waits, lag, "more waits")
+    anew = rewired(state, Edges.concatenate([graph.edges, waits]), np.concatenate([state.lag, lag]), "more waits")
+    assert with_them is not None
+    assert with_waits(state, waits, lag, "more waits") is not None  # the second time from what is kept
+    times, expected = (predict(each.graph, each.lag, each.gap, each.head).tolist() for each in (with_them, anew))
+    assert times == expected
+
+
+def test_waits_that_exclude_each_other_are_none() -> None:
+    state = initial(hg.load("data/demo", ranks=[0]))
+    first, last = state.graph.topological_order[[0, -1]]
+    waits = Edges.of(np.array([last]), np.array([first]), 0, EdgeKind.THREAD, Provenance.INFERRED)
+    both = Edges.concatenate([waits, Edges.of(waits.target, waits.source, 0, EdgeKind.THREAD, Provenance.INFERRED)])
+    assert with_waits(state, both, np.zeros(2, np.int64), "waits") is None

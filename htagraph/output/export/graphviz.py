@@ -17,6 +17,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
+from htagraph.output.whole_files import write_whole
 from htagraph.queries.paths import CriticalPath
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def draw(what: CriticalPath | Selection, target: str | Path) -> Path:
     data = picture.source.encode() if suffix in _SOURCES else _rendered(picture, suffix, target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        write_whole(target, data)
     except OSError as error:
         msg = f"{target}: cannot be written ({error.strerror or error})"
         raise HtagraphError(msg) from error

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -15,7 +16,9 @@ import numpy.typing as npt
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.trace_writer import RawEvent, raw_blocks, us
+from htagraph.output.export.event_texts import EventText, as_event, event_texts_decoder, slice_text
+from htagraph.output.export.path_slices import us_texts
+from htagraph.output.export.trace_writer import RawEvent, us
 from htagraph.output.export.tracks import Slices, nesting_tracks
 from htagraph.trace.reading.collect.columns import Columns
 from htagraph.trace.reading.collect.from_events import add_durations, add_events
@@ -38,6 +41,8 @@ _MAX_TID = 2**31
 """Threads with larger numbers are numbered anew; chosen: the range of Linux's. Doubled, it reaches the added tracks."""
 _IDS_PER_RANK = 2**32
 """Ids of arrows that a rank may use; chosen: more than a file has events. Doubled, half as many ranks fit 64 bits."""
+_ARROWS_AT_ONCE = 10_000
+"""Ends of arrows that are written together; chosen: a few MB. Doubled, twice the memory, and no faster."""
 _FLOWS = ("s", "t", "f")
 _NAMING = ("process_name", "process_labels", "process_sort_index", "thread_name", "thread_sort_index")
 
@@ -49,6 +54,19 @@ class PidOf(dict[tuple[int, "int | str"], int]):
         taken = sum(rank == key[0] for rank, _ in self)
         self[key] = pid = (key[0] + 1) * 1000 + taken
         return pid
+
+
+class _Slice(NamedTuple):
+    """Where and when a recorded slice is drawn."""
+
+    at: int
+    """Its place in the file."""
+    lane: int
+    level: int
+    ts: str
+    """Start and duration, µs."""
+    dur: str
+    critical_ns: int
 
 
 @dataclass
@@ -100,9 +118,10 @@ class Original:
 
     def __post_init__(self) -> None:
         self._extra = Interner[tuple[Lane, int]]()
+        self._places: dict[tuple[int, int], tuple[int, int, bytes]] = {}
 
-    def events(self, base_ns: int, pid_of: PidOf, critical: Mapping[int, int]) -> Iterator[list[RawEvent]]:
-        """Yield the events to write, block by block; arrows and the names of tracks come last.
+    def events(self, base_ns: int, pid_of: PidOf, critical: Mapping[int, int]) -> Iterator[Sequence[RawEvent | bytes]]:
+        """Yield the events to write, as dicts or JSON, block by block; arrows and the names of tracks come last.
 
         Args:
             base_ns: the moment on the common clock to which times are to be relative.
@@ -117,34 +136,61 @@ class Original:
             for _, _, *ends in self.flows
             for row in ends
         }
-        row, at = 0, 0
-        last = len(self.index)
-        for block in raw_blocks(self.path, {}, log):
-            out = []
-            for event in block:
-                if row < last and self.index[row] == at:
-                    out.append(self._slice(event, row, base_ns, pid_of, critical.get(at, 0)))
-                    row += 1
-                    at += 1
-                    continue
-                where = label(event.get("pid", "")), label(event.get("tid", ""))
-                if (kept := self._rewritten(event, where, base_ns, pid_of)) is not None:
-                    (late if (where, kept.get("ts")) in held else out).append(kept)
-                at += 1
+        for first, block in split(iter_bytes(self.path, log), event_texts_decoder(), {}, log):
+            out: list[RawEvent | bytes] = []
+            rows = slice(*np.searchsorted(self.index, [first, first + len(block)]).tolist())
+            slices = self._slices(rows, base_ns, critical)
+            following = next(slices, None)
+            for at, event in enumerate(block, first):
+                if following is not None and following.at == at:
+                    out.append(self._slice(event, following, pid_of))
+                    following = next(slices, None)
+                elif isinstance(event, dict) or event.ph not in _FLOWS:
+                    self._keep(event if isinstance(event, dict) else as_event(event), base_ns, pid_of, held, out, late)
             yield out
-        yield from self._arrows(base_ns, pid_of)
+        arrows = chain.from_iterable(self._arrows(base_ns, pid_of))
+        while some := list(islice(arrows, _ARROWS_AT_ONCE)):
+            yield some
         yield late
         yield list(self._names(pid_of))
 
-    def _slice(self, event: RawEvent, row: int, base_ns: int, pid_of: PidOf, critical_ns: int) -> RawEvent:
-        lane = self.lanes[self.lane[row]]
-        event["pid"], event["tid"] = pid_of[self.rank, lane[0]], self.tid(lane, int(self.level[row]))
-        event["ts"], event["dur"] = us(int(self.start[row]) - base_ns), us(int(self.duration[row]))
+    def _keep(
+        self, event: RawEvent, base_ns: int, pid_of: PidOf, held: Set[Any], out: list[Any], late: list[Any]
+    ) -> None:
+        """Put an event that is no slice into one of two lists, if it is written."""
+        where = label(event.get("pid", "")), label(event.get("tid", ""))
+        if (kept := self._rewritten(event, where, base_ns, pid_of)) is not None:
+            (late if (where, kept.get("ts")) in held else out).append(kept)
+
+    def _slices(self, rows: slice, base_ns: int, critical: Mapping[int, int]) -> Iterator[_Slice]:
+        """Yield where and when some slices are drawn."""
+        columns = (
+            self.index[rows].tolist(), self.lane[rows].tolist(), self.level[rows].tolist(),
+            us_texts(self.start[rows] - base_ns), us_texts(self.duration[rows]),
+        )  # fmt: skip
+        for at, lane, level, start, duration in zip(*columns, strict=True):
+            yield _Slice(at, lane, level, start, duration, critical.get(at, 0))
+
+    def _slice(self, event: EventText | RawEvent, drawn: _Slice, pid_of: PidOf) -> RawEvent | bytes:
+        """Return a slice where and when it is drawn: as text if nothing else of it changes."""
+        key = drawn.lane, drawn.level
+        if key not in self._places:
+            lane = self.lanes[drawn.lane]
+            pid, tid = pid_of[self.rank, lane[0]], self.tid(lane, drawn.level)
+            self._places[key] = pid, tid, f'"pid":{pid},"tid":{tid}'.encode()
+        pid, tid, where = self._places[key]
+        if isinstance(event, EventText):
+            critical_us = str(us(drawn.critical_ns)) if drawn.critical_ns else ""
+            text = slice_text(event, where, drawn.ts, drawn.dur, critical_us)
+            if text is not None:
+                return text
+            event = as_event(event)
+        event |= {"pid": pid, "tid": tid, "ts": Decimal(drawn.ts), "dur": Decimal(drawn.dur)}
         if not isinstance(event.get("name"), str):
             event["name"] = str(event.get("name", ""))
-        if critical_ns:
+        if drawn.critical_ns:
             args = event.get("args")
-            event["args"] = {**(args if isinstance(args, dict) else {}), "critical_us": us(critical_ns)}
+            event["args"] = {**(args if isinstance(args, dict) else {}), "critical_us": us(drawn.critical_ns)}
         return event
 
     def _rewritten(self, event: RawEvent, lane: Lane, base_ns: int, pid_of: PidOf) -> RawEvent | None:

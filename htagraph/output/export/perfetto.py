@@ -15,12 +15,13 @@ import numpy.typing as npt
 
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
-from htagraph.core.naming import short_name
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.originals import Original, PidOf, survey
+from htagraph.output.export.path_slices import CATEGORY, PATH_PID, path_slices
 from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter, us
 from htagraph.output.export.tracks import nesting_tracks
+from htagraph.queries.attribution import names_of, operator_of
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 from htagraph.trace.reading.collect.growing import Interner
@@ -32,15 +33,10 @@ __all__ = ["Written", "counters_to_perfetto", "to_perfetto"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_PATH_PID = 1
-"""Process of the path's tracks; processes of ranks count from 1000, as `PidOf` gives them."""
-_CATEGORY = "critical_path"
-_WHOLE_TID = _PATH_PID  # its main thread, which the UI shows first
+_WHOLE_TID = PATH_PID  # its main thread, which the UI shows first
 _FIRST_TID = _WHOLE_TID + 1
 _FLOW_IDS = 2**60
 """Ids of the path's arrows count from here: above those of any rank."""
-_MAX_LETTERS = 80
-"""Letters of a slice's name; chosen. Doubled, names reach further into slices that are wide enough."""
 _MAX_STRETCHES = 1000
 """A stretch shorter than the path over this is drawn as part of the one before: a screen has about as many pixels.
 Doubled, shorter stretches are drawn."""
@@ -116,7 +112,7 @@ class _Job:
         """The ranks whose activities are written, because no file shows them as they are in the graph."""
         return sorted(set(self.graph.ranks) - {original.rank for original in self.originals})
 
-    def write(self, target: Path, added: Iterable[RawEvent], critical: Array) -> Written:
+    def write(self, target: Path, added: Iterable[RawEvent | bytes], critical: Array) -> Written:
         """Write everything; `critical` is how long each activity is on the path, ns."""
         count: Counter[str] = Counter()
         with TraceWriter(target, sources=[trace.path for trace in self.graph.traces.values()]) as writer:
@@ -282,26 +278,19 @@ def _critical(path: CriticalPath) -> Array:
     return np.bincount(path.segments.activity, path.segments.length, len(path.graph.activities)).astype(np.int64)
 
 
-def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
-    yield _named("process_name", _PATH_PID, 0, "critical path")
+def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent | bytes]:
+    yield _named("process_name", PATH_PID, 0, "critical path")
     if not len(path.segments):
         return
-    parts, acts = path.segments, path.graph.activities
-    lanes = acts.lane[parts.place].tolist()
     tids = _path_tracks(path)
-    rows = [{str(key): value for key, value in row.items()} for row in path.to_frame().to_dict("records")]
-    slices = [
-        _segment(row, tids[lane], job.ts(start), us(length))
-        for row, lane, start, length in zip(rows, lanes, parts.start.tolist(), parts.length.tolist(), strict=True)
-    ]
-    yield from slices
+    yield from path_slices(path, tids, job.base_ns)
     yield from _stretches(path, job)
-    yield from _path_arrows(path, slices, rows)
-    yield _named("thread_name", _PATH_PID, _WHOLE_TID, "where the time goes")
+    yield from _path_arrows(path, tids, job)
+    yield _named("thread_name", PATH_PID, _WHOLE_TID, "where the time goes")
     several = len(path.graph.ranks) > 1
     for lane, tid in tids.items():
         where = path.graph.lanes[lane] if lane >= 0 else BETWEEN
-        yield _named("thread_name", _PATH_PID, tid, f"rank {where.rank} {where.label}" if several else where.label)
+        yield _named("thread_name", PATH_PID, tid, f"rank {where.rank} {where.label}" if several else where.label)
 
 
 def _path_tracks(path: CriticalPath) -> dict[int, int]:
@@ -312,14 +301,6 @@ def _path_tracks(path: CriticalPath) -> dict[int, int]:
         on_path, key=lambda lane: (lanes[lane].rank, lanes[lane].stream, lane) if lane >= 0 else (-1, -1, lane)
     )
     return {lane: _FIRST_TID + number for number, lane in enumerate(order)}
-
-
-def _segment(row: dict[str, Any], tid: int, start: Any, length: Any) -> RawEvent:  # noqa: ANN401 - int or Decimal
-    why = row["gap"] or ("" if row["edge"] == EdgeKind.BODY.label else row["edge"])
-    name = f"{why.replace('_', ' ')} → {_short(row['before'])}" if why else _short(row["name"])
-    shown = ("category", "edge", "gap", "kind", "name", "operator", "module", "before", "rank", "lane", "activity")
-    args = {key: row[key] for key in shown if row[key] != ""}
-    return _slice(_PATH_PID, tid, name, start, length, cat=_CATEGORY, args={"weight_us": length, **args})
 
 
 def _stretches(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
@@ -339,7 +320,7 @@ def _stretches(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
         shares = {f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}
         args = {"rank": int(rank[at]), "segments": end - at, **shares}
         where = job.ts(parts.start[at]), us(int(time.sum()))
-        yield _slice(_PATH_PID, _WHOLE_TID, name.replace("_", " "), *where, cat=f"{_CATEGORY}_stretch", args=args)
+        yield _slice(PATH_PID, _WHOLE_TID, name.replace("_", " "), *where, cat=f"{CATEGORY}_stretch", args=args)
 
 
 def _runs(rank: Array, category: Array) -> tuple[Array, Array]:
@@ -349,31 +330,29 @@ def _runs(rank: Array, category: Array) -> tuple[Array, Array]:
     return first, np.append(first[1:], len(rank))
 
 
-def _path_arrows(path: CriticalPath, slices: list[RawEvent], rows: list[dict[str, Any]]) -> Iterator[RawEvent]:
+def _path_arrows(path: CriticalPath, tids: Mapping[int, int], job: _Job) -> Iterator[RawEvent]:
     """Yield an arrow wherever the path changes lane: from the end of one slice to the start of the next."""
-    graph, edges = path.graph, path.graph.edges
+    graph, edges, parts = path.graph, path.graph.edges, path.segments
+    acts = graph.activities
     moments = graph.time[edges.source[path.edges]]
-    lane = graph.activities.lane
-    crosses = lane[edges.source[path.edges] >> 1] != lane[edges.target[path.edges] >> 1]
+    crosses = acts.lane[edges.source[path.edges] >> 1] != acts.lane[edges.target[path.edges] >> 1]
     crossing = {int(moments[at]): int(path.edges[at]) for at in np.flatnonzero(crosses)[::-1].tolist()}
-    for at in range(1, len(slices)):
-        tail, head, row = slices[at - 1], slices[at], rows[at]
-        if tail["tid"] == head["tid"]:
-            continue
-        edge = crossing.get(int(path.segments.start[at]), -1)
-        kind = EdgeKind(edges.kind[edge]).label if edge >= 0 else row["edge"]
+    lane = acts.lane[parts.place]
+    heads = np.flatnonzero(lane[1:] != lane[:-1]) + 1
+    operators = names_of(graph, operator_of(graph, parts.region[heads]))
+    for at, operator in zip(heads.tolist(), operators.tolist(), strict=True):
+        edge = crossing.get(int(parts.start[at]), -1)
+        kind = edges.kind[edge] if edge >= 0 else parts.edge[at]
+        label = EdgeKind(kind).label if kind >= 0 else ""
         weight = us(int(edges.lag[edge])) if edge >= 0 else 0
-        args = {"kind": kind, "weight_us": weight, "what": row["name"], "category": row["category"]}
-        args |= {"operator": row["operator"]} if row["operator"] else {}
-        common = {"cat": _CATEGORY, "name": kind, "id": _FLOW_IDS + at, "pid": _PATH_PID, "args": args}
-        last = tail["ts"] + tail["dur"] - us(1)  # at its end, the next slice of its track may begin
-        yield {"ph": "s", **common, "tid": tail["tid"], "ts": max(tail["ts"], last)}
-        yield {"ph": "f", **common, "tid": head["tid"], "ts": head["ts"], "bp": "e"}
-
-
-def _short(name: str) -> str:
-    short = short_name(name)
-    return short if len(short) <= _MAX_LETTERS else short[: _MAX_LETTERS - 1] + "…"
+        what, category = graph.names[acts.name[parts.activity[at]]], CATEGORIES[parts.category[at]]
+        args = {"kind": label, "weight_us": weight, "what": what, "category": category}
+        args |= {"operator": operator} if operator else {}
+        common = {"cat": CATEGORY, "name": label, "id": _FLOW_IDS + at, "pid": PATH_PID, "args": args}
+        tail = int(parts.start[at - 1])  # at its end, the next slice of its track may begin
+        last = job.ts(max(tail, tail + int(parts.length[at - 1]) - 1))
+        yield {"ph": "s", **common, "tid": tids[int(lane[at - 1])], "ts": last}
+        yield {"ph": "f", **common, "tid": tids[int(lane[at])], "ts": job.ts(parts.start[at]), "bp": "e"}
 
 
 def _slice(pid: int, tid: int, name: str, ts: Any, dur: Any, **more: Any) -> RawEvent:  # noqa: ANN401 - int or Decimal
@@ -384,7 +363,8 @@ def _named(what: str, pid: int, tid: int, name: str) -> RawEvent:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def _counted(events: Iterable[RawEvent], count: Counter[str]) -> Iterator[RawEvent]:
+def _counted(events: Iterable[RawEvent | bytes], count: Counter[str]) -> Iterator[RawEvent | bytes]:
+    """Yield events, counted by phase; those that are text already are slices."""
     for event in events:
-        count[event["ph"]] += 1
+        count["X" if isinstance(event, bytes) else event["ph"]] += 1
         yield event

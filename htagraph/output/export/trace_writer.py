@@ -181,9 +181,9 @@ class TraceWriter:
         """Write the root keys that are not in the header yet after the events."""
         self._rest = dict(header)
 
-    def add(self, events: Iterable[RawEvent]) -> None:
-        """Write events; a text that ends in a backslash gets a blank, because Perfetto cannot read a file with one."""
-        texts = map(self._encode, events)
+    def add(self, events: Iterable[RawEvent | bytes]) -> None:
+        """Write events, encoded ones too; a text that ends in a backslash gets a blank, or Perfetto cannot read it."""
+        texts = (event if isinstance(event, bytes) else self._encode(event) for event in events)
         self.add_texts(_LAST_BACKSLASH.sub(rb"\1 ", text) if _BACKSLASH in text else text for text in texts)
 
     def add_texts(self, texts: Iterable[Any]) -> None:

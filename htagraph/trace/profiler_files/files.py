@@ -9,7 +9,11 @@ from typing import Literal
 
 from htagraph.core.errors import DamagedTraceError, TraceError
 
-__all__ = ["content", "kind_of"]
+__all__ = ["MAX_BYTES", "content", "kind_of"]
+
+MAX_BYTES = 1 << 30
+"""Bytes of content of a file that is read as a whole. Chosen: far beyond the snapshots and timelines of jobs. Doubled,
+a hostile file of a megabyte may take 2 GiB."""
 
 _GZIP = b"\x1f\x8b"  # the first bytes of gzip (RFC 1952)
 _GZIP_WINDOW = 31  # zlib's code for "expect a gzip header"
@@ -23,23 +27,26 @@ def content(path: str | Path) -> bytes:
     """Return the content of a file, gunzipped if it begins as gzip does, whatever its name is.
 
     Raises:
-        TraceError: the file cannot be read, or is damaged.
+        TraceError: the file cannot be read, is damaged, or has more than `MAX_BYTES`.
     """
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            is_gzip = file.read(len(_GZIP)) == _GZIP
+            file.seek(0)
+            data = (gzip.GzipFile(fileobj=file) if is_gzip else file).read(MAX_BYTES + 1)
+    except MemoryError:
+        msg = f"{path}: does not fit into memory"
+        raise TraceError(msg) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        msg = f"{path}: the gzip stream is damaged ({error})"
+        raise DamagedTraceError(msg) from error
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror or error})"
         raise TraceError(msg) from error
-    if not data.startswith(_GZIP):
-        return data
-    try:
-        return gzip.decompress(data)
-    except MemoryError:
-        msg = f"{path}: does not fit into memory once decompressed"
-        raise TraceError(msg) from None
-    except (EOFError, OSError, zlib.error) as error:
-        msg = f"{path}: the gzip stream is damaged ({error})"
-        raise DamagedTraceError(msg) from error
+    if len(data) > MAX_BYTES:
+        msg = f"{path}: has more than {MAX_BYTES >> 20:,} MiB of content, the limit for such files"
+        raise TraceError(msg)
+    return data
 
 
 def kind_of(path: str | Path) -> Literal["snapshot", "timeline", "trace"]:

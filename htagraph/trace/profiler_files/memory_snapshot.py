@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from htagraph.core.errors import NotATraceError
+from htagraph.core.errors import NotATraceError, shown
 from htagraph.core.naming import operator_of_frame
 from htagraph.trace.profiler_files.memory_lifetimes import lifetimes
 from htagraph.trace.profiler_files.unpickle import read_plain_pickle
@@ -34,6 +34,11 @@ _IN_USE, _FREE = "active_allocated", "inactive"
 _MAX_BYTES = 2**50
 """Bytes: largest size accepted (1 PB). Chosen: no device has more, and int64 sums of up to 8,000 such sizes are exact.
 Doubling it halves that number."""
+_MAX_WORD = 100
+"""Characters of the name of a kind, state or action. Chosen: torch's have 30. Doubled, hostile files take more."""
+_MAX_STACK_CHARS = 1 << 30
+"""Characters of all different stacks. Chosen: far beyond those of jobs, but within memory. Doubled, a hostile file of a
+megabyte may take 4 GB."""
 _GROWS, _SHRINKS = ("alloc",), ("free_requested", "free")
 _UNKNOWN_FILES = ("", "??")  # file names of frames without debug information
 _INSTALLED = ("site-packages/", "dist-packages/", "/torch/", "<frozen ")  # in paths that are not the user's code
@@ -204,7 +209,7 @@ def read_memory_snapshot(path: str | Path) -> MemorySnapshot:
         segments, blocks = _segments_and_blocks(root["segments"], stacks)
         events = _events(root.get("device_traces") or [], blocks, stacks)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        msg = f"{path}: a memory snapshot of an unknown format ({type(error).__name__}: {error})"
+        msg = f"{path}: a memory snapshot of an unknown format ({type(error).__name__}: {str(error)[:100]})"
         raise NotATraceError(msg) from None
     frames = tuple(stacks.known)
     texts = tuple("\n".join(f"{file}:{line} {name}" for file, line, name in stack) for stack in frames)
@@ -216,23 +221,49 @@ class _Stacks:
 
     def __init__(self) -> None:
         self.known: dict[tuple[tuple[str, int, str], ...], int] = {}
+        self._chars = 0
+        self._of_lists: dict[int, int] = {}  # the same list is looked at once
         self._of_ids: dict[tuple[int, ...], int] = {}  # a pickle holds each frame once, so ids are enough
 
     def number(self, frames: Iterable[Mapping[str, Any]] | None) -> int:
         """Return the number of a stack, -1 for none."""
-        frames = list(frames or ())
         if not frames:
             return -1
+        if id(frames) not in self._of_lists:
+            self._of_lists[id(frames)] = self._number(list(frames))
+        return self._of_lists[id(frames)]
+
+    def _number(self, frames: list[Mapping[str, Any]]) -> int:
         key = tuple(map(id, frames))
         if key not in self._of_ids:
             stack = tuple((_text(each["filename"]), int(each["line"]), _text(each["name"])) for each in frames)
+            self._chars += sum(len(file) + len(name) for file, _, name in stack)
+            if self._chars > _MAX_STACK_CHARS:
+                msg = f"stacks of more than {_MAX_STACK_CHARS >> 20} MiB of text"
+                raise ValueError(msg)
             self._of_ids[key] = self.known.setdefault(stack, len(self.known))
         return self._of_ids[key]
 
 
 def _text(value: object) -> str:
     """Return text that can be encoded: file names may hold lone surrogates."""
-    return str(value).encode("utf-8", "replace").decode()
+    if not isinstance(value, str):  # text of nested lists may be far longer than the lists
+        msg = f"{shown(value) if isinstance(value, int | float) else type(value).__name__} is not text"
+        raise TypeError(msg)
+    return value.encode("utf-8", "replace").decode()
+
+
+def _word(value: object) -> str:
+    """Return the name of a kind, state or action."""
+    return _text(value)[:_MAX_WORD]
+
+
+def _refuse_shared(lists: Iterable[object]) -> None:
+    """Raise an error if one list is there several times: a small file could then hold billions of rows."""
+    ids = [id(each) for each in lists if each]
+    if len(set(ids)) < len(ids):
+        msg = "several devices or segments share one list"
+        raise ValueError(msg)
 
 
 def _size(value: object) -> int:
@@ -244,13 +275,14 @@ def _size(value: object) -> int:
 
 def _segments_and_blocks(raw: list[dict[str, Any]], stacks: _Stacks) -> tuple[pd.DataFrame, pd.DataFrame]:
     segments, blocks = [], []
+    _refuse_shared(segment["blocks"] for segment in raw)
     for number, segment in enumerate(raw):
         device, address = segment.get("device", 0), segment.get("address", 0)
         used = [block for block in segment["blocks"] if block["state"] == _IN_USE]
         requested = sum(_size(block.get("requested_size", block["size"])) for block in used)
         segments.append((
-            device, address, segment.get("stream", 0), segment.get("segment_type", ""),
-            segment.get("is_expandable", False), _size(segment["total_size"]), _size(segment["allocated_size"]),
+            device, address, segment.get("stream", 0), _word(segment.get("segment_type", "")),
+            bool(segment.get("is_expandable", False)), _size(segment["total_size"]), _size(segment["allocated_size"]),
             _size(segment["active_size"]), requested,
         ))  # fmt: skip
         for block in segment["blocks"]:
@@ -258,7 +290,7 @@ def _segments_and_blocks(raw: list[dict[str, Any]], stacks: _Stacks) -> tuple[pd
             frames = block.get("frames") or history[0].get("frames")
             at = block.get("address", address)
             size, requested = _size(block["size"]), _size(block.get("requested_size", block["size"]))
-            blocks.append((device, number, at, block["state"], size, requested, stacks.number(frames)))
+            blocks.append((device, number, at, _word(block["state"]), size, requested, stacks.number(frames)))
             address = at + size
     return (
         pd.DataFrame(segments, columns=list(_SEGMENTS)).astype(_SEGMENTS),
@@ -267,10 +299,11 @@ def _segments_and_blocks(raw: list[dict[str, Any]], stacks: _Stacks) -> tuple[pd
 
 
 def _events(history: list[list[dict[str, Any]]], blocks: pd.DataFrame, stacks: _Stacks) -> pd.DataFrame:
+    _refuse_shared(history)
     rows = [
         (
-            device, event.get("time_us", number), event["action"], event.get("addr", 0), _size(event.get("size", 0)),
-            event.get("stream", 0), stacks.number(event.get("frames")),
+            device, event.get("time_us", number), _word(event["action"]), event.get("addr", 0),
+            _size(event.get("size", 0)), event.get("stream", 0), stacks.number(event.get("frames")),
         )
         for device, events in enumerate(history)
         for number, event in enumerate(events)

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from htagraph.core.errors import DamagedTraceError, NotATraceError
 from htagraph.trace.profiler_files.files import content
+from htagraph.trace.profiler_files.pickle_limits import refuse_excessive
 
 __all__ = ["read_plain_pickle"]
 
@@ -34,10 +35,12 @@ def read_plain_pickle(path: str | Path) -> Any:  # noqa: ANN401 - whatever was p
 
     Raises:
         TraceError: the file cannot be read.
-        NotATraceError: the file is not a pickle, or names a class or function; no code of it was run.
+        NotATraceError: the file is not a pickle, names a class or function (no code of it was run), or would take far
+            more memory than its size suggests.
         DamagedTraceError: the pickle ends early.
     """
     data = content(path)
+    refuse_excessive(data, path)
     try:
         return _PlainUnpickler(io.BytesIO(data)).load()
     except _Refused as error:
@@ -47,5 +50,5 @@ def read_plain_pickle(path: str | Path) -> Any:  # noqa: ANN401 - whatever was p
         msg = f"{path}: the pickle ends early; was the job killed while it dumped the snapshot?"
         raise DamagedTraceError(msg) from None
     except Exception as error:  # noqa: BLE001 - damaged opcodes can raise any exception
-        msg = f"{path}: not a readable pickle ({type(error).__name__}: {error})"
+        msg = f"{path}: not a readable pickle ({type(error).__name__}: {str(error)[:100]})"
         raise NotATraceError(msg) from None

@@ -16,7 +16,7 @@ from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, Trace
 from htagraph.trace.events import Header
 from htagraph.trace.reading.read import read_header
 
-__all__ = ["MADE_KEY", "RankedFile", "TracePaths", "find_files", "rank_files"]
+__all__ = ["MADE_KEY", "SUFFIXES", "RankedFile", "TracePaths", "find_files", "rank_files"]
 
 PathText: TypeAlias = str | os.PathLike[str]
 TracePaths: TypeAlias = PathText | Sequence[PathText] | Mapping[int, PathText]
@@ -32,7 +32,8 @@ _MAX_LISTED = 8
 """Files that an error message lists. Chosen: a line or two; doubling it lengthens the message only."""
 _MAX_HINTS = 3
 """Folders below that an error message suggests. Chosen: more would not fit into a line."""
-_SUFFIXES = (".json", ".json.gz", ".json.tmp", ".json.gz.tmp")
+SUFFIXES = (".json", ".json.gz", ".json.tmp", ".json.gz.tmp")
+"""How names of traces end in folders."""
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"(\d+)(?=\D*$)")
 
@@ -146,16 +147,16 @@ def _expand(text: str) -> list[Path]:
         raise TraceError(msg)
     path = Path(text).expanduser()
     if path.is_dir():
-        files = [file for file in path.iterdir() if file.is_file() and file.name.endswith(_SUFFIXES)]
+        files = [
+            file for file in path.iterdir() if file.name.endswith(SUFFIXES) and (file.is_file() or _leads_nowhere(file))
+        ]
         if not files:
-            below = sorted({file.parent for file in path.rglob("*.json*") if file.name.endswith(_SUFFIXES)})[
-                :_MAX_HINTS
-            ]
+            below = sorted({file.parent for file in path.rglob("*.json*") if file.name.endswith(SUFFIXES)})[:_MAX_HINTS]
             hint = f"; there are traces in {', '.join(map(str, below))}" if below else ""
             msg = f"{path}: no .json or .json.gz file in this folder{hint}"
             raise TraceError(msg)
         return files
-    if path.is_file():
+    if path.is_file() or _leads_nowhere(path):
         return [path]
     if path.exists():
         msg = f"{path}: not a regular file; write the trace to a file first"
@@ -164,7 +165,12 @@ def _expand(text: str) -> list[Path]:
     if not matches:
         msg = f"{text}: no such file, folder or match"
         raise TraceError(msg)
-    return [file for file in matches if file.is_file()]  # a glob may match folders too
+    return [file for file in matches if file.is_file() or _leads_nowhere(file)]  # a glob may match folders too
+
+
+def _leads_nowhere(path: Path) -> bool:
+    """Return True for a link to nothing or to itself: a trace that is missing, which reading reports."""
+    return path.is_symlink() and not path.exists()
 
 
 def _checked(rank: int, path: Path) -> int:

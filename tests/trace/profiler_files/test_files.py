@@ -5,12 +5,14 @@ import json
 import os
 import pickle
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from htagraph.core.errors import DamagedTraceError, TraceError
+from htagraph.trace.profiler_files import files
 from htagraph.trace.profiler_files.files import content, kind_of
 
 CONTENTS = {
@@ -60,3 +62,14 @@ def test_anything_else_counts_as_a_trace(data: bytes, tmp_path: Path) -> None:
 def test_folders_absent_files_and_pipes_count_as_traces(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert [kind_of(tmp_path / name) for name in (".", "absent", "pipe")] == ["trace"] * 3
+
+
+@pytest.mark.parametrize("gzipped", [False, True])
+def test_content_has_a_limit_that_the_error_names(tmp_path: Path, *, gzipped: bool) -> None:
+    data = b"[" + b" " * 5000
+    path = tmp_path / "file"
+    path.write_bytes(gzip.compress(data) if gzipped else data)
+    with patch.object(files, "MAX_BYTES", 5000), pytest.raises(TraceError, match=r"file: has more than .* MiB"):
+        content(path)
+    with patch.object(files, "MAX_BYTES", 5001):
+        assert content(path) == data

@@ -8,6 +8,7 @@ import pickle
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
+from htagraph.trace.profiler_files import memory_snapshot
 from htagraph.trace.profiler_files.files import kind_of
 from tests.command_line import one_line_of_error
 from tests.reach import SHARED
@@ -229,7 +231,7 @@ def test_names_nested_beyond_measure_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "deep.pickle"
     data = start[:at] + deep + start[at + 7 :]
     path.write_bytes(data[:2] + data[11:] if data[2:3] == b"\x95" else data)  # without the length of its frame
-    with pytest.raises(hg.NotATraceError, match="RecursionError"):
+    with pytest.raises(hg.NotATraceError, match="list is not text"):
         hg.memory.read_snapshot(path)
 
 
@@ -237,3 +239,42 @@ def test_a_pipe_is_not_read_to_see_what_it_is(tmp_path: Path, run: Any) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert kind_of(tmp_path / "pipe") == "trace"
     one_line_of_error(run("memory", tmp_path / "pipe"), "not a regular file")
+
+
+@pytest.mark.parametrize("what", ["segments", "history", "word", "frames"])
+def test_a_small_file_holds_no_large_snapshot(what: str, tmp_path: Path) -> None:
+    few = [event("alloc", number, 1) for number in range(50)]
+    lists: Any = []
+    for _ in range(40):
+        lists = [lists, lists]  # as text, 2 to the power of 40 brackets
+    root: Any = {
+        "segments": {"segments": [segment([block(0, 512)])] * 50, "device_traces": []},
+        "history": {"segments": [], "device_traces": [few] * 50},
+        "word": {"segments": [segment([block(0, 512, state=lists)])]},
+        "frames": {"segments": [segment([block(0, 512, frames=[{"filename": lists, "line": 0, "name": ""}])])]},
+    }[what]
+    with pytest.raises(hg.NotATraceError, match="of an unknown format") as error:
+        snapshot_of(root, tmp_path)
+    assert len(str(error.value)) < 400
+
+
+def test_a_list_of_frames_that_many_events_share_is_looked_at_once(tmp_path: Path) -> None:
+    class Frames(list[Any]):
+        walks = 0
+
+        def __iter__(self) -> Any:
+            Frames.walks += 1
+            return super().__iter__()
+
+    stacks = memory_snapshot._Stacks()
+    frames = Frames([{"filename": "a.py", "line": 1, "name": "f"}] * 3)
+    assert [stacks.number(frames) for _ in range(100)] == [0] * 100
+    assert Frames.walks == 1
+
+
+def test_stacks_have_a_limit_of_text() -> None:
+    stacks = memory_snapshot._Stacks()
+    frame = {"filename": "a" * 100, "line": 1, "name": "f"}
+    with patch.object(memory_snapshot, "_MAX_STACK_CHARS", 1000), pytest.raises(ValueError, match="MiB of text"):
+        for count in range(9):
+            stacks.number([frame] * count)

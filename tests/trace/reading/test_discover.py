@@ -206,3 +206,11 @@ def test_what_htagraph_made_of_traces_is_left_out_beside_them(tmp_path: Path) ->
     # alone it is what there is
     assert ranks(rank_files(tmp_path / "path.json.gz")) == {0: ("path.json.gz", "only file")}
     assert ranks(rank_files({3: tmp_path / "path.json.gz"})) == {3: ("path.json.gz", "given")}
+
+
+@pytest.mark.parametrize("to", ["rank-1.json", "nowhere.json"])
+def test_a_link_to_itself_or_to_nothing_is_a_file_that_cannot_be_read(to: str, tmp_path: Path) -> None:
+    (tmp_path / "rank-1.json").symlink_to(to)
+    for path in (tmp_path / "rank-1.json", tmp_path, tmp_path / "*.json"):
+        with pytest.raises(TraceError, match=r"rank-1\.json: cannot be read"):
+            rank_files(path)

@@ -1,0 +1,51 @@
+"""A topological order that stays near memory: each vertex follows what it waited for wherever that is possible."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.compiled import njit
+
+__all__ = ["chain_order"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@njit(cache=True)
+def chain_order(offsets: Array, targets: Array) -> Array:
+    """Return the vertices in a topological order that follows one chain as far as it goes, then takes up the next.
+
+    Kahn's algorithm with a stack. A pass over the vertices in this order reads most moments right after it wrote them;
+    with a queue (`traverse.topological_order`) it takes turns between all threads and streams of all ranks, which takes
+    five times as long in a job of eight. If the graph has a cycle, the vertices on it and behind it are missing.
+
+    Args:
+        offsets: where the targets of each vertex begin.
+        targets: the vertices that wait for each vertex.
+    """
+    count = len(offsets) - 1
+    waiting = np.zeros(count, np.int32)
+    for target in targets:
+        waiting[target] += 1
+    order = np.empty(count, np.int32)
+    stack = np.empty(count, np.int32)
+    height = filled = 0
+    for vertex in range(count - 1, -1, -1):
+        if waiting[vertex] == 0:
+            stack[height] = vertex
+            height += 1
+    while height:
+        height -= 1
+        vertex = stack[height]
+        order[filled] = vertex
+        filled += 1
+        for i in range(offsets[vertex + 1] - 1, offsets[vertex] - 1, -1):
+            target = targets[i]
+            waiting[target] -= 1
+            if waiting[target] == 0:
+                stack[height] = target
+                height += 1
+    return order[:filled]

@@ -1,0 +1,106 @@
+"""The segments of a critical path as slices for Perfetto: the text that many of them share is encoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.naming import short_name
+from htagraph.queries.attribution import module_of, operator_of
+from htagraph.queries.paths import CATEGORIES, CriticalPath
+
+__all__ = ["CATEGORY", "PATH_PID", "path_slices", "us_texts"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+PATH_PID = 1
+"""Process of the path's tracks; processes of ranks count from 1000, as `PidOf` gives them."""
+CATEGORY = "critical_path"
+_MAX_LETTERS = 80
+"""Letters of a slice's name; chosen. Doubled, names reach further into slices that are wide enough."""
+_AT_ONCE = 1 << 16
+"""Slices whose numbers become text together. Chosen: a few MB. Doubled, twice the memory, and no faster."""
+
+
+def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> Iterator[bytes]:
+    """Yield a slice per segment of a path, as JSON.
+
+    Args:
+        path: of one rank or of all.
+        tids: lane → number of its track.
+        base_ns: the moment that times are relative to, ns on the common clock.
+    """
+    parts = path.segments
+    shared, alike = _shared(path, tids)
+    for first in range(0, len(parts), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        columns = us_texts(parts.start[some] - base_ns), us_texts(parts.length[some]), parts.activity[some].tolist()
+        for which, start, length, activity in zip(alike[some].tolist(), *columns, strict=True):
+            head, tail = shared[which]
+            text = f'{head},"ts":{start},"dur":{length},"cat":"{CATEGORY}","args":{{"weight_us":{length},{tail}'
+            yield f'{text},"activity":{activity}}}}}'.encode()
+
+
+def us_texts(nanoseconds: Array) -> list[str]:
+    """Return times, ns, as the µs of a trace file.
+
+    Example:
+        >>> us_texts(np.array([1_500, 2_000, -7]))
+        ['1.500', '2', '-0.007']
+    """
+    whole, rest = np.divmod(np.abs(nanoseconds), 1000)
+    texts = [f"{us}.{ns:03d}" if ns else str(us) for us, ns in zip(whole.tolist(), rest.tolist(), strict=True)]
+    for at in np.flatnonzero(nanoseconds < 0).tolist():
+        texts[at] = f"-{texts[at]}"
+    return texts
+
+
+def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[str, str]], Array]:
+    """Return (the text before and behind the times of slices that differ in these only, which of them each is)."""
+    graph, parts = path.graph, path.segments
+    acts = graph.activities
+    named = np.append(acts.name, -1)  # for none
+    columns: dict[str, Array] = {
+        "tid": np.array([tids[lane] for lane in acts.lane[parts.place].tolist()], np.int64),
+        "category": parts.category, "edge": parts.edge, "gap": parts.gap, "kind": acts.kind[parts.activity],
+        "name": acts.name[parts.activity], "operator": named[operator_of(graph, parts.region)],
+        "module": named[module_of(graph, parts.region)], "before": acts.name[parts.target],
+        "rank": acts.rank[parts.place], "lane": acts.lane[parts.place],
+    }  # fmt: skip
+    alike = np.zeros(len(parts), np.int64)
+    for column in columns.values():
+        least = int(column.min(initial=0))
+        alike = alike * (int(column.max(initial=0)) - least + 1) + (column.astype(np.int64) - least)
+        alike = np.unique(alike, return_inverse=True)[1]  # small again, so that no product overflows
+    example = np.zeros(int(alike.max(initial=-1)) + 1, np.int64)
+    example[alike] = np.arange(len(parts))
+    rows = zip(*(column[example].tolist() for column in columns.values()), strict=True)
+    return [_texts(path, dict(zip(columns, row, strict=True))) for row in rows], alike
+
+
+def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[str, str]:
+    """Return the text of a slice before its times, and that behind them."""
+    names, lanes, lane = path.graph.names, path.graph.lanes, codes["lane"]
+    edge = EdgeKind(codes["edge"]).label if codes["edge"] >= 0 else ""
+    gap = GapKind(codes["gap"]).label if codes["gap"] != GapKind.NONE else ""
+    texts = {key: names[codes[key]] if codes[key] >= 0 else "" for key in ("name", "operator", "module", "before")}
+    why = gap or ("" if edge == EdgeKind.BODY.label else edge)
+    title = f"{why.replace('_', ' ')} → {_short(texts['before'])}" if why else _short(texts["name"])
+    shown = {
+        "category": CATEGORIES[codes["category"]], "edge": edge, "gap": gap, "kind": ActivityKind(codes["kind"]).label,
+        **texts, "rank": codes["rank"], "lane": lanes[lane].label if lane >= 0 else "",
+    }  # fmt: skip
+    encode = msgspec.json.encode
+    head = encode({"ph": "X", "pid": PATH_PID, "tid": codes["tid"], "name": title})
+    tail = encode({key: value for key, value in shown.items() if value != ""})
+    return head[:-1].decode(), tail[1:-1].decode()
+
+
+def _short(name: str) -> str:
+    short = short_name(name)
+    return short if len(short) <= _MAX_LETTERS else short[: _MAX_LETTERS - 1] + "…"

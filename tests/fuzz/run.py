@@ -1,0 +1,95 @@
+"""Fuzzing the whole pipeline: ``python -m tests.fuzz.run --minutes 20`` from the repository.
+
+Takes files of the corpus, damages them at random and tries them (`tests.fuzz.targets`). What fails is written to
+``--failures``, with the traceback beside it; what is fixed goes into the corpus, which a test tries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from types import FrameType
+
+from tests.fuzz.mutations import mutated
+from tests.fuzz.targets import Refused, try_file
+
+__all__ = ["CORPUS", "main"]
+
+CORPUS = Path(__file__).parent / "corpus"
+_MAX_SECONDS = 60
+"""Seconds of processor time for one input, each at most some 20 KB. Chosen: compiling the first takes 20. Doubled, slow
+inputs are found later."""
+_MAX_BYTES = 4 << 30
+"""Bytes of memory for the whole process. Chosen: a hundred times what the corpus takes. Doubled, fewer are found."""
+
+
+class Slow(BaseException):
+    """An input took too long. No Exception, so that nothing takes it for damage."""
+
+
+def _too_slow(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise Slow
+
+
+def main() -> int:
+    """Fuzz, print what was found, and return 1 if anything failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"))
+    given = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
+    signal.signal(signal.SIGPROF, _too_slow)
+    draw, seeds = random.Random(given.seed), sorted(CORPUS.iterdir())
+    until, found, kinds = time.monotonic() + 60 * given.minutes, Counter[str](), Counter[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        while time.monotonic() < until:
+            seed = draw.choice(seeds)
+            data = mutated(seed.read_bytes(), draw)
+            kind = _tried(Path(folder) / f"rank-0.{seed.name.split('.', 1)[1]}", data)
+            found["refused" if kind == "refused" else "failed" if kind else "read"] += 1
+            if kind and kind != "refused":
+                _keep(given.failures, kinds, kind, seed.name, data)
+    print(dict(found), *(f"{count} × {kind}" for kind, count in kinds.most_common()), sep="\n")  # noqa: T201
+    return 1 if kinds else 0
+
+
+def _tried(path: Path, data: bytes) -> str:
+    """Return ``""`` for a file that was read, ``"refused"``, or what failed and where."""
+    path.write_bytes(data)
+    signal.setitimer(signal.ITIMER_PROF, _MAX_SECONDS)
+    try:
+        try_file(path)
+    except Refused:
+        return "refused"
+    except (Exception, Slow) as error:  # noqa: BLE001 - any other is a failure
+        own = [frame for frame in traceback.extract_tb(error.__traceback__) if "htagraph" in frame.filename]
+        where = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
+        return f"{type(error).__name__} at {where}: {str(error)[:80]}"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return ""
+
+
+def _keep(folder: Path, kinds: Counter[str], kind: str, name: str, data: bytes) -> None:
+    """Write the first input of each kind of failure."""
+    where = kind.split(": ")[0]
+    kinds[where] += 1
+    if kinds[where] == 1:
+        folder.mkdir(exist_ok=True)
+        (folder / f"{len(kinds)}-{name}").write_bytes(data)
+        (folder / f"{len(kinds)}.txt").write_text(kind)
+        print(f"failed: {kind}", flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""A file is there as a whole, or as it was before."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from htagraph.output.whole_files import write_whole
+
+
+def test_a_file_has_its_content_and_what_rights_others_have(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_bytes(b"a")
+    write_whole(tmp_path / "new", b"\x00\xff")
+    assert (tmp_path / "new").read_bytes() == b"\x00\xff"
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+def test_a_file_that_is_replaced_keeps_its_rights(tmp_path: Path) -> None:
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    write_whole(target, b"new")
+    assert (target.read_bytes(), stat.S_IMODE(target.stat().st_mode)) == (b"new", 0o640)
+
+
+@pytest.mark.parametrize("failing", ["os.fdopen", "pathlib.Path.replace", "pathlib.Path.chmod"])
+def test_what_fails_leaves_the_file_that_was_there_and_nothing_else(failing: str, tmp_path: Path) -> None:
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    error = OSError(28, "No space left on device", "/elsewhere")
+    with patch(failing, side_effect=error), pytest.raises(OSError, match="No space left") as raised:
+        write_whole(target, b"new")
+    assert raised.value.filename == str(target)
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("a", b"old")]
+
+
+def test_leaving_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
+    with patch("os.fdopen", side_effect=SystemExit(143)), pytest.raises(SystemExit):
+        write_whole(tmp_path / "a", b"new")
+    assert not list(tmp_path.iterdir())
+
+
+def test_of_a_link_its_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("a")
+    write_whole(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_a_link_to_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("a")
+    with pytest.raises(OSError, match=r"link|symbolic") as raised:
+        write_whole(tmp_path / "a", b"new")
+    assert raised.value.filename == str(tmp_path / "a")
+
+
+def test_a_pipe_is_written_itself(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    write_whole(tmp_path / "pipe", b"new")
+    reader.join()
+    assert read == [b"new"]
