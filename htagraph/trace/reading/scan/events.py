@@ -229,7 +229,7 @@ def _time_ns(digits: Int, scale: Int, written: Int, exact: Int) -> tuple[bool, I
     if written == INTEGER:
         return digits <= _MAX_US, np.int64(digits) * 1000, 0, 0
     in_places = written == DECIMAL and -scale < len(_TENS) and (exact or -scale <= _NS_DIGITS)
-    if not in_places or digits >= _EXACT_US * _TENS[-scale]:
+    if not in_places or digits // _TENS[-scale] >= (_MAX_US if exact else _EXACT_US):
         return False, 0, 0, 0
     return (True, *_decimal_ns(digits, -scale))
 

@@ -48,6 +48,7 @@ _QUOTE, _BACKSLASH, _COMMA, _COLON, _MINUS, _PLUS, _POINT, _ZERO, _NINE = b'"\\,
 _SPACE, _NEWLINE, _RETURN, _TAB = b" \n\r\t"
 _OPEN_LIST, _CLOSE_LIST, _OPEN_OBJECT, _CLOSE_OBJECT = b"[]{}"
 _UPPER_E, _LOWER_E, _LOWER_U, _LOWER_T, _LOWER_F, _LOWER_N = b"EeutfN"[:5] + b"n"
+_SURROGATES, _LOW_SURROGATES, _BEHIND_SURROGATES = 0xD800, 0xDC00, 0xE000
 _TRUE, _ALSE, _NULL = (np.uint64(int.from_bytes(text, "little")) for text in (b"true", b"alse", b"null"))
 _FOUR_BYTES = np.uint64(2**32 - 1)
 _ONE = np.uint64(1)
@@ -114,15 +115,30 @@ def _escape_end(at: Int) -> Int:
     """Return the address behind an escape, whose backslash is at `at`."""
     letter = byte(at + 1)
     if letter == _LOWER_U:
-        for i in range(2, 6):
-            digit = byte(at + i) | 0x20  # lower case
-            if not (_ZERO <= digit <= _NINE or 97 <= digit <= 102) or byte(at + i) < _ZERO:
-                return REFUSED
-        return at + 6
+        unit = _code_unit(at + 2)
+        if unit < _SURROGATES or unit >= _BEHIND_SURROGATES:
+            return at + 6 if unit >= 0 else REFUSED
+        paired = unit < _LOW_SURROGATES and byte(at + 6) == _BACKSLASH and byte(at + 7) == _LOWER_U
+        return at + 12 if paired and _LOW_SURROGATES <= _code_unit(at + 8) < _BEHIND_SURROGATES else REFUSED
     for known in (34, 92, 47, 98, 102, 110, 114, 116):  # of "\\/bfnrt
         if letter == known:
             return at + 2
     return REFUSED
+
+
+@compiled
+def _code_unit(at: Int) -> Int:
+    """Return what four hexadecimal digits say, -1 if there are others."""
+    unit = 0
+    for i in range(4):
+        digit = byte(at + i)
+        if _ZERO <= digit <= _NINE:
+            unit = 16 * unit + digit - _ZERO
+        elif 97 <= digit | 0x20 <= 102:  # a letter from a to f
+            unit = 16 * unit + (digit | 0x20) - 87
+        else:
+            return -1
+    return unit
 
 
 @compiled
@@ -151,12 +167,13 @@ def number(at: Int) -> tuple[Int, bool, Int, Int, Int]:
             digits = digits * np.uint64(10) + np.uint64(byte(at) - _ZERO)
             at += 1
         scale = first - at
+        count -= scale
         if scale == 0:
             return REFUSED, negative, digits, scale, written
     if byte(at) == _UPPER_E or byte(at) == _LOWER_E:
         at, exponent = _exponent(at + 1)
         scale, written = scale + exponent, SCIENTIFIC
-    return REFUSED if count + abs(scale) > _MAX_DIGITS else at, negative, digits, scale, written
+    return REFUSED if count > _MAX_DIGITS else at, negative, digits, scale, written
 
 
 @compiled
