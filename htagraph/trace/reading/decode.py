@@ -56,8 +56,8 @@ class BlockDecoder:
         """
         block, too_large = self._scanner.scan(text, offset, exact=self.exact)
         if too_large:
-            self.exact = True
             block, _ = self._scanner.scan(text, offset, exact=True)
+            self.exact = block is not None  # else `__call__` finds out from which event on
         return block
 
     @cached_property

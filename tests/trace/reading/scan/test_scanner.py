@@ -77,8 +77,15 @@ def odd_events(draw: st.DrawFn) -> Json:
     return {key: made[key] for key in draw(st.permutations(sorted(made)))}
 
 
+_DECLINED_AFTER_A_LARGE_TIME = [
+    {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "name": "a", "ts": 8796093022208.5, "dur": 4, "args": False},
+    {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "name": "b", "ts": 5185657127095.9, "dur": "17.10"},
+]
+
+
 @_FILE
 @given(made=st.lists(odd_events(), max_size=5), gloo=st.booleans(), indent=st.sampled_from([None, 0, 1, "\t"]))
+@example(made=_DECLINED_AFTER_A_LARGE_TIME, gloo=False, indent=0)
 def test_both_ways_agree_on_any_values(made: list[Json], *, gloo: bool, indent: Any, tmp_path: Path) -> None:
     keys: Json = {"distributedInfo": {"backend": "gloo", "rank": 0}} if gloo else {}
     events = [*healthy(2), op(1, name="c10d::allreduce_"), *made, END]
