@@ -77,9 +77,12 @@ def odd_events(draw: st.DrawFn) -> Json:
     return {key: made[key] for key in draw(st.permutations(sorted(made)))}
 
 
-_DECLINED_AFTER_A_LARGE_TIME = [
-    {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "name": "a", "ts": 8796093022208.5, "dur": 4, "args": False},
-    {"ph": "X", "cat": "cpu_op", "pid": 1, "tid": 1, "name": "b", "ts": 5185657127095.9, "dur": "17.10"},
+_DECLINED_AFTER_A_LARGE_TIME: list[Json] = [
+    call(1, ts=8796093022208.5, args=False),
+    op(3, ts=5185657127095.09, dur="1711900000000012.005"),
+    op(2, ts=3e-176, dur=2.7e-252),
+    op(2, ts=458795, dur=121),
+    call(1, ts=1552480977119.352, dur=178845),
 ]
 
 
