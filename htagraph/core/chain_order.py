@@ -7,14 +7,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.compiled import njit
+from htagraph.core.compiled import for_reading, njit
 
 __all__ = ["chain_order"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
 
-@njit(cache=True)
 def chain_order(offsets: Array, targets: Array) -> Array:
     """Return the vertices in a topological order that follows one chain as far as it goes, then takes up the next.
 
@@ -27,16 +26,18 @@ def chain_order(offsets: Array, targets: Array) -> Array:
         targets: the vertices that wait for each vertex.
     """
     count = len(offsets) - 1
-    waiting = np.zeros(count, np.int32)
-    for target in targets:
-        waiting[target] += 1
-    order = np.empty(count, np.int32)
-    stack = np.empty(count, np.int32)
-    height = filled = 0
-    for vertex in range(count - 1, -1, -1):
-        if waiting[vertex] == 0:
-            stack[height] = vertex
-            height += 1
+    waiting = np.bincount(targets, minlength=count).astype(np.int32)
+    order, stack = np.empty(count, np.int32), np.empty(count, np.int32)
+    first = np.flatnonzero(waiting == 0)[::-1]
+    stack[: len(first)] = first
+    filled = _follow(for_reading(offsets, np.int64), for_reading(targets, np.int32), waiting, order, stack, len(first))
+    return order[:filled]
+
+
+@njit(cache=True, nogil=True)
+def _follow(offsets: Array, targets: Array, waiting: Array, order: Array, stack: Array, height: int) -> int:
+    """Write the vertices in order, and return how many; the first `height` of the stack wait for none."""
+    filled = 0
     while height:
         height -= 1
         vertex = stack[height]
@@ -48,4 +49,4 @@ def chain_order(offsets: Array, targets: Array) -> Array:
             if waiting[target] == 0:
                 stack[height] = target
                 height += 1
-    return order[:filled]
+    return filled

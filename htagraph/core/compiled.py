@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
+import numpy.typing as npt
 from numba.core import config, event
 
-__all__ = ["njit"]
+__all__ = ["for_reading", "njit"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,11 +55,23 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:  # noqa: A
         42
     """
     _tell_when_compiling()
+    options = {"no_cfunc_wrapper": True, **options}  # for callers in C: there are none, and it takes as long to compile
 
     def decorate(function: F) -> F:
         return _kept(function, options) if cache else numba.njit(**options)(function)
 
     return decorate
+
+
+def for_reading(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return the array of a type, contiguous, as one that cannot be written: a copy only if it is of another type.
+
+    numba compiles a function for each combination of types, layouts and permissions that it is called with. Functions
+    that get their arrays through this one are compiled once.
+    """
+    seen = np.ascontiguousarray(array, dtype).view()
+    seen.flags.writeable = False
+    return seen
 
 
 def _kept(function: F, options: dict[str, Any]) -> F:

@@ -2,7 +2,6 @@
 
 A graph is ``(offsets, neighbours)``: the neighbours of vertex v are ``neighbours[offsets[v]:offsets[v + 1]]``. This
 module knows arrays only, so that graph code and its checks can both use it. In the order of the file:
-
 - order: `counting_order`, `topological_order`, `levels`
 - times: `schedule` (earliest), `latest`
 - paths: `longest_path`, `path_to`, `walk_back`
@@ -17,41 +16,32 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.compiled import njit
+from htagraph.core.compiled import for_reading, njit
 
 __all__ = [
-    "avoiding",
-    "counting_order",
-    "detours",
-    "last_on_path",
-    "latest",
-    "levels",
-    "longest_path",
-    "path_to",
-    "reach",
-    "redundant_edges",
-    "schedule",
-    "topological_order",
-    "walk_back",
-]
+    "avoiding", "counting_order", "detours", "last_on_path", "latest", "levels", "longest_path", "path_to", "reach",
+    "redundant_edges", "schedule", "topological_order", "walk_back",
+]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 
 
-@njit(cache=True)
 def counting_order(keys: Array, count: int) -> tuple[Array, Array]:
     """Return (offsets of each key, stable order by key) for integer keys in [0, count)."""
     offsets = np.zeros(count + 1, np.int64)
-    for key in keys:
-        offsets[key + 1] += 1
-    for key in range(count):
-        offsets[key + 1] += offsets[key]
-    place = offsets[:-1].copy()
+    np.cumsum(np.bincount(keys, minlength=count), out=offsets[1:])
     order = np.empty(len(keys), np.int32)
-    for i in range(len(keys)):
-        order[place[keys[i]]] = i
-        place[keys[i]] += 1
+    _place(for_reading(keys, np.int32), offsets[:-1].copy(), order)
     return offsets, order
+
+
+@njit(cache=True, nogil=True)
+def _place(keys: Array, place: Array, order: Array) -> None:
+    """Write the number of each key where the next one with that key goes."""
+    for i in range(len(keys)):
+        key = keys[i]
+        order[place[key]] = i
+        place[key] += 1
 
 
 @njit(cache=True)
@@ -94,7 +84,6 @@ def levels(order: Array, in_offsets: Array, in_sources: Array) -> Array:
     return level
 
 
-@njit(cache=True, nogil=True)
 def schedule(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order: Array, in_offsets: Array, in_edges: Array, source: Array, lag: Array, gap: Array, head: Array
 ) -> Array:
@@ -110,6 +99,15 @@ def schedule(  # noqa: PLR0913, PLR0917 - a graph as arrays
         head: when each vertex without predecessors happens; not read for other vertices.
     """
     time = np.empty(len(order), np.int64)
+    vertices, edges, begins = (for_reading(each, np.int32) for each in (order, in_edges, source))
+    _set_times(time, vertices, edges, begins, *(for_reading(each, np.int64) for each in (in_offsets, lag, gap, head)))
+    return time
+
+
+@njit(cache=True, nogil=True)
+def _set_times(  # noqa: PLR0913, PLR0917 - as `schedule`
+    time: Array, order: Array, in_edges: Array, source: Array, in_offsets: Array, lag: Array, gap: Array, head: Array
+) -> None:
     for vertex in order:
         first, last = in_offsets[vertex], in_offsets[vertex + 1]
         if first == last:
@@ -119,9 +117,10 @@ def schedule(  # noqa: PLR0913, PLR0917 - a graph as arrays
         allowed = time[source[edge]] + lag[edge]
         for i in range(first + 1, last):
             edge = in_edges[i]
-            allowed = max(allowed, time[source[edge]] + lag[edge])
+            after = time[source[edge]] + lag[edge]
+            if after > allowed:  # max would be compiled too
+                allowed = after
         time[vertex] = allowed + gap[vertex]
-    return time
 
 
 @njit(cache=True)
@@ -173,36 +172,41 @@ def path_to(before: Array, vertex: int) -> Array:
     return np.array(path[::-1])
 
 
-@njit(cache=True)
 def walk_back(before: Array, sources: Array, time: Array, vertex: int, start: int) -> Array:
     """Return the vertices of the path to `vertex`, first to last, following the edge `before` each vertex (-1: none).
 
     The walk ends at the first vertex it meets that happens at or before `start`, or that has no edge before it.
     """
-    length, at = 1, vertex
-    while time[at] > start and before[at] >= 0:
-        at = sources[before[at]]
+    path = np.empty(len(time), np.int64)  # memory is taken by what is written alone
+    edges, begins = for_reading(before, np.int32), for_reading(sources, np.int32)
+    length = _write_back(path, edges, begins, for_reading(time, np.int64), vertex, start)
+    return path[:length][::-1].copy()
+
+
+@njit(cache=True, nogil=True)
+def _write_back(path: Array, before: Array, sources: Array, time: Array, vertex: int, start: int) -> int:
+    path[0], length = vertex, 1
+    while time[vertex] > start and before[vertex] >= 0:
+        vertex = sources[before[vertex]]
+        path[length] = vertex
         length += 1
-    path = np.empty(length, np.int64)
-    at = vertex
-    for i in range(length - 1, -1, -1):
-        path[i] = at
-        if i:
-            at = sources[before[at]]
-    return path
+    return length
 
 
-@njit(cache=True)
 def reach(offsets: Array, neighbours: Array, starts: Array) -> Array:
     """Return a mask of the vertices that can be reached from `starts`, including `starts` themselves."""
     seen = np.zeros(len(offsets) - 1, np.bool_)
     stack = np.empty(len(offsets), np.int32)
-    height = 0
-    for start in starts:
-        if not seen[start]:
-            seen[start] = True
-            stack[height] = start
-            height += 1
+    starts = np.unique(starts)
+    seen[starts] = True
+    stack[: len(starts)] = starts
+    _spread(for_reading(offsets, np.int64), for_reading(neighbours, np.int32), seen, stack, len(starts))
+    return seen
+
+
+@njit(cache=True, nogil=True)
+def _spread(offsets: Array, neighbours: Array, seen: Array, stack: Array, height: int) -> None:
+    """Mark the vertices that are reached from the first `height` of the stack, which are marked."""
     while height:
         height -= 1
         vertex = stack[height]
@@ -212,7 +216,6 @@ def reach(offsets: Array, neighbours: Array, starts: Array) -> Array:
                 seen[neighbour] = True
                 stack[height] = neighbour
                 height += 1
-    return seen
 
 
 @njit(cache=True)

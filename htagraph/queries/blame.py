@@ -251,7 +251,11 @@ def _stretches(graph: DependencyGraph, chains: Chains, late: Array) -> tuple[Arr
     count = graph.vertex_count
     has = chains.before >= 0
     offsets, sources = chains.forest
-    nothing, zero, into = np.zeros(count, np.int64), np.zeros(len(sources), np.int64), np.arange(len(sources))
+    nothing, zero, into = (
+        np.zeros(count, np.int64),
+        np.zeros(len(sources), np.int64),
+        np.arange(len(sources), dtype=np.int32),
+    )
     order = graph.replay_order
     root = np.full(len(graph.activities), -1, np.int64)
     root[late] = traverse.schedule(order, offsets, into, sources, zero, nothing, np.arange(count))[2 * late]
