@@ -16,6 +16,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -161,8 +162,24 @@ class _Forgiving:
 def _forgiving(dispatcher: Any) -> Any:  # noqa: ANN401
     """Return numba's object for a function, with a store that never fails."""
     if hasattr(dispatcher, "_cache"):
+        kept = dispatcher._cache._cache_file
+        folder = Path(dispatcher.py_func.__code__.co_filename).parent
+        kept._source_stamp = (kept._source_stamp, _written(folder))
         dispatcher._cache = _Forgiving(dispatcher._cache)
     return dispatcher
+
+
+@cache
+def _written(folder: Path) -> tuple[tuple[str, float, int], ...]:
+    """Return name, time and size of each module of a folder.
+
+    numba compiles a function anew when its own module changes, but the code that it keeps has that of the functions it
+    calls from others in it.
+    """
+    with suppress(OSError):
+        found = [(path.name, path.stat()) for path in sorted(folder.glob("*.py"))]
+        return tuple((name, each.st_mtime, each.st_size) for name, each in found)
+    return ()
 
 
 class _Teller(event.Listener):

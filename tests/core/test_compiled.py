@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import logging
 import multiprocessing
 import os
@@ -119,6 +120,25 @@ def test_no_folder_named_tilde_is_made_for_a_user_without_a_home(
     monkeypatch.chdir(tmp_path)
     assert made()(2) == 6
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home" if known else f"htagraph-{os.getuid()}"]
+
+
+def test_a_function_is_compiled_anew_when_one_it_calls_in_another_module_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    called = "from htagraph.core.compiled import njit\n\n@njit()\ndef inner(x):\n    return x + {}\n"
+    calls = called.replace("inner", "outer").replace("njit()", "njit(cache=True)").format("inner(x)")
+    (tmp_path / "calls.py").write_text("from called import inner\n" + calls)
+    for more in (1, 1, 20):
+        (tmp_path / "called.py").write_text(called.format(more))
+        os.utime(tmp_path / "called.py", (more, more))
+        for name in ("called", "calls"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        compiled._written.cache_clear()
+        importlib.invalidate_caches()
+        outer = importlib.import_module("calls").outer
+        assert outer(5) == 10 + more
+    assert sum(outer.stats.cache_hits.values()) == 0
 
 
 def test_code_that_is_not_to_be_kept_is_not(kept: Path) -> None:
