@@ -45,6 +45,8 @@ Doubled, it saves 50 bytes of memory per event in flight, and declines events of
 _MIN_ARGUMENT_BYTES = 8
 """Bytes per argument for which there is room. The shortest key has four letters, which with quotes, colon and value
 makes 8. Doubled, texts with many short arguments would be declined."""
+_MAX_TEXT_BYTES = 2**31 - 1
+"""Bytes of a text: positions in it are the upper half of a span. Doubled, spans would overflow."""
 _PAIR_BYTES = 16  # of two int64
 _ByKey: TypeAlias = dict[int, tuple[Array, Array]]
 _KINDS = {"int64": SIGNED, "uint64": UNSIGNED, "float64": FLOAT, "str": TEXT}
@@ -150,6 +152,8 @@ class Scanner:
             exact: read times as decimals, not as floats.
         """
         size = len(text)
+        if size > _MAX_TEXT_BYTES:
+            return None, False
         rows = np.empty((size // _MIN_EVENT_BYTES + 1, ROW_WIDTH), np.int64)
         args = np.empty((size // _MIN_ARGUMENT_BYTES + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
         padded = np.frombuffer(text + PADDING, np.uint8)
