@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import importlib
 import json
 import resource
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,43 @@ def json_loads(path: Path) -> dict[str, Any]:
     return {"seconds": seconds, "rss_before_mb": before, "peak_mb": _peak_mb()}
 
 
+def other_json(path: Path) -> dict[str, Any]:
+    """Time other decoders on the same bytes, into plain Python objects; those that are installed."""
+    raw = path.read_bytes()
+    text = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+    seconds: dict[str, float] = {}
+    for name, function in (("msgspec", "json.decode"), ("orjson", "loads")):
+        try:
+            decode: Any = importlib.import_module(name)
+        except ImportError:
+            continue
+        for part in function.split("."):
+            decode = getattr(decode, part)
+        seconds[name], _ = _timed(partial(decode, text))
+    return {"seconds": seconds}
+
+
+def reopen(path: Path) -> dict[str, Any]:
+    """Time opening a saved graph, in a process that has not loaded it."""
+    import htagraph as hg
+
+    hg.load(_DEMO)
+    before = _peak_mb()
+    seconds, graph = _timed(lambda: hg.open(path))
+    return {"seconds": seconds, "rss_before_mb": before, "peak_mb": _peak_mb(), "activities": len(graph.activities)}
+
+
+def save(path: Path) -> dict[str, Any]:
+    """Load a job and save its graph beside it; return the size per activity."""
+    import htagraph as hg
+
+    graph = hg.load(path)
+    saved = path / "saved"
+    seconds, file = _timed(lambda: hg.save(graph, saved))
+    size = file.stat().st_size
+    return {"seconds": seconds, "bytes_per_activity": size / max(1, len(graph.activities)), "saved": str(saved)}
+
+
 def _timed(run: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     result = run()
@@ -113,6 +152,9 @@ _MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "json-loads": json_loads,
     "load": load,
     "longest-path": longest_path,
+    "other-json": other_json,
+    "reopen": reopen,
+    "save": save,
     "what-if": what_if,
 }
 

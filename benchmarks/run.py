@@ -76,6 +76,12 @@ def against_decoder(name: str, trace: Path, runs: int) -> None:
         f"{name}: our load and graph / json.loads (time)",
         [o["seconds"] / t["seconds"] for o, t in zip(ours, theirs, strict=True)],
     )
+    decoding, others = alternate([_measure("decode", trace), _measure("other-json", trace)], runs)
+    for decoder in others[0]["seconds"]:
+        report(
+            f"{name}: our decoding into columns / {decoder} into objects (time)",
+            [o["seconds"] / t["seconds"][decoder] for o, t in zip(decoding, others, strict=True)],
+        )
 
 
 def imports(runs: int) -> None:
@@ -98,6 +104,12 @@ def growth(scratch: Path, sizes: Sequence[int]) -> None:
             key=lambda r: r["seconds"],
         )
         above = (result["peak_mb"] - result["rss_before_mb"]) * 2**20 / result["events"]
+        saved = json.loads(_output(_measure("save", folder)))
+        opened = json.loads(_output(_measure("reopen", Path(saved["saved"]))))
+        print(
+            f"{opened['activities']:>9} activities: opened in {opened['seconds']:.3f} s, "
+            f"{saved['bytes_per_activity']:.0f} bytes each on the disk"
+        )
         print(
             f"{result['events']:>9} events: {result['seconds']:7.2f} s, {above:5.0f} bytes per event above the imports"
         )
