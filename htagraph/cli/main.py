@@ -15,30 +15,14 @@ from typing import Annotated
 
 import typer
 
-from htagraph.cli.cache import cache
-from htagraph.cli.collectives import collectives
-from htagraph.cli.counters import counters
-from htagraph.cli.critical_path import critical_path
-from htagraph.cli.diff import diff
-from htagraph.cli.idle import idle
-from htagraph.cli.kernels import kernels
-from htagraph.cli.launches import launches
-from htagraph.cli.memory import memory
-from htagraph.cli.opportunities import opportunities
-from htagraph.cli.options import with_cache
-from htagraph.cli.patterns import patterns
-from htagraph.cli.roofline import roofline
-from htagraph.cli.simulate import simulate
-from htagraph.cli.stragglers import stragglers
-from htagraph.cli.summary import summary
-from htagraph.cli.validate import validate
-from htagraph.cli.what_if import WhatIfCommand, what_if
+from htagraph.cli.verbs import Verbs
 from htagraph.core.errors import HtagraphError, printable
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="htagraph",
+    cls=Verbs,
     help="Why is this PyTorch job slow? Answers from the Kineto traces of all its ranks.",
     no_args_is_help=True,
     add_completion=False,
@@ -55,25 +39,6 @@ def _root(
 
         typer.echo(f"htagraph {version_of('htagraph')}")
         raise typer.Exit
-
-
-app.command()(with_cache(summary))
-app.command()(with_cache(critical_path))
-app.command(cls=WhatIfCommand)(with_cache(what_if))
-app.command()(with_cache(opportunities))
-app.command()(with_cache(stragglers))
-app.command()(with_cache(collectives))
-app.command()(with_cache(diff))
-app.command()(with_cache(kernels))
-app.command()(with_cache(idle))
-app.command()(with_cache(memory))
-app.command()(with_cache(launches))
-app.command()(with_cache(counters))
-app.command()(with_cache(patterns))
-app.command()(with_cache(roofline))
-app.command()(validate)
-app.command()(simulate)
-app.add_typer(cache)
 
 
 def main() -> None:
