@@ -24,6 +24,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 from numba.core import config, event
+from numba.core.runtime.nrt import rtsys
 
 __all__ = ["for_reading", "njit"]
 
@@ -134,6 +135,10 @@ def _temporary_folder() -> Path:
 class _Forgiving:
     """numba's store of one function's compiled code; where it fails, the function is compiled, and runs all the same.
 
+    numba's own `load_overload` first imports all that it could compile with, which takes three times as long as the
+    rest of its start; code that is kept needs none of it but what manages memory. (Functions that hash text or run in
+    parallel would: the package compiles none.)
+
     The disk may be full, and files may be damaged. Two processes that compile a function for different types at once
     may give their code one name: code for other types than those asked for would be run on wrong memory.
     """
@@ -146,7 +151,8 @@ class _Forgiving:
 
     def load_overload(self, signature: Any, target: Any) -> Any:  # noqa: ANN401
         try:
-            kept = self._store.load_overload(signature, target)
+            rtsys.initialize(target)
+            kept = getattr(self._store, "_load_overload", self._store.load_overload)(signature, target)
         except _UNREADABLE:
             with suppress(OSError):
                 self._store.flush()

@@ -127,3 +127,18 @@ def test_levels_and_reach_are_those_of_networkx(made: Frames) -> None:
         seen = traverse.reach(graph.out_offsets, edges.target, np.array([start]))
         assert {*np.flatnonzero(seen).tolist()} == nx.descendants(whole, start) | {start}
     assert not traverse.reach(graph.out_offsets, edges.target, np.zeros(0, np.int64)).any()
+
+
+def test_times_are_compiled_once_whatever_types_the_arrays_have() -> None:
+    offsets, none = np.array([0, 0, 1]), np.zeros(0, np.int64)
+    fixed = np.array([5, 5], np.int64)
+    fixed.flags.writeable = False
+    for order, lag, gap in (
+        (np.arange(2), np.array([3]), np.array([0, 1])),
+        (np.arange(2, dtype=np.int32), np.array([9, 3, 9])[1::3], fixed),
+    ):
+        time = traverse.schedule(order, offsets, np.zeros(1, order.dtype), np.zeros(1, order.dtype), lag, gap, fixed)
+        assert time.tolist() == [5, 8 + gap[1]]
+    compiled: Any = traverse._set_times
+    assert len(compiled.signatures) == 1
+    assert traverse.schedule(none, np.zeros(1, np.int64), none, none, none, none, none).tolist() == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -13,6 +12,9 @@ import numpy.typing as npt
 
 __all__ = ["exact_glob", "matches", "names_like", "names_that"]
 
+_MAGIC = re.compile(r"[*?[]")
+"""What means something in a glob."""
+
 
 def exact_glob(name: str) -> str:
     r"""Return a glob that fits a name, in a single line: what cannot be printed is any character.
@@ -21,7 +23,8 @@ def exact_glob(name: str) -> str:
         >>> exact_glob("copy[2]"), exact_glob("two\nlines")
         ('copy[[]2]', 'two?lines')
     """
-    return "".join(glob.escape(letter) if letter.isprintable() else "?" for letter in name)
+    exact = _MAGIC.sub(r"[\g<0>]", name)
+    return exact if exact.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in exact)
 
 
 def matches(pattern: str, name: str) -> bool:

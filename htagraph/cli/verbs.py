@@ -1,0 +1,75 @@
+"""The verbs of the command line, each imported when it is asked for: most import what the others do not need."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+__all__ = ["Verbs"]
+
+_WITH_CACHE = (
+    "summary", "critical_path", "what_if", "opportunities", "stragglers", "collectives", "diff", "kernels", "idle",
+    "memory", "launches", "counters", "patterns", "roofline",
+)  # fmt: skip
+"""Those that open what an earlier one loaded."""
+_WITHOUT_CACHE = ("validate", "simulate", "cache")
+_MODULES = {name.replace("_", "-"): name for name in (*_WITH_CACHE, *_WITHOUT_CACHE)}
+
+
+class Verbs(TyperGroup):
+    """The group of all verbs."""
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - typer's
+        super().__init__(**given)
+        self.commands = _Commands()
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # click's context
+        """Return their names, the main one first."""
+        return list(self.commands)
+
+
+class _Commands(MutableMapping[str, Any]):
+    """Commands by name. Each is made when it is looked up."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer's command
+        if name not in self._made:
+            self._made[name] = _command(_MODULES[name])
+        return self._made[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:  # noqa: ANN401
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*_MODULES, *self._made)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+def _command(name: str) -> Any:  # noqa: ANN401
+    """Return the command of a verb: the function of the same name in the module of the same name."""
+    function = getattr(importlib.import_module(f"htagraph.cli.{name}"), name)
+    if isinstance(function, typer.Typer):  # of verbs of its own
+        return typer.main.get_group(function)
+    if name in _WITH_CACHE:
+        from htagraph.cli.options import with_cache
+
+        function = with_cache(function)
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    if name == "what_if":
+        from htagraph.cli.what_if import WhatIfCommand
+
+        alone.command(cls=WhatIfCommand)(function)
+    else:
+        alone.command()(function)
+    return typer.main.get_command(alone)
