@@ -179,15 +179,6 @@ def test_a_job_of_nothing_has_no_opportunities() -> None:
     assert len(opportunities(graph_of(DATA / "demo"), top=0)) == 0
 
 
-@pytest.mark.parametrize("factor", [0.5, 2])
-def test_the_first_rows_and_their_gains_stay_whatever_the_limit(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Halved and doubled: only what is hundreds of levels above anything changes."""
-    graph = graph_of(DATA / "demo")
-    before = opportunities(graph, top=5)
-    monkeypatch.setattr(candidates, "_MAX_LEVELS", int(factor * candidates._MAX_LEVELS))
-    pd.testing.assert_frame_equal(opportunities(graph, top=5), before)
-
-
 @pytest.mark.parametrize("same", [0.485, 0.94, 0.985, 1.01])
 def test_which_gains_count_as_the_same_decides_rows_but_no_gain(same: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Halved, and 3 % halved and doubled: the largest gain stays within that share, and each gain is what it was."""
