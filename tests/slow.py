@@ -883,7 +883,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_row_is_what_the_what_if_of_its_target_gives",
             "test_kernels_are_ranked_as_trying_each_of_them_ranks_them",
             "test_no_other_kernel_or_operator_gains_more_than_the_first_of_its_kind",
-            "test_the_first_rows_and_their_gains_stay_whatever_the_limit",
             "test_the_first_rows_are_those_of_the_whole_list",
             "test_what_gains_hardly_more_than_what_it_contains_is_left_out",
             "test_which_gains_count_as_the_same_decides_rows_but_no_gain",
