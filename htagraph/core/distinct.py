@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["distinct", "sums_by"]
+__all__ = ["distinct", "is_any_of", "occurring", "sums_by"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -23,6 +23,36 @@ def distinct(numbers: Array, count: int) -> npt.NDArray[np.int64]:
     occurs = np.zeros(count, np.bool_)
     occurs[numbers] = True
     return np.flatnonzero(occurs)
+
+
+def is_any_of(column: Array, numbers: Array, count: int) -> npt.NDArray[np.bool_]:
+    """Return which entries of a column are among some numbers, by a table of all that may occur.
+
+    Args:
+        column: numbers from -1 up to `count` - 1, which itself does not occur.
+        numbers: those that are looked for, in the same range.
+        count: how many there may be.
+
+    Example:
+        >>> import numpy as np
+        >>> is_any_of(np.array([2, -1, 0]), np.array([2, -1, 2]), 4).tolist()
+        [True, True, False]
+    """
+    table = np.zeros(count, np.bool_)
+    table[numbers] = True
+    return np.asarray(table[column])
+
+
+def occurring(column: Array) -> list[int]:
+    """Return the distinct numbers of a column of integers, ascending; quickly where equal ones stand together.
+
+    Example:
+        >>> import numpy as np
+        >>> occurring(np.array([3, 3, -1, -1, 3]))
+        [-1, 3]
+    """
+    changes = np.flatnonzero(column[1:] != column[:-1]) + 1
+    return sorted(set(column[:1].tolist()) | set(column[changes].tolist()))
 
 
 def sums_by(key: Array, value: Array) -> tuple[Array, npt.NDArray[np.int64]]:

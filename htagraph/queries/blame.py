@@ -127,7 +127,7 @@ def _binding(graph: DependencyGraph) -> npt.NDArray[np.int32]:
     if not long.any():
         return graph.binding
     capped = replace(edges, lag=np.where(long, _MAX_LAUNCH_LATENCY_NS, edges.lag))
-    return binding_edges(capped, graph.time, graph.in_offsets, graph.in_edges)
+    return binding_edges(capped, graph.time, graph.in_offsets, graph.in_edges)[0]
 
 
 def _own_time(graph: DependencyGraph, binding: Array, kind: Array, owner: Array) -> npt.NDArray[np.int64]:
