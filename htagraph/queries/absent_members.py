@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import COMMUNICATION
+from htagraph.core.once import once
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["lacks_members", "ranks_not_read"]
@@ -28,6 +29,7 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
     return tuple(sorted(set(range(size)) - set(graph.ranks))) if len(graph.ranks) < size else ()
 
 
+@once
 def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return which activities are communication whose group is not in the graph on all its ranks.
 

@@ -89,8 +89,8 @@ def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | N
 
 
 _EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
-_MAX_EXTENDED = 2
-"""Graphs with more waits that are kept per job. Chosen: the readings of a recording that add waits. Doubled, two more
+_MAX_EXTENDED = 3
+"""Graphs with more waits that are kept per job. Chosen: the readings of a recording that add waits. Doubled, three more
 copies of the edges stay in memory, of use only to changes that take turns."""
 
 

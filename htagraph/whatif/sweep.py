@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["sweep"]
 
 _MAX_THREADS = 8
-"""How many scenarios are replayed at once, at most. Chosen: each holds the weights and moments of all vertices, 40 bytes
-per vertex, and more threads wait for memory. Doubled, twice the memory."""
+"""How many scenarios are replayed at once, at most. Chosen: each holds the weights and moments of all vertices, some 40
+bytes per vertex, and more threads wait for memory. Doubled, twice the memory."""
 _COLUMNS = ("factor", "makespan_us", "mean_step_us", "saved_us", "speedup")
 
 
