@@ -83,7 +83,7 @@ class Replay:
         """
         graph, time = self.graph, self.time
         acts, origin = graph.activities, graph.origin_ns
-        rows = np.flatnonzero(~np.isin(acts.kind, ADDED))
+        rows = np.flatnonzero(~of_kinds(acts.kind, ADDED))
         error = np.abs(time - graph.time).reshape(-1, 2).max(axis=1, initial=0)
         return pd.DataFrame(
             {

@@ -174,7 +174,8 @@ def _of_criteria(state: State, criteria: dict[str, Any], *, loader: bool | None)
     loader = (named or criteria.get("kind") is None) if loader is None else loader
     given = {key for key, value in criteria.items() if value is not None}
     host = given <= {"kind", "rank"} and "host" in (kinds_of(criteria) or {"host"})
-    return time_of(state, activities_of(state, criteria), loader=loader, outside=here(state.graph, criteria) & host)
+    outside = here(state.graph, criteria) if host else np.zeros(len(state.graph.activities), np.bool_)
+    return time_of(state, activities_of(state, criteria), loader=loader, outside=outside)
 
 
 def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outside: npt.NDArray[np.bool_]) -> OwnTime:

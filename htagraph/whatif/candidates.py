@@ -13,6 +13,7 @@ import pandas as pd
 
 from htagraph.core.distinct import distinct, sums_by
 from htagraph.core.errors import SelectionError
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -67,11 +68,11 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
     acts = graph.activities
     owned = shares[shares["owner"] >= 0]
     kind = acts.kind[owned["owner"]]
-    yield from _by_name(graph, owned[np.isin(kind, _KERNELS)], "kernel")
-    yield from _by_name(graph, owned[np.isin(kind, _CALLS)], "call")
+    yield from _by_name(graph, owned[of_kinds(kind, _KERNELS)], "kernel")
+    yield from _by_name(graph, owned[of_kinds(kind, _CALLS)], "call")
     yield from _by_name(graph, owned[kind == ActivityKind.PYTHON], "function")
     yield from _operators(graph, owned)
-    yield from _groups(graph, owned[np.isin(kind, COMMUNICATION)])
+    yield from _groups(graph, owned[of_kinds(kind, COMMUNICATION)])
     rows = shares[(shares["owner"] < 0) | (acts.kind[shares["owner"]] != ActivityKind.COMMUNICATION)]
     for rank, ns in (
         _positive_sums(rows["rank"], rows["ns"]) if len(graph.ranks) > 1 else ()
@@ -164,7 +165,7 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
 def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | None:
     """Return criteria that select these communications and no other, if there are any as simple as that."""
     acts = graph.activities
-    talks = np.flatnonzero(np.isin(acts.kind, COMMUNICATION))
+    talks = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
     kinds = {"kind": [ActivityKind(kind).label for kind in np.unique(acts.kind[members])]}
     streams = sorted({graph.lanes[lane].stream for lane in np.unique(acts.lane[members]).tolist()})
     stream = {"stream": streams} if streams and streams[0] >= 0 else {}
@@ -188,7 +189,7 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[Candidate]
     for name, chosen, criteria, note in (
         ("launch calls", kind == ActivityKind.LAUNCH, {"kind": "launch"}, "the calls themselves, not the operators"),
         ("synchronizing calls", kind == ActivityKind.SYNC, {"kind": "sync"}, "their own cost, not what they wait for"),
-        (CLASSES[2], np.isin(kind, _RUNTIME), {"kind": [each.label for each in _RUNTIME]}, ""),
+        (CLASSES[2], of_kinds(kind, _RUNTIME), {"kind": [each.label for each in _RUNTIME]}, ""),
     ):  # fmt: skip
         if ns[chosen].sum() > 0:
             yield Candidate("phase", name, int(ns[chosen].sum()), criteria, note)
@@ -249,7 +250,7 @@ def _transfers(state: State, members: Array) -> OwnTime:
     is_member = np.zeros(len(state.graph.activities) + 1, np.bool_)
     is_member[members] = True
     edges = state.graph.edges
-    rows = np.flatnonzero(np.isin(edges.kind, TRANSFERS) & is_member[edges.activity])
+    rows = np.flatnonzero(of_kinds(edges.kind, TRANSFERS) & is_member[edges.activity])
     return OwnTime(rows, end_spread(state, rows), np.zeros(0, np.int64))
 
 

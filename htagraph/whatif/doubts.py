@@ -127,7 +127,7 @@ def _hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
 def _after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (ends of communication that nothing waits for, the next moment on the thread that called for it)."""
     acts, edges, time = graph.activities, graph.edges, graph.time
-    ends = 2 * np.flatnonzero(np.isin(acts.kind, COMMUNICATION)) + 1
+    ends = 2 * np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)) + 1
     leaves = ~of_kind(graph, EdgeKind.STEP, EdgeKind.HOST_ORDER, EdgeKind.STREAM)
     leaves |= acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
     leaves &= edges.kind != EdgeKind.STEP

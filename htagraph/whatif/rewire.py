@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import GraphError, SelectionError
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.graph.activities import Edges, frozen
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -181,7 +182,7 @@ def collective_members(graph: DependencyGraph, group: str | None, change: str) -
         SelectionError: nothing matches; the error names the process groups of the graph.
     """
     acts = graph.activities
-    rows = np.flatnonzero(np.isin(acts.kind, COMMUNICATION))
+    rows = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
     labels = _group_labels(graph)
     if group is not None:
         pattern = re.compile(fnmatch.translate(group))

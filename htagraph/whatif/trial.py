@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.distinct import sums_by
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BETWEEN, BLOCKING, HOST_GAPS, LAUNCHES, EdgeKind, GapKind
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, of_kind, with_factor
@@ -150,7 +151,7 @@ class Trial:
         """Return the vertices with a gap of the host's time, and the activity around each of these gaps, else -1."""
         graph = self.state.graph
         wanted = np.zeros(graph.vertex_count, np.bool_)
-        wanted[vertices[np.isin(graph.gap_kind[vertices], HOST_GAPS)]] = True
+        wanted[vertices[of_kinds(graph.gap_kind[vertices], HOST_GAPS)]] = True
         into = np.flatnonzero(of_kind(graph, *BETWEEN) & wanted[graph.edges.target])
         at, owner = graph.edges.target[into].astype(np.int64), graph.edges.activity[into].astype(np.int64)
         around = np.where(owner >= 0, owner, graph.tree.parent[at >> 1])
