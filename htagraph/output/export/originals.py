@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.event_texts import EventText, as_event, event_texts_decoder, slice_text
+from htagraph.output.export.event_texts import EventText, as_event, event_texts_decoder, event_texts_scan, slice_text
 from htagraph.output.export.path_slices import us_texts
 from htagraph.output.export.trace_writer import RawEvent, us
 from htagraph.output.export.tracks import Slices, nesting_tracks
@@ -24,9 +24,13 @@ from htagraph.trace.reading.collect.columns import Columns
 from htagraph.trace.reading.collect.from_events import add_durations, add_events
 from htagraph.trace.reading.collect.growing import Interner, label
 from htagraph.trace.reading.decode import BlockDecoder
+from htagraph.trace.reading.large import is_large
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
 from htagraph.trace.reading.times import FractionStyle, numbers_to_ns, padded, text_to_ns
+
+if TYPE_CHECKING:
+    from htagraph.trace.reading.scan.scanner import Block
 
 __all__ = ["Original", "PidOf", "survey"]
 
@@ -136,7 +140,8 @@ class Original:
             for _, _, *ends in self.flows
             for row in ends
         }
-        for first, block in split(iter_bytes(self.path, log), event_texts_decoder(), {}, log):
+        scan = event_texts_scan() if is_large(self.path) else None
+        for first, block in split(iter_bytes(self.path, log), event_texts_decoder(), {}, log, scan):
             out: list[RawEvent | bytes] = []
             rows = slice(*np.searchsorted(self.index, [first, first + len(block)]).tolist())
             slices = self._slices(rows, base_ns, critical)
@@ -270,9 +275,13 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
     trace = graph.traces[rank]
     path, log = trace.unchanged_path(), IssueLog(str(trace.path))
     columns, ends, decode, header = Columns(log), _Ends(), BlockDecoder(), dict[str, Any]()
-    for position, events in split(iter_bytes(path, log), decode, header, log):
-        add_events(columns, position, events)
-        ends.add(events, exact=decode.exact)
+    scanned = _scanned(columns, ends) if is_large(path) else None
+    for position, events in split(iter_bytes(path, log), decode, header, log, scanned and decode.scan):
+        if isinstance(events, list):
+            add_events(columns, position, events)
+            ends.add(events, exact=decode.exact)
+        elif scanned:
+            scanned(position, events)
         del events  # see split: before the next block
     add_durations(columns)
     table, unpadded = columns.table(), columns.style.unpadded
@@ -298,6 +307,19 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
     original.flows, original.ends_left_out = _paired(ends.rows, when, met, start)
     original.lanes = tuple(columns.lanes.lanes)
     return original
+
+
+def _scanned(columns: Columns, ends: _Ends) -> Callable[[int, Block], None]:
+    """Return the function that adds a block of the compiled scan to the columns and to the ends of arrows."""
+    from htagraph.trace.reading.collect.from_blocks import BlockColumns, events_of  # loads compiled code
+
+    into = BlockColumns(columns)
+
+    def add(position: int, block: Block) -> None:
+        into.add(position, block)
+        ends.add(events_of(block, without="XM"), exact=block.exact)
+
+    return add
 
 
 def _least(graph: DependencyGraph, rank: int) -> int:

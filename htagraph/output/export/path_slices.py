@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.distinct import coded
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.queries.attribution import module_of, operator_of
@@ -72,11 +73,7 @@ def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[str
         "module": named[module_of(graph, parts.region)], "before": acts.name[parts.target],
         "rank": acts.rank[parts.place], "lane": acts.lane[parts.place],
     }  # fmt: skip
-    alike = np.zeros(len(parts), np.int64)
-    for column in columns.values():
-        least = int(column.min(initial=0))
-        alike = alike * (int(column.max(initial=0)) - least + 1) + (column.astype(np.int64) - least)
-        alike = np.unique(alike, return_inverse=True)[1]  # small again, so that no product overflows
+    alike = coded(*columns.values()) if len(parts) else np.zeros(0, np.int64)
     example = np.zeros(int(alike.max(initial=-1)) + 1, np.int64)
     example[alike] = np.arange(len(parts))
     rows = zip(*(column[example].tolist() for column in columns.values()), strict=True)

@@ -183,17 +183,22 @@ class TraceWriter:
 
     def add(self, events: Iterable[RawEvent | bytes]) -> None:
         """Write events, encoded ones too; a text that ends in a backslash gets a blank, or Perfetto cannot read it."""
-        texts = (event if isinstance(event, bytes) else self._encode(event) for event in events)
-        self.add_texts(_LAST_BACKSLASH.sub(rb"\1 ", text) if _BACKSLASH in text else text for text in texts)
+        self._add(events, readable=True)
 
     def add_texts(self, texts: Iterable[Any]) -> None:
         """Write events given as JSON, or as dicts."""
+        self._add(texts, readable=False)
+
+    def _add(self, events: Iterable[Any], *, readable: bool) -> None:
         self.begin({})
-        left = iter(texts)
+        left = iter(events)
         while some := list(islice(left, _EVENTS_AT_ONCE)):
-            block = [text if isinstance(text, bytes | msgspec.Raw) else self._encode(text) for text in some]
-            self._write((_LINE if self.count else b"") + _LINE.join(block))
-            self.count += len(block)
+            texts = [event if isinstance(event, bytes | msgspec.Raw) else self._encode(event) for event in some]
+            block = _LINE.join(texts)
+            if readable and _BACKSLASH in block:
+                block = _LINE.join(_LAST_BACKSLASH.sub(rb"\1 ", text) for text in texts)
+            self._write((_LINE if self.count else b"") + block)
+            self.count += len(texts)
 
     def _opened(self) -> BinaryIO:
         """Open a file to be renamed in the end; a device or a pipe itself, which no file may replace."""

@@ -20,6 +20,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.compiled import for_reading, njit
+
 __all__ = ["Slices", "nesting_tracks"]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -39,29 +41,31 @@ def nesting_tracks(lane: Array, start: Array, duration: Array) -> npt.NDArray[np
         [0, 1, 0]
     """
     order = np.lexsort((-duration, start, lane))
-    level = np.zeros(len(order), np.int32)
-    columns = (order, lane[order], start[order], (start + duration)[order])
-    under_way: list[list[int]] = []
-    now: object = None
-    for row, where, begin, end in zip(*(column.tolist() for column in columns), strict=True):
-        if where != now:
-            now, under_way = where, [[]]
-        track = _first_free(under_way, begin, end)
-        if track:
-            level[row] = track
+    level, track = np.empty(len(order), np.int32), np.empty(len(order), np.int32)
+    columns = (lane[order], start[order], (start + duration)[order])
+    _put(track, *(for_reading(column, np.int64) for column in columns))
+    level[order] = track
     return level
 
 
-def _first_free(under_way: list[list[int]], begin: int, end: int) -> int:
-    """Put a slice on the first track where it nests, given the ends of what is under way on each; return its number."""
-    for track, ends in enumerate(under_way):
-        while ends and ends[-1] <= begin:
-            ends.pop()
-        if not ends or end <= ends[-1]:
-            ends.append(end)
-            return track
-    under_way.append([end])
-    return len(under_way) - 1
+@njit(cache=True, nogil=True)
+def _put(track: Array, lane: Array, begin: Array, end: Array) -> None:
+    """Put each slice on the first track where it nests, given slices by lane, begin and length."""
+    top, below = np.empty(len(lane) + 1, np.int64), np.empty(len(lane), np.int64)  # what is under way on each track
+    tracks = 0
+    for row in range(len(lane)):
+        if row == 0 or lane[row] != lane[row - 1]:
+            tracks, top[0] = 1, -1
+        at = 0
+        while at < tracks:
+            while top[at] >= 0 and end[top[at]] <= begin[row]:
+                top[at] = below[top[at]]
+            if top[at] < 0 or end[row] <= end[top[at]]:
+                break
+            at += 1
+        if at == tracks:
+            tracks, top[at] = tracks + 1, -1
+        below[row], top[at], track[row] = top[at], row, at
 
 
 class Slices:
@@ -86,26 +90,43 @@ class Slices:
         it: of slices that began together the one that began last.
         """
         slices = np.full(len(lane), -1, np.int64)
+        columns = (self._start, self._end, self._level)
+        start, end, level = (for_reading(column, np.int64) for column in columns)
         for each in np.unique(lane).tolist():
             first, last = np.searchsorted(self._lane, [each, each + 1]).tolist()
-            lane_rows = np.flatnonzero(lane == each)
-            before = first + np.searchsorted(self._start[first:last], moment[lane_rows], side="right") - 1
-            for row, at in zip(lane_rows.tolist(), before.tolist(), strict=True):
-                held = self._holding(first, at, int(moment[row]))
-                slices[row] = -1 if held < 0 else self._order[self._last_begun(held, last)]
+            rows = np.flatnonzero(lane == each)
+            before = first + np.searchsorted(self._start[first:last], moment[rows], side="right") - 1
+            _meet(before, first, last, for_reading(moment[rows], np.int64), start, end, level)
+            slices[rows[before >= 0]] = self._order[before[before >= 0]]
         return slices
 
-    def _holding(self, first: int, at: int, moment: int) -> int:
-        for each in range(at, max(first, at - _LOOK_BACK) - 1, -1):
-            if moment <= self._end[each]:
-                return each
-        return -1
 
-    def _last_begun(self, at: int, last: int) -> int:
-        last_begun = at
-        for each in range(at + 1, last):
-            if self._start[each] != self._start[at]:
+@njit(cache=True, nogil=True)
+def _meet(  # noqa: PLR0913, PLR0917 - slices as arrays
+    before: Array, first: int, last: int, moment: Array, start: Array, end: Array, level: Array
+) -> None:
+    """Replace the last slice that begins up to each moment by the one that an arrow meets then, -1 for none.
+
+    Args:
+        before: positions of slices of one lane; those of the lane are `first` up to `last`, by begin.
+        first: the first slice of the lane.
+        last: the slice behind its last.
+        moment: of each arrow.
+        start: of each slice.
+        end: of each slice.
+        level: the track of each slice.
+    """
+    for i in range(len(before)):
+        least, held = max(first, before[i] - _LOOK_BACK), -1
+        for each in range(before[i], least - 1, -1):
+            if moment[i] <= end[each]:
+                held = each
                 break
-            if self._level[each] == self._level[at]:
-                last_begun = each
-        return last_begun
+        before[i] = held
+        if held < 0:
+            continue
+        for each in range(held + 1, last):
+            if start[each] != start[held]:
+                break
+            if level[each] == level[held]:
+                before[i] = each

@@ -39,7 +39,7 @@ from htagraph.trace.reading.scan.events import (
 from htagraph.trace.reading.scan.scanner import Block, argument_keys, span_text
 from htagraph.trace.reading.scan.tokens import NO_TOKEN
 
-__all__ = ["BlockColumns"]
+__all__ = ["BlockColumns", "events_of"]
 
 _VARIED, _DECIMAL, _TRAILING_ZERO = 1, 2, 4  # what a fraction shows, see `scan.STYLE_BITS`
 _STORED = {FLOAT: np.float64, UNSIGNED: np.uint64}
@@ -211,6 +211,11 @@ def _events(block: Block, where: Array) -> list[RawEvent]:
     spans = block.rows[where][:, [OFFSET, STOP]].tolist()
     texts = [block.text[start:stop].tobytes() for start, stop in spans]
     return plain_events(b"[" + b",".join(texts) + b"]", exact=block.exact, calls=block.calls)
+
+
+def events_of(block: Block, *, without: str) -> list[RawEvent]:
+    """Return the events of a block as objects, but for those of some phases (letters)."""
+    return _events(block, np.flatnonzero(~np.isin(block.rows[:, PHASE], [ord(phase) for phase in without])))
 
 
 def _text(value: object) -> str:
