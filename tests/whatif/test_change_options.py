@@ -125,6 +125,7 @@ def test_a_change_is_applied_by_the_method_of_its_name() -> None:
         ("scale", "name=a,rnk=2:0.5", "'rnk' is no criterion"),
         ("scale", "name=a,name=b:0.5", "given twice"),
         ("scale", "name=:0.5", "nothing after name="),
+        ("scale", 'rank="":0.5', "is not a list of numbers"),
         ("scale", "rank=one:0.5", "is not a list of numbers"),
         ("set", "name=a:12", "a duration such as"),
         ("set", "name=a:-12us", "a duration such as"),
