@@ -15,9 +15,7 @@ from htagraph.whatif.scenario import Scenario
 
 LABELS = [kind.label for kind in ActivityKind]
 ODD = st.sampled_from(['",', ",name=", ":", '"', '""', ",rank=1", "*", "at::native::x<4, 2>", "=", ",", "a b", "\n"])
-TEXTS = st.lists(ODD | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=5).map(
-    "".join
-)
+TEXTS = st.lists(ODD | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), max_size=5).map("".join)
 SEVERAL = st.integers(0, 10**8) | st.lists(st.integers(0, 10**8), min_size=2, max_size=4)
 CRITERIA = st.fixed_dictionaries(
     {},
