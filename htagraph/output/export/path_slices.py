@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
@@ -84,7 +85,7 @@ def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[byt
     for column in columns.values():
         least = int(column.min(initial=0))
         alike = alike * (int(column.max(initial=0)) - least + 1) + (column.astype(np.int64) - least)
-        alike = np.unique(alike, return_inverse=True)[1]  # small again, so that no product overflows
+        alike = pd.factorize(alike)[0]  # small again, so that no product overflows
     example = np.zeros(int(alike.max(initial=-1)) + 1, np.int64)
     example[alike] = np.arange(len(parts))
     rows = zip(*(column[example].tolist() for column in columns.values()), strict=True)
