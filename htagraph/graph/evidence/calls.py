@@ -108,6 +108,11 @@ class Calls:
         return self.job.activities.rank[self.row].astype(np.int64)
 
     @cached_property
+    def step(self) -> npt.NDArray[np.int32]:
+        """For each call: its step, -1 outside of steps."""
+        return self.job.activities.step[self.row]
+
+    @cached_property
     def _nesting(self) -> tuple[Array, Array]:
         return owners(self.job.activities, self.row)
 
