@@ -118,13 +118,14 @@ Hypothesis: TypeAlias = tuple[Array, Array, Plausible]
 def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer | None:
     """Return the hypothesis that explains most waits and is not refuted (the first on ties), or None."""
     count = len(site.position)
-    sample = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64))
+    sample = np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64)
+    over, free = site.over[sample], site.free[sample]
     chosen: Hypothesis | None = None
     score, chosen_number = -1.0, 0
-    visible = int((site.over - site.free > TOLERANCE_NS)[sample].sum())
+    visible = int(np.count_nonzero(over - free > TOLERANCE_NS))
     for number, (lane, anchor, plausible) in enumerate(hypotheses):
         source = calls.enqueued.last_before(lane[sample], anchor[sample])
-        feasible, explained = _tested(calls, site, sample, source)
+        feasible, explained = _tested(calls, site, over, free, source)
         enough = explained > 0 if plausible else explained >= max(2, visible / 5)
         if not feasible or not (enough or plausible) or not (source >= 0).any():
             continue
@@ -139,14 +140,23 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
     return Answer(lane, anchor, source, int(score), visible - int(score), chosen_number)
 
 
-def _tested(calls: Calls, site: Site, sample: Array, source: Array) -> tuple[bool, int]:
-    """Return (whether the sources ended before the waits did, how many waits they explain)."""
+def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -> tuple[bool, int]:
+    """Return (whether the sources ended before the waits did, how many waits they explain).
+
+    Args:
+        calls: the calls of the job.
+        site: the site.
+        over: when some waits of it ended, ns.
+        free: when each of them would have ended if it had waited for nothing, ns.
+        source: what each of them may have waited for, -1 for nothing.
+    """
     known = source >= 0
     end = calls.job.activities.end[np.maximum(source, 0)]
-    over, free = site.over[sample], site.free[sample]
     fits = ~known | (end <= over + site.tolerance)
+    if not len(fits) or np.count_nonzero(fits) / len(fits) < _MIN_FEASIBLE:
+        return False, 0
     explains = known & fits & (end > free + TOLERANCE_NS) & (over - end <= site.window)
-    return bool(fits.mean() >= _MIN_FEASIBLE) if len(fits) else False, int(explains.sum())
+    return True, int(np.count_nonzero(explains))
 
 
 def records_back(calls: Calls, position: Array, thread: Array | None = None) -> Iterator[tuple[Array, Array]]:
@@ -215,14 +225,18 @@ class Ordered:
 
     def _beside(self, others: Ordered) -> tuple[Array, Array]:
         """Return for each epoch (where it begins in the order of some other calls, how many of them it has)."""
-        at = np.searchsorted(others.epochs, self.epochs)
-        known = np.append(others.epochs, -1)[at] == self.epochs
-        known &= at < len(others.epochs)
-        return np.where(known, others.first[at], 0), np.where(known, np.append(others.count, 0)[at], 0)
+        if np.array_equal(self.epochs, others.epochs):
+            return others.first[:-1], others.count
+        if not len(others.epochs):
+            return np.zeros_like(self.count), np.zeros_like(self.count)
+        at = np.minimum(np.searchsorted(others.epochs, self.epochs), len(others.epochs) - 1)
+        known = others.epochs[at] == self.epochs
+        return np.where(known, others.first[at], 0), np.where(known, others.count[at], 0)
 
     def as_many(self, others: Ordered) -> bool:
         """Return whether nearly all epochs of these calls have as many of some other calls."""
-        return bool((self.count == self._beside(others)[1]).mean() >= _MIN_FEASIBLE)
+        same = self.count == self._beside(others)[1]
+        return bool(len(same) and np.count_nonzero(same) / len(same) >= _MIN_FEASIBLE)
 
     def match(self, others: Ordered) -> npt.NDArray[np.int64]:
         """Return for the m-th call of each epoch the position of the m-th of some other calls in it, if before it.
@@ -230,6 +244,10 @@ class Ordered:
         -1 stands for none.
         """
         begin, count = self._beside(others)
+        if np.array_equal(self.count, count) and len(self.order) == len(others.order):
+            match = np.empty(len(self.order), np.int64)
+            match[self.order] = others.position[others.order]
+            return np.where(match < self.position, match, -1)
         number, nth = self._place
         has = nth < count[number]
         if not has.any():
