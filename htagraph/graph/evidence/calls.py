@@ -159,6 +159,12 @@ class Calls:
         return records[np.argsort(self.thread[records], kind="stable")]
 
     @cached_property
+    def record_order(self) -> tuple[Array, Array, Array]:
+        """Return (`records`, their thread and position as one ascending number, the lane of the launch before each)."""
+        records = self.records
+        return records, self.thread[records] * (len(self.row) + 1) + records, self.lane_at(self.before[records])
+
+    @cached_property
     def surroundings(self) -> npt.NDArray[np.uint64]:
         """For each call: a hash of the calls before and after it on its thread, and of the streams they launch on."""
         order = np.argsort(self.thread, kind="stable")
