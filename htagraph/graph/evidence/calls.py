@@ -176,9 +176,11 @@ class Calls:
     @cached_property
     def closes(self) -> npt.NDArray[np.bool_]:
         """For each call: whether it is the last one of its site in its operator; libraries may make several."""
-        key = mixed(self.owner, self.site)[::-1]
+        key = mixed(self.owner, self.site)
         out = ~self.in_operator
-        out[len(key) - 1 - np.unique(key, return_index=True)[1]] = True
+        order = np.argsort(key)
+        begins = np.flatnonzero(np.append(True, key[order[1:]] != key[order[:-1]])[: len(key)])
+        out[np.maximum.reduceat(order, begins) if len(begins) else begins] = True
         return out
 
     @cached_property
