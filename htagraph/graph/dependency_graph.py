@@ -18,6 +18,7 @@ import numpy.typing as npt
 from htagraph.core.errors import SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind
+from htagraph.core.stable_order import stable_order
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.graph.gaps import binding_edges, gap_kinds
 from htagraph.graph.invariants import check, cycle_error
@@ -83,7 +84,7 @@ class DependencyGraph:
         for ends in (edges.source, edges.target):
             if len(ends) and not 0 <= ends.min() <= ends.max() < count:  # no array could be sorted by such a vertex
                 DependencyGraph(activities, edges, **context).check()
-        edges = _without_parallel(edges.take(np.argsort(edges.source * np.int64(count) + edges.target, kind="stable")))
+        edges = _without_parallel(edges.take(stable_order(edges.source * np.int64(count) + edges.target)))
         for columns in (activities, edges, *activities.args.values()):
             for column in vars(columns).values():
                 if isinstance(column, np.ndarray):

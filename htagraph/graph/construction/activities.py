@@ -79,7 +79,7 @@ def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) ->
         keep = np.isin(step, list(steps))
         table, kind, step, cause = table.take(keep), kind[keep], step[keep], _renumbered(cause, keep)
     device = _on_device(kind)
-    runtime = np.isin(table.category, _codes(trace, RUNTIME_CATEGORIES))
+    runtime = _in_categories(trace, table, RUNTIME_CATEGORIES)
     launched = cause[device & (cause >= 0)]
     kind[launched[runtime[launched]]] = (
         ActivityKind.LAUNCH
@@ -113,14 +113,16 @@ def _renumbered(rows: Array, keep: Array) -> Array:
     return np.where(rows >= 0, position[rows], -1).astype(np.int32)
 
 
-def _codes(trace: Trace, categories: frozenset[str]) -> list[int]:
-    return [code for code, category in enumerate(trace.categories) if category in categories]
+def _in_categories(trace: Trace, table: Table, categories: frozenset[str]) -> npt.NDArray[np.bool_]:
+    """Return which events have one of some categories."""
+    wanted = np.array([*(category in categories for category in trace.categories), False])  # the last: of none, -1
+    return np.asarray(wanted[table.category])
 
 
 def _kinds(trace: Trace, naming: Naming) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
     """Return (ActivityKind of every event, which events are activities of the graph)."""
     table = trace.events
-    is_activity = np.isin(table.category, _codes(trace, HOST_CATEGORIES | DEVICE_CATEGORIES))
+    is_activity = _in_categories(trace, table, HOST_CATEGORIES | DEVICE_CATEGORIES)
     pair = table.category.astype(np.int64) * len(trace.names) + table.name
     kind_of = np.zeros(len(trace.categories) * len(trace.names), np.int8)
     kind_of[pair] = 1
@@ -145,10 +147,12 @@ def _lanes(trace: Trace, table: Table, device: Array) -> tuple[npt.NDArray[np.in
 
     lane = np.full(len(table), -1, np.int32)
     threads = np.full(len(trace.lanes), -1, np.int32)
-    for in_file in np.flatnonzero(np.bincount(table.lane[~device])).tolist():
+    host = np.flatnonzero(~device)
+    of_host = table.lane[host]
+    for in_file in np.flatnonzero(np.bincount(of_host)).tolist():
         pid, tid = trace.lanes[in_file]
         threads[in_file] = number_of(Lane(trace.rank, pid, tid, thread=trace.thread_names.get((pid, tid), "")))
-    lane[~device] = threads[table.lane[~device]]
+    lane[host] = threads[of_host]
     keys, place = _distinct(*(column[device] for column in (table.lane, table.arg("device"), table.arg("stream"))))
     streams = np.array([number_of(_stream(trace, *key)) for key in keys], np.int32)
     lane[device] = streams[place]
@@ -217,7 +221,7 @@ def _causes(trace: Trace, table: Table, device: Array, log: IssueLog) -> npt.NDA
     """Return for each device activity its launch, by correlation id, or else its operator, by a real External id."""
     cause = np.full(len(table), -1, np.int32)
     correlation, external = table.arg("correlation"), table.arg("external_id")
-    runtime = np.isin(table.category, _codes(trace, RUNTIME_CATEGORIES))
+    runtime = _in_categories(trace, table, RUNTIME_CATEGORIES)
     launches = np.flatnonzero(runtime & (correlation > 0))
     wanting = np.flatnonzero(device & (correlation > 0))
     cause[wanting], repeated = _find(correlation[launches], launches, correlation[wanting])
@@ -230,7 +234,7 @@ def _causes(trace: Trace, table: Table, device: Array, log: IssueLog) -> npt.NDA
     is_real = with_id.any() and (external[with_id] == correlation[with_id]).mean() < _REAL_ID_SHARE
     lost = np.flatnonzero(with_id & (cause < 0))
     if is_real and len(lost):
-        ops = np.flatnonzero(np.isin(table.category, _codes(trace, frozenset({"cpu_op"}))) & (external > 0))
+        ops = np.flatnonzero(_in_categories(trace, table, frozenset({"cpu_op"})) & (external > 0))
         cause[lost], _ = _find(external[ops], ops, external[lost])
     log.add("launch_missing", "device work whose launch is not in the file", int((device & (cause < 0)).sum()))
     return cause
@@ -261,9 +265,9 @@ def _nest(table: Table, kind: Array, lane: Array, device: Array) -> tuple[Array,
         above, boundaries, inner = nest(*of_order, is_work & ~beside, _SNAP_NS, ~(beside & asked))
     parent = np.full(len(table), -1, np.int32)
     if len(order):
-        parent[order] = np.where(above >= 0, order[above], -1)
-        boundaries = 2 * order[boundaries // 2] + boundaries % 2
-        inner = np.where(inner >= 0, order[inner], -1).astype(np.int32)
+        parent[order] = np.where(above >= 0, order[above], np.int32(-1))
+        boundaries = order[boundaries >> 1] << 1 | boundaries & 1
+        inner = np.where(inner >= 0, order[inner], np.int32(-1))
     return parent, boundaries, inner
 
 

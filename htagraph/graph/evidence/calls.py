@@ -159,6 +159,12 @@ class Calls:
         return records[np.argsort(self.thread[records], kind="stable")]
 
     @cached_property
+    def record_order(self) -> tuple[Array, Array, Array]:
+        """Return (`records`, their thread and position as one ascending number, the lane of the launch before each)."""
+        records = self.records
+        return records, self.thread[records] * (len(self.row) + 1) + records, self.lane_at(self.before[records])
+
+    @cached_property
     def surroundings(self) -> npt.NDArray[np.uint64]:
         """For each call: a hash of the calls before and after it on its thread, and of the streams they launch on."""
         order = np.argsort(self.thread, kind="stable")
@@ -170,9 +176,11 @@ class Calls:
     @cached_property
     def closes(self) -> npt.NDArray[np.bool_]:
         """For each call: whether it is the last one of its site in its operator; libraries may make several."""
-        key = mixed(self.owner, self.site)[::-1]
+        key = mixed(self.owner, self.site)
         out = ~self.in_operator
-        out[len(key) - 1 - np.unique(key, return_index=True)[1]] = True
+        order = np.argsort(key)
+        begins = np.flatnonzero(np.append(True, key[order[1:]] != key[order[:-1]])[: len(key)])
+        out[np.maximum.reduceat(order, begins) if len(begins) else begins] = True
         return out
 
     @cached_property

@@ -35,6 +35,7 @@ __all__ = [
     "in_order",
     "records_back",
     "returns",
+    "sampled",
     "start_window",
     "unresolved_waits",
 ]
@@ -117,8 +118,7 @@ Hypothesis: TypeAlias = tuple[Array, Array, Plausible]
 
 def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer | None:
     """Return the hypothesis that explains most waits and is not refuted (the first on ties), or None."""
-    count = len(site.position)
-    sample = np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64)
+    sample = sampled(len(site.position))
     over, free = site.over[sample], site.free[sample]
     chosen: Hypothesis | None = None
     score, chosen_number = -1.0, 0
@@ -140,6 +140,11 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
     return Answer(lane, anchor, source, int(score), visible - int(score), chosen_number)
 
 
+def sampled(count: int) -> npt.NDArray[np.int64]:
+    """Return which of so many waits hypotheses are tested on: all if they are few, else some, evenly spread."""
+    return np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64)
+
+
 def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -> tuple[bool, int]:
     """Return (whether the sources ended before the waits did, how many waits they explain).
 
@@ -159,29 +164,30 @@ def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -
     return True, int(np.count_nonzero(explains))
 
 
-def records_back(calls: Calls, position: Array, thread: Array | None = None) -> Iterator[tuple[Array, Array]]:
+def records_back(
+    calls: Calls, position: Array, thread: Array | None = None, only: Array | None = None
+) -> Iterator[tuple[Array, Array]]:
     """Yield for k = 1, 2… the k-th latest record on the thread before each call, and the lane of the launch before it.
 
-    Both are -1 if there is none.
+    Both are -1 if there is none. There are as many pairs as records before any of the calls, up to a limit.
 
     Args:
         calls: the calls of the job.
         position: the position of each call, or where a call that does not count would be.
         thread: the lane of each call's thread; by default that of the call at the position.
+        only: for which of the calls records and lanes are looked up; by default for all.
     """
-    records = calls.records
+    records, key, lane = calls.record_order
     stride = len(calls.row) + 1
-    thread = calls.thread[position] if thread is None else thread
-    at = np.searchsorted(calls.thread[records] * stride + records, thread * stride + position)
-    for back in range(1, _MAX_RECORDS_BACK + 1):
-        index = at - back
-        exists = (index >= 0) & (len(records) > 0)
-        record = np.where(exists, records[np.maximum(index, 0)] if len(records) else -1, -1)
-        exists &= calls.thread[np.maximum(record, 0)] == thread
-        record = np.where(exists, record, -1)
-        if not exists.any():
-            return
-        yield record, calls.lane_at(np.where(exists, calls.before[np.maximum(record, 0)], -1))
+    first = (calls.thread[position] if thread is None else thread) * stride
+    at, begin = np.searchsorted(key, first + position), np.searchsorted(key, first)
+    most = min(_MAX_RECORDS_BACK, int((at - begin).max(initial=0)))
+    if only is not None:
+        at, begin = at[only], begin[only]
+    for back in range(1, most + 1):
+        index = np.maximum(at - back, 0)
+        exists = at - back >= begin
+        yield np.where(exists, records[index], -1), np.where(exists, lane[index], -1)
 
 
 @dataclass(frozen=True, eq=False)
