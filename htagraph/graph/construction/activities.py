@@ -12,7 +12,6 @@ import numpy.typing as npt
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
 from htagraph.core.naming import (
-    DEFAULT_NAMING,
     DEVICE_CATEGORIES,
     HOST_CATEGORIES,
     RUNTIME_CATEGORIES,
@@ -24,11 +23,9 @@ from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.categories import report_categories
 from htagraph.graph.construction.nesting import nest, nesting_order
-from htagraph.graph.evidence.job import Job
-from htagraph.trace.columns import SparseColumn, Table, Trace
-from htagraph.trace.events import call_columns, columns
+from htagraph.trace.columns import Table, Trace
 
-__all__ = ["RankPart", "join", "prepare"]
+__all__ = ["RankPart", "prepare"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _SNAP_NS = 2
@@ -351,64 +348,4 @@ def _with_boundaries(acts: Activities) -> Activities:
         category=acts.category[marks], lane=acts.lane[marks], start=latest, duration=no_time,
         step=acts.step[marks], parent=none, cause=none, event=none,
     )  # fmt: skip
-    return _concatenate([acts, boundaries])
-
-
-_TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
-
-
-def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
-    """Return the ranks' activities as one table, with one table of names and one of lanes."""
-    ranks = sorted(ranks, key=lambda rank: rank.rest.rank)
-    numbering: dict[str, int] = {}
-    parts: list[Activities] = []
-    lanes: list[Lane] = []
-    first = 0
-    boundaries, at_work = [], []
-    for rank in ranks:
-        names = np.array([numbering.setdefault(name, len(numbering)) for name in rank.names], np.int32)
-        acts = rank.activities
-        args = {
-            column: SparseColumn(
-                (sparse.rows + np.int32(first)),
-                names[sparse.values] if column in _TEXTS else sparse.values,
-                sparse.missing,
-            )
-            for column, sparse in acts.args.items()
-        }
-        shift = np.int32(first)
-        parts.append(
-            replace(
-                acts,
-                name=names[acts.name],
-                category=names[acts.category],
-                lane=acts.lane + np.int32(len(lanes)),
-                parent=np.where(acts.parent >= 0, acts.parent + shift, -1).astype(np.int32),
-                cause=np.where(acts.cause >= 0, acts.cause + shift, -1).astype(np.int32),
-                args=args,
-            )
-        )
-        boundaries.append(rank.boundaries + 2 * shift)
-        at_work.append(np.where(rank.at_work >= 0, rank.at_work + shift, -1).astype(np.int32))
-        lanes += rank.lanes
-        first += len(acts)
-    traces = {rank.rest.rank: rank.rest for rank in ranks}
-    issues = tuple(issue for rank in ranks for issue in rank.issues)
-    return Job(
-        _concatenate(parts), tuple(numbering), tuple(lanes), traces,
-        np.concatenate(boundaries), np.concatenate(at_work), issues, naming,
-    )  # fmt: skip
-
-
-def _concatenate(parts: list[Activities]) -> Activities:
-    args = {}
-    for column in dict.fromkeys(name for part in parts for name in part.args):
-        of_parts = [part.args[column] for part in parts if column in part.args]
-        args[column] = SparseColumn(
-            np.concatenate([sparse.rows for sparse in of_parts]),
-            np.concatenate([sparse.values for sparse in of_parts]),
-            of_parts[0].missing,
-        )
-    dense = [name for name in Activities.__dataclass_fields__ if name != "args"]
-    joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in dense}
-    return Activities(**joined, args=args)
+    return Activities.concatenate([acts, boundaries])

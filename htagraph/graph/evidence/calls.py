@@ -45,9 +45,10 @@ class Enqueued:
         """For each (lane, call), return the work enqueued there by earlier calls that ends last, or -1."""
         if not len(self.work):
             return np.full(len(lane), -1, np.int64)
-        at = self._at(lane, position) - 1
-        exists = (at >= 0) & (self.lane[np.maximum(at, 0)] == lane) & (lane >= 0)
-        return np.where(exists, self.latest[np.maximum(at, 0)], -1)
+        before = self._at(lane, position) - 1
+        at = np.maximum(before, 0)
+        exists = (before >= 0) & (self.lane[at] == lane) & (lane >= 0)
+        return np.where(exists, self.latest[at], -1)
 
     def first_from(self, lane: Array, position: Array) -> Array:
         """For each (lane, call), return the first work enqueued there by this call or a later one, or -1."""
@@ -106,6 +107,11 @@ class Calls:
     def rank(self) -> npt.NDArray[np.int64]:
         """For each call: its rank."""
         return self.job.activities.rank[self.row].astype(np.int64)
+
+    @cached_property
+    def step(self) -> npt.NDArray[np.int32]:
+        """For each call: its step, -1 outside of steps."""
+        return self.job.activities.step[self.row]
 
     @cached_property
     def _nesting(self) -> tuple[Array, Array]:

@@ -101,7 +101,7 @@ class BlockColumns:
             ("index", (where + position).astype(np.int32)),
             ("name", self._names.of(block.names[where], lambda token: into.names[_text(values[token])])),
             ("category", category),
-            ("lane", self._lane_numbers(block, where)),
+            ("lane", self.lane_numbers(block, where)),
         ):
             extend(part.columns[column], stored)
         part.add_times("start", *self._times(block, where, _START, "ts"))
@@ -121,7 +121,8 @@ class BlockColumns:
         numbers[~has] = self._processes.of(processes, lambda token: into.category(None, values[token]))
         return numbers
 
-    def _lane_numbers(self, block: Block, where: Array) -> Array:
+    def lane_numbers(self, block: Block, where: Array) -> Array:
+        """Return the lanes of some events, as the columns number them."""
         return self._lanes.of(block.lanes[where], lambda pair: self._into.lanes[block.lane(pair)])
 
     def _times(self, block: Block, where: Array, time: _Time, what: str) -> tuple[Array, Array]:
@@ -185,7 +186,7 @@ class BlockColumns:
             ids[i] = self._into.flow_id(msgspec.json.decode(span_text(block.text, int(ids[i]))))
         padded, unpadded = self._times(block, where, _START, "ts")
         is_start = block.rows[where, PHASE] == ord("s")
-        self._into.flow_parts.append((ids, is_start, self._lane_numbers(block, where), padded, unpadded))
+        self._into.flow_parts.append((ids, is_start, self.lane_numbers(block, where), padded, unpadded))
 
 
 class _Numbers:
