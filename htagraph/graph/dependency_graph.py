@@ -190,8 +190,9 @@ class DependencyGraph:
     @cached_property
     def out_offsets(self) -> npt.NDArray[np.int64]:
         """Where the edges that leave each vertex begin in `edges`."""
-        count = np.bincount(self.edges.source, minlength=self.vertex_count)
-        return frozen(np.concatenate(([0], np.cumsum(count))).astype(np.int64, copy=False))
+        from htagraph.core.counting import offsets_by_key  # numba takes a moment to load: only for what walks
+
+        return frozen(offsets_by_key(self.edges.source, self.vertex_count))
 
     @cached_property
     def _incoming(self) -> tuple[Array, Array]:
