@@ -66,7 +66,9 @@ def contract(
         True
     """
     graph = state_of(job).graph
-    return replace(terminal_skeleton(job, classes, most=most, keep=keep), steps=steps_of(graph), members=members_of(graph))
+    return replace(
+        terminal_skeleton(job, classes, most=most, keep=keep), steps=steps_of(graph), members=members_of(graph)
+    )
 
 
 def terminal_skeleton(

@@ -132,7 +132,10 @@ def digest(
     linked = np.ones(len(acts), np.bool_)
     linked[np.searchsorted(every, rows.matching)] = False
     edges = graph.edges
-    ends = [2 * np.searchsorted(every, each >> 1) + each % 2 for each in (edges.source[rows.bodies], edges.target[rows.bodies])]
+    ends = [
+        2 * np.searchsorted(every, each >> 1) + each % 2
+        for each in (edges.source[rows.bodies], edges.target[rows.bodies])
+    ]
     return RankDigest(
         _part(graph, acts), linked, vertex[skeleton.source], vertex[skeleton.target], skeleton.weight,
         np.stack([*ends, edges.lag[rows.bodies]]).astype(np.int64),
@@ -200,17 +203,18 @@ def _with_spans(graph: DependencyGraph, acts: Activities, moments: Array) -> Act
     none, at = np.full(len(moments) + 2, -1, np.int32), moments >> 1
     kinds = np.array([ActivityKind.OP, ActivityKind.ANNOTATION], np.int8)
     unnamed = np.full(2, len(graph.names), np.int32)
-    more: dict[str, Array] = {
+    more: dict[str, Any] = {
         "rank": np.full(len(none), graph.ranks[0], np.int32), "kind": np.append(whole.kind[at], kinds),
         "name": np.append(whole.name[at], unnamed), "category": np.append(whole.category[at], unnamed),
         "lane": np.append(whole.lane[at], np.array([count, count + 1], np.int32)),
         "start": np.append(time[moments], [begin, begin]), "duration": np.append(0 * moments, ends - begin),
         "step": np.append(whole.step[at], [np.int32(-1)] * 2), "parent": none, "cause": none, "event": none,
     }  # fmt: skip
-    return replace(
-        acts, **{name: np.concatenate([getattr(acts, name), column.astype(getattr(acts, name).dtype)])
-                 for name, column in more.items()}
-    )  # fmt: skip
+    longer: dict[str, Any] = {
+        name: np.concatenate([getattr(acts, name), column.astype(getattr(acts, name).dtype)])
+        for name, column in more.items()
+    }
+    return replace(acts, **longer)
 
 
 def _part(graph: DependencyGraph, acts: Activities) -> RankPart:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import RankError, SelectionError
-from htagraph.core.issues import Issue
 from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities, Edges
@@ -19,7 +18,7 @@ from htagraph.graph.clocks import estimate_clocks
 from htagraph.graph.construction.activities import join
 from htagraph.graph.construction.acyclic import acyclic
 from htagraph.graph.construction.fit import fit
-from htagraph.graph.construction.matching.match import Matching, match
+from htagraph.graph.construction.matching.match import match
 from htagraph.graph.construction.settle import settle
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.job import Job
@@ -78,11 +77,11 @@ def joined_graph(digests: Sequence[RankDigest], naming: Naming = DEFAULT_NAMING)
 
     source, target = vertices([each.source for each in digests]), vertices([each.target for each in digests])
     parts, weight = _common_parts(digests)
-    inside = _edges_inside(
-        *(vertices([each.inside[end] for each in digests]) for end in (0, 1)),
-        np.concatenate([each.inside[2] for each in digests]),
-        number[np.concatenate([each.owner + at for each, at in zip(digests, first.tolist(), strict=True)])],
-    )
+    owner = number[np.concatenate([each.owner + at for each, at in zip(digests, first.tolist(), strict=True)])]
+    inside = Edges.of(
+        vertices([each.inside[0] for each in digests]), vertices([each.inside[1] for each in digests]),
+        np.concatenate([each.inside[2] for each in digests]), EdgeKind.BODY, Provenance.ORDER, activity=owner,
+    )  # fmt: skip
     weight = _fitted(weight, job.time[target] - job.time[source])
     paths = Edges.of(source, target, weight.sum(axis=1), EdgeKind.USER, Provenance.INFERRED)
     last = first + [len(each.part.activities) for each in digests] - 2
@@ -110,9 +109,7 @@ def _matched(job: Job, linked: Array) -> tuple[npt.NDArray[np.int64], Job]:
     number = np.cumsum(linked) - 1
     members = replace(matching.members, activity=number[matching.members.activity])
     activities, matches = with_joins(_taken(job.activities, linked), replace(matching, members=members), clocks)
-    job = replace(
-        job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + matching.issues
-    )
+    job = replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + matching.issues)
     files = {rank: str(trace.path) for rank, trace in job.traces.items()}
     return number, replace(job, issues=job.issues + uneven_recordings(job.activities, job.time, files))
 
@@ -145,10 +142,6 @@ def _common_parts(digests: Sequence[RankDigest]) -> tuple[tuple[tuple[int, ...],
 def _fitted(weight: Array, observed: Array) -> npt.NDArray[np.int64]:
     """Return the weights of paths, none of them longer than recorded: a correction of drift makes times shorter."""
     return weight - np.pad(np.maximum(weight.sum(axis=1) - observed, 0)[:, None], ((0, 0), (0, weight.shape[1] - 1)))
-
-
-def _edges_inside(source: Array, target: Array, lag: Array, owner: Array) -> Edges:
-    return Edges.of(source, target, lag, EdgeKind.BODY, Provenance.ORDER, activity=owner)
 
 
 def _linked(job: Job, inside: Edges, paths: Edges) -> DependencyGraph:

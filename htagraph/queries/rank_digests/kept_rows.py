@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -73,7 +72,7 @@ def _around_host_communication(graph: DependencyGraph, on_host: Array) -> Array:
     ops = np.flatnonzero(acts.kind == ActivityKind.OP)
     calls = ops[names_that(is_collective_call, graph.names)[acts.name[ops]]]
     inside = np.flatnonzero(np.isin(acts.parent, on_host))
-    rows = [calls, acts.parent[calls], inside]
+    rows: list[Array] = [calls, acts.parent[calls], inside]
     order = ops[np.lexsort((acts.start[ops], acts.lane[ops]))]
     for lane in np.unique(acts.lane[on_host]).tolist():
         own, works = order[acts.lane[order] == lane], on_host[acts.lane[on_host] == lane]
@@ -99,7 +98,9 @@ def _calls_of_nameless(graph: DependencyGraph, talks: Array, naming: Naming) -> 
         return launches
     tells = names_that(lambda name: bool(collective_op(name, naming, host=True)), names)[acts.name]
     above = nearest(acts.parent, tells, launches)
-    return np.concatenate([launches, above[above >= 0], *([partner.rows.astype(np.int64)] if partner else [])])
+    told = np.unique(describing(acts, talks))
+    batched = np.zeros(0, np.int64) if partner is None else np.setdiff1d(partner.rows.astype(np.int64), told)
+    return np.concatenate([launches, above[above >= 0], batched])
 
 
 def kept_activities(graph: DependencyGraph, rows: Array) -> Activities:
@@ -117,7 +118,7 @@ def kept_activities(graph: DependencyGraph, rows: Array) -> Activities:
     number = np.cumsum(kept) - 1
     parent, cause = nearest(acts.parent, kept, acts.parent[rows]), acts.cause[rows].astype(np.int64)
     cause = np.where((cause >= 0) & kept[cause], cause, -1)
-    parent, cause = (np.where(above >= 0, number[above], -1).astype(np.int32) for above in (parent, cause))
+    above = [np.where(each >= 0, number[each], -1).astype(np.int32) for each in (parent, cause)]
     dense = {
         name: getattr(acts, name)[rows]
         for name in ("rank", "kind", "name", "category", "lane", "start", "duration", "step")
@@ -129,7 +130,7 @@ def kept_activities(graph: DependencyGraph, rows: Array) -> Activities:
     described[talks] = told
     args = {name: column for name in _OF_COLLECTIVES if (column := _argument(acts, name, described)) is not None}
     args |= {name: column for name in _OF_CALLS if (column := _argument(acts, name, rows)) is not None}
-    return Activities(**dense, parent=parent, cause=cause, event=np.full(len(rows), -1, np.int32), args=args)
+    return Activities(**dense, parent=above[0], cause=above[1], event=np.full(len(rows), -1, np.int32), args=args)
 
 
 def _argument(acts: Activities, name: str, rows: Array) -> SparseColumn | None:

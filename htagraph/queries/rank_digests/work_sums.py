@@ -26,7 +26,7 @@ class WorkSums(NamedTuple):
 
     program: npt.NDArray[np.int64]
     """Names of the operators, or of the kernels of a job without operators."""
-    count: npt.NDArray[np.int64]
+    instances: npt.NDArray[np.int64]
     """How often each of them occurs, in steps if there are any."""
     steps: int
     """In how many steps; 1 without steps."""
