@@ -29,6 +29,8 @@ from htagraph.queries.weighted_paths import END, START
 if TYPE_CHECKING:
     import pandas as pd
 
+    from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
+
 __all__ = ["JobSkeleton", "joined_job"]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -253,6 +255,34 @@ class JobSkeleton:
             "start_us": (start - self.graph.origin_ns) / 1000, "duration_us": (end - start) / 1000,
             "slack_us": slack / 1000,
         })  # fmt: skip
+
+    def stragglers(self) -> RankStragglers:
+        """Return which rank makes the others wait in collectives, and how much, as recorded.
+
+        Waits, the own time of each rank in a step, and whether a rank is slow by more than chance are computed as by
+        `htagraph.stragglers`. A digest has no single operators and kernels, so that three things differ. (1) Waits are
+        charged by how much longer a rank took by itself from one collective to the next than its peers, not by
+        activity: shares of blame differ by some percent, and causes are ``kernels``, ``host`` or ``none``. (2) Where
+        the steps do not show a slow rank, the ratios of single activities are not asked: a rank that is slower by one
+        or two percent in few steps may not be named. (3) Work that only one rank does is known by name if it takes 3 %
+        of its time.
+
+        Returns:
+            `RankStragglers` with ``straggler`` (the rank or None), ``total_wait_us``, ``serves``, ``steps`` and
+            ``to_frame()``, a row per rank.
+        """
+        from htagraph.queries.rank_digests.digest_stragglers import digest_stragglers
+
+        recorded = replace(self, factors={})
+
+        def saved_ns(rank: int, factor: float, kinds: tuple[str, ...]) -> int:
+            classes = [name for name in self.classes if name in kinds]
+            if not classes:
+                return 0
+            faster = recorded.what_if(dict.fromkeys(classes, factor), [rank])
+            return recorded.makespan_ns() - faster.makespan_ns()
+
+        return digest_stragglers(self.graph, self.sums, saved_ns)
 
 
 def joined_job(digests: Sequence[RankDigest], *, naming: Naming = DEFAULT_NAMING) -> JobSkeleton:

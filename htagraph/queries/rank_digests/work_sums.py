@@ -12,10 +12,12 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.work_times import work_times
 
-__all__ = ["WorkSums", "work_sums"]
+__all__ = ["ALL_NAMES", "WorkSums", "work_sums"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
+ALL_NAMES: Final = -1
+"""Stands for all names together, where others are numbers from 0 on."""
 _LEAST_SHARE: Final = 0.03
 """Share of a rank's work that a name takes, at least, for its times to be kept. Chosen: as in `rank_speed`, which
 compares no others. Doubled, jobs whose time is spread over many names are not compared."""
@@ -33,6 +35,7 @@ class WorkSums(NamedTuple):
     device: npt.NDArray[np.int64]
     """A row per name, step and side: 1 for kernels, 0 for operators."""
     name: npt.NDArray[np.int64]
+    """`ALL_NAMES`, or one that takes a good part of the rank's work."""
     step: npt.NDArray[np.int64]
     calls: npt.NDArray[np.int64]
     """How many of them."""
@@ -81,6 +84,7 @@ def _side(graph: DependencyGraph, *, device: bool) -> npt.NDArray[np.int64]:
     np.add.at(total.reshape(-1), cell, time)
     np.add.at(calls.reshape(-1), cell, 1)
     large = total.sum(axis=1) >= _LEAST_SHARE * max(int(total.sum()), 1)
-    at, when = np.nonzero(calls * large[:, None])
-    numbers = _numbers(graph, names)
+    numbers = np.append(_numbers(graph, names[large]), ALL_NAMES)
+    total, calls = (np.concatenate([each[large], each.sum(axis=0)[None]]) for each in (total, calls))
+    at, when = np.nonzero(calls)
     return np.stack([np.full(len(at), int(device)), numbers[at], steps[when], calls[at, when], total[at, when]])
