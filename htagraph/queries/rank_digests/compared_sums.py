@@ -90,7 +90,7 @@ def alone_ns(sums: Sequence[WorkSums], at: int, steps: Array) -> float:
 
 
 def excess_by_side(sums: Sequence[WorkSums], at: int, peers: Array, steps: Array) -> tuple[float, float]:
-    """Return by how much a rank's (kernels, operators) take longer in a step than its peers' median, ns; median of steps.
+    """Return by how much a rank's (kernels, operators) take longer in a step than its peers', ns: median over steps.
 
     Args:
         sums: by rank, its work by name.

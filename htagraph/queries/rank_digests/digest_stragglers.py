@@ -1,6 +1,6 @@
 """Which rank of a joined job makes the others wait, and how much, by what digests show.
 
-The waits, the own time of each rank in each step and the test whether a rank is slow are those of `htagraph.stragglers`.
+The waits, the own time of each rank in each step, and the test whether a rank is slow, are as in `htagraph.stragglers`.
 What a digest does not have are single operators and kernels. Instead of comparing them, the time that a rank needs by
 itself from one collective to the next is compared with that of its peers; and sums by name take their place where
 stages of a pipeline are compared, or where a rank works on what no other does.
@@ -48,7 +48,7 @@ class RankStragglers:
     """Which rank of a joined job makes the others wait. Made by `JobSkeleton.stragglers`."""
 
     ranks: pd.DataFrame
-    """A row per rank: ``rank`` (int64), ``blamed_us`` (float64: waiting of other ranks charged to it), ``share_percent``
+    """A row per rank: ``rank`` (int64), ``blamed_us`` (float64: waiting of others charged to it), ``share_percent``
     (float64: that as a share of all waiting), ``waits_us`` (float64: its own waiting), ``late_count`` (int64:
     collectives in which it arrived last and others waited), ``own_step_us`` (float64: what it does by itself in a step,
     median over steps), ``step_excess_us`` (float64: by how much that exceeds its peers', median over steps; NaN if
