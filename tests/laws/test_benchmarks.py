@@ -29,7 +29,7 @@ DEMO = REPOSITORY / "data" / "demo" / "rank-0.json.gz"
 def run_of(side: str, cpu: float, events: int = 1000) -> dict[str, Any]:
     """Return what a process of a side prints that took so many CPU seconds; questions take a tenth."""
     memory = {"rss_before_mb": 100.0, "peak_mb": 101.0, "rss_after_import_mb": 200.0, "peak_rss_mb": 204.0}
-    found = {"seconds": 2 * cpu, "cpu_seconds": cpu, **memory}
+    found: dict[str, Any] = {"seconds": 2 * cpu, "cpu_seconds": cpu, **memory}
     if side == "load":
         found |= {"events": events, "save": {"seconds": 0.1, "cpu_seconds": 0.1}, "saved_bytes": 100 * events}
     if side in ("questions", "hta"):
@@ -159,7 +159,7 @@ def test_long_processes_run_in_two_rounds_only(monkeypatch: pytest.MonkeyPatch, 
         return True
 
     monkeypatch.setattr(rounds, "_run", run)
-    monkeypatch.setattr(rounds.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("benchmarks.speed.rounds.time.monotonic", lambda: clock[0])
     runs = in_rounds({TRACE: {"long": ["long"], "short": ["short"]}}, 5, 1000, said.append)
     assert {side: len(of_side) for side, of_side in runs[TRACE].items()} == {"long": 2, "short": 5}
     assert said[-1] == "round 5, simulated, 1,000 events: short 1.0 s; 45 s in all"
