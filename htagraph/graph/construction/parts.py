@@ -19,7 +19,7 @@ __all__ = ["Read", "Surveyed", "Wanted", "part_of", "survey", "thin_part_of"]
 
 _MARGIN: Final = 8
 """By what part of a step, 1 / 8, its window is longer at first: calls that begin in a step may end after it. Chosen:
-the profiler's own call at the end of a step takes less. Doubled, less is in memory, and more files are read once more."""
+the profiler's own call at the end of a step takes less. Doubled, less is in memory, and more files are read again."""
 _TRIES: Final = 3
 """How often a file is read with longer windows before all of it is taken. Chosen: the second time has the ends of what
 begins in a step, so a third is needed for what runs beside that. Doubled, odd files are read for longer."""

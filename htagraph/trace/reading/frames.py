@@ -80,9 +80,7 @@ class Frames:
     def report(self, log: IssueLog) -> None:
         """Report what was left out."""
         if self._asked is None:
-            what = (
-                f"calls of Python functions, more than {self._most:,}: left out; python=True keeps them"
-            )
+            what = f"calls of Python functions, more than {self._most:,}: left out; python=True keeps them"
             log.add("python_left_out", what, self.left_out)
         else:
             log.add("python_not_read", "calls of Python functions; left out as asked", self.left_out)
