@@ -94,7 +94,7 @@ def load(  # noqa: PLR0913 - one argument per choice
         msg = f"on_error is 'raise' or 'skip', not {on_error!r}"
         raise ValueError(msg)
     ranks, steps = None if ranks is None else list(ranks), None if steps is None else list(steps)  # may be iterators
-    _refuse_backwards(time)
+    time = _checked(time)
     if cache is not False and naming == DEFAULT_NAMING and on_error == "raise":
         make = partial(load, path, ranks, steps, progress, time=time, python=python)
         options = {"ranks": ranks, "steps": steps, "time": time, "python": python}
@@ -111,9 +111,10 @@ def load(  # noqa: PLR0913 - one argument per choice
     files = rank_files(path, skip if on_error == "skip" else None, leave_out)
     files = _chosen(files, ranks)
     wanted = Wanted(None if steps is None else tuple(steps), python=python)
-    each = partial(_part, naming=naming, wanted=wanted, spans=_spans(files, wanted, time, progress))
+    first, then = (progress, progress) if time is None else _halves(progress)
+    each = partial(_part, naming=naming, wanted=wanted, spans=_spans(files, wanted, time, first))
     by_rank: dict[int, RankPart] = {}
-    for file, part in in_parallel(files, each, progress):
+    for file, part in in_parallel(files, each, then):
         if isinstance(part, RankPart):
             _refuse_twice(by_rank.setdefault(part.rest.rank, part), part)
         elif on_error == "skip":
@@ -160,7 +161,12 @@ def _part(
                 return found
             return thin_part_of(read, replace(wanted, span=found[1]), naming, found[0])
         if wanted.steps is not None and json_bytes(file) >= _LARGE_BYTES:
-            return thin_part_of(read, wanted, naming, survey(read, wanted))
+            size = file.path.stat().st_size
+            before = partial(read_trace, file.path, file.rank_in, lambda at: progress(at // 2), compiled=compiled)
+            read = partial(
+                read_trace, file.path, file.rank_in, lambda at: progress((size + at) // 2), compiled=compiled
+            )
+            return thin_part_of(read, wanted, naming, survey(before, wanted))
         return part_of(read, wanted, naming)
     except HtagraphError as error:
         return error
@@ -198,6 +204,13 @@ def _span(file: Surveyed, common: int, time: Window) -> tuple[int, int]:
     return file.extent.valid_from + file.base if begin is None else begin, _NEVER_NS if end is None else end
 
 
+def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
+    """Return what is called with the share done of the first of two readings, and of the second."""
+    if progress is None:
+        return None, None
+    return lambda share: progress(share / 2), lambda share: progress(0.5 + share / 2)
+
+
 def _surveyed(
     file: RankedFile, *, wanted: Wanted, progress: Callable[[int], None], compiled: bool
 ) -> Surveyed | HtagraphError:
@@ -209,14 +222,15 @@ def _surveyed(
         return _too_large(file.path)
 
 
-def _refuse_backwards(time: Window | None) -> None:
-    """Refuse a window that ends before it begins."""
+def _checked(time: Window | None) -> Window | None:
+    """Return a window as floats; refuse one that ends before it begins."""
     if time is None:
-        return
-    begin, end = time
+        return None
+    begin, end = (None if each is None else float(each) for each in time)
     if begin is not None and end is not None and not begin < end:
         msg = f"time={tuple(time)}: the window ends before it begins; give (from, to) in µs"
         raise ValueError(msg)
+    return begin, end
 
 
 def _refuse_twice(first: RankPart, second: RankPart) -> None:

@@ -76,7 +76,7 @@ class _Report:
             raise CancelledError
         if self._progress is not None:
             with self._lock:
-                self._read[number] = at
+                self._read[number] = max(self._read[number], at)  # a file may be read twice
                 self._progress(min(1.0, sum(self._read) / self._total))
 
     def stop(self) -> None:
