@@ -20,6 +20,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind
+from htagraph.core.stable_order import stable_order
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.graph.gaps import binding_edges, gap_kinds
 from htagraph.graph.invariants import check, cycle_error
@@ -85,7 +86,7 @@ class DependencyGraph:
         for ends in (edges.source, edges.target):
             if len(ends) and not 0 <= ends.min() <= ends.max() < count:  # no array could be sorted by such a vertex
                 DependencyGraph(activities, edges, **context).check()
-        edges = _without_parallel(edges.take(np.argsort(edges.source * np.int64(count) + edges.target, kind="stable")))
+        edges = _without_parallel(edges.take(stable_order(edges.source * np.int64(count) + edges.target)))
         for columns in (activities, edges, *activities.args.values()):
             for column in vars(columns).values():
                 if isinstance(column, np.ndarray):
@@ -191,8 +192,9 @@ class DependencyGraph:
     @cached_property
     def out_offsets(self) -> npt.NDArray[np.int64]:
         """Where the edges that leave each vertex begin in `edges`."""
-        count = np.bincount(self.edges.source, minlength=self.vertex_count)
-        return frozen(np.concatenate(([0], np.cumsum(count))).astype(np.int64, copy=False))
+        from htagraph.core.counting import offsets_by_key  # numba takes a moment to load: only for what walks
+
+        return frozen(offsets_by_key(self.edges.source, self.vertex_count))
 
     @cached_property
     def _incoming(self) -> tuple[Array, Array]:

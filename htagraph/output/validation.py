@@ -43,6 +43,8 @@ class Validation:
 def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None) -> Validation:
     """Return what was repaired or lost in reading files, and what can be asked of them.
 
+    The files are read, never what is cached of them.
+
     Args:
         paths: what `load` takes.
         arguments: also check every argument of every event, as `htagraph.check_arguments` does; takes far longer.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -10,8 +9,9 @@ import msgspec
 
 from htagraph.output.export.trace_writer import RawEvent
 from htagraph.trace.reading.decode import BlockDecoder
+from htagraph.trace.reading.scan.scanner import Block
 
-__all__ = ["EventText", "as_event", "event_texts_decoder", "event_texts_scan", "slice_text"]
+__all__ = ["EventText", "EventTexts", "as_event", "slice_text"]
 
 _NOTHING = msgspec.Raw(b"")
 
@@ -34,43 +34,34 @@ class EventText(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 _KEYS = EventText.__struct_fields__[1:]
 _decoded = msgspec.json.Decoder(Any, float_hook=Decimal).decode
-_apart = msgspec.json.Decoder(list[EventText]).decode
-_whole = msgspec.json.Decoder(list[dict[str, Any]], float_hook=Decimal).decode
 
 
-def event_texts_decoder() -> Callable[[bytes], list[EventText | RawEvent]]:
-    """Return a decoder of a JSON array of events, numbered as in bulk decoding.
+class EventTexts:
+    """Decodes the text of a JSON array of events, numbered as in bulk decoding."""
 
-    It gives dicts where an event has other keys, or where a text is none that can be passed on.
-    """
-    strict: Callable[[bytes], object] = BlockDecoder()
+    def __init__(self) -> None:
+        self._strict = BlockDecoder()
+        self._apart = msgspec.json.Decoder(list[EventText])
+        self._whole = msgspec.json.Decoder(list[dict[str, Any]], float_hook=Decimal)
 
-    def decode(text: bytes) -> list[EventText | RawEvent]:
-        strict(text)  # refuse what bulk decoding refuses, so that both number the events alike
-        return _taken_apart(text)
+    def __call__(self, text: bytes) -> list[EventText | RawEvent]:
+        """Return the events, as dicts where one has other keys, or where a text is none that can be passed on."""
+        self._strict(text)  # refuse what bulk decoding refuses, so that both number the events alike
+        try:
+            if not text.isascii():
+                text.decode()
+            return list[EventText | RawEvent](self._apart.decode(text))
+        except (msgspec.ValidationError, UnicodeDecodeError):
+            return list[EventText | RawEvent](self._whole.decode(text))
 
-    return decode
-
-
-def event_texts_scan() -> Callable[[bytes, int], list[EventText | RawEvent] | None]:
-    """Return what gives the same for most texts of events without brackets, in less time; None for the rest."""
-    from htagraph.trace.reading.scan.texts import EventTextScanner  # loads compiled code, which small files do not need
-
-    scanner = EventTextScanner()
-
-    def scan(text: bytes, offset: int) -> list[EventText | RawEvent] | None:
-        return None if scanner(text, offset) is None else _taken_apart(b"[%b]" % text)
-
-    return scan
-
-
-def _taken_apart(text: bytes) -> list[EventText | RawEvent]:
-    try:
-        if not text.isascii():
-            text.decode()
-        return [*_apart(text)]
-    except (msgspec.ValidationError, UnicodeDecodeError):
-        return [*_whole(text)]
+    def scan(self, text: bytes, offset: int) -> Block | None:
+        """Return the events of a text as rows of numbers, see `BlockDecoder.scan`; None if it must go to `__call__`."""
+        try:
+            if not text.isascii():
+                text.decode()
+        except UnicodeDecodeError:
+            return None
+        return self._strict.scan(text, offset)
 
 
 def as_event(event: EventText) -> RawEvent:

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.compiled import for_reading, njit
+from htagraph.core.compiled import njit
 
 __all__ = ["Slices", "nesting_tracks"]
 
@@ -41,31 +41,34 @@ def nesting_tracks(lane: Array, start: Array, duration: Array) -> npt.NDArray[np
         [0, 1, 0]
     """
     order = np.lexsort((-duration, start, lane))
-    level, track = np.empty(len(order), np.int32), np.empty(len(order), np.int32)
-    columns = (lane[order], start[order], (start + duration)[order])
-    _put(track, *(for_reading(column, np.int64) for column in columns))
-    level[order] = track
+    level = np.zeros(len(order), np.int32)
+    if len(order):
+        columns = lane[order], start[order], (start + duration)[order]
+        _assign_tracks(order, np.stack(columns), level)
     return level
 
 
 @njit(cache=True, nogil=True)
-def _put(track: Array, lane: Array, begin: Array, end: Array) -> None:
-    """Put each slice on the first track where it nests, given slices by lane, begin and length."""
-    top, below = np.empty(len(lane) + 1, np.int64), np.empty(len(lane), np.int64)  # what is under way on each track
-    tracks = 0
-    for row in range(len(lane)):
-        if row == 0 or lane[row] != lane[row - 1]:
-            tracks, top[0] = 1, -1
-        at = 0
-        while at < tracks:
-            while top[at] >= 0 and end[top[at]] <= begin[row]:
-                top[at] = below[top[at]]
-            if top[at] < 0 or end[row] <= end[top[at]]:
+def _assign_tracks(order: Array, columns: Array, level: Array) -> None:
+    """Put each slice, in order, on the first track of its lane where it is inside everything that is under way."""
+    lane, start, end = columns
+    innermost, around = [-1], np.empty(len(order), np.int64)  # by track, by slice: a slice, -1 for none
+    for at in range(len(order)):
+        if at and lane[at] != lane[at - 1]:
+            innermost = [-1]
+        track = 0
+        while True:
+            inner = innermost[track]
+            while inner >= 0 and end[inner] <= start[at]:
+                inner = around[inner]
+            innermost[track] = inner
+            if inner < 0 or end[at] <= end[inner]:
                 break
-            at += 1
-        if at == tracks:
-            tracks, top[at] = tracks + 1, -1
-        below[row], top[at], track[row] = top[at], row, at
+            track += 1
+            if track == len(innermost):
+                innermost.append(-1)
+        around[at], innermost[track] = innermost[track], at
+        level[order[at]] = track
 
 
 class Slices:
@@ -80,8 +83,9 @@ class Slices:
 
     def __init__(self, lane: Array, start: Array, duration: Array, level: Array) -> None:
         self._order = np.lexsort((-duration, start, lane))
-        self._lane, self._start = lane[self._order], start[self._order]
-        self._end, self._level = self._start + duration[self._order], level[self._order]
+        self._lane, self._level = lane[self._order], level[self._order]
+        self._start = start[self._order].astype(np.int64)
+        self._end = self._start + duration[self._order]
 
     def met(self, lane: Array, moment: Array) -> npt.NDArray[np.int64]:
         """Return the slice that each end of an arrow belongs to, -1 for none.
@@ -89,44 +93,29 @@ class Slices:
         The slice that begins at the moment, the innermost of several; else the innermost around it, as Perfetto draws
         it: of slices that began together the one that began last.
         """
-        slices = np.full(len(lane), -1, np.int64)
-        columns = (self._start, self._end, self._level)
-        start, end, level = (for_reading(column, np.int64) for column in columns)
+        meeting = np.full(len(lane), -1, np.int64)
         for each in np.unique(lane).tolist():
-            first, last = np.searchsorted(self._lane, [each, each + 1]).tolist()
+            bounds = tuple(np.searchsorted(self._lane, [each, each + 1]).tolist())
             rows = np.flatnonzero(lane == each)
-            before = first + np.searchsorted(self._start[first:last], moment[rows], side="right") - 1
-            _meet(before, first, last, for_reading(moment[rows], np.int64), start, end, level)
-            slices[rows[before >= 0]] = self._order[before[before >= 0]]
-        return slices
+            found = np.empty(len(rows), np.int64)
+            _meet(moment[rows].astype(np.int64), bounds, self._start, self._end, self._level, found)
+            meeting[rows] = np.where(found < 0, -1, self._order[found]) if len(self._order) else -1
+        return meeting
 
 
 @njit(cache=True, nogil=True)
-def _meet(  # noqa: PLR0913, PLR0917 - slices as arrays
-    before: Array, first: int, last: int, moment: Array, start: Array, end: Array, level: Array
-) -> None:
-    """Replace the last slice that begins up to each moment by the one that an arrow meets then, -1 for none.
-
-    Args:
-        before: positions of slices of one lane; those of the lane are `first` up to `last`, by begin.
-        first: the first slice of the lane.
-        last: the slice behind its last.
-        moment: of each arrow.
-        start: of each slice.
-        end: of each slice.
-        level: the track of each slice.
-    """
-    for i in range(len(before)):
-        least, held = max(first, before[i] - _LOOK_BACK), -1
-        for each in range(before[i], least - 1, -1):
-            if moment[i] <= end[each]:
-                held = each
-                break
-        before[i] = held
-        if held < 0:
-            continue
-        for each in range(held + 1, last):
-            if start[each] != start[held]:
-                break
-            if level[each] == level[held]:
-                before[i] = each
+def _meet(moments: Array, bounds: tuple[int, int], start: Array, end: Array, level: Array, found: Array) -> None:
+    """Fill `found` with the slice, of those between two bounds, that each moment meets; -1 for none."""
+    first, last = bounds
+    for row in range(len(moments)):
+        at = first + np.searchsorted(start[first:last], moments[row], side="right") - 1
+        least = max(first, at - _LOOK_BACK)
+        while at >= least and end[at] < moments[row]:
+            at -= 1
+        held = at if at >= least else -1
+        found[row] = held
+        other = held + 1
+        while held >= 0 and other < last and start[other] == start[held]:
+            if level[other] == level[held]:
+                found[row] = other
+            other += 1

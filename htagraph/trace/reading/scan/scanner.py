@@ -12,20 +12,25 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.trace.events import BulkField, call_columns, columns
+from htagraph.trace.reading.frames import Frames, is_frame
 from htagraph.trace.reading.salvage import UNDECODABLE
 from htagraph.trace.reading.scan.events import (
     ARGUMENT_WIDTH,
     CATEGORY,
+    DURATION,
     FIELDS,
     FLOAT,
     NAME,
     NEEDS_EXACT,
+    NO_SPAN,
+    PHASE,
     PROCESS,
     RAW,
     ROW_WIDTH,
     SCANNED,
     SIGNED,
     SPAN,
+    START,
     TEXT,
     THREAD,
     UNSIGNED,
@@ -84,6 +89,10 @@ class Block:
     """Events and values by key number; values of texts are tokens, of raw texts spans."""
     odd: dict[int, tuple[Array, Array]]
     """Events and values, as objects, by key number, where a value is not of its column's type."""
+    is_frame: Array
+    """Which events are calls of Python functions."""
+    left_out: Array
+    """Which events are to have no row: they have no name here."""
     calls: bool
     """True if keys of calls were read."""
     values: list[Any]
@@ -138,10 +147,11 @@ class Scanner:
 
     Args:
         calls: read the arguments of calls of host-side communication too.
+        frames: decides which calls of Python functions are left out; None for none.
     """
 
-    def __init__(self, *, calls: bool) -> None:
-        self._calls = calls
+    def __init__(self, *, calls: bool, frames: Frames | None = None) -> None:
+        self._calls, self._frames = calls, frames
         self._texts, self._pairs_seen = TokenTable(), TokenTable()
         self._values: list[Any] = [None]
         self._pairs = [(NO_TOKEN, NO_TOKEN)]
@@ -170,10 +180,13 @@ class Scanner:
         if result != SCANNED:
             return None, result == NEEDS_EXACT
         rows = rows[:events]
-        names, categories, processes, threads = tokens = [
-            self._texts.numbers(base, np.ascontiguousarray(rows[:, column]))
-            for column in (NAME, CATEGORY, PROCESS, THREAD)
-        ]
+        categories = self._texts.numbers(base, np.ascontiguousarray(rows[:, CATEGORY]))
+        is_frame, left_out = self._left_out(rows, categories)
+        rows[left_out, NAME] = NO_SPAN
+        names, processes, threads = (
+            self._texts.numbers(base, np.ascontiguousarray(rows[:, column])) for column in (NAME, PROCESS, THREAD)
+        )
+        tokens = [names, categories, processes, threads]
         arguments, odd = self._arguments(padded, args[:used])
         tokens += [values for key, (_, values) in arguments.items() if self._kind(key) == TEXT]
         pairs = np.stack((processes, threads), axis=1).astype(np.int64)
@@ -182,10 +195,20 @@ class Scanner:
         if odd is None or (self._unreadable and any(np.isin(part, self._unreadable).any() for part in tokens)):
             return None, False
         block = Block(
-            padded, offset, exact, rows, names, categories, processes, lanes, arguments, odd, self._calls, self._values,
-            self._pairs,
+            padded, offset, exact, rows, names, categories, processes, lanes, arguments, odd, is_frame, left_out,
+            self._calls, self._values, self._pairs,
         )  # fmt: skip
         return block, False
+
+    def _left_out(self, rows: Array, categories: Array) -> tuple[Array, Array]:
+        """Return (which events are calls of Python functions, which are left out)."""
+        none = np.zeros(len(rows), np.bool_)
+        if self._frames is None:
+            return none, none
+        self._decode()
+        names_frames = [token for token in np.flatnonzero(np.bincount(categories)) if is_frame(self._values[token])]
+        of_frames = np.isin(categories, names_frames) & (rows[:, PHASE] == ord("X"))
+        return of_frames, self._frames.left_out_of(of_frames, rows[:, START], rows[:, DURATION])
 
     def _kind(self, key: int) -> int:
         return argument_keys(calls=self._calls)[key].kind
