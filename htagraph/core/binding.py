@@ -37,11 +37,9 @@ def deciding(
         ([-1, 1], [0, 3])
     """
     edge, later = np.empty(len(time), np.int32), np.empty(len(time), np.int64)
-    columns = ((in_offsets, np.int64), (in_edges, np.int32), (source, np.int32), (lag, np.int64))
-    _decide(
-        edge, later, *(for_reading(*column) for column in columns), for_reading(preferred, np.bool_),
-        for_reading(time, np.int64),
-    )  # fmt: skip
+    edges, begins = for_reading(in_edges, np.int32), for_reading(source, np.int32)
+    first, lags, moments = (for_reading(each, np.int64) for each in (in_offsets, lag, time))
+    _decide(edge, later, first, edges, begins, lags, for_reading(preferred, np.bool_), moments)
     return edge, later
 
 

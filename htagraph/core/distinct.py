@@ -41,8 +41,7 @@ def coded(*columns: Array) -> npt.NDArray[np.int64]:
 
 
 def _dense(code: Array) -> tuple[Array, bool]:
-    """Return (codes without those that do not occur between them, True); as they are, and False, if that needs sorting.
-    """
+    """Return (codes without those between them that do not occur, True); if that needs sorting, (codes, False)."""
     most = int(code.max()) + 1
     if most > _MAX_SPARSE * len(code):
         return code, False

@@ -97,10 +97,10 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     entries, joins = entries[:runs], joins[:kept]
     number = np.full(runs + 1, -1, np.int32)
     number[entries] = np.arange(runs, dtype=np.int32)
-    alone = np.diff(in_offsets)[joins] == 1
+    alone, of_gap = np.diff(in_offsets)[joins] == 1, np.where(through >= 0, number[np.maximum(through, -1)], through)
     return Runs(
-        lag, gap, number[run], np.where(through >= 0, number[np.maximum(through, -1)], through), offsets[: kept + 1].copy(),
-        begins[entries], length[entries], np.where(alone, 0, gap[joins]), head[joins], np.flatnonzero(is_last[joins]),
+        lag, gap, number[run], of_gap, offsets[: kept + 1].copy(), begins[entries],
+        length[entries], np.where(alone, 0, gap[joins]), head[joins], np.flatnonzero(is_last[joins]),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from htagraph.core.issues import IssueLog
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.trace.events import canonical_category
+from htagraph.trace.reading.large import is_large
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
 
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["argument_texts", "arguments", "event_arguments"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_LARGE_BYTES = 1 << 20
-"""Bytes of a file, packed or not, from which a compiled scan finds the events. Chosen: it takes 0.1 s to load, and
-saves as much on a packed file of that size. Doubled, files of 1 to 2 MB take up to 0.1 s more."""
 _Label = int | float | str | None
 
 
@@ -162,13 +160,14 @@ def _fill(columns: dict[str, Array], path: Path, wanted: tuple[Array, Array], va
     rows, event = rows[order], event[order]
     fields = {name: f"argument_{i}" for i, name in enumerate(columns)}
     struct = _event_struct(fields, value)
-    decode, decode_one = (msgspec.json.Decoder(kind).decode for kind in (list[struct], struct))  # type: ignore[valid-type]
+    decode: Callable[[bytes], list[Any]] = msgspec.json.Decoder(list[struct]).decode  # type: ignore[valid-type]
+    decode_one: Callable[[bytes], Any] = msgspec.json.Decoder(struct).decode
     for position, events in _blocks(path, decode, _scan(path)):
         in_block = slice(*np.searchsorted(event, (position, position + len(events))))
         some = map(events.__getitem__, (event[in_block] - position).tolist())
         args = [(decode_one(one) if isinstance(one, bytes) else one).args for one in some]
         for name, field in fields.items():
-            found = map(attrgetter(field), args)
+            found: Iterator[Any] = map(attrgetter(field), args)
             if value is msgspec.Raw:  # which would keep the whole block in memory
                 found = (None if each is None else bytes(each) for each in found)
             columns[name][rows[in_block]] = np.fromiter(found, object, len(args))
@@ -176,7 +175,7 @@ def _fill(columns: dict[str, Array], path: Path, wanted: tuple[Array, Array], va
 
 def _scan(path: Path) -> Callable[[bytes, int], EventTexts | None] | None:
     """Return what finds the texts of events quickly; None for small files, for which it is not worth loading."""
-    if path.stat().st_size < _LARGE_BYTES:
+    if not is_large(path):
         return None
     from htagraph.trace.reading.scan.texts import EventTextScanner  # numba takes a moment to load
 

@@ -15,7 +15,7 @@ from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BETWEEN, BLOCKING, HOST_GAPS, LAUNCHES, EdgeKind, GapKind
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, of_kind, with_factor
-from htagraph.whatif.link_sharing import assumed, has_transfers, time_from_sharing
+from htagraph.whatif.link_sharing import assumed, time_from_sharing
 
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
@@ -57,7 +57,7 @@ class Trial:
         from htagraph.core.runs import runs_of  # numba takes a moment to load
 
         state, graph = self.state, self.state.graph
-        if not graph.awake.any() or (self.links.may_share and has_transfers(graph)):
+        if not graph.awake.any() or self.links.may_share:
             return None
         ends = np.zeros(graph.vertex_count, np.bool_)
         ends[1::2] = graph.awake

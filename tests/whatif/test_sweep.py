@@ -48,5 +48,10 @@ def test_what_a_change_refuses_is_refused() -> None:
 def test_each_call_gets_the_job_without_changes() -> None:
     graph = graph_of(DATA / "demo")
     seen: list[Scenario] = []
-    sweep(graph, lambda job, _: seen.append(job) or job, [1.0, 2.0])
+
+    def unchanged(job: Scenario, _: float) -> Scenario:
+        seen.append(job)
+        return job
+
+    sweep(graph, unchanged, [1.0, 2.0])
     assert [each.changes for each in seen] == [(), ()]

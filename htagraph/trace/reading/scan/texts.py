@@ -61,10 +61,10 @@ class EventTextScanner:
             self._rows = np.empty((room[0], ROW_WIDTH), np.int64)
             self._args = np.empty((room[1] + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
         padded, tables = np.frombuffer(text + PADDING, np.uint8), scan_tables(calls=False)
-        parts = ((each.ctypes.data, len(each)) for each in (self._rows, self._args))
         result, events, used = scan_events(
-            (padded.ctypes.data, len(text)), (tables[0].ctypes.data, tables[1].ctypes.data), *parts, 1
-        )
+            (padded.ctypes.data, len(text)), (tables[0].ctypes.data, tables[1].ctypes.data),
+            (self._rows.ctypes.data, len(self._rows)), (self._args.ctypes.data, len(self._args)), 1,
+        )  # fmt: skip
         odd = np.flatnonzero(self._args[:used, 1] >= SPAN)  # values that are not of their columns' types
         if result != SCANNED or not all(
             map(_is_readable, map(partial(span_text, padded), self._args[odd, 2].tolist()))
