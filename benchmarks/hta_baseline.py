@@ -229,11 +229,13 @@ def ask_all(options: argparse.Namespace, files: Mapping[int, str], rank: int) ->
 
 def time_all(options: argparse.Namespace, files: Mapping[int, str], rank: int) -> dict[str, Json]:
     """Load, put every question in turn, and return the times of each; null where HTA fails or has no answer."""
-    start, cpu = time.perf_counter(), cpu_seconds()
+    before, start, cpu = peak_rss_mb(resource.RUSAGE_SELF), time.perf_counter(), cpu_seconds()
     analysis = load(files, one_process=options.one_process)
     loading: dict[str, Json] = {"seconds": time.perf_counter() - start, "cpu_seconds": cpu_seconds() - cpu, **peaks()}
     questions: dict[str, Json] = {}
+    found: dict[str, Json] = {**loading, "questions": questions}
     for name, question in QUESTIONS.items():
+        print(json.dumps({"rss_after_import_mb": before, **found}), file=sys.__stdout__, flush=True)  # may be stopped
         start, cpu = time.perf_counter(), cpu_seconds()
         try:
             answer = question(analysis, rank)
@@ -241,7 +243,7 @@ def time_all(options: argparse.Namespace, files: Mapping[int, str], rank: int) -
             answer = None
         times: Json = {"seconds": time.perf_counter() - start, "cpu_seconds": cpu_seconds() - cpu}
         questions[name] = times if answer is not None else None
-    return {**loading, "questions": questions, "peak_after_questions_mb": peak_rss_mb(resource.RUSAGE_SELF)}
+    return found
 
 
 def cpu_seconds() -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -20,14 +21,12 @@ Runs: TypeAlias = dict[BenchTrace, dict[str, list[dict[str, Any]]]]
 """What the processes of each side printed, by trace and side, in the order of the rounds."""
 
 _FOLDER = Path(__file__).parents[1]
-_PATIENCE_S = 300
-"""Seconds after which a process is stopped. Chosen: HTA reads 10^6 events in 30. Doubled, what hangs takes longer."""
+_PATIENCE_S = 150
+"""Seconds after which a process is stopped; what it printed until then counts. Chosen: two that hang leave time for all
+else. Doubled, a run with them takes five minutes longer."""
 _LONG_S = 15
-"""Seconds from which on a process runs in the first two rounds only. Chosen: in that time others run several times, and
-vary more. Doubled, there are fewer rounds in the same time."""
-_LONG_ROUNDS = 2
-"""Rounds in which long processes run. Chosen: the least that has a spread. Doubled, a run of all sizes is longer than
-its time."""
+"""Seconds from which on a process is left out of rounds that would not be over in time with it. Chosen: in that time
+others run several times, and vary more. Doubled, there are fewer rounds in the same time."""
 _DECODERS = ("json", "orjson", "msgspec")
 
 
@@ -45,7 +44,7 @@ def sides(trace: BenchTrace, saved: Path, hta: str | None) -> dict[str, Command]
 def in_rounds(
     commands: Mapping[BenchTrace, Mapping[str, Command]], rounds: int, seconds: float, say: Callable[[str], None]
 ) -> Runs:
-    """Run all commands in rounds, as many as the time allows, but at least one; long ones in the first two only.
+    """Run all commands in rounds, as many as the time allows, but at least one; long ones only where they fit too.
 
     Args:
         commands: by trace and side.
@@ -54,53 +53,53 @@ def in_rounds(
         say: takes a line about each trace as it is measured.
 
     Returns:
-        What each printed. A side that failed once, or was not over in time, has no runs.
+        What each printed. A side that failed, or was not over in time, runs no more.
     """
+    todo = [(trace, side) for trace, of_trace in commands.items() for side in of_trace]
     runs: Runs = {trace: {side: [] for side in of_trace} for trace, of_trace in commands.items()}
-    start, last, long = time.monotonic(), 0.0, dict.fromkeys(commands, frozenset[str]())
+    start, took = time.monotonic(), dict.fromkeys(todo, 0.0)
     for number in range(rounds):
-        begin = time.monotonic()
-        if number and begin - start + last > seconds:
+        if number:
+            todo = _fitting({each: took[each] for each in todo}, seconds - (time.monotonic() - start))
+        if not todo:
             say(f"{number} of {rounds} rounds: the next one would end after {seconds / 60:.1f} minutes")
             break
-        for trace, of_trace in commands.items():
-            left_out = long[trace] if number >= _LONG_ROUNDS else frozenset()
-            todo = {side: command for side, command in of_trace.items() if side in runs[trace].keys() - left_out}
-            took = _round(todo, runs[trace], say)
-            long[trace] |= {side for side, duration in took.items() if duration >= _LONG_S}
-            times = ", ".join(f"{side} {duration:.1f} s" for side, duration in took.items())
-            say(f"round {number + 1}, {trace.label}: {times}; {time.monotonic() - start:.0f} s in all")
-        last = time.monotonic() - begin
+        failed = set()
+        for trace, side in todo:
+            begin = time.monotonic()
+            if not _run(commands[trace][side], runs[trace][side], say):
+                failed.add((trace, side))
+            took[trace, side] = time.monotonic() - begin
+            say(f"round {number + 1}, {trace.label}, {side}: {took[trace, side]:.1f} s")
+        todo = [each for each in todo if each not in failed]
     return runs
 
 
-def _round(
-    commands: Mapping[str, Command], results: dict[str, list[dict[str, Any]]], say: Callable[[str], None]
-) -> dict[str, float]:
-    """Run each command once, and return how many seconds each took; one that fails loses its results."""
-    took = {}
-    for side, command in commands.items():
-        begin = time.monotonic()
-        if not _run(command, results[side], say):
-            del results[side]
-        took[side] = time.monotonic() - begin
-    return took
+def _fitting(took: Mapping[tuple[BenchTrace, str], float], left_s: float) -> list[tuple[BenchTrace, str]]:
+    """Return what can run once more in the seconds left, by how long each took: all, all but the long ones, or none."""
+    for most in (math.inf, _LONG_S):
+        fitting = [each for each, seconds in took.items() if seconds < most]
+        if sum(took[each] for each in fitting) <= left_s:
+            return fitting
+    return []
 
 
 def _run(command: Sequence[str], results: list[dict[str, Any]], say: Callable[[str], None]) -> bool:
     """Run a process, append what it printed, and return whether it did."""
     own = command[0] == sys.executable  # HTA's Python must not find our packages
     environment = {name: value for name, value in os.environ.items() if own or name != "PYTHONPATH"}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S, env=environment
-        )
-    except subprocess.TimeoutExpired:
-        say(f"not over in {_PATIENCE_S} s: {' '.join(command)}")
-        return False
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-        say(f"left out: {' '.join(command[1:4])}: {reason}")
-        return False
-    results.append(json.loads(done.stdout.strip().splitlines()[-1]))
-    return True
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        try:
+            out, errors = process.communicate(timeout=_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, _ = process.communicate()
+            errors = f"not over in {_PATIENCE_S} s"
+    printed = out.strip().splitlines()
+    if printed and printed[-1].endswith("}"):
+        results.append(json.loads(printed[-1]))  # also what was known when it was stopped
+    if process.returncode:
+        reason = (errors.strip().splitlines() or ["no reason given"])[-1]
+        say(f"not measured any more: {' '.join(command[1:4])}: {reason}")
+    return process.returncode == 0

@@ -127,42 +127,33 @@ def printing(text: str) -> list[str]:
     return [sys.executable, "-c", f"print({text!r})"]
 
 
-def test_sides_alternate_and_one_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
+@pytest.fixture(name="ran")
+def _ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that grows by each command that runs, which takes the seconds that it names."""
     order: list[str] = []
 
     def run(command: list[str], results: list[dict[str, Any]], say: Any) -> bool:
         order.append(command[0])
         results.append({})
-        return command[0] != "bad"
+        return command[0] != "0"
 
     monkeypatch.setattr(rounds, "_run", run)
-    runs = in_rounds({TRACE: {"a": ["a"], "bad": ["bad"], "b": ["b"]}}, 3, 60, said.append)
-    assert order == ["a", "bad", "b", "a", "b", "a", "b"]
-    assert {side: len(of_side) for side, of_side in runs[TRACE].items()} == {"a": 3, "b": 3}
+    monkeypatch.setattr("benchmarks.speed.rounds.time.monotonic", lambda: sum(map(float, order)))
+    return order
 
 
-def test_the_first_round_always_runs_and_no_other_where_there_is_no_time(
-    monkeypatch: pytest.MonkeyPatch, said: list[str]
+def test_sides_alternate_and_one_that_fails_runs_no_more(ran: list[str], said: list[str]) -> None:
+    in_rounds({TRACE: {"a": ["1"], "bad": ["0"], "b": ["2"]}}, 3, 60, said.append)
+    assert ran == ["1", "0", "2", "1", "2", "1", "2"]
+    assert said[0] == "round 1, simulated, 1,000 events, a: 1.0 s"
+
+
+@pytest.mark.parametrize(("allowed", "long", "short"), [(0, 1, 1), (105, 5, 5), (62, 2, 5), (25, 1, 5), (24, 1, 4)])
+def test_long_processes_run_only_where_there_is_time(
+    allowed: float, long: int, short: int, ran: list[str], said: list[str]
 ) -> None:
-    monkeypatch.setattr(rounds, "_run", lambda command, results, say: not results.append({}))
-    runs = in_rounds({TRACE: {"a": ["a"]}}, 9, 0.0, said.append)
-    assert len(runs[TRACE]["a"]) == 1
-    assert "1 of 9 rounds" in said[-1]
-
-
-def test_long_processes_run_in_two_rounds_only(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
-    clock = [0.0]
-
-    def run(command: list[str], results: list[dict[str, Any]], say: Any) -> bool:
-        clock[0] += 20 if command[0] == "long" else 1
-        results.append({})
-        return True
-
-    monkeypatch.setattr(rounds, "_run", run)
-    monkeypatch.setattr("benchmarks.speed.rounds.time.monotonic", lambda: clock[0])
-    runs = in_rounds({TRACE: {"long": ["long"], "short": ["short"]}}, 5, 1000, said.append)
-    assert {side: len(of_side) for side, of_side in runs[TRACE].items()} == {"long": 2, "short": 5}
-    assert said[-1] == "round 5, simulated, 1,000 events: short 1.0 s; 45 s in all"
+    in_rounds({TRACE: {"long": ["20"]}, LARGER: {"short": ["1"]}}, 5, allowed, said.append)
+    assert (ran.count("20"), ran.count("1")) == (long, short)
 
 
 def test_what_a_process_prints_is_kept_and_its_failure_is_said(said: list[str]) -> None:
@@ -171,6 +162,15 @@ def test_what_a_process_prints_is_kept_and_its_failure_is_said(said: list[str]) 
     assert results == [{"seconds": 1}]
     assert not rounds._run([sys.executable, "-c", "raise ValueError('why')"], results, said.append)
     assert said[-1].endswith("ValueError: why")
+
+
+def test_of_what_hangs_is_kept_what_it_printed(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
+    monkeypatch.setattr(rounds, "_PATIENCE_S", 2)
+    results: list[dict[str, Any]] = []
+    script = "import time; print('{\"seconds\": 1}', flush=True); time.sleep(60)"
+    assert not rounds._run([sys.executable, "-c", script], results, said.append)
+    assert results == [{"seconds": 1}]
+    assert said[-1].endswith("not over in 2 s")
 
 
 def test_hta_is_a_side_only_where_it_is_there() -> None:
