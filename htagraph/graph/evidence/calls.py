@@ -159,6 +159,16 @@ class Calls:
         return records[np.argsort(self.thread[records], kind="stable")]
 
     @cached_property
+    def record_keys(self) -> npt.NDArray[np.int64]:
+        """For each of `records`: its thread and position as one number, ascending; threads are `len(row)` + 1 apart."""
+        return self.thread[self.records] * (len(self.row) + 1) + self.records
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """For each call: when it started, ns."""
+        return self.job.activities.start[self.row]
+
+    @cached_property
     def surroundings(self) -> npt.NDArray[np.uint64]:
         """For each call: a hash of the calls before and after it on its thread, and of the streams they launch on."""
         order = np.argsort(self.thread, kind="stable")

@@ -172,7 +172,7 @@ def records_back(calls: Calls, position: Array, thread: Array | None = None) -> 
     records = calls.records
     stride = len(calls.row) + 1
     thread = calls.thread[position] if thread is None else thread
-    at = np.searchsorted(calls.thread[records] * stride + records, thread * stride + position)
+    at = np.searchsorted(calls.record_keys, thread * stride + position)
     for back in range(1, _MAX_RECORDS_BACK + 1):
         index = at - back
         exists = (index >= 0) & (len(records) > 0)
