@@ -67,7 +67,7 @@ class Calls:
     row: npt.NDArray[np.int64]
     """Activity of each call."""
     launched: npt.NDArray[np.int64]
-    """The lane on which the work that each call launched ran; -1 if it launched none."""
+    """The lane on which the work that each call launched ran, or began; -1 if it launched none."""
 
     @staticmethod
     def of(job: Job) -> Calls:
@@ -77,8 +77,10 @@ class Calls:
         # times may be equal in files of whole µs; correlation ids count calls, so they give the order
         row = row[np.lexsort((acts.arg("correlation")[row], acts.start[row], acts.rank[row]))]
         lane_of = np.full(len(acts), -1, np.int64)
-        work = _work(job)[::-1]
+        work = _work(job)
         work = work[acts.cause[work] >= 0]
+        stream = np.array([lane.stream for lane in job.lanes], np.int64)[acts.lane[work]]
+        work = work[np.lexsort((stream, acts.start[work]))[::-1]]  # files have them in any order: the first to start
         lane_of[acts.cause[work]] = acts.lane[work]
         return Calls(job, row, np.where(acts.kind[row] == ActivityKind.LAUNCH, lane_of[row], -1))
 
