@@ -316,11 +316,14 @@ class Calls:
 
     @cached_property
     def lanes(self) -> dict[int, npt.NDArray[np.int64]]:
-        """The streams of each rank that have work, the one with the most computation first."""
+        """The streams of each rank that have work, the one with the most computation first, else the first to start."""
         acts, work = self.job.activities, _work(self.job)
         computes = np.bincount(acts.lane[work], acts.kind[work] == ActivityKind.COMPUTATION, len(self.job.lanes))
         busy = np.flatnonzero(np.bincount(acts.lane[work], minlength=len(self.job.lanes)))
-        busy = busy[np.argsort(-computes[busy], kind="stable")]
+        first = np.full(len(self.job.lanes), np.iinfo(np.int64).max)
+        np.minimum.at(first, acts.lane[work], acts.start[work])
+        stream = np.array([lane.stream for lane in self.job.lanes], np.int64)
+        busy = busy[np.lexsort((stream[busy], first[busy], -computes[busy]))]
         rank = np.array([self.job.lanes[lane].rank for lane in busy], np.int64)
         return {int(number): busy[rank == number] for number in np.unique(rank)}
 

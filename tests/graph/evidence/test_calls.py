@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.calls import Calls, spread
-from tests.strategies import OTHER, Json, kernel, launch, op, runtime, traces
+from tests.strategies import COMPUTE, OTHER, Json, kernel, launch, op, runtime, traces
 from tests.waiting import by_hand
 
 
@@ -34,6 +34,18 @@ def test_of_work_that_starts_at_once_the_first_stream_counts() -> None:
     events = [launch(0, 1, 1), *(kernel("a", 9, 1, 1, stream=stream) for stream in (20, 7, 8))]
     calls = calls_of(events)
     assert [calls.job.lanes[lane].stream for lane in calls.launched] == [7]
+
+
+def test_streams_come_by_computation_and_then_by_their_first_work_wherever_it_is_in_the_file() -> None:
+    events = [
+        kernel("late", 9, 1, 1, stream=8),
+        kernel("early", 5, 1, 2, stream=20),
+        kernel("early", 5, 1, 3, stream=7),
+    ]
+    events += [kernel(COMPUTE, at, 1, 4 + at, stream=9) for at in (20, 22)]
+    for order in (events, events[::-1]):
+        calls = calls_of(order)
+        assert [calls.job.lanes[lane].stream for lane in calls.lanes[0]] == [9, 7, 20, 8]
 
 
 def test_the_neighbours_of_a_call_are_launches_of_its_thread() -> None:
