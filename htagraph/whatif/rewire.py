@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, ActivityKind
+from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.graph.activities import Edges, frozen
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
@@ -155,12 +155,12 @@ def launch_order(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDA
     stream, at the begin of a recording before all kernels with a launch, and on a stream without any launch, when it
     started.
     """
-    acts = graph.activities
+    acts, begins = graph.activities, _begins(graph)
     call = acts.cause[rows]
     called = (call >= 0) & (acts.kind[call] == ActivityKind.LAUNCH)
     enqueued = np.where(called, acts.start[call], acts.start[rows])
     before = np.zeros(len(rows), np.bool_)
-    in_order = np.lexsort((rows, acts.start[rows], acts.lane[rows]))
+    in_order = np.lexsort((rows, begins[rows], acts.lane[rows]))
     lanes = np.flatnonzero(np.diff(acts.lane[rows[in_order]])) + 1
     for lane in np.split(in_order, lanes):
         if not called[lane].any():
@@ -169,7 +169,29 @@ def launch_order(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDA
         before[lane[:first]] = True
         later = enqueued[lane[first:]]
         enqueued[lane[first:]] = np.minimum.accumulate(later[::-1])[::-1]
-    return rows[np.lexsort((rows, acts.start[rows], enqueued, ~before))]
+    return rows[np.lexsort((rows, begins[rows], enqueued, ~before))]
+
+
+_BEGINS: WeakKeyDictionary[DependencyGraph, Array] = WeakKeyDictionary()
+
+
+def _begins(graph: DependencyGraph) -> Array:
+    """Return numbers that order the work of each stream: recorded starts, or places in a replay of what was moved.
+
+    Where work came to a stream, the starts that were recorded elsewhere are not the order in which the stream runs it.
+    """
+    if graph not in _BEGINS:
+        acts, edges = graph.activities, graph.edges
+        chained = np.flatnonzero((edges.kind == EdgeKind.STREAM) & (edges.source % 2 == 1) & (edges.target % 2 == 0))
+        first, then = edges.source[chained] >> 1, edges.target[chained] >> 1
+        against = (acts.lane[first] == acts.lane[then]) & (acts.start[first] > acts.start[then])
+        begins = acts.start
+        if against.any():
+            place = np.empty(graph.vertex_count, np.int64)
+            place[graph.replay_order] = np.arange(graph.vertex_count)
+            begins = np.where(np.isin(acts.lane, acts.lane[first[against]]), place[::2], begins)
+        _BEGINS[graph] = begins
+    return _BEGINS[graph]
 
 
 def collective_members(graph: DependencyGraph, group: str | None, change: str) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Random damage to files: to their values, their text and their compressed bytes."""
+"""Random damage to files: to their values, their text and their compressed bytes, with checksums that fit."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ import copy
 import gzip
 import json
 import random
+import tempfile
+import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from htagraph.graph.storage.array_file import read_file, write_file
 
 __all__ = ["mutated"]
 
@@ -40,8 +47,19 @@ _TEXTS = (
 )  # fmt: skip
 
 
+_SAVED, _ZLIB = b"htagraph", b"\x78\xda"
+_NUMBERS = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 255, 2**31 - 1, 2**40, 2**63 - 1)
+
+
 def mutated(data: bytes, draw: random.Random) -> bytes:
-    """Return a file's content with a few random changes; gzipped or not, as the content was or not."""
+    """Return a file's content with a few random changes; gzipped or not, as the content was or not.
+
+    Saved graphs and skeletons are changed behind their checksums: other damage is always found.
+    """
+    if data.startswith(_SAVED):
+        return _graph_changed(data, draw)
+    if data.startswith(_ZLIB):
+        return zlib.compress(_bytes_changed(zlib.decompress(data), draw), 9)
     packed = data.startswith(b"\x1f\x8b")
     text = gzip.decompress(data) if packed else data
     for _ in range(draw.choice((1, 1, 2, 3, 8))):
@@ -116,6 +134,25 @@ def _piece_moved(text: bytes, draw: random.Random) -> bytes:
         return text[:first] + text[last:]
     at = draw.randint(0, len(text))
     return text[:at] + text[first:last] + text[at:]
+
+
+def _graph_changed(data: bytes, draw: random.Random) -> bytes:
+    """Return a saved graph with numbers replaced by odd ones or others of their array, or with its content changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "saved")
+        path.write_bytes(data)
+        content, arrays = read_file(path)
+        arrays = [array.copy() for array in arrays]
+        for _ in range(draw.choice((1, 1, 2, 8))):
+            array = draw.choice([each for each in arrays if each.size])
+            values = array.reshape(-1)
+            at = draw.randrange(values.size)
+            odd = np.array(draw.choice(_NUMBERS) if draw.random() < 0.5 else values[draw.randrange(values.size)])
+            values[at] = odd.astype(array.dtype)
+        if draw.random() < 0.2:
+            content = json.loads(_value_changed(json.dumps(content).encode(), draw))
+        write_file(path, content, arrays, durable=False)
+        return path.read_bytes()
 
 
 _CHANGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (

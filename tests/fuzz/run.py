@@ -18,10 +18,12 @@ from collections import Counter
 from pathlib import Path
 from types import FrameType
 
+import htagraph as hg
+from htagraph.queries.skeleton_bytes import to_bytes
 from tests.fuzz.mutations import mutated
 from tests.fuzz.targets import Refused, try_file
 
-__all__ = ["CORPUS", "main"]
+__all__ = ["CORPUS", "main", "seeds"]
 
 CORPUS = Path(__file__).parent / "corpus"
 _MAX_SECONDS = 60
@@ -29,6 +31,15 @@ _MAX_SECONDS = 60
 inputs are found later."""
 _MAX_BYTES = 4 << 30
 """Bytes of memory for the whole process. Chosen: a hundred times what the corpus takes. Doubled, fewer are found."""
+
+
+def seeds() -> dict[str, bytes]:
+    """Return what is damaged, by file name: the corpus, and a graph and a skeleton as this release writes them."""
+    found = {path.name: path.read_bytes() for path in sorted(CORPUS.iterdir())}
+    graph = hg.load(CORPUS / "kineto.json")
+    with tempfile.TemporaryDirectory() as folder:
+        found["made.htagraph"] = hg.save(graph, folder).read_bytes()
+    return {**found, "made.skeleton": to_bytes(hg.contract(graph))}
 
 
 class Slow(BaseException):
@@ -49,16 +60,16 @@ def main() -> int:
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
     signal.signal(signal.SIGPROF, _too_slow)
-    draw, seeds = random.Random(given.seed), sorted(CORPUS.iterdir())
+    draw, inputs = random.Random(given.seed), sorted(seeds().items())
     until, found, kinds = time.monotonic() + 60 * given.minutes, Counter[str](), Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         while time.monotonic() < until:
-            seed = draw.choice(seeds)
-            data = mutated(seed.read_bytes(), draw)
-            kind = _tried(Path(folder) / f"rank-0.{seed.name.split('.', 1)[1]}", data)
+            name, whole = draw.choice(inputs)
+            data = mutated(whole, draw)
+            kind = _tried(Path(folder) / f"rank-0.{name.split('.', 1)[1]}", data)
             found["refused" if kind == "refused" else "failed" if kind else "read"] += 1
             if kind and kind != "refused":
-                _keep(given.failures, kinds, kind, seed.name, data)
+                _keep(given.failures, kinds, kind, name, data)
     print(dict(found), *(f"{count} × {kind}" for kind, count in kinds.most_common()), sep="\n")  # noqa: T201
     return 1 if kinds else 0
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
+from typer.testing import CliRunner
+
 import htagraph as hg
+from htagraph import DependencyGraph
+from htagraph.cli.main import app
 from htagraph.core.errors import HtagraphError
 from htagraph.output.render import FORMATS, render_summary
 from htagraph.queries.replay import replay
+from htagraph.queries.skeleton_bytes import from_bytes, to_bytes
 from htagraph.trace.profiler_files.execution_trace import read_execution_trace
 from htagraph.trace.profiler_files.memory_snapshot import read_memory_snapshot
 from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline
@@ -22,6 +29,15 @@ LONGEST_ERROR = 1500
 
 _SUMMARY_EVERY = 4
 """One file in so many is summarized, by its size. Chosen: half of the time goes there. Doubled, more are tried."""
+
+
+_COMMANDS = (
+    "summary -f json", "critical-path -o {out}/a.json", "what-if --scale kind=computation:0.5 --fix-straggler -f csv",
+    "what-if --no-overlap --remove-sync kind=sync -o {out}/a.json", "what-if --perfect-overlap -f markdown",
+    "opportunities", "stragglers", "collectives --by group", "kernels -f csv", "idle", "memory", "launches", "counters",
+    "patterns", "roofline --device h100", "validate", "messages", "diff {path}",
+)  # fmt: skip
+"""What the command line is asked, one of these for each file."""
 
 
 class Refused(Exception):
@@ -52,11 +68,46 @@ def _trace(path: Path) -> None:
     assert replay(graph).max_error_ns == 0, "the replay differs from the recording"
     if path.stat().st_size % _SUMMARY_EVERY:  # takes ten times as long as all the rest
         return
+    _summary(graph)
+    _commands(path)
+    with tempfile.TemporaryDirectory() as folder:
+        again = hg.open(hg.save(graph, folder))
+        assert again.edges.lag.tolist() == graph.edges.lag.tolist(), "what was saved differs"
+        skeleton = hg.contract(again)
+        assert from_bytes(to_bytes(skeleton)).makespan_ns() == skeleton.makespan_ns(), "what was packed differs"
+
+
+def _summary(graph: DependencyGraph) -> None:
     summary = hg.summarize(graph)
     for form in FORMATS:
         shown = render_summary(summary, form)
         odd = {letter for letter in shown if not (letter.isprintable() or letter == "\n")}
         assert not odd, f"{form} has {odd}"
+
+
+def _commands(path: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        command = _COMMANDS[path.stat().st_size // _SUMMARY_EVERY % len(_COMMANDS)].format(out=folder, path=path)
+        verb, *options = command.split()
+        done = CliRunner().invoke(app, [verb, str(path), *options])
+    if done.exception is not None and not isinstance(done.exception, SystemExit | HtagraphError):
+        raise done.exception
+
+
+def _saved(path: Path) -> None:
+    graph = hg.open(path)
+    with suppress(HtagraphError):  # a graph that no writer would have saved
+        graph.check()
+        replay(graph)
+        _summary(graph)
+
+
+def _skeleton(path: Path) -> None:
+    try:
+        skeleton = from_bytes(path.read_bytes())
+    except HtagraphError as error:
+        raise Refused(str(error)) from error
+    skeleton.makespan_ns()
 
 
 def _snapshot(path: Path) -> None:
@@ -78,5 +129,7 @@ TARGETS: dict[str, Callable[[Path], None]] = {
     "pickle": _snapshot,
     "timeline.json": _timeline,
     "et.json": _execution_trace,
+    "htagraph": _saved,
+    "skeleton": _skeleton,
 }
 """What is tried by the suffix of a file."""

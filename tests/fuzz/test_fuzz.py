@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.mutations import mutated
-from tests.fuzz.run import CORPUS
+from tests.fuzz.run import CORPUS, seeds
 from tests.fuzz.targets import TARGETS, Refused, try_file
 
 INPUTS = sorted(CORPUS.iterdir())
@@ -30,8 +30,18 @@ def test_an_input_of_the_corpus_is_read_or_refused_by_name(path: Path, tmp_path:
     assert bool(said) == path.name.startswith("refused-")
 
 
-def test_the_corpus_has_every_kind_of_file() -> None:
-    assert {path.name.split(".", 1)[1].removesuffix(".gz") for path in INPUTS} == set(TARGETS)
+def test_every_kind_of_file_is_tried() -> None:
+    assert {name.split(".", 1)[1].removesuffix(".gz") for name in seeds()} == set(TARGETS)
+
+
+@pytest.mark.parametrize("name", ["made.htagraph", "made.skeleton"])
+def test_what_this_release_writes_is_read_and_damage_behind_its_checksums_is_refused_or_read(
+    name: str, tmp_path: Path
+) -> None:
+    whole = seeds()[name]
+    assert not tried(name, whole, tmp_path)
+    said = {tried(name, mutated(whole, random.Random(seed)), tmp_path) for seed in range(12)}
+    assert "" in said or len(said) > 1
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -14,7 +14,7 @@ from htagraph.core.kinds import EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER, initial
-from htagraph.whatif.rewire import rewired, with_waits
+from htagraph.whatif.rewire import launch_order, rewired, with_waits
 from tests.whatif.changes.made import Piece, jobs, made, places
 
 
@@ -32,6 +32,18 @@ def test_weights_may_change_before_and_after_the_structure(pieces: list[Piece]) 
     assert before.time.tolist() == after.time.tolist()
     again = hg.what_if(made(_times(pieces, 3))).move_to_stream(stream=33, name="gemm_a").no_overlap().run()
     assert again.time.tolist() == before.time.tolist()
+
+
+def test_what_moved_to_a_stream_runs_there_in_the_order_of_launches_wherever_it_started_before() -> None:
+    """The last kernel was recorded on a stream of its own, before the one that was launched ahead of it."""
+    stream = [("gemm_a", 7, 99, -1), ("gemm_a", 7, 1, -1), ("nccl_all_reduce", 9, 5, 1), ("gemm_a", 8, 1, -1)]
+    pieces = [Piece(name, on, long, rank=rank, collective=which) for rank in (0, 1) for name, on, long, which in stream]
+    graph = hg.what_if(made(pieces)).move_to_stream(stream=33, name="gemm_a").no_overlap().run().graph
+    _, kernels = places(pieces)
+    waits = set(zip(graph.edges.source.tolist(), graph.edges.target.tolist(), strict=True))
+    for rank in (0, 4):
+        assert (2 * kernels[rank + 2] + 1, 2 * kernels[rank + 3]) in waits
+        assert launch_order(graph, np.array(kernels[rank : rank + 4])).tolist() == kernels[rank : rank + 4]
 
 
 def test_the_predicted_graph_is_sound_and_replays_to_the_prediction() -> None:

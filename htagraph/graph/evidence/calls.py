@@ -67,7 +67,7 @@ class Calls:
     row: npt.NDArray[np.int64]
     """Activity of each call."""
     launched: npt.NDArray[np.int64]
-    """The lane on which the work that each call launched ran; -1 if it launched none."""
+    """The lane on which the work that each call launched ran, or began; -1 if it launched none."""
 
     @staticmethod
     def of(job: Job) -> Calls:
@@ -77,8 +77,10 @@ class Calls:
         # times may be equal in files of whole µs; correlation ids count calls, so they give the order
         row = row[np.lexsort((acts.arg("correlation")[row], acts.start[row], acts.rank[row]))]
         lane_of = np.full(len(acts), -1, np.int64)
-        work = _work(job)[::-1]
+        work = _work(job)
         work = work[acts.cause[work] >= 0]
+        stream = np.array([lane.stream for lane in job.lanes], np.int64)[acts.lane[work]]
+        work = work[np.lexsort((stream, acts.start[work]))[::-1]]  # files have them in any order: the first to start
         lane_of[acts.cause[work]] = acts.lane[work]
         return Calls(job, row, np.where(acts.kind[row] == ActivityKind.LAUNCH, lane_of[row], -1))
 
@@ -163,6 +165,11 @@ class Calls:
         """Return (`records`, their thread and position as one ascending number, the lane of the launch before each)."""
         records = self.records
         return records, self.thread[records] * (len(self.row) + 1) + records, self.lane_at(self.before[records])
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """For each call: when it started, ns."""
+        return self.job.activities.start[self.row]
 
     @cached_property
     def surroundings(self) -> npt.NDArray[np.uint64]:
@@ -312,11 +319,14 @@ class Calls:
 
     @cached_property
     def lanes(self) -> dict[int, npt.NDArray[np.int64]]:
-        """The streams of each rank that have work, the one with the most computation first."""
+        """The streams of each rank that have work, the one with the most computation first, else the first to start."""
         acts, work = self.job.activities, _work(self.job)
         computes = np.bincount(acts.lane[work], acts.kind[work] == ActivityKind.COMPUTATION, len(self.job.lanes))
         busy = np.flatnonzero(np.bincount(acts.lane[work], minlength=len(self.job.lanes)))
-        busy = busy[np.argsort(-computes[busy], kind="stable")]
+        first = np.full(len(self.job.lanes), np.iinfo(np.int64).max)
+        np.minimum.at(first, acts.lane[work], acts.start[work])
+        stream = np.array([lane.stream for lane in self.job.lanes], np.int64)
+        busy = busy[np.lexsort((stream[busy], first[busy], -computes[busy]))]
         rank = np.array([self.job.lanes[lane].rank for lane in busy], np.int64)
         return {int(number): busy[rank == number] for number in np.unique(rank)}
 

@@ -43,6 +43,9 @@ _MAX_CHANCE = 1e-3
 """How likely it may be that work ends just before the last question of each loop of a place by chance, times the number
 of hypotheses that were tried. Chosen: three loops of twelve long pauses have less. Doubled, twice as many places agree
 by chance."""
+_MAX_STREAMS = 64
+"""Streams of a rank whose work a loop of questions may be for, those with the most computation. Chosen: ranks have a
+few dozen. Doubled, hostile traces with many streams and places take twice as long."""
 POLLED = 90
 """Percent: confidence that such a loop waits for the work. Chosen: times fit each loop, but no id proves it. Used by
 `acyclic`, and shown. It cannot be doubled."""
@@ -80,16 +83,16 @@ def polled(calls: Calls) -> Polled:
         calls: the calls of the job.
     """
     none = np.zeros(0, np.int64)
-    parts = [Polled(none, none, none, none)]
+    parts = [_Resolved(none, none, none, none, none)]
     acts, loops = calls.job.activities, _loops(calls)
-    clocks: dict[int, Returns] = {}
     for rows in grouped(loops.key):
         of_place = _Loops(loops.first[rows], loops.before_last[rows], loops.last[rows], loops.key[rows])
         rank = int(acts.rank[of_place.first[0]])
         if rank in calls.lanes and (of_place.first != of_place.last).any():
-            clocks[rank] = clocks.get(rank) or returns(calls, rank)
-            parts.append(_resolved(calls, of_place, rank, clocks[rank]))
-    return Polled(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+            parts.append(_resolved(calls, of_place, rank, returns(calls, rank)))
+    found = _Resolved(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    owner, vertex = _moments(calls, found.first, found.last)
+    return Polled(found.source[owner], vertex, found.over, found.call)
 
 
 def _loops(calls: Calls) -> _Loops:
@@ -114,20 +117,33 @@ def _loops(calls: Calls) -> _Loops:
     return _Loops(item[first], item[np.maximum(first, last - 1)], item[last], key[first])
 
 
-def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> Polled:
+class _Resolved(NamedTuple):
+    """What the loops of places wait for, before their moments are looked up."""
+
+    source: Array
+    """The work that a loop waits for."""
+    first: Array
+    """The loop's first question."""
+    last: Array
+    over: Array
+    """As in `Polled`."""
+    call: Array
+
+
+def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> _Resolved:
     """Return what the loops of one place wait for; nothing if the times do not show it."""
     acts, none = calls.job.activities, np.zeros(0, np.int64)
     since = acts.start[loops.before_last] - clock.window  # that work is over shows as late as a blocked call returns
     again = loops.first != loops.last
     over = acts.end[loops.last]
     known = np.searchsorted(calls.rank, (rank, rank + 1))
-    position = known[0] + np.searchsorted(acts.start[calls.row[known[0] : known[1]]], acts.start[loops.first])
+    position = known[0] + np.searchsorted(calls.starts[known[0] : known[1]], acts.start[loops.first])
     some = sampled(len(position))
     free = np.where(again, since, over)[some]
     site = Site(position[some], over[some], free, np.iinfo(np.int64).max, clock.tolerance)
     answer = best(calls, site, _guesses(calls, loops, position, rank, some))
     if answer is None or not _sure(answer, loops, acts.start[loops.first], over - since, over):
-        return Polled(none, none, none, none)
+        return _Resolved(none, none, none, none, none)
     lane, anchor, _ = next(
         islice(_guesses(calls, loops, position, rank, np.arange(len(position))), answer.number, None)
     )
@@ -135,9 +151,8 @@ def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> Polled:
     end = acts.end[np.maximum(source, 0)]
     in_time = (source >= 0) & (end <= over + clock.tolerance)
     waits = in_time & again & (end > since + TOLERANCE_NS)
-    owner, vertex = _moments(calls, loops.first[waits], loops.last[waits])
     single = in_time & ~again
-    return Polled(source[waits][owner], vertex, source[single], loops.last[single])
+    return _Resolved(source[waits], loops.first[waits], loops.last[waits], source[single], loops.last[single])
 
 
 def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> bool:
@@ -172,7 +187,7 @@ def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int, only: Arra
         thread = acts.lane[loops.first].astype(np.int64)
         for record, lane in records_back(calls, position, thread, only):
             yield lane, record, Plausible.YES
-    for lane in calls.lanes[rank]:
+    for lane in calls.lanes[rank][:_MAX_STREAMS]:
         yield np.full(len(only), lane), position[only], Plausible.YES
 
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.calls import Calls, spread
-from tests.strategies import OTHER, Json, kernel, launch, op, runtime, traces
+from tests.strategies import COMPUTE, OTHER, Json, kernel, launch, op, runtime, traces
 from tests.waiting import by_hand
 
 
@@ -18,6 +19,33 @@ def calls_of(events: Sequence[Json]) -> Calls:
 def test_calls_of_equal_times_keep_the_order_of_their_correlations() -> None:
     calls = calls_of([launch(3, 0, 2), launch(3, 0, 1), kernel("b", 9, 1, 2), kernel("a", 5, 1, 1)])
     assert calls.job.activities.arg("correlation")[calls.row].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 3, 2, 1), (3, 2, 0, 1)])
+def test_work_on_several_streams_was_launched_on_the_first_to_start_wherever_it_is_in_the_file(
+    order: tuple[int, ...],
+) -> None:
+    events = [launch(0, 1, 1), *(kernel(name, at, 1, 1, stream=at) for name, at in (("b", 9), ("a", 7), ("c", 20)))]
+    calls = calls_of([events[i] for i in order])
+    assert [calls.job.lanes[lane].stream for lane in calls.launched] == [7]
+
+
+def test_of_work_that_starts_at_once_the_first_stream_counts() -> None:
+    events = [launch(0, 1, 1), *(kernel("a", 9, 1, 1, stream=stream) for stream in (20, 7, 8))]
+    calls = calls_of(events)
+    assert [calls.job.lanes[lane].stream for lane in calls.launched] == [7]
+
+
+def test_streams_come_by_computation_and_then_by_their_first_work_wherever_it_is_in_the_file() -> None:
+    events = [
+        kernel("late", 9, 1, 1, stream=8),
+        kernel("early", 5, 1, 2, stream=20),
+        kernel("early", 5, 1, 3, stream=7),
+    ]
+    events += [kernel(COMPUTE, at, 1, 4 + at, stream=9) for at in (20, 22)]
+    for order in (events, events[::-1]):
+        calls = calls_of(order)
+        assert [calls.job.lanes[lane].stream for lane in calls.lanes[0]] == [9, 7, 20, 8]
 
 
 def test_the_neighbours_of_a_call_are_launches_of_its_thread() -> None:

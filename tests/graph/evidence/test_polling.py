@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
 import htagraph as hg
+from htagraph.graph.evidence import polling
 from htagraph.queries.blocking_calls import longest_blocking
 from tests.strategies import COMPUTE, Json, complete, kernel, launch, load, op, runtime
 from tests.waiting import by_hand
@@ -71,3 +73,36 @@ def test_questions_that_end_before_or_long_after_the_work_are_no_wait() -> None:
 def test_a_single_question_where_others_had_to_ask_again_would_have_waited() -> None:
     done = [event for event in steps() if event["name"] != "cudaEventQuery" or not 6000 < event["ts"] < 6610]
     assert len(by_hand(done).polled.over) == 1
+
+
+@pytest.mark.parametrize("places", [1, 3])
+def test_what_is_as_long_as_the_job_is_looked_up_once_for_all_places(
+    places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, moments = [], polling._moments
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return moments(*arguments)
+
+    monkeypatch.setattr(polling, "_moments", counted)
+    events = []
+    for number in range(places):
+        for event in steps():
+            later = {"ts": event["ts"] + 20_000 * number}
+            args = event.get("args", {})
+            call = (
+                {"args": {**args, "correlation": args["correlation"] + 1000 * number}} if "correlation" in args else {}
+            )
+            events.append({**event, **later, **call})
+        events += [op(f"place {number}", 20_000 * number + 2000 * step, 1500) for step in range(4)]
+    found = polling.polled(by_hand(events).calls)
+    assert len(calls) == 1
+    assert len(set(found.source.tolist())) == 4 * places
+
+
+def test_a_loop_asks_for_one_of_so_many_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = by_hand(steps(asks="cudaStreamQuery"))
+    assert len(polling.polled(job.calls).source)
+    monkeypatch.setattr(polling, "_MAX_STREAMS", 0)
+    assert not len(polling.polled(job.calls).source)
