@@ -11,21 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "MIN_FOR_DRIFT",
-    "RESOLUTION_NS",
-    "as_recorded_is_possible",
-    "by_ends",
-    "feasible_offsets",
-    "fitted",
-    "islands",
-    "least_ahead",
-    "limits",
-    "limits_of",
-    "medians",
-    "middle_of",
-    "no_offset_is_possible",
-    "residuals",
-]
+    "MIN_FOR_DRIFT", "RESOLUTION_NS", "as_recorded_is_possible", "by_ends", "feasible_offsets", "fitted", "islands",
+    "least_ahead", "limits", "limits_of", "medians", "middle_of", "no_offset_is_possible", "residuals",
+]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -351,7 +339,7 @@ def _latest(end: Array, start: Array, time: Array, offset: Array, drift: Array) 
 
 
 def _latest_by_row(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:
-    """Return how long, at worst, one arrives after another has ended: the last arrival and the first end make it."""
+    """Return for each collective how long its last arrival comes after another member has ended, ns."""
     late, early = (_corrected(times, time, offset, drift) for times in (start, end))
     late, early = np.where(np.isfinite(late), late, -np.inf), np.where(np.isfinite(early), early, np.inf)
     rows, last, first = np.arange(len(late)), late.argmax(axis=1), early.argmin(axis=1)
