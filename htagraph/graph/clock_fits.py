@@ -52,10 +52,9 @@ _EXACT_NS: Final = 1e-7
 _MAX_ROUNDS: Final = 200
 """Rounds after which a matrix is used. Chosen: 5 to 30 do where all meet, more in long chains of groups. Doubled,
 longer chains are solved without one."""
-_MAX_COMPARED: Final = 1 << 30
+_MAX_COMPARED: Final = 1 << 28
 """Times of two clocks in one collective that are compared at most: of more, an even sample of the collectives. Chosen:
-some seconds; all collectives of up to 230 clocks count. Doubled, larger jobs take twice as long, and limits are
-narrower."""
+4 s; all collectives of up to 115 clocks count. Doubled, larger jobs take twice as long, and limits are narrower."""
 _OUTLIERS: Final = 0.01
 """Share of collectives whose arrivals do not count as limits. Chosen: damaged records. Doubled, limits are wider apart
 than they have to be in 2 % of collectives."""

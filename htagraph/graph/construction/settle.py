@@ -96,7 +96,7 @@ def _waits(job: Job, edges: Edges) -> _Waits:
 def _last_stretches(edges: Edges) -> npt.NDArray[np.bool_]:
     """Return which BODY edges lead to the end of their activity, or of its wait if work in it follows."""
     meets = of_kinds(edges.kind, TRANSFERS) & (edges.activity >= 0)
-    released = 2 * np.arange(int(edges.activity.max(initial=-1)) + 1) + 1
+    released = 2 * np.arange(int(edges.activity.max(initial=0)) + 1) + 1
     released[edges.activity[meets]] = edges.target[meets]
     return (edges.kind == EdgeKind.BODY) & (edges.activity >= 0) & (edges.target == released[edges.activity])
 
