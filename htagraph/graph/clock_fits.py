@@ -11,21 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "MIN_FOR_DRIFT",
-    "RESOLUTION_NS",
-    "as_recorded_is_possible",
-    "by_ends",
-    "feasible_offsets",
-    "fitted",
-    "islands",
-    "least_ahead",
-    "limits",
-    "limits_of",
-    "medians",
-    "middle_of",
-    "no_offset_is_possible",
-    "residuals",
-]
+    "MIN_FOR_DRIFT", "RESOLUTION_NS", "as_recorded_is_possible", "by_ends", "feasible_offsets", "fitted", "islands",
+    "least_ahead", "limits", "limits_of", "medians", "middle_of", "no_offset_is_possible", "residuals",
+]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -64,10 +52,9 @@ _EXACT_NS: Final = 1e-7
 _MAX_ROUNDS: Final = 200
 """Rounds after which a matrix is used. Chosen: 5 to 30 do where all meet, more in long chains of groups. Doubled,
 longer chains are solved without one."""
-_MAX_COMPARED: Final = 1 << 30
+_MAX_COMPARED: Final = 1 << 28
 """Times of two clocks in one collective that are compared at most: of more, an even sample of the collectives. Chosen:
-some seconds; all collectives of up to 230 clocks count. Doubled, larger jobs take twice as long, and limits are
-narrower."""
+4 s; all collectives of up to 115 clocks count. Doubled, larger jobs take twice as long, and limits are narrower."""
 _OUTLIERS: Final = 0.01
 """Share of collectives whose arrivals do not count as limits. Chosen: damaged records. Doubled, limits are wider apart
 than they have to be in 2 % of collectives."""
@@ -351,7 +338,7 @@ def _latest(end: Array, start: Array, time: Array, offset: Array, drift: Array) 
 
 
 def _latest_by_row(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:
-    """Return how long, at worst, one arrives after another has ended: the last arrival and the first end make it."""
+    """Return for each collective how long its last arrival comes after another member has ended, ns."""
     late, early = (_corrected(times, time, offset, drift) for times in (start, end))
     late, early = np.where(np.isfinite(late), late, -np.inf), np.where(np.isfinite(early), early, np.inf)
     rows, last, first = np.arange(len(late)), late.argmax(axis=1), early.argmin(axis=1)

@@ -222,22 +222,23 @@ def _units(host: list[int], barriers: BarrierTimes) -> tuple[list[list[int]], se
     A group are ranks of one host that collectives show to share its clock, or one rank. If a rank's collectives
     contradict that it shares the clock of any other rank of its host, nobody there does.
     """
-    count = len(host)
-    agrees = np.zeros((count, count), np.bool_)
-    differs = np.zeros(count, np.bool_)
     columns: dict[int, list[int]] = {}
     for column, own in enumerate(host):
         columns.setdefault(own, []).append(column)
-    for own in sorted(set(host) - {-1}):
-        for a, b in combinations(columns[own], 2):
-            verdict = _one_clock(barriers.pair(a, b))
+    units = [[column] for column in columns.pop(-1, [])]
+    contradicted: set[int] = set()
+    for own, of_host in columns.items():
+        agrees, differs = np.eye(len(of_host), dtype=np.bool_), np.zeros(len(of_host), np.bool_)
+        for a, b in combinations(range(len(of_host)), 2):
+            verdict = _one_clock(barriers.pair(of_host[a], of_host[b]))
             agrees[a, b] = agrees[b, a] = verdict is True
             differs[[a, b]] |= verdict is False
-    alone = differs & ~agrees.any(axis=1)
-    void = {host[column] for column in np.flatnonzero(alone).tolist()}
-    kept = np.array([own not in void for own in host], np.bool_)
-    contradicted = {host[column] for column in np.flatnonzero(differs).tolist()}
-    return islands((agrees & kept[:, None] & kept) | np.eye(count, dtype=np.bool_)), contradicted
+        if differs.any():
+            contradicted.add(own)
+        if (differs & (agrees.sum(axis=1) == 1)).any():
+            agrees = np.eye(len(of_host), dtype=np.bool_)
+        units += [[of_host[at] for at in island] for island in islands(agrees)]
+    return sorted(units), contradicted
 
 
 def _one_clock(pair: TimeTable) -> bool | None:

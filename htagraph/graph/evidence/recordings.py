@@ -91,7 +91,8 @@ def uneven_recordings(acts: Activities, time: Array, files: Mapping[int, str]) -
     spans = recordings_of(acts, time)
     if len(spans.rank) < 2:
         return ()
-    usual_end = max(spans.usual_ns, int(_END_STEP_SHARE * np.median(spans.step_ns)))
+    usual = spans.usual_ns
+    usual_end = max(usual, int(_END_STEP_SHARE * np.median(spans.step_ns)))
     first, last = int(spans.begin.argmin()), int(spans.end.argmax())
     issues = []
     for row, rank in enumerate(spans.rank.tolist()):
@@ -100,7 +101,7 @@ def uneven_recordings(acts: Activities, time: Array, files: Mapping[int, str]) -
             ("recording_begins_late", late, first, "starts", spans.first_step),
             ("recording_ends_early", early, last, "ends", spans.last_step),
         ):
-            if by > (spans.usual_ns if what == "recording_begins_late" else usual_end):
+            if by > (usual if what == "recording_begins_late" else usual_end):
                 side = "after" if verb == "starts" else "before"
                 detail = f"rank {rank}'s recording {verb} {by / 1e6:.3g} ms {side} rank {spans.rank[other]}'s"
                 if steps[row] != steps[other] and min(steps[row], steps[other]) >= 0:

@@ -112,6 +112,9 @@ def digest(
         most: the largest factor that will be asked for; the digest is smaller than if any may be (None).
         naming: what names mean.
 
+    Returns:
+        `RankDigest` with ``rank``, ``path`` and ``to_bytes()``.
+
     Raises:
         SelectionError: the graph has several ranks, or none; a criterion is unknown.
 

@@ -210,22 +210,20 @@ class JobSkeleton:
 
         Returns:
             One row per member, by collective and recorded arrival: ``collective``, ``rank`` (int64), ``op``, ``group``
-            (str), ``step`` (int64; -1 outside of steps), ``arrival_us`` (float64, since the job's first moment),
-            ``wait_us`` (float64: 0 for the last one, and for members that wait for no other), ``late_rank`` (int64: the
-            rank that arrived last of those it waits for; -1 if it waits for no other member). Time in which the thread
-            of an asynchronous send or receive runs other work is part of the wait here.
+            (categories: the label of a group may list thousands of ranks), ``step`` (int64; -1 outside of steps),
+            ``arrival_us`` (float64, since the job's first moment), ``wait_us`` (float64: 0 for the last one, and for
+            members that wait for no other), ``late_rank`` (int64: the rank that arrived last of those it waits for; -1
+            if it waits for no other member). Time in which the thread of an
+            asynchronous send or receive runs other work is part of the wait here.
         """
         import pandas as pd
 
         table, matches, acts = self.skeleton.waits(self.factors), self.graph.matches, self.graph.activities
         which = table["collective"].to_numpy()
         late = table["late"].to_numpy()
-        texts = {
-            column: pd.array([each[number] for number in which.tolist()], dtype="str")
-            for column, each in (("op", matches.op), ("group", matches.group))
-        } if matches is not None else {"op": pd.array([], dtype="str"), "group": pd.array([], dtype="str")}  # fmt: skip
+        ops, groups = (matches.op, matches.group) if matches is not None else ((), ())
         return pd.DataFrame({
-            "collective": which, "rank": table["rank"], "op": texts["op"], "group": texts["group"],
+            "collective": which, "rank": table["rank"], "op": _words(ops, which), "group": _words(groups, which),
             "step": acts.step[table["activity"].to_numpy()].astype(np.int64), "arrival_us": table["arrival_us"],
             "wait_us": table["wait_us"],
             "late_rank": np.where(late >= 0, acts.rank[np.maximum(late, 0)], -1).astype(np.int64),
@@ -283,6 +281,15 @@ class JobSkeleton:
             return recorded.makespan_ns() - faster.makespan_ns()
 
         return digest_stragglers(self.graph, self.sums, saved_ns)
+
+
+def _words(texts: tuple[str, ...], which: Array) -> Any:  # noqa: ANN401 - pandas' stubs know no categories
+    """Return some of a few texts as a column that has each of them once."""
+    import pandas as pd
+
+    codes: dict[str, int] = {}
+    numbers = np.array([codes.setdefault(text, len(codes)) for text in texts], np.int64)
+    return pd.Categorical.from_codes(numbers[which], categories=pd.Index(list(codes), dtype="str"))
 
 
 def joined_job(digests: Sequence[RankDigest], *, naming: Naming = DEFAULT_NAMING) -> JobSkeleton:

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import htagraph as hg
+from htagraph import RankDigest, SelectionError
+from htagraph.queries.rank_digests.digest import DIGEST_CLASSES
+from htagraph.queries.weights import ChangeError
+from tests.digests import digests_of, digests_of_events, job_of
+from tests.reach import DATASETS, graph_of, label
+from tests.strategies import Job, jobs
+
+FACTORS = {"computation": 0.5, "host": 2.0, "communication": 0.3}
+
+
+def classes_of(folder: Path, **more: object) -> dict[str, dict[str, object]]:
+    """Return the usual classes of which a job has any time."""
+    found: dict[str, dict[str, object]] = {}
+    for name, criteria in DIGEST_CLASSES.items():
+        try:
+            hg.what_if(graph_of(folder)).scale(factor=1, **criteria, **more)
+        except SelectionError:
+            continue
+        found[name] = {**criteria, **more}
+    return found
+
+
+@pytest.mark.parametrize("folder", DATASETS, ids=label)
+def test_steps_makespan_and_waits_are_those_of_the_whole_graph(folder: Path) -> None:
+    job, whole = job_of(folder), graph_of(folder)
+    pd.testing.assert_frame_equal(job.step_times(), hg.step_times(whole))
+    assert job.makespan_ns() == hg.what_if(whole).run().baseline_ns
+    assert job.ranks == whole.ranks
+    waits, others = job.waits(), hg.contract(whole).waits()
+    assert waits["wait_us"].tolist() == others["wait_us"].tolist()
+    assert waits["late_rank"].tolist() == [
+        int(whole.activities.rank[late]) if late >= 0 else -1 for late in others["late"].tolist()
+    ]
+
+
+@pytest.mark.parametrize("folder", DATASETS, ids=label)
+@pytest.mark.parametrize("ranks", [None, [1]], ids=["all", "one"])
+def test_a_what_if_is_that_of_the_whole_graph(folder: Path, ranks: list[int] | None) -> None:
+    classes = classes_of(folder, **({} if ranks is None else {"rank": ranks}))
+    factors = {name: FACTORS[name] for name in classes}
+    expected = hg.contract(graph_of(folder), classes)
+    job = job_of(folder).what_if(factors, ranks)
+    error = (job.step_times()["end_us"] - expected.step_times(factors)["end_us"]).abs().max()
+    assert error < 0.01  # lags of calls that never waited are medians over all ranks of a job
+    assert abs(job.makespan_ns() - expected.makespan_ns(factors)) < 10
+
+
+def test_factors_multiply_and_can_be_taken_back() -> None:
+    job = job_of(DATASETS[0])
+    half = job.what_if({"computation": 0.5}).what_if({"host": 0.5}, [2])
+    assert half.makespan_ns() < job.what_if({"computation": 0.5}).makespan_ns() <= job.makespan_ns()
+    back = half.what_if({"computation": 2.0}).what_if({"host": 2.0}, [2])
+    assert (back.time == job.time).all()
+    assert job.what_if({"host": 1.0, "computation": 1.0}, [0, 1]).makespan_ns() == job.makespan_ns()
+
+
+@given(jobs(min_size=2), st.sampled_from([0.0, 0.5, 1.0, 3.0]))
+@settings(max_examples=20)
+def test_a_slower_rank_never_makes_a_job_shorter(job: Job, factor: float) -> None:
+    joined = hg.joined_job(digests_of_events(job))
+    assert (joined.time == joined.graph.time).all()
+    classes = [name for name in joined.classes if joined._has_time(name)]
+    if classes:
+        changed = joined.what_if(dict.fromkeys(classes, factor), [joined.ranks[0]])
+        assert (changed.makespan_ns() - joined.makespan_ns()) * (factor - 1) >= 0
+
+
+def test_unknown_classes_ranks_and_impossible_factors_are_refused() -> None:
+    job = job_of(DATASETS[0])
+    with pytest.raises(SelectionError, match="no class 'kernels'"):
+        job.what_if({"kernels": 0.5})
+    with pytest.raises(SelectionError, match="no rank 9"):
+        job.what_if({"host": 0.5}, [9])
+    with pytest.raises(ChangeError, match="host=-1"):
+        job.what_if({"host": -1})
+    with pytest.raises(SelectionError, match="nothing in this job is of class 'memory'"):
+        hg.joined_job(digests_of(DATASETS[1], "memory")).what_if({"memory": 0.5})
+
+
+@pytest.mark.parametrize("folder", DATASETS, ids=label)
+def test_the_critical_path_tiles_the_makespan(folder: Path) -> None:
+    for job in (job_of(folder), job_of(folder).what_if({"host": 0.5})):
+        path = job.critical_path()
+        begins, ends = path["start_us"] * 1000, (path["start_us"] + path["duration_us"]) * 1000
+        assert np.allclose(begins[1:], ends[:-1], atol=0.5)
+        assert round(float(path["duration_us"].sum() * 1000)) == job.makespan_ns()
+        assert set(path["class"]) <= {*job.classes, "other"}
+
+
+def test_the_critical_path_of_the_demo_is_computation_of_the_straggler() -> None:
+    path = job_of(DATASETS[0]).critical_path()
+    assert path.groupby("rank")["duration_us"].sum().idxmax() == 2
+    assert path.groupby("class")["duration_us"].sum().idxmax() == "computation"
+
+
+@pytest.mark.parametrize("folder", DATASETS, ids=label)
+def test_slack_is_that_of_the_whole_graph(folder: Path) -> None:
+    kinds = ["communication", "host_communication"]
+    own, whole = job_of(folder).slack(), hg.slack(graph_of(folder))
+    own, whole = (table[table["kind"].isin(kinds)].sort_values(["rank", "start_us"]) for table in (own, whole))
+    assert np.abs(own["slack_us"].to_numpy() - whole["slack_us"].to_numpy()).max() < 0.01
+
+
+def test_a_job_lacks_the_ranks_whose_digests_are_missing() -> None:
+    job = hg.joined_job([RankDigest.from_bytes(each.to_bytes()) for each in digests_of(DATASETS[0])[1:]])
+    assert job.missing == (0,)
+    assert job.ranks == (1, 2, 3)
+    assert "1 missing" in repr(job)
+    assert (job.time == job.graph.time).all()
+
+
+def test_issues_and_clocks_are_those_of_the_whole_graph() -> None:
+    job, whole = job_of(DATASETS[0]), graph_of(DATASETS[0])
+    assert job.clocks == whole.clocks
+    assert {issue.what for issue in job.issues} == {issue.what for issue in whole.issues}

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+import htagraph as hg
+from htagraph import RankError, SelectionError
+from htagraph.core.kinds import COMMUNICATION
+from htagraph.queries.collective_waits import waits_of
+from htagraph.queries.rank_digests.joined import joined_graph
+from tests.digests import digests_of, digests_of_events, moved
+from tests.host_jobs import host_job, transfer
+from tests.reach import DATASETS, SHARED, graph_of, label
+from tests.strategies import Job, jobs, load, op
+
+FOLDERS = [
+    *DATASETS, *(SHARED / name for name in ("megatron_tp8_a100", "torchrec_v100_equal", "torchrec_v100_leading_missing",
+                                            "gloo4_cpu") if (SHARED / name).is_dir()),
+]  # fmt: skip
+"""Jobs of several ranks that were recorded."""
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=label)
+def test_collectives_clocks_waits_and_steps_are_those_of_the_whole_graph(folder: Path) -> None:
+    whole, graph = graph_of(folder), joined_graph(digests_of(folder)).graph
+    graph.check()
+    assert graph.clocks == whole.clocks
+    assert graph.matches is not None
+    assert whole.matches is not None
+    for name in ("op", "group", "key"):
+        assert getattr(graph.matches, name) == getattr(whole.matches, name)
+    one, other = waits_of(graph), waits_of(whole)
+    for name in ("collective", "rank", "arrival", "beside", "wait", "pure", "excess", "bytes", "size"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    assert np.array_equal(graph.activities.rank[one.late], whole.activities.rank[other.late])
+    assert hg.replay(graph).max_error_ns == 0
+    pd.testing.assert_frame_equal(hg.step_times(graph), hg.step_times(whole))
+
+
+@given(jobs(min_size=2))
+@settings(max_examples=25)
+def test_digests_of_any_job_are_joined_to_the_times_of_its_graph(job: Job) -> None:
+    whole, graph = load(job), joined_graph(digests_of_events(job)).graph
+    graph.check()
+    assert hg.replay(graph).max_error_ns == 0
+    assert graph.clocks == whole.clocks
+    rows, own = (np.flatnonzero(np.isin(each.activities.kind, COMMUNICATION)) for each in (whole, graph))
+    assert np.array_equal(np.sort(whole.time[2 * rows]), np.sort(graph.time[2 * own]))
+    assert np.array_equal(np.sort(whole.time[2 * rows + 1]), np.sort(graph.time[2 * own + 1]))
+
+
+def test_digests_come_in_any_order() -> None:
+    one, other = (joined_graph(each).graph for each in (digests_of(DATASETS[0]), digests_of(DATASETS[0])[::-1]))
+    assert np.array_equal(one.time, other.time)
+    assert np.array_equal(one.edges.lag, other.edges.lag)
+
+
+def test_two_digests_of_one_rank_are_refused() -> None:
+    first = digests_of(DATASETS[0])[0]
+    with pytest.raises(RankError, match="rank 0 has two digests"):
+        joined_graph([first, first])
+
+
+def test_no_digests_and_digests_of_different_classes_are_refused() -> None:
+    with pytest.raises(SelectionError, match="no digests"):
+        joined_graph([])
+    with pytest.raises(SelectionError, match="different classes"):
+        joined_graph([digests_of(DATASETS[0])[0], digests_of(DATASETS[0], "computation")[1]])
+
+
+def test_a_single_digest_is_a_job() -> None:
+    graph = joined_graph(digests_of(DATASETS[0])[:1]).graph
+    assert graph.ranks == (0,)
+    assert hg.replay(graph).max_error_ns == 0
+
+
+def test_sends_and_receives_of_hosts_are_matched_as_in_the_whole_graph() -> None:
+    """Rank 0 sends on while it works; rank 1 receives, and waits longer each time."""
+    ranks = {
+        0: [each for at in range(4) for each in (*transfer("send", 1, 100 * at + 1, 100 * at + 40),
+                                                 op("aten::mm", 100 * at + 5, 20))],
+        1: [each for at in range(4) for each in transfer("recv", 0, 100 * at + 3 - at, 100 * at + 44)],
+    }  # fmt: skip
+    whole = host_job(ranks)
+    graph = joined_graph([hg.digest(hg.load({rank: trace.path})) for rank, trace in whole.traces.items()]).graph
+    assert graph.matches is not None
+    assert whole.matches is not None
+    assert graph.matches.group == whole.matches.group
+    assert graph.matches.count == 4
+    one, other = waits_of(graph), waits_of(whole)
+    assert one.beside.any()
+    for name in ("arrival", "beside", "wait", "pure", "excess"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    assert hg.replay(graph).max_error_ns == 0
+
+
+def test_matching_and_clocks_take_work_in_proportion_to_the_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted are the numbers that go through sorting, medians and masks, which all steps of both consist of.
+
+    What hosts are compared by in pairs is bounded by a number, which is made small here.
+    """
+    monkeypatch.setattr("htagraph.graph.clock_fits._MAX_COMPARED", 500)
+    seen = [0]
+
+    def counting(of: Any) -> Any:
+        def counted(values: Any, *args: Any, **options: Any) -> Any:
+            seen[0] += np.asarray(values).size
+            return of(values, *args, **options)
+
+        return counted
+
+    counts = {}
+    for ranks in (32, 128):
+        digests = moved(digests_of(DATASETS[0], "computation"), ranks)
+        seen[0] = 0
+        with monkeypatch.context() as patch:
+            for name in ("sort", "partition", "unique", "median", "quantile", "isfinite"):
+                patch.setattr(np, name, counting(getattr(np, name)))
+            graph = joined_graph(digests).graph
+        assert graph.matches is not None
+        assert (np.bincount(graph.matches.collective) == ranks).all()
+        assert graph.ranks == tuple(range(ranks))
+        counts[ranks] = seen[0]
+    assert counts[128] < 4 * 1.2 * counts[32], counts
