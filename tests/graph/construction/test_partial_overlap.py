@@ -55,6 +55,21 @@ def test_the_fast_path_gives_the_same(rows: list[Row], work: list[bool]) -> None
         assert one.tolist() == other.tolist()
 
 
+@pytest.mark.parametrize("crossing", [False, True])
+def test_only_a_lane_in_which_something_overlaps_in_part_is_walked_on_heaps(
+    monkeypatch: pytest.MonkeyPatch, *, crossing: bool
+) -> None:
+    """The walk is called as it is written, uncompiled."""
+    lanes: list[int] = []
+    on_stacks = partial_overlap._nest_on_stacks.py_func  # type: ignore[attr-defined]
+    monkeypatch.setattr(partial_overlap, "_nest_on_stacks", on_stacks)
+    monkeypatch.setattr(partial_overlap, "_nest_on_heaps", lambda first, *_: lanes.append(first))
+    rows = ordered([(0, 0, 10), (0, 2, 3), (0, 2, 0), (1, 0, 4), (1, 1, 9 if crossing else 2), (2, 0, 1)])
+    every = np.ones(len(rows), np.bool_)
+    nest_crossing.py_func(*columns(rows), every, 0, every)  # type: ignore[attr-defined]
+    assert lanes == ([3] if crossing else [])
+
+
 def test_of_two_that_overlap_in_part_neither_is_the_parent() -> None:
     every = np.ones(3, np.bool_)
     parent, boundaries, at_work = nest_crossing(*columns([(0, 0, 10), (0, 5, 15), (0, 6, 9)]), every, 0, every)

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from htagraph.graph.construction.matching import clusters
 from htagraph.graph.construction.matching.clusters import cluster
+from htagraph.graph.construction.matching.sequence_alignment import Fit, Track, fit_pair
 from tests.graph.construction.matching.test_sequence_alignment import cut, recorded, track
 
 
@@ -21,6 +23,18 @@ def test_ranks_that_met_are_one_cluster_with_their_places(seed: int, heads: list
     assert {number: shift - found.shift[0] for number, shift in found.shift.items()} == {
         number: head - heads[0] for number, head in enumerate(heads)
     }
+
+
+def test_a_pair_is_compared_once_under_each_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[int, int, float | None]] = []
+
+    def counted(a: Track, b: Track, hint: float | None = None) -> Fit | None:
+        compared.append((a.number, b.number, hint))
+        return fit_pair(a, b, hint)
+
+    monkeypatch.setattr(clusters, "fit_pair", counted)
+    cluster([replace(each, host=0) for each in recorded(1, 3)])
+    assert len(compared) == len(set(compared)) > 3
 
 
 def test_two_groups_fall_apart() -> None:
