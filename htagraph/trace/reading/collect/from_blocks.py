@@ -98,7 +98,7 @@ class BlockColumns:
         if not len(where):
             return
         into, values, first = self._into, block.values, part.count
-        category, lane = self._category_numbers(block, where), self._lane_numbers(block, where)
+        category, lane = self._category_numbers(block, where), self.lane_numbers(block, where)
         starts = self._times(block, where, _START, "ts")
         what = "dur" if part is into.complete else ""  # an instant has none
         durations = self._times(block, where, _DURATION, what)
@@ -129,7 +129,8 @@ class BlockColumns:
         numbers[~has] = self._processes.of(processes, lambda token: into.category(None, values[token]))
         return numbers
 
-    def _lane_numbers(self, block: Block, where: Array) -> Array:
+    def lane_numbers(self, block: Block, where: Array) -> Array:
+        """Return the lanes of some events, as the columns number them."""
         return self._lanes.of(block.lanes[where], lambda pair: self._into.lanes[block.lane(pair)])
 
     def _times(self, block: Block, where: Array, time: _Time, what: str) -> tuple[Array, Array]:
@@ -193,7 +194,7 @@ class BlockColumns:
             ids[i] = self._into.flow_id(msgspec.json.decode(span_text(block.text, int(ids[i]))))
         padded, unpadded = self._times(block, where, _START, "ts")
         is_start = block.rows[where, PHASE] == ord("s")
-        self._into.flow_parts.append((ids, is_start, self._lane_numbers(block, where), padded, unpadded))
+        self._into.flow_parts.append((ids, is_start, self.lane_numbers(block, where), padded, unpadded))
 
 
 class _Numbers:

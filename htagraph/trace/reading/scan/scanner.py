@@ -40,7 +40,7 @@ from htagraph.trace.reading.scan.grammar import PADDING
 from htagraph.trace.reading.scan.keys import MAX_KEYS, key_table
 from htagraph.trace.reading.scan.tokens import NO_TOKEN, TokenTable
 
-__all__ = ["Block", "Key", "Scanner", "argument_keys", "span_text"]
+__all__ = ["Block", "Key", "Scanner", "argument_keys", "room_for", "scan_tables", "span_text"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -132,8 +132,14 @@ def argument_keys(*, calls: bool) -> tuple[Key, ...]:
 
 
 @cache
-def _tables(*, calls: bool) -> tuple[Array, Array]:
+def scan_tables(*, calls: bool) -> tuple[Array, Array]:
+    """Return the tables of keys for `scan_events`; `calls` as in `argument_keys`."""
     return key_table([(name, 0) for name in FIELDS]), key_table([(k.name, k.kind) for k in argument_keys(calls=calls)])
+
+
+def room_for(size: int) -> tuple[int, int] | None:
+    """Return how many events and how many arguments a text of some bytes may have; None if it is too long."""
+    return (size // _MIN_EVENT_BYTES + 1, size // _MIN_ARGUMENT_BYTES) if size <= _MAX_TEXT_BYTES else None
 
 
 class Scanner:
@@ -161,13 +167,13 @@ class Scanner:
             offset: its position in the document.
             exact: read times as decimals, not as floats.
         """
-        size = len(text)
-        if size > _MAX_TEXT_BYTES:
+        size, room = len(text), room_for(len(text))
+        if room is None:
             return None, False
-        rows = np.empty((size // _MIN_EVENT_BYTES + 1, ROW_WIDTH), np.int64)
-        args = np.empty((size // _MIN_ARGUMENT_BYTES + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
+        rows = np.empty((room[0], ROW_WIDTH), np.int64)
+        args = np.empty((room[1] + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
         padded = np.frombuffer(text + PADDING, np.uint8)
-        base, (fields, known) = padded.ctypes.data, _tables(calls=self._calls)
+        base, (fields, known) = padded.ctypes.data, scan_tables(calls=self._calls)
         result, events, used = scan_events(
             (base, size), (fields.ctypes.data, known.ctypes.data), _part(rows), _part(args), int(exact)
         )
