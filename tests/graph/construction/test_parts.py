@@ -70,8 +70,8 @@ def in_small_pieces(piece: int, rows: int) -> ExitStack:
     return stack
 
 
-_time, _length, _id = st.integers(0, 40), st.integers(0, 20), st.integers(0, 4)
-_where = (_time, _length, st.sampled_from([1, 2]))
+_time, _length, _id = st.integers(0, 30), st.sampled_from([0, 1, 2, 5, 12, 30]), st.integers(0, 4)
+_where = (_time, _length, st.sampled_from([1, 1, 1, 2]))
 
 
 def _op(at: int, took: int, tid: int, external: int) -> Json:
@@ -168,3 +168,12 @@ def test_a_call_that_outlasts_its_step_is_read_with_all_it_encloses(tmp_path: Pa
     assert_same_parts(whole, thinned)
     assert thinned.activities.event.tolist()[:3] == [0, 1, 2]
     assert len(readings) == 4, "whole; a survey; the step with its margin; with the end of the call"
+
+
+def test_communication_beside_a_step_is_read_with_all_that_runs_in_it(tmp_path: Path) -> None:
+    """What an operator runs after it asked for communication shows that it went on, and so which step a call is in."""
+    events = [step(1, 0, 10), op("long", 5, 55), _communication(40, 50, 1), _launch(45, 1, 1, 1), op("later", 80, 5)]
+    read = partial(read_trace, write(events, tmp_path / "a.json"), lambda _: 0)
+    whole, thinned = both(read, Wanted(steps=(1,)))
+    assert_same_parts(whole, thinned)
+    assert 3 in thinned.activities.event
