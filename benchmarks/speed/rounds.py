@@ -21,9 +21,9 @@ Runs: TypeAlias = dict[BenchTrace, dict[str, list[dict[str, Any]]]]
 """What the processes of each side printed, by trace and side, in the order of the rounds."""
 
 _FOLDER = Path(__file__).parents[1]
-_PATIENCE_S = 150
+_PATIENCE_S = 180
 """Seconds after which a process is stopped; what it printed until then counts. Chosen: two that hang leave time for all
-else. Doubled, a run with them takes five minutes longer."""
+else. Doubled, a run with them takes six minutes longer."""
 _LONG_S = 15
 """Seconds from which on a process is left out of rounds that would not be over in time with it. Chosen: in that time
 others run several times, and vary more. Doubled, there are fewer rounds in the same time."""
