@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind, EdgeKind
 from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -50,7 +51,7 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
         True
     """
     acts, edges = graph.activities, graph.edges
-    added = np.isin(acts.kind, ADDED)
+    added = of_kinds(acts.kind, ADDED)
     owned = (edges.activity >= 0) & (edges.kind != EdgeKind.HOST_ORDER) & ~added[edges.activity]
     rows = np.unique(edges.activity[owned]).astype(np.int64)
     job = _Job.of(graph)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from htagraph.graph.matches import Matches
 
 __all__ = [
-    "Assumed", "Sharing", "assumed", "likely_sharing", "shares_links", "time_from_sharing", "with_shared_link",
+    "Assumed", "Sharing", "assumed", "has_transfers", "likely_sharing", "shares_links", "time_from_sharing",
+    "with_shared_link",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -73,6 +74,11 @@ class Assumed:
     """Ways to share that the recording does not rule out."""
 
     @property
+    def may_share(self) -> bool:
+        """Whether transfers may slow each other down."""
+        return self.sharing is not Sharing.NONE
+
+    @property
     def shared(self) -> State:
         """The weights with the transfer times that follow, and a note where these differ."""
         shared = with_shared_link(self.state, self.sharing, certain=not self.others)
@@ -96,6 +102,12 @@ def assumed(state: State) -> Assumed:
     sharing, shown = likely_sharing(state.graph)
     other = Sharing.EQUAL if sharing is Sharing.NONE else Sharing.NONE
     return Assumed(state, sharing, () if shown else (other,))
+
+
+def has_transfers(graph: DependencyGraph) -> bool:
+    """Return whether a job has transfers with known partners, two or more of a kind: those that may share links."""
+    kinds = (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION)
+    return any(_transfers(graph, kind) is not None for kind in kinds)
 
 
 def shares_links(graph: DependencyGraph) -> bool:

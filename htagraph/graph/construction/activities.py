@@ -24,6 +24,7 @@ from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.categories import report_categories
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.trace.columns import Table, Trace
+from htagraph.trace.reading.collect.sieves import REAL_ID_SHARE, Launches
 
 __all__ = ["RankPart", "prepare"]
 
@@ -31,10 +32,6 @@ Array: TypeAlias = npt.NDArray[Any]
 _SNAP_NS = 2
 """ns: a child may end this long after its parent. Kineto's clock conversion rounds each end by 1 ns. Doubled,
 neighbours that overlap by 3 or 4 ns are nested."""
-_REAL_ID_SHARE = 0.9
-"""If the External id equals the correlation id for at least this share of device work, External ids are copies of
-correlation ids (as some Kineto versions write them) and name no operator. Chosen: the share is near 0 or near 1. It
-cannot be doubled; at 1, a single odd event would turn copies into ids."""
 _LAST_DEVICE = 10_000
 """The largest pid that is read as a device ordinal if no argument names the device. Chosen: no host has more devices,
 and pids of real processes are mostly larger. Doubled, only pids up to 20,000 change."""
@@ -64,20 +61,38 @@ class RankPart:
     issues: tuple[Issue, ...]
 
 
-def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) -> RankPart:
-    """Return one rank's activities, all or those of some steps, and the order of starts and ends on its threads."""
+def prepare(
+    trace: Trace,
+    naming: Naming,
+    steps: Sequence[int] | None = None,
+    span: tuple[int, int] | None = None,
+    launches: Launches | None = None,
+) -> RankPart:
+    """Return one rank's activities, all or some of them, and the order of starts and ends on its threads.
+
+    Args:
+        trace: what its file holds.
+        naming: what the names of events mean.
+        steps: keep what is in these steps, and the device work launched in them.
+        span: keep what begins in this window (ns on the clock of the trace), and the device work launched by it; device
+            work of which no launch is in the file if it begins in the window itself.
+        launches: how device work is linked in the whole file, where the trace holds a part of it.
+    """
     log = IssueLog(str(trace.path))
     kind, is_activity = _kinds(trace, naming)
     table, kind = trace.events.take(is_activity), kind[is_activity]
-    cause = _causes(trace, table, _on_device(kind), log)
+    cause = _causes(trace, table, _on_device(kind), launches, log)
     step = _steps(trace, table, kind, cause)
     in_file = tuple(np.unique(step[kind == ActivityKind.STEP]).tolist())
     if steps is not None:
         lane, _ = _lanes(trace, table, _on_device(kind))
         parent, _, _ = _nest(table, kind, lane, _on_device(kind))  # which step something is in depends on nesting
         step = _steps_as_nested(step, kind, parent, cause)
-        keep = np.isin(step, list(steps))
-        table, kind, step, cause = table.take(keep), kind[keep], step[keep], _renumbered(cause, keep)
+        table, kind, step, cause = _kept(np.isin(step, list(steps)), table, kind, step, cause)
+    if span is not None:
+        begun = np.where(cause >= 0, table.start[cause], table.start)
+        table, kind, step, cause = _kept((span[0] <= begun) & (begun < span[1]), table, kind, step, cause)
+        step = _steps(trace, table, kind, cause)  # a step that began before is not there
     device = _on_device(kind)
     runtime = _in_categories(trace, table, RUNTIME_CATEGORIES)
     launched = cause[device & (cause >= 0)]
@@ -104,6 +119,11 @@ def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) ->
 
 def _on_device(kind: Array) -> npt.NDArray[np.bool_]:
     return np.asarray(_IS_DEVICE[kind])
+
+
+def _kept(keep: Array, table: Table, kind: Array, step: Array, cause: Array) -> tuple[Table, Array, Array, Array]:
+    """Return what is known of some activities."""
+    return table.take(keep), kind[keep], step[keep], _renumbered(cause, keep)
 
 
 def _renumbered(rows: Array, keep: Array) -> Array:
@@ -217,7 +237,9 @@ def _clip_overflow(table: Table, lane: Array, work: Array, log: IssueLog) -> Tab
     return replace(table, duration=duration)
 
 
-def _causes(trace: Trace, table: Table, device: Array, log: IssueLog) -> npt.NDArray[np.int32]:
+def _causes(
+    trace: Trace, table: Table, device: Array, launches_of_file: Launches | None, log: IssueLog
+) -> npt.NDArray[np.int32]:
     """Return for each device activity its launch, by correlation id, or else its operator, by a real External id."""
     cause = np.full(len(table), -1, np.int32)
     correlation, external = table.arg("correlation"), table.arg("external_id")
@@ -228,15 +250,18 @@ def _causes(trace: Trace, table: Table, device: Array, log: IssueLog) -> npt.NDA
     log.add(
         "correlation_repeated",
         "launches share a correlation id: a merged file of several ranks? analyse one file per rank",
-        repeated,
+        repeated if launches_of_file is None else launches_of_file.repeated,
     )
     with_id = device & (external > 0)
-    is_real = with_id.any() and (external[with_id] == correlation[with_id]).mean() < _REAL_ID_SHARE
+    is_real = with_id.any() and (external[with_id] == correlation[with_id]).mean() < REAL_ID_SHARE
+    if launches_of_file is not None:
+        is_real = launches_of_file.external_ids_are_real
     lost = np.flatnonzero(with_id & (cause < 0))
     if is_real and len(lost):
         ops = np.flatnonzero(_in_categories(trace, table, frozenset({"cpu_op"})) & (external > 0))
         cause[lost], _ = _find(external[ops], ops, external[lost])
-    log.add("launch_missing", "device work whose launch is not in the file", int((device & (cause < 0)).sum()))
+    missing = int((device & (cause < 0)).sum()) if launches_of_file is None else launches_of_file.missing
+    log.add("launch_missing", "device work whose launch is not in the file", missing)
     return cause
 
 

@@ -15,11 +15,12 @@ from htagraph.graph.evidence.job import Job
 from htagraph.trace.columns import SparseColumn
 from htagraph.trace.events import call_columns, columns
 
-__all__ = ["join"]
+__all__ = ["TEXTS", "join"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
+TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
+"""Arguments whose values are numbers of texts."""
 
 
 def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
@@ -36,7 +37,7 @@ def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
         args = {
             column: SparseColumn(
                 (sparse.rows + np.int32(first)),
-                names[sparse.values] if column in _TEXTS else sparse.values,
+                names[sparse.values] if column in TEXTS else sparse.values,
                 sparse.missing,
             )
             for column, sparse in acts.args.items()
