@@ -13,12 +13,13 @@ blocks = st.lists(st.lists(st.tuples(st.integers(-2, 6), st.booleans()), max_siz
 
 @given(blocks)
 def test_an_id_says_what_its_first_event_says(events: list[list[tuple[int, bool]]]) -> None:
-    first, expected = FirstOf(), dict[int, bool]()
+    first = FirstOf()
+    expected: dict[int, bool] = {}
     for block in events:
         first.add(np.array([each for each, _ in block], np.int64), np.array([says for _, says in block], np.bool_))
         for each, says in block:
             expected.setdefault(each, says)
-    known, said = first.of(np.arange(-3, 8))
+    known, told = first.of(np.arange(-3, 8))
     assert known.tolist() == [each in expected for each in range(-3, 8)]
-    assert said.tolist() == [expected.get(each, False) for each in range(-3, 8)]
+    assert told.tolist() == [expected.get(each, False) for each in range(-3, 8)]
     assert first.repeated == sum(map(len, events)) - len(expected)
