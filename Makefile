@@ -20,4 +20,4 @@ check:  ## Run ruff, mypy and import-linter
 	lint-imports
 
 bench:  ## Measure speed (benchmarks/README.md says what else can be measured)
-	python benchmarks/run.py
+	python -m benchmarks.run

@@ -20,6 +20,9 @@ prints one JSON object on standard output (everything HTA logs goes to standard 
 solution); `values` also has the seconds of `CPGraph.critical_path()` alone and of networkx's longest path
 alone.
 
+`all` puts all questions one after another, after loading once, and prints the times of each, in seconds and
+in processor seconds (its worker processes included).
+
 `values` answers everything that has a comparable number, once with HTA's default window (the last profiler
 step dropped) and once with the last step included.
 """
@@ -29,6 +32,7 @@ import contextlib
 import gzip
 import json
 import math
+import os
 import re
 import resource
 import sys
@@ -223,6 +227,31 @@ def ask_all(options: argparse.Namespace, files: Mapping[int, str], rank: int) ->
     return {"seconds": time.perf_counter() - start, **peaks(), "values": windows}
 
 
+def time_all(options: argparse.Namespace, files: Mapping[int, str], rank: int) -> dict[str, Json]:
+    """Load, put every question in turn, and return the times of each; null where HTA fails or has no answer."""
+    before, start, cpu = peak_rss_mb(resource.RUSAGE_SELF), time.perf_counter(), cpu_seconds()
+    analysis = load(files, one_process=options.one_process)
+    loading: dict[str, Json] = {"seconds": time.perf_counter() - start, "cpu_seconds": cpu_seconds() - cpu, **peaks()}
+    questions: dict[str, Json] = {}
+    found: dict[str, Json] = {**loading, "questions": questions}
+    for name, question in QUESTIONS.items():
+        print(json.dumps({"rss_after_import_mb": before, **found}), file=sys.__stdout__, flush=True)  # may be stopped
+        start, cpu = time.perf_counter(), cpu_seconds()
+        try:
+            answer = question(analysis, rank)
+        except Exception:  # noqa: BLE001 - whatever HTA raises
+            answer = None
+        times: Json = {"seconds": time.perf_counter() - start, "cpu_seconds": cpu_seconds() - cpu}
+        questions[name] = times if answer is not None else None
+    return found
+
+
+def cpu_seconds() -> float:
+    """Return the processor time of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 def peak_rss_mb(who: int) -> float:
     """Return the peak resident memory in MiB of this process or of its largest child."""
     unit = 1 if sys.platform == "darwin" else 1024
@@ -252,7 +281,8 @@ def measure(options: argparse.Namespace) -> dict[str, Json]:
     after_import = peak_rss_mb(resource.RUSAGE_SELF)
     files = {rank_of(trace): str(trace.resolve()) for trace in options.traces}
     rank = min(files) if options.rank is None else options.rank
-    answer = ask_all(options, files, rank) if options.what == "values" else ask(options, files, rank)
+    asking = {"values": ask_all, "all": time_all}.get(options.what, ask)
+    answer = asking(options, files, rank)
     return {
         "what": options.what,
         "rank": rank,
@@ -266,7 +296,7 @@ def main() -> None:
     """Read the command line, measure, and print the result as JSON."""
     parser = argparse.ArgumentParser(description="Time HTA on traces and print its numbers as JSON.")
     parser.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="a rank's .json or .json.gz")
-    parser.add_argument("--what", choices=["load", *QUESTIONS, "values"], default="load")
+    parser.add_argument("--what", choices=["load", *QUESTIONS, "values", "all"], default="load")
     parser.add_argument("--rank", type=int, help="for the questions about one rank (default: the lowest)")
     parser.add_argument("--one-process", action="store_true", help="load without HTA's pool of processes")
     with contextlib.redirect_stdout(sys.stderr):  # around the import too: loggers keep the stream they find

@@ -1,45 +1,134 @@
 """One measurement of htagraph (or of a plain decoder) in a fresh process; prints one JSON object.
 
-Run by `benchmarks/run.py`; by hand: ``python benchmarks/measure.py load TRACE``.
+Run by `benchmarks/run.py` and `benchmarks/scaling.py`; by hand: ``python benchmarks/measure.py load TRACE``. Times are
+``seconds`` (wall) and ``cpu_seconds`` (of all threads), imports and loading of compiled code excluded.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import importlib
 import json
+import os
 import resource
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import htagraph as hg
 
 _DEMO = Path(__file__).parents[1] / "data" / "demo"
+_DECODERS = {"json": "loads", "orjson": "loads", "msgspec": "json.decode"}
+
+
+class Timed(NamedTuple):
+    """How long something took, and what it returned."""
+
+    seconds: float
+    cpu_seconds: float
+    result: Any
+
+    @property
+    def times(self) -> dict[str, float]:
+        """Both times."""
+        return {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds}
 
 
 def main() -> None:
     """Measure one thing."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=sorted(_MEASURES))
+    parser.add_argument("what", choices=sorted([*_MEASURES, *_DECODERS]))
     parser.add_argument("path", type=Path)
+    parser.add_argument("--save", type=Path, help="load: also save the graph there, and time it")
     options = parser.parse_args()
-    print(json.dumps(_MEASURES[options.what](options.path)))
+    if options.what in _DECODERS:
+        result = plain(options.path, options.what)
+    elif options.what == "load":
+        result = load(options.path, options.save)
+    else:
+        result = _MEASURES[options.what](options.path)
+    print(json.dumps(result))
 
 
-def load(path: Path) -> dict[str, Any]:
-    """Time load and graph, imports excluded: the demo data is loaded first."""
+def load(path: Path, saved: Path | None = None) -> dict[str, Any]:
+    """Time load and graph; where asked for, also saving it."""
     import htagraph as hg
 
     _warm()
     before = _peak_mb()
-    seconds, graph = _timed(lambda: hg.load(path))
-    return {
-        "seconds": seconds, "rss_before_mb": before, "peak_mb": _peak_mb(),
-        "events": sum(trace.counts.get("X", 0) for trace in graph.traces.values()), "edges": len(graph.edges),
+    timed = _timed(lambda: hg.load(path))
+    graph, peak = timed.result, _peak_mb()
+    found = {
+        **timed.times, "rss_before_mb": before, "peak_mb": peak, "edges": len(graph.edges),
+        "events": sum(trace.counts.get("X", 0) for trace in graph.traces.values()), "activities": len(graph.activities),
     }  # fmt: skip
+    if saved is not None:
+        saving = _timed(lambda: hg.save(graph, saved))
+        found |= {"save": saving.times, "saved_bytes": saving.result.stat().st_size}
+    return found
+
+
+def questions(path: Path) -> dict[str, Any]:
+    """Time opening a saved graph, and each question to it: in a process of its own, which has computed nothing else."""
+    import htagraph as hg
+
+    demo = hg.load(_DEMO)
+    for ask in _questions().values():
+        ask(demo)
+    before = _peak_mb()
+    opened = _timed(lambda: hg.open(path))
+    found = {**opened.times, "rss_before_mb": before, "peak_mb": _peak_mb()}
+    return {**found, "questions": {name: _apart(ask, opened.result) for name, ask in _questions().items()}}
+
+
+def _questions() -> dict[str, Callable[[hg.DependencyGraph], Any]]:
+    """Return the questions; those with the names of HTA's (`hta_baseline.py`) are answered by both."""
+    import htagraph as hg
+
+    def changed(graph: hg.DependencyGraph) -> Any:  # noqa: ANN401 - nobody looks at it
+        return hg.what_if(graph).scale(kind="computation", factor=0.5).run().makespan_ns
+
+    return {
+        "temporal": hg.temporal_breakdown, "overlap": hg.overlap, "kernel-breakdown": hg.kernel_breakdown,
+        "launch-stats": hg.launch_stats, "idle": hg.idle_breakdown, "queue-length": hg.queue_length,
+        "memory-bandwidth": hg.memory_bandwidth, "critical-path": lambda graph: hg.critical_path(graph).summary(),
+        "summary": hg.summarize, "stragglers": lambda graph: hg.stragglers(graph).to_frame(), "slack": hg.slack,
+        "opportunities": hg.opportunities, "what-if": changed,
+    }  # fmt: skip
+
+
+def _apart(ask: Callable[[hg.DependencyGraph], Any], graph: hg.DependencyGraph) -> dict[str, float]:
+    """Return the times of a question in a fork, and by how many MB its memory grew."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        before, timed = _peak_mb(), _timed(lambda: ask(graph))
+        os.write(writing, json.dumps({**timed.times, "above_mb": _peak_mb() - before}).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        answer = file.read()
+    _, status = os.waitpid(child, 0)
+    if status:
+        sys.exit(f"a question failed, with status {status}")
+    found: dict[str, float] = json.loads(answer)
+    return found
+
+
+def plain(path: Path, decoder: str) -> dict[str, Any]:
+    """Time another decoder on the decompressed bytes, into plain Python objects."""
+    decode: Any = importlib.import_module(decoder)
+    for part in _DECODERS[decoder].split("."):
+        decode = getattr(decode, part)
+    raw = path.read_bytes()
+    text = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+    before = _peak_mb()
+    return {**_timed(lambda: decode(text)).times, "rss_before_mb": before, "peak_mb": _peak_mb()}
 
 
 def decode(path: Path) -> dict[str, Any]:
@@ -48,21 +137,7 @@ def decode(path: Path) -> dict[str, Any]:
 
     _warm()
     files = sorted(path.glob("*.json*")) if path.is_dir() else [path]
-    seconds, _ = _timed(lambda: [read_trace(file, lambda header: 0) for file in files])
-    return {"seconds": seconds}
-
-
-def longest_path(path: Path) -> dict[str, Any]:
-    """Time networkx's dag_longest_path on the whole graph, by dispatch; the topological order included."""
-    import networkx as nx
-
-    import htagraph as hg
-
-    nx.dag_longest_path(hg.load(_DEMO))
-    graph = hg.load(path)
-    seconds, nodes = _timed(lambda: nx.dag_longest_path(graph))
-    again, _ = _timed(lambda: nx.dag_longest_path(graph))
-    return {"seconds": seconds, "again_seconds": again, "nodes": len(nodes), "vertices": graph.vertex_count}
+    return _timed(lambda: [read_trace(file, lambda header: 0) for file in files]).times
 
 
 def what_if(path: Path) -> dict[str, Any]:
@@ -84,55 +159,9 @@ def what_if(path: Path) -> dict[str, Any]:
     seconds = {}
     for name, case in cases.items():
         case()
-        seconds[name] = min(_timed(case)[0] for _ in range(3))
-    longest = min(_timed(lambda: nx.dag_longest_path(graph))[0] for _ in range(3))
+        seconds[name] = min(_timed(case).seconds for _ in range(3))
+    longest = min(_timed(lambda: nx.dag_longest_path(graph)).seconds for _ in range(3))
     return {"vertices": graph.vertex_count, "longest_path_seconds": longest, "seconds": seconds}
-
-
-def json_loads(path: Path) -> dict[str, Any]:
-    """Time the standard library's decoder on the decompressed bytes."""
-    raw = path.read_bytes()
-    text = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
-    before = _peak_mb()
-    seconds, _ = _timed(lambda: json.loads(text))
-    return {"seconds": seconds, "rss_before_mb": before, "peak_mb": _peak_mb()}
-
-
-def other_json(path: Path) -> dict[str, Any]:
-    """Time other decoders on the same bytes, into plain Python objects; those that are installed."""
-    raw = path.read_bytes()
-    text = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
-    seconds: dict[str, float] = {}
-    for name, function in (("msgspec", "json.decode"), ("orjson", "loads")):
-        try:
-            decode: Any = importlib.import_module(name)
-        except ImportError:
-            continue
-        for part in function.split("."):
-            decode = getattr(decode, part)
-        seconds[name], _ = _timed(partial(decode, text))
-    return {"seconds": seconds}
-
-
-def reopen(path: Path) -> dict[str, Any]:
-    """Time opening a saved graph, in a process that has not loaded it."""
-    import htagraph as hg
-
-    hg.load(_DEMO)
-    before = _peak_mb()
-    seconds, graph = _timed(lambda: hg.open(path))
-    return {"seconds": seconds, "rss_before_mb": before, "peak_mb": _peak_mb(), "activities": len(graph.activities)}
-
-
-def save(path: Path) -> dict[str, Any]:
-    """Load a job and save its graph beside it; return the size per activity."""
-    import htagraph as hg
-
-    graph = hg.load(path)
-    saved = path / "saved"
-    seconds, file = _timed(lambda: hg.save(graph, saved))
-    size = file.stat().st_size
-    return {"seconds": seconds, "bytes_per_activity": size / max(1, len(graph.activities)), "saved": str(saved)}
 
 
 def _warm() -> None:
@@ -144,25 +173,25 @@ def _warm() -> None:
     read_trace(next(_DEMO.glob("*.json.gz")), lambda header: 0)  # by the scan, which so small a job does not use
 
 
-def _timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
+def _timed(run: Callable[[], Any]) -> Timed:
+    start, cpu = time.perf_counter(), time.process_time()
     result = run()
-    return time.perf_counter() - start, result
+    return Timed(time.perf_counter() - start, time.process_time() - cpu, result)
 
 
 def _peak_mb() -> float:
+    """Return the peak memory of this program; Linux counts in ru_maxrss what the process was that started it."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 if sys.platform != "darwin" else peak / 2**20
 
 
 _MEASURES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "decode": decode,
-    "json-loads": json_loads,
     "load": load,
-    "longest-path": longest_path,
-    "other-json": other_json,
-    "reopen": reopen,
-    "save": save,
+    "questions": questions,
     "what-if": what_if,
 }
 

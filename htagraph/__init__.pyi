@@ -76,4 +76,5 @@ from .trace.reading.read import read_events as read_events
 from .whatif.opportunities import opportunities as opportunities
 from .whatif.outcome import Outcome as Outcome
 from .whatif.scenario import Scenario as Scenario
+from .whatif.sweep import sweep as sweep
 from .whatif.what_if import what_if as what_if

@@ -16,7 +16,8 @@ import numpy as np
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.activities import Edges
-from htagraph.graph.construction.activities import join, prepare
+from htagraph.graph.construction.activities import prepare
+from htagraph.graph.construction.join import join
 from htagraph.graph.evidence.job import Job
 from htagraph.simulate import Job as Described
 from htagraph.simulate import simulate

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.choices import check_choice
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ANNOTATIONS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
@@ -52,7 +53,7 @@ def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] =
     """
     check_choice("by", by, ("rank", "job"))
     acts = graph.activities
-    rows = np.flatnonzero(np.isin(acts.kind, ANNOTATIONS))
+    rows = np.flatnonzero(of_kinds(acts.kind, ANNOTATIONS))
     regions = {"rank": acts.rank[rows].astype(np.int64), "name": names_of(graph, rows), "ns": acts.duration[rows]}
     parts = [pd.DataFrame(regions).assign(on="host")]
     for rank in graph.ranks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.call_stack import tree_columns
@@ -42,7 +43,7 @@ def call_tree(graph: DependencyGraph) -> pd.DataFrame:
     first_kernel_start and last_kernel_end.
     """
     acts, tree = graph.activities, tree_columns(graph)
-    rows = np.flatnonzero(~np.isin(acts.kind, ADDED))
+    rows = np.flatnonzero(~of_kinds(acts.kind, ADDED))
     some = tree["kernels"][rows] > 0
     first, last = tree["first_kernel"][rows], tree["last_kernel"][rows]
     lanes = [lane.label for lane in graph.lanes]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_compiled_region, is_triton_kernel, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -45,7 +46,7 @@ def compiled_regions(graph: DependencyGraph) -> pd.DataFrame:
     acts = graph.activities
     compiled = names_that(is_compiled_region, graph.names)
     triton = names_that(is_triton_kernel, graph.names)
-    wanted = compiled[acts.name] & np.isin(acts.kind, (ActivityKind.OP, ActivityKind.ANNOTATION))
+    wanted = compiled[acts.name] & of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.ANNOTATION))
     around = np.full(len(acts), -1, np.int64)
     region = np.flatnonzero(wanted)
     around[region] = graph.tree.nearest(wanted, graph.tree.parent[region])

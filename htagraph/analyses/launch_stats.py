@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import LAUNCHES, ActivityKind
 from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -39,7 +40,7 @@ def launch_stats(
     Source: HTA's kernel launch statistics, for every launching call instead of six of them.
     """
     acts = graph.activities
-    pairs = graph.edges.take(np.isin(graph.edges.kind, LAUNCHES))
+    pairs = graph.edges.take(of_kinds(graph.edges.kind, LAUNCHES))
     call, work = pairs.source.astype(np.int64) // 2, pairs.target.astype(np.int64) // 2
     order = np.lexsort((acts.start[work], acts.start[call], acts.rank[work]))
     call, work = call[order], work[order]

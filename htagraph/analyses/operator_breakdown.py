@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.choices import check_choice
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import OPERATORS, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
@@ -60,7 +61,7 @@ def operator_breakdown(
     """
     check_choice("by", by, ("rank", "job"))
     acts = graph.activities
-    members = np.isin(acts.kind, OPERATORS)
+    members = of_kinds(acts.kind, OPERATORS)
     group = acts.name.astype(np.int64) * len(ActivityKind) + acts.kind
     columns = dict(_COLUMNS)
     shape, shapes = np.zeros(len(acts), np.int64), [""]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.intervals import group_lengths
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import collective_op, inference_phase, names_that
 from htagraph.graph.criteria import named
@@ -103,7 +104,7 @@ def _regions(graph: DependencyGraph, annotation: str | None) -> Array:
     if annotation is not None:
         fits = named(graph.names, annotation)
         is_phase = named([inference_phase(name)[0] for name in graph.names], annotation) & ~fits
-        regions = np.isin(acts.kind, FRAMES) & fits[acts.name]
+        regions = of_kinds(acts.kind, FRAMES) & fits[acts.name]
         return outermost(regions | (is_phase[acts.name] & (acts.kind == ActivityKind.ANNOTATION)))
     collective = names_that(lambda name: collective_op(name, host=True) != "", graph.names)
     rows = outermost((acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, TypeAlias
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -22,7 +23,7 @@ from htagraph.core.naming import (
     names_that,
 )
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.arguments import arguments
+from htagraph.queries.arguments import argument_texts
 from htagraph.queries.attribution import names_of
 from htagraph.queries.cupti_ranges import counter_ranges, operators_around
 from htagraph.queries.kernel_sequences import work_below
@@ -43,6 +44,7 @@ _RATES = ("share_percent", "intensity", "tflop_s", "gb_s", "peak_tflop_s", "peak
 _COLUMNS = _GROUP | _SUMS | dict.fromkeys(_RATES, "float64") | {"bound": "str"}
 _FLOAT32_BYTES = 4
 """Bytes of a 32-bit float: only these can be multiplied as TF32."""
+_decoded = msgspec.json.Decoder().decode
 _DIMS, _OLD_DIMS, _TYPES, _VALUES = "Input Dims", "Input dims", "Input type", "Concrete Inputs"
 
 
@@ -123,17 +125,18 @@ def _by_shapes(graph: DependencyGraph) -> tuple[pd.DataFrame, int]:
     chosen = np.flatnonzero(fits[acts.name] & (acts.kind == ActivityKind.OP))
     if not len(chosen):
         return pd.DataFrame(columns=["activity", *_GROUP, "flop", "bytes"]), 0
-    argument_values = arguments(graph, [_DIMS, _OLD_DIMS, _TYPES, _VALUES], chosen)
+    texts = argument_texts(graph, [_DIMS, _OLD_DIMS, _TYPES, _VALUES], chosen)
+    known: dict[Any, tuple[Any, ...] | bool] = {}  # by name and arguments: steps repeat them
     rows, left_out = [], 0
-    given = zip(
-        chosen.tolist(), acts.name[chosen].tolist(), *(argument_values[name] for name in argument_values), strict=True
-    )
-    for activity, name, dims, old, types, values in given:
-        cost = cost_of(formulas[name], dims or old or (), values)
-        if cost is not None:
-            rows.append((activity, *_described(cost.read, dims or old, types), float(cost.flop), float(cost.written)))
-        elif dims or old:
-            left_out += 1
+    for activity, name, *given in zip(chosen.tolist(), acts.name[chosen].tolist(), *texts.values(), strict=True):
+        key = (name, *given)
+        if key not in known:
+            known[key] = _counted(formulas[name], *(None if text is None else _decoded(text) for text in given))
+        cost = known[key]
+        if isinstance(cost, tuple):
+            rows.append((activity, *cost))
+        else:
+            left_out += cost
     table = pd.DataFrame(rows, columns=["activity", "shapes", "element_bytes", "read", "flop", "written"])
     counted = table["activity"].to_numpy(np.int64)
     is_counted = np.zeros(len(acts), np.bool_)
@@ -146,6 +149,14 @@ def _by_shapes(graph: DependencyGraph) -> tuple[pd.DataFrame, int]:
         rank=acts.rank[counted], operator=names_of(graph, counted), source="shapes", bytes=moved
     )
     return table, left_out
+
+
+def _counted(formula: str, dims: Any, old: Any, types: object, values: object) -> tuple[Any, ...] | bool:  # noqa: ANN401 - JSON
+    """Return (shapes, element_bytes, read, flop, written) of an operator; else whether it has shapes at all."""
+    cost = cost_of(formula, dims or old or (), values)
+    if cost is None:
+        return bool(dims or old)
+    return (*_described(cost.read, dims or old, types), float(cost.flop), float(cost.written))
 
 
 def _described(read: tuple[int, ...], dims: list[list[int]], types: object) -> tuple[str, int, float]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind, EdgeKind
 from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -50,7 +51,7 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
         True
     """
     acts, edges = graph.activities, graph.edges
-    added = np.isin(acts.kind, ADDED)
+    added = of_kinds(acts.kind, ADDED)
     owned = (edges.activity >= 0) & (edges.kind != EdgeKind.HOST_ORDER) & ~added[edges.activity]
     rows = np.unique(edges.activity[owned]).astype(np.int64)
     job = _Job.of(graph)
@@ -88,7 +89,7 @@ class _Job:
         from htagraph.core import traverse  # numba takes a moment to load
 
         edges, end = graph.edges, int(graph.time.max()) if graph.vertex_count else 0
-        order = graph.topological_order
+        order = graph.replay_order
         return _Job(graph, end, traverse.latest(order, graph.out_offsets, edges.target, edges.lag, graph.gap, end))
 
 
@@ -134,7 +135,7 @@ def _edge_drags(job: _Job, path: Array, into: Array) -> npt.NDArray[np.int64]:
     from htagraph.core import traverse
 
     graph = job.graph
-    edges, order = graph.edges, graph.topological_order
+    edges, order = graph.edges, graph.replay_order
     label = traverse.last_on_path(order, graph.in_offsets, edges.source[graph.in_edges], path)
     best = traverse.avoiding(
         path, label, graph.out_offsets, edges.target, edges.lag, graph.gap, graph.time, job.late, job.end
@@ -157,9 +158,7 @@ def _without(job: _Job, owned: Array, activities: Array) -> npt.NDArray[np.int64
         own_edges = owned[first:last]
         recorded = lags[own_edges]
         lags[own_edges] = 0
-        time = traverse.schedule(
-            graph.topological_order, graph.in_offsets, into, edges.source, lags, graph.gap, graph.time
-        )
+        time = traverse.schedule(graph.replay_order, graph.in_offsets, into, edges.source, lags, graph.gap, graph.time)
         saved[i] = job.end - time.max()
         lags[own_edges] = recorded
     return saved

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
+import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from enum import Enum
 from functools import wraps
 from pathlib import Path
@@ -18,7 +21,7 @@ import typer
 
 from htagraph.core.errors import printable
 from htagraph.output.whole_files import write_whole
-from htagraph.whatif.change_options import numbers
+from htagraph.whatif.change_options import duration_ns, numbers
 
 if TYPE_CHECKING:
     from htagraph.core.issues import Issue
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Form", "Format", "Output", "Paths", "Ranks", "Steps", "Top", "chosen", "emit", "given", "progress", "read",
-    "refuse_input", "show", "wants_color", "width_of", "with_cache",
+    "refuse_input", "show", "wants_color", "width_of", "window", "with_reading",
 ]  # fmt: skip
 
 _HARMLESS = (
@@ -36,9 +39,11 @@ _HARMLESS = (
     "negative_launch_latency",
     "no_window_end",
     "no_base_time",
-)  # true of most healthy traces
+    "python_not_read",
+)  # true of most healthy traces, or asked for
 _MAX_REPEATED_PATHS = 4
 """Paths that a suggested command repeats; chosen: more make it unreadable. Doubled, it may fill several lines."""
+_PLAIN = re.compile(r"\d+(\.\d*)?")
 _MIN_WIDTH = 40
 """Columns of a terminal; chosen: tables are unreadable below. Doubled, narrow terminals wrap the lines of tables."""
 _FILE_WIDTH = 140
@@ -62,28 +67,60 @@ Steps = Annotated[str | None, typer.Option("--steps", help="Only these ProfilerS
 Top = Annotated[int, typer.Option("--top", min=1, help="Rows shown of each ranked table.")]
 
 
-_caches: ContextVar[bool] = ContextVar("caches", default=True)
-"""Whether this command opens what an earlier one loaded."""
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="FROM..TO",
+        help="Only what begins in this window since the job's first activity, such as 1.5s..2s or 800ms.. (else µs).",
+    ),
+]
+Python = Annotated[
+    bool | None,
+    typer.Option(
+        "--python/--no-python",
+        help="Keep or leave out calls of Python functions. By default they are kept, up to 4 million of a rank.",
+        show_default=False,
+    ),
+]
+NoCache = Annotated[
+    bool, typer.Option("--no-cache", help="Read the files even if an earlier command did, and keep nothing.")
+]
 
 
-def with_cache(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that takes ``--no-cache`` besides its own options."""
+@dataclass(frozen=True)
+class _Reading:
+    """How this command reads traces, besides which ranks and steps."""
+
+    time: str | None = None
+    python: bool | None = None
+    no_cache: bool = False
+
+
+_SHARED: Mapping[str, Any] = {"time": Time, "python": Python, "no_cache": NoCache}
+_reading: ContextVar[_Reading] = ContextVar("reading", default=_Reading())  # noqa: B039 - it is frozen
+
+
+def with_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes ``--time``, ``--python`` and ``--no-cache`` besides its own options."""
     own = list(inspect.signature(command, eval_str=True).parameters.values())
 
     @wraps(command)
     def extended(**given: Any) -> None:  # noqa: ANN401 - the options' values
-        before = _caches.set(not given.pop("no_cache"))
+        before = _reading.set(_Reading(**{name: given.pop(name) for name in _SHARED}))
         try:
             command(**given)
         finally:
-            _caches.reset(before)
+            _reading.reset(before)
 
-    option = typer.Option("--no-cache", help="Read the files even if an earlier command did, and keep nothing.")
-    last = inspect.Parameter(
-        "no_cache", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, option]
-    )
-    extended.__signature__ = inspect.Signature([*own, last])  # type: ignore[attr-defined] # what typer reads
-    extended.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, last)}
+    shared = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=getattr(_Reading(), name), annotation=annotation
+        )
+        for name, annotation in _SHARED.items()
+    ]
+    extended.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined] # what typer reads
+    extended.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
     return extended
 
 
@@ -99,19 +136,49 @@ def chosen(text: str | None, option: str) -> list[int] | None:
 
 def given(paths: list[str], ranks: str | None = None, steps: str | None = None) -> list[str]:
     """Return the words that make another command read the same; many files are not repeated."""
+    reading = _reading.get()
     words = list(paths) if len(paths) <= _MAX_REPEATED_PATHS else ["PATHS"]
     for option, text in (("--ranks", ranks), ("--steps", steps)):
         words += [option, text] if text is not None else []
+    words += ["--time", reading.time] if reading.time is not None else []
+    words += ["--python" if reading.python else "--no-python"] if reading.python is not None else []
     return words
+
+
+def window(text: str | None) -> tuple[float | None, float | None] | None:
+    """Return the window that ``--time`` gave in µs, with None for an end that is open; None for all time.
+
+    Example:
+        >>> window("1.5ms..2000"), window("..1s")
+        ((1500.0, 2000.0), (None, 1000000.0))
+    """
+    if text is None:
+        return None
+    ends = [each.strip() for each in text.split("..")]
+    try:
+        begin, end = (None if not each else _microseconds(each) for each in ends)
+    except ValueError:
+        begin = end = math.inf
+    if (begin is not None and end is not None and not begin < end) or not any(ends):
+        msg = f"{text!r} is not a window FROM..TO such as 1.5s..2s, 800ms.. or ..250000 (µs)"
+        raise typer.BadParameter(msg, param_hint="--time")
+    return begin, end
+
+
+def _microseconds(text: str) -> float:
+    return float(text) if _PLAIN.fullmatch(text) else duration_ns(text) / 1000
 
 
 def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGraph:
     """Return the graph of what the options chose; a bar and warnings go to stderr."""
-    chosen_ranks, chosen_steps = chosen(ranks, "--ranks"), chosen(steps, "--steps")
+    chosen_ranks, chosen_steps, reading = chosen(ranks, "--ranks"), chosen(steps, "--steps"), _reading.get()
+    time = window(reading.time)
     with progress("reading") as advance:
         from htagraph.graph.load import load
 
-        graph = load(paths, ranks=chosen_ranks, steps=chosen_steps, progress=advance, cache=_caches.get())
+        graph = load(
+            paths, chosen_ranks, chosen_steps, advance, time=time, python=reading.python, cache=not reading.no_cache
+        )
     _warn(graph.issues)
     return graph
 

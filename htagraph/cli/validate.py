@@ -18,7 +18,10 @@ def validate(
     form: Form = Format.TABLE,
     output: Output = None,
 ) -> None:
-    """What is wrong with these traces, and what can they answer? Exit code 1 if a file is unusable."""
+    """What is wrong with these traces, and what can they answer? Exit code 1 if a file is unusable.
+
+    Always reads the files, never what is cached of them.
+    """
     with progress("reading") as advance:
         from htagraph.output.validation import validate as validated
 

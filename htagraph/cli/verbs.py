@@ -11,13 +11,13 @@ from typer.core import TyperGroup
 
 __all__ = ["Verbs"]
 
-_WITH_CACHE = (
+_READING = (
     "summary", "critical_path", "what_if", "opportunities", "stragglers", "collectives", "diff", "kernels", "idle",
     "memory", "launches", "counters", "patterns", "roofline",
 )  # fmt: skip
-"""Those that open what an earlier one loaded."""
-_WITHOUT_CACHE = ("validate", "simulate", "cache")
-_MODULES = {name.replace("_", "-"): name for name in (*_WITH_CACHE, *_WITHOUT_CACHE)}
+"""Those that read traces, or open what an earlier one read."""
+_OTHERS = ("validate", "simulate", "cache")
+_MODULES = {name.replace("_", "-"): name for name in (*_READING, *_OTHERS)}
 
 
 class Verbs(TyperGroup):
@@ -61,10 +61,10 @@ def _command(name: str) -> Any:  # noqa: ANN401
     function = getattr(importlib.import_module(f"htagraph.cli.{name}"), name)
     if isinstance(function, typer.Typer):  # of verbs of its own
         return typer.main.get_group(function)
-    if name in _WITH_CACHE:
-        from htagraph.cli.options import with_cache
+    if name in _READING:
+        from htagraph.cli.options import with_reading
 
-        function = with_cache(function)
+        function = with_reading(function)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     if name == "what_if":
         from htagraph.cli.what_if import WhatIfCommand

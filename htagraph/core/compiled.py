@@ -24,7 +24,6 @@ import numba
 import numpy as np
 import numpy.typing as npt
 from numba.core import config, event
-from numba.core.runtime.nrt import rtsys
 
 __all__ = ["for_reading", "njit"]
 
@@ -82,16 +81,16 @@ def _kept(function: F, options: dict[str, Any]) -> F:
         with suppress(RuntimeError):
             return _forgiving(numba.njit(cache=True, **options)(function))
     with suppress(RuntimeError), _kept_in(_temporary_folder()):
-        made = numba.njit(cache=True, **options)(function)
+        made = _forgiving(numba.njit(cache=True, **options)(function))
         _say(
             logging.WARNING,
             f"neither the package nor a home can be written: compiled code is kept in {_numba.CACHE_DIR} "
             "(NUMBA_CACHE_DIR names another folder)",
         )
-        return _forgiving(made)
+        return made
     _say(
         logging.WARNING,
-        "no folder for compiled code can be written: every command compiles again, for a few seconds "
+        "compiled code cannot be kept: every command compiles again, for a few seconds "
         "(NUMBA_CACHE_DIR names a folder)",
     )
     return numba.njit(**options)(function)
@@ -137,7 +136,7 @@ class _Forgiving:
 
     numba's own `load_overload` first imports all that it could compile with, which takes three times as long as the
     rest of its start; code that is kept needs none of it but what manages memory. (Functions that hash text or run in
-    parallel would: the package compiles none.)
+    parallel would: the package compiles none.) What this needs of numba's insides may go: then numba's own is used.
 
     The disk may be full, and files may be damaged. Two processes that compile a function for different types at once
     may give their code one name: code for other types than those asked for would be run on wrong memory.
@@ -150,15 +149,20 @@ class _Forgiving:
         return getattr(self._store, name)
 
     def load_overload(self, signature: Any, target: Any) -> Any:  # noqa: ANN401
-        try:
-            rtsys.initialize(target)
-            kept = getattr(self._store, "_load_overload", self._store.load_overload)(signature, target)
-        except _UNREADABLE:
-            with suppress(OSError):
-                self._store.flush()
-            return None
-        types = getattr(signature, "args", signature)
-        return kept if kept is not None and tuple(kept.signature.args) == tuple(types) else None
+        for load in (self._load_at_once, self._store.load_overload):
+            with suppress(*_UNREADABLE):
+                kept = load(signature, target)
+                types = getattr(signature, "args", signature)
+                return kept if kept is not None and tuple(kept.signature.args) == tuple(types) else None
+        with suppress(OSError):
+            self._store.flush()
+        return None
+
+    def _load_at_once(self, signature: Any, target: Any) -> Any:  # noqa: ANN401
+        from numba.core.runtime.nrt import rtsys
+
+        rtsys.initialize(target)
+        return self._store._load_overload(signature, target)
 
     def save_overload(self, signature: Any, compiled: Any) -> None:  # noqa: ANN401
         with suppress(*_UNREADABLE):
@@ -166,12 +170,19 @@ class _Forgiving:
 
 
 def _forgiving(dispatcher: Any) -> Any:  # noqa: ANN401
-    """Return numba's object for a function, with a store that never fails."""
-    if hasattr(dispatcher, "_cache"):
-        kept = dispatcher._cache._cache_file
-        folder = Path(dispatcher.py_func.__code__.co_filename).parent
-        kept._source_stamp = (kept._source_stamp, _written(folder))
-        dispatcher._cache = _Forgiving(dispatcher._cache)
+    """Return numba's object for a function, with a store that never fails.
+
+    Raises:
+        RuntimeError: this numba does not say when it wrote the code: it might be that of an older release.
+    """
+    if not hasattr(dispatcher, "_cache"):
+        return dispatcher
+    kept: Any = getattr(dispatcher._cache, "_cache_file", None)
+    if not hasattr(kept, "_source_stamp"):
+        msg = "this numba keeps code in another way"
+        raise RuntimeError(msg)
+    kept._source_stamp = (kept._source_stamp, _written(Path(dispatcher.py_func.__code__.co_filename).parent))
+    dispatcher._cache = _Forgiving(dispatcher._cache)
     return dispatcher
 
 

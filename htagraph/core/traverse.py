@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.compiled import for_reading, njit
+from htagraph.core.counting import offsets_by_key
 
 __all__ = [
     "avoiding", "counting_order", "detours", "last_on_path", "latest", "levels", "longest_path", "path_to", "reach",
@@ -28,8 +29,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 def counting_order(keys: Array, count: int) -> tuple[Array, Array]:
     """Return (offsets of each key, stable order by key) for integer keys in [0, count)."""
-    offsets = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(keys, minlength=count), out=offsets[1:])
+    offsets = offsets_by_key(keys, count)
     order = np.empty(len(keys), np.int32)
     _place(for_reading(keys, np.int32), offsets[:-1].copy(), order)
     return offsets, order

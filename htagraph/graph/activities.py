@@ -131,6 +131,21 @@ class Activities:
         sparse = self.args.get(column)
         return np.full(len(self), -1, dtype=np.int64) if sparse is None else sparse.dense(len(self))
 
+    @staticmethod
+    def concatenate(parts: Sequence[Activities]) -> Activities:
+        """Return the activities of all parts, one part after the other; what they refer to keeps its numbers."""
+        args = {}
+        for column in dict.fromkeys(name for part in parts for name in part.args):
+            of_parts = [part.args[column] for part in parts if column in part.args]
+            args[column] = SparseColumn(
+                np.concatenate([sparse.rows for sparse in of_parts]),
+                np.concatenate([sparse.values for sparse in of_parts]),
+                of_parts[0].missing,
+            )
+        dense = [name for name in Activities.__dataclass_fields__ if name != "args"]
+        joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in dense}
+        return Activities(**joined, args=args)
+
 
 @dataclass(frozen=True, eq=False)
 class Edges:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE, HOST, KERNELS, ActivityKind
 from htagraph.core.spelling import nearest_words
 from htagraph.graph.backward import backward_of
@@ -105,7 +106,7 @@ def _kind(graph: DependencyGraph, kind: str | Sequence[str]) -> Mask:
         near = nearest_words(str(unknown[0]), words)
         msg = f"kind {unknown[0]!r}: choose from {', '.join(sorted(words))}{near}"
         raise SelectionError(msg)
-    return np.isin(graph.activities.kind, [int(each) for word in wanted for each in words[word]])
+    return of_kinds(graph.activities.kind, [each for word in wanted for each in words[word]])
 
 
 def _category(graph: DependencyGraph, glob: str) -> Mask:

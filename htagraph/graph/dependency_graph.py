@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.distinct import is_any_of, occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.issues import Issue
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind
+from htagraph.core.stable_order import stable_order
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.graph.gaps import binding_edges, gap_kinds
 from htagraph.graph.invariants import check, cycle_error
@@ -83,7 +86,7 @@ class DependencyGraph:
         for ends in (edges.source, edges.target):
             if len(ends) and not 0 <= ends.min() <= ends.max() < count:  # no array could be sorted by such a vertex
                 DependencyGraph(activities, edges, **context).check()
-        edges = _without_parallel(edges.take(np.argsort(edges.source * np.int64(count) + edges.target, kind="stable")))
+        edges = _without_parallel(edges.take(stable_order(edges.source * np.int64(count) + edges.target)))
         for columns in (activities, edges, *activities.args.values()):
             for column in vars(columns).values():
                 if isinstance(column, np.ndarray):
@@ -147,13 +150,12 @@ class DependencyGraph:
     def ranks(self) -> tuple[int, ...]:
         """The ranks of the job, ascending."""
         acts = self.activities
-        with_activities = {int(rank) for rank in np.unique(acts.rank[: acts.ranked])}
-        return tuple(sorted(set(self.traces) | with_activities))
+        return tuple(sorted(set(self.traces) | set(occurring(acts.rank[: acts.ranked]))))
 
     @cached_property
     def steps(self) -> tuple[int, ...]:
         """The numbers of the ProfilerStep annotations of any rank, ascending; empty where there are none."""
-        return tuple(int(step) for step in np.unique(self.activities.step) if step >= 0)
+        return tuple(step for step in occurring(self.activities.step) if step >= 0)
 
     @cached_property
     def origin_ns(self) -> int:
@@ -170,11 +172,12 @@ class DependencyGraph:
         rank has no other threads, they count all the same.
         """
         acts = self.activities
-        frames = np.isin(acts.kind, (ActivityKind.PYTHON, ActivityKind.ANNOTATION, ActivityKind.RUNTIME))
+        frames = of_kinds(acts.kind, (ActivityKind.PYTHON, ActivityKind.ANNOTATION, ActivityKind.RUNTIME))
         if not frames.any():
             return frozen(~frames)
-        active = ~frames | np.isin(acts.lane, np.unique(acts.lane[~frames]))
-        return frozen(active | ~np.isin(acts.rank, np.unique(acts.rank[active])))
+        lanes, ranks = acts.lane.max(initial=-1) + 2, acts.rank.max(initial=-1) + 2  # -1 is the last entry
+        active = is_any_of(acts.lane, acts.lane[~frames], lanes)
+        return frozen(active | ~is_any_of(acts.rank, acts.rank[active], ranks))
 
     @cached_property
     def tree(self) -> Tree:
@@ -189,8 +192,9 @@ class DependencyGraph:
     @cached_property
     def out_offsets(self) -> npt.NDArray[np.int64]:
         """Where the edges that leave each vertex begin in `edges`."""
-        count = np.bincount(self.edges.source, minlength=self.vertex_count)
-        return frozen(np.concatenate(([0], np.cumsum(count))).astype(np.int64, copy=False))
+        from htagraph.core.counting import offsets_by_key  # numba takes a moment to load: only for what walks
+
+        return frozen(offsets_by_key(self.edges.source, self.vertex_count))
 
     @cached_property
     def _incoming(self) -> tuple[Array, Array]:
@@ -238,15 +242,14 @@ class DependencyGraph:
         return frozen(order)
 
     @cached_property
+    def _bound(self) -> tuple[Array, Array]:
+        binding, gap = binding_edges(self.edges, self.time, *self._incoming)
+        return frozen(binding), frozen(gap)
+
+    @cached_property
     def gap(self) -> npt.NDArray[np.int64]:
         """By how many ns each vertex came later than its edges allowed; 0 where no edge enters."""
-        allowed = self.time[self.edges.source] + self.edges.lag
-        offsets, order = self._incoming
-        has = offsets[1:] > offsets[:-1]
-        gap = np.zeros(self.vertex_count, np.int64)
-        if has.any():
-            gap[has] = self.time[has] - np.maximum.reduceat(allowed[order], offsets[:-1][has])
-        return frozen(gap)
+        return self._bound[1]
 
     @cached_property
     def binding(self) -> npt.NDArray[np.int32]:
@@ -254,7 +257,7 @@ class DependencyGraph:
 
         On ties a LAUNCH edge is binding, else the first.
         """
-        return frozen(binding_edges(self.edges, self.time, *self._incoming))
+        return self._bound[0]
 
     @cached_property
     def gap_kind(self) -> npt.NDArray[np.int8]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.distinct import occurring
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 
 if TYPE_CHECKING:
@@ -35,10 +36,11 @@ _MEANING = {
 
 def binding_edges(
     edges: Edges, time: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], in_edges: npt.NDArray[np.int32]
-) -> npt.NDArray[np.int32]:
-    """Return the binding edge of each vertex: the incoming edge with the latest source time plus lag, or -1.
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """Return (the binding edge of each vertex, its gap, ns): the incoming edge with the latest source time plus lag.
 
-    On ties a LAUNCH edge is binding; among several, and where there is none, the one with the lowest number.
+    Where no edge enters, that is -1, and the gap 0. On ties a LAUNCH edge is binding; among several, and where there is
+    none, the one with the lowest number.
 
     Args:
         edges: the graph's edges.
@@ -46,39 +48,22 @@ def binding_edges(
         offsets: where the edges into each vertex begin in `in_edges`.
         in_edges: edge numbers, sorted by target.
     """
-    binding = np.full(len(time), -1, np.int32)
-    count = np.diff(offsets)
-    alone = count == 1
-    binding[alone] = in_edges[offsets[:-1][alone]]
-    several = np.flatnonzero(count > 1)
-    if len(several):
-        where = np.repeat(offsets[several], count[several]) + _ranges(count[several])
-        into = in_edges[where]
-        allowed = time[edges.source[into]] + edges.lag[into]
-        begin = np.cumsum(count[several]) - count[several]
-        latest = np.repeat(np.maximum.reduceat(allowed, begin), count[several])
-        preference = np.where(allowed == latest, np.where(edges.kind[into] == EdgeKind.LAUNCH, 0, 1), 2)
-        best = np.repeat(np.minimum.reduceat(preference, begin), count[several])
-        place = np.where(preference == best, np.arange(len(into)), len(into))
-        binding[several] = into[np.minimum.reduceat(place, begin)]
-    return binding
+    from htagraph.core.binding import deciding  # numba takes a moment to load
 
-
-def _ranges(count: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the concatenated ranges 0 … n - 1 for each n."""
-    return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return deciding(offsets, in_edges, edges.source, edges.lag, edges.kind == EdgeKind.LAUNCH, time)
 
 
 def gap_kinds(
     acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], gap: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int8]:
     """Return the GapKind of each vertex, which follows from the kind of its binding edge."""
-    meaning = np.zeros(len(EdgeKind), np.int8)
+    meaning = np.zeros(len(EdgeKind) + 1, np.int8)
     meaning[list(_MEANING)] = list(_MEANING.values())
-    kinds = np.full(len(binding), GapKind.TRACE_HEAD, np.int8)
-    known = binding >= 0
-    kinds[known] = np.where(gap[known] > 0, meaning[edges.kind[binding[known]]], GapKind.NONE)
-    by_thread = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (edges.kind[binding] == EdgeKind.THREAD))
+    meaning[-1] = GapKind.TRACE_HEAD
+    kind = np.append(edges.kind, np.int8(-1))  # of no edge
+    late = gap > 0
+    kinds = meaning[kind[binding]] * (late | (binding < 0))  # NONE is 0
+    by_thread = np.flatnonzero(late & (kind[binding] == EdgeKind.THREAD))
     loaders = edges.activity[edges.kind == EdgeKind.DATALOADER]
     kinds[by_thread[np.isin(edges.activity[binding[by_thread]], loaders)]] = GapKind.DATA_WAIT
     idle = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (gap > _MAX_BUSY_GAP_NS))
@@ -93,8 +78,8 @@ def gap_kinds(
 def _main_lanes(acts: Activities) -> npt.NDArray[np.int64]:
     """Return the threads of each rank that have step annotations; without any, the thread with the most activities."""
     lanes = set()
-    for rank in np.unique(acts.rank[: acts.ranked]):
-        of_rank = acts.of_rank(int(rank))
+    for rank in occurring(acts.rank[: acts.ranked]):
+        of_rank = acts.of_rank(rank)
         marks = acts.lane[of_rank][acts.kind[of_rank] == ActivityKind.STEP]
         on_host = of_rank.start + np.flatnonzero(~acts.on_device[of_rank])
         if len(marks):

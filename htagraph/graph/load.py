@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -11,20 +12,27 @@ from typing import Literal
 from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, SelectionError, TraceError
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.graph.construction.activities import RankPart, prepare
+from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.construction.build import build
+from htagraph.graph.construction.parts import Surveyed, Wanted, part_of, survey, thin_part_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.cache import cached
 from htagraph.trace.reading.discover import RankedFile, TracePaths, rank_files
-from htagraph.trace.reading.in_parallel import in_parallel
+from htagraph.trace.reading.in_parallel import in_parallel, json_bytes
 from htagraph.trace.reading.read import read_trace
 
 __all__ = ["load"]
 
 Progress = Callable[[float], None]
+Window = tuple[float | None, float | None]
 _YEAR_NS = 365 * 86_400 * 10**9
 """ns since the epoch, one year: earlier times count from the start of the host or of the recording, and cannot be
 compared between ranks. Chosen: no host runs for longer. Doubled, nothing changes before 1972."""
+_NEVER_NS = 2**62
+"""ns since 1970: the end of a window that is open. As the latest time that is read, see `read_trace`."""
+_LARGE_BYTES = 256 << 20
+"""Bytes of JSON from which a file is thinned while it is read. Chosen: smaller ones fit, and are read once instead of
+twice. Doubled, the memory that steps of such files take at first doubles."""
 _APART_NS = 10 * 10**9
 """ns: recordings further apart than this are from different runs. Chosen: ranks of one run are recorded together, and
 clocks of hosts differ by less. Doubled, runs that follow each other within 20 s are taken for one."""
@@ -39,6 +47,8 @@ def load(  # noqa: PLR0913 - one argument per choice
     on_error: Literal["raise", "skip"] = "raise",
     naming: Naming = DEFAULT_NAMING,
     cache: bool | str | os.PathLike[str] = False,
+    time: Window | None = None,
+    python: bool | None = None,
 ) -> DependencyGraph:
     """Return the dependency graph of a job recorded in Kineto traces, one file per rank.
 
@@ -52,6 +62,18 @@ def load(  # noqa: PLR0913 - one argument per choice
         cache: open the graph from the cache if these files were loaded before and have not changed, else put it there;
             True for the cache of the commands, or a folder. Small jobs, which load at once, and jobs with a naming of
             their own or ``on_error="skip"`` are not cached.
+        time: (from, to), µs since the job's first activity, as the ranks' clocks say (where a file has no base time,
+            since its own first activity); None for an end that is open. Keeps host activities that begin in this
+            window, ``from <= start < to``, and the device work launched by them; device work of which no launch is in
+            the file if it begins in the window itself. What began before is left out, though it encloses what is kept.
+            With `steps`, both hold.
+        python: keep calls of Python functions (``python_function``), most of a trace that was recorded with stacks.
+            True for all, False for none; None keeps them unless a file has more than 4,000,000, whose calls are then
+            left out, as ``graph.issues`` says (``python_left_out``). Without them there are no modules and sources of
+            code, Python is time between operators, and waits that only a Python function names are not known.
+
+    Steps and times are chosen while a large file is read, so that its other activities are never in memory. It is then
+    read at least twice.
 
     Returns:
         The graph; ``graph.issues`` lists what was repaired or dropped.
@@ -60,6 +82,7 @@ def load(  # noqa: PLR0913 - one argument per choice
         TraceError: a path does not exist, or a file is no trace or damaged beyond recovery.
         RankError: files do not form one job, or a rank in `ranks` is absent.
         SelectionError: a step in `steps` is in no rank.
+        ValueError: the window in `time` ends before it begins.
 
     Example:
         >>> import htagraph as hg
@@ -71,9 +94,11 @@ def load(  # noqa: PLR0913 - one argument per choice
         msg = f"on_error is 'raise' or 'skip', not {on_error!r}"
         raise ValueError(msg)
     ranks, steps = None if ranks is None else list(ranks), None if steps is None else list(steps)  # may be iterators
+    time = _checked(time)
     if cache is not False and naming == DEFAULT_NAMING and on_error == "raise":
-        make = partial(load, path, ranks, steps, progress)
-        return cached(make, path, {"ranks": ranks, "steps": steps}, None if cache is True else cache)
+        make = partial(load, path, ranks, steps, progress, time=time, python=python)
+        options = {"ranks": ranks, "steps": steps, "time": time, "python": python}
+        return cached(make, path, options, None if cache is True else cache)
     skipped: list[Issue] = []
 
     def skip(path: Path, error: HtagraphError) -> None:
@@ -85,8 +110,11 @@ def load(  # noqa: PLR0913 - one argument per choice
 
     files = rank_files(path, skip if on_error == "skip" else None, leave_out)
     files = _chosen(files, ranks)
+    wanted = Wanted(None if steps is None else tuple(steps), python=python)
+    first, then = (progress, progress) if time is None else _halves(progress)
+    each = partial(_part, naming=naming, wanted=wanted, spans=_spans(files, wanted, time, first))
     by_rank: dict[int, RankPart] = {}
-    for file, part in in_parallel(files, partial(_part, naming=naming, steps=steps), progress):
+    for file, part in in_parallel(files, each, then):
         if isinstance(part, RankPart):
             _refuse_twice(by_rank.setdefault(part.rest.rank, part), part)
         elif on_error == "skip":
@@ -117,15 +145,92 @@ def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[Ranked
 
 
 def _part(
-    file: RankedFile, *, naming: Naming, steps: Sequence[int] | None, progress: Callable[[int], None], compiled: bool
+    file: RankedFile,
+    *,
+    naming: Naming,
+    wanted: Wanted,
+    progress: Callable[[int], None],
+    compiled: bool,
+    spans: Mapping[Path, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None,
 ) -> RankPart | HtagraphError:
+    read = partial(read_trace, file.path, file.rank_in, progress, compiled=compiled)
     try:
-        return prepare(read_trace(file.path, file.rank_in, progress, compiled=compiled), naming, steps)
+        if spans is not None:
+            found = spans[file.path]
+            if isinstance(found, HtagraphError):
+                return found
+            return thin_part_of(read, replace(wanted, span=found[1]), naming, found[0])
+        if wanted.steps is not None and json_bytes(file) >= _LARGE_BYTES:
+            size = file.path.stat().st_size
+            before = partial(read_trace, file.path, file.rank_in, lambda at: progress(at // 2), compiled=compiled)
+            read = partial(
+                read_trace, file.path, file.rank_in, lambda at: progress((size + at) // 2), compiled=compiled
+            )
+            return thin_part_of(read, wanted, naming, survey(before, wanted))
+        return part_of(read, wanted, naming)
     except HtagraphError as error:
         return error
     except MemoryError:
-        what = "does not fit into memory; read fewer ranks at once, or keep some steps only (ranks=, steps=)"
-        return TraceError(f"{file.path}: {what}")
+        return _too_large(file.path)
+
+
+def _too_large(path: Path) -> TraceError:
+    what = "does not fit into memory; read fewer ranks at once (ranks=), or keep some steps or a window of time only"
+    return TraceError(f"{path}: {what} (steps=, time=), or leave out calls of Python functions (python=False)")
+
+
+def _spans(
+    files: list[RankedFile], wanted: Wanted, time: Window | None, progress: Progress | None
+) -> dict[Path, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None:
+    """Return by file what is known of it and which window of its clock is wanted, or why it cannot be read.
+
+    None if no window is wanted.
+    """
+    if time is None:
+        return None
+    found = {file.path: each for file, each in in_parallel(files, partial(_surveyed, wanted=wanted), progress)}
+    firsts = [each.first for each in found.values() if isinstance(each, Surveyed)]
+    common = min((first for first in firsts if first > _YEAR_NS), default=0)
+    return {
+        path: each if isinstance(each, HtagraphError) else (each, _span(each, common, time))
+        for path, each in found.items()
+    }
+
+
+def _span(file: Surveyed, common: int, time: Window) -> tuple[int, int]:
+    """Return a window on a file's clock, ns."""
+    origin = common if file.first > _YEAR_NS else file.first  # without a common base, times cannot be compared
+    begin, end = (None if each is None else origin + round(each * 1000) for each in time)
+    return file.extent.valid_from + file.base if begin is None else begin, _NEVER_NS if end is None else end
+
+
+def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
+    """Return what is called with the share done of the first of two readings, and of the second."""
+    if progress is None:
+        return None, None
+    return lambda share: progress(share / 2), lambda share: progress(0.5 + share / 2)
+
+
+def _surveyed(
+    file: RankedFile, *, wanted: Wanted, progress: Callable[[int], None], compiled: bool
+) -> Surveyed | HtagraphError:
+    try:
+        return survey(partial(read_trace, file.path, file.rank_in, progress, compiled=compiled), wanted)
+    except HtagraphError as error:
+        return error
+    except MemoryError:
+        return _too_large(file.path)
+
+
+def _checked(time: Window | None) -> Window | None:
+    """Return a window as floats; refuse one that ends before it begins."""
+    if time is None:
+        return None
+    begin, end = (None if each is None else float(each) for each in time)
+    if begin is not None and end is not None and not begin < end:
+        msg = f"time={tuple(time)}: the window ends before it begins; give (from, to) in µs"
+        raise ValueError(msg)
+    return begin, end
 
 
 def _refuse_twice(first: RankPart, second: RankPart) -> None:

@@ -69,9 +69,7 @@ class Tree:
         rows = np.flatnonzero(chosen)
         change = np.bincount(self.first[rows] + 1, minlength=len(self.parent) + 1)
         change -= np.bincount(self.stop[rows], minlength=len(self.parent) + 1)
-        inside = np.zeros(len(self.parent), np.bool_)
-        inside[self.order] = np.cumsum(change[:-1]) > 0
-        return inside
+        return (np.cumsum(change[:-1]) > 0)[self.first]
 
     def around(self, chosen: Mask) -> Mask:
         """Return which activities enclose a chosen one, at any distance; none encloses itself."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.output.stage_claims import stage_claims
@@ -116,7 +117,7 @@ def consistent(claims: Sequence[Claim]) -> list[Claim]:
 def doubts_of(graph: DependencyGraph) -> dict[RestsOn, Claim]:
     """Return what makes comparisons between ranks uncertain: unknown clocks, communication without a partner."""
     acts = graph.activities
-    talks = np.isin(acts.kind, COMMUNICATION)
+    talks = of_kinds(acts.kind, COMMUNICATION)
     if len(graph.ranks) < 2 or not talks.any():
         return {}
     doubts = {}
@@ -168,7 +169,7 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
 
 def _absent(graph: DependencyGraph) -> str:
     """Return what the ranks were not that most communication may have waited for, "recorded" or "matched"; else ""."""
-    lacks = lacks_members(graph)[np.isin(graph.activities.kind, COMMUNICATION)]
+    lacks = lacks_members(graph)[of_kinds(graph.activities.kind, COMMUNICATION)]
     if not len(lacks) or float(lacks.mean()) <= _MOST:
         return ""
     return "recorded" if ranks_not_read(graph) else "matched"

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.critical_path import critical_path
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
@@ -41,6 +42,8 @@ class Validation:
 
 def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None) -> Validation:
     """Return what was repaired or lost in reading files, and what can be asked of them.
+
+    The files are read, never what is cached of them.
 
     Args:
         paths: what `load` takes.
@@ -96,7 +99,7 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
     device = acts.on_device
     some, on_device = len(acts) > 0, bool(device.any())
     launched = device & (acts.cause >= 0)
-    communication = np.isin(acts.kind, COMMUNICATION)
+    communication = of_kinds(acts.kind, COMMUNICATION)
     has_autograd = bool((graph.edges.kind == EdgeKind.AUTOGRAD).any())
     share = float(launched.sum() / max(1, device.sum()))
     no_device = "no device work was recorded"

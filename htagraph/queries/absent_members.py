@@ -7,7 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION
+from htagraph.core.once import once
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["lacks_members", "ranks_not_read"]
@@ -28,6 +30,7 @@ def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
     return tuple(sorted(set(range(size)) - set(graph.ranks))) if len(graph.ranks) < size else ()
 
 
+@once
 def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return which activities are communication whose group is not in the graph on all its ranks.
 
@@ -45,7 +48,7 @@ def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     acts, matches = graph.activities, graph.matches
     out = np.zeros(len(acts), np.bool_)
     if ranks_not_read(graph):
-        out |= np.isin(acts.kind, COMMUNICATION)
+        out |= of_kinds(acts.kind, COMMUNICATION)
     if matches is not None and len(matches.size):
         present = np.bincount(matches.collective, minlength=matches.count)
         out[matches.activity] = (np.asarray(matches.size) > present)[matches.collective]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -17,10 +17,14 @@ from htagraph.core.issues import IssueLog
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.trace.events import canonical_category
+from htagraph.trace.reading.large import is_large
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
 
-__all__ = ["arguments", "event_arguments"]
+if TYPE_CHECKING:
+    from htagraph.trace.reading.scan.texts import EventTexts
+
+__all__ = ["argument_texts", "arguments", "event_arguments"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _Label = int | float | str | None
@@ -63,14 +67,31 @@ def arguments(
     if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(acts):
         msg = f"activities {chosen.min()} to {chosen.max()}: this graph has activities 0 to {len(acts) - 1}"
         raise SelectionError(msg)
+    columns = _columns(graph, names, chosen, Any)
+    return pd.DataFrame(columns, index=pd.Index(chosen, dtype="int64", name="activity"), dtype=object)
+
+
+def argument_texts(graph: DependencyGraph, names: Sequence[str], activities: Array) -> dict[str, Array]:
+    """Return arguments by name as `arguments` does, each as the JSON (bytes) that it is in the file; None if absent.
+
+    Args:
+        graph: the job.
+        names: the arguments' keys in the file.
+        activities: numbers of activities.
+    """
+    return _columns(graph, names, activities, msgspec.Raw)
+
+
+def _columns(graph: DependencyGraph, names: Sequence[str], chosen: Array, value: Any) -> dict[str, Array]:  # noqa: ANN401 - a type
+    """Return a column of each argument; `value` is the type that it is decoded as."""
     columns = {name: np.full(len(chosen), None, object) for name in names}
-    rank, event = acts.rank[chosen], acts.event[chosen]
+    rank, event = graph.activities.rank[chosen], graph.activities.event[chosen]
     for number in np.unique(rank[event >= 0]).tolist() if names else ():
         trace = graph.traces.get(number)
         if trace is not None:
             rows = np.flatnonzero((rank == number) & (event >= 0))
-            _fill(columns, trace.unchanged_path(), rows, event[rows])
-    return pd.DataFrame(columns, index=pd.Index(chosen, dtype="int64", name="activity"), dtype=object)
+            _fill(columns, trace.unchanged_path(), (rows, event[rows]), value)
+    return columns
 
 
 def _refuse_names(names: Sequence[str]) -> None:
@@ -132,25 +153,43 @@ _ENVELOPE: list[Any] = [
 """The fields of an event that bulk decoding checks: events it refuses must be refused here too, or numbers differ."""
 
 
-def _fill(columns: dict[str, Array], path: Path, rows: Array, event: Array) -> None:
-    """Write the arguments of events, given by position in a file, into rows of the columns."""
+def _fill(columns: dict[str, Array], path: Path, wanted: tuple[Array, Array], value: Any) -> None:  # noqa: ANN401 - a type
+    """Write the arguments of events into rows of the columns; `wanted` are the rows, and the events by position."""
+    rows, event = wanted
     order = np.argsort(event, kind="stable")
     rows, event = rows[order], event[order]
     fields = {name: f"argument_{i}" for i, name in enumerate(columns)}
-    decode = msgspec.json.Decoder(list[_event_struct(fields)]).decode  # type: ignore[misc]
-    for position, events in _blocks(path, decode):
+    struct = _event_struct(fields, value)
+    decode: Callable[[bytes], list[Any]] = msgspec.json.Decoder(list[struct]).decode  # type: ignore[valid-type]
+    decode_one: Callable[[bytes], Any] = msgspec.json.Decoder(struct).decode
+    for position, events in _blocks(path, decode, _scan(path)):
         in_block = slice(*np.searchsorted(event, (position, position + len(events))))
-        args = [events[i].args for i in (event[in_block] - position).tolist()]
+        some = map(events.__getitem__, (event[in_block] - position).tolist())
+        args = [(decode_one(one) if isinstance(one, bytes) else one).args for one in some]
         for name, field in fields.items():
-            columns[name][rows[in_block]] = np.fromiter(map(attrgetter(field), args), object, len(args))
+            found: Iterator[Any] = map(attrgetter(field), args)
+            if value is msgspec.Raw:  # which would keep the whole block in memory
+                found = (None if each is None else bytes(each) for each in found)
+            columns[name][rows[in_block]] = np.fromiter(found, object, len(args))
 
 
-def _event_struct(fields: dict[str, str]) -> type[msgspec.Struct]:
+def _scan(path: Path) -> Callable[[bytes, int], EventTexts | None] | None:
+    """Return what finds the texts of events quickly; None for small files, for which it is not worth loading."""
+    if not is_large(path):
+        return None
+    from htagraph.trace.reading.scan.texts import EventTextScanner  # numba takes a moment to load
+
+    return EventTextScanner()
+
+
+def _event_struct(fields: dict[str, str], value: Any) -> type[msgspec.Struct]:  # noqa: ANN401 - a type
     keys = {field: name for name, field in fields.items()}
-    args = msgspec.defstruct("SomeArgs", [(field, Any, None) for field in keys], rename=keys, gc=False, frozen=True)
+    args = msgspec.defstruct("SomeArgs", [(field, value, None) for field in keys], rename=keys, gc=False, frozen=True)
     return msgspec.defstruct("EventWithSomeArgs", [*_ENVELOPE, ("args", args, args())], gc=False)
 
 
-def _blocks(path: Path, decode: Callable[[bytes], list[Any]]) -> Iterator[tuple[int, list[Any]]]:
+def _blocks(
+    path: Path, decode: Callable[[bytes], list[Any]], scan: Callable[[bytes, int], EventTexts | None] | None = None
+) -> Iterator[tuple[int, Any]]:
     log = IssueLog(str(path))  # problems of the file were reported when it was loaded
-    return split(iter_bytes(path, log), decode, {}, log)
+    return split(iter_bytes(path, log), decode, {}, log, scan)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind
 from htagraph.core.naming import is_data_loader, is_module_frame, names_that, short_name
 from htagraph.core.parents import nearest
@@ -33,7 +34,7 @@ def operator_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArra
         graph: the job.
         activities: numbers of activities; -1 gives -1.
     """
-    operator = graph.tree.nearest(np.isin(graph.activities.kind, OPERATORS), activities)
+    operator = graph.tree.nearest(of_kinds(graph.activities.kind, OPERATORS), activities)
     return np.where(operator >= 0, operator, annotation_of(graph, activities))
 
 
@@ -44,7 +45,7 @@ def annotation_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDAr
         graph: the job.
         activities: numbers of activities; -1 gives -1.
     """
-    return graph.tree.nearest(np.isin(graph.activities.kind, ANNOTATIONS), activities)
+    return graph.tree.nearest(of_kinds(graph.activities.kind, ANNOTATIONS), activities)
 
 
 def module_of(graph: DependencyGraph, activities: npt.ArrayLike) -> npt.NDArray[np.int64]:

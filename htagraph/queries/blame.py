@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.group_stats import others_median
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind
 from htagraph.core.once import once
 from htagraph.graph.clocks import agreement_ns
@@ -103,7 +104,7 @@ def chains_of(graph: DependencyGraph) -> Chains:
     edges, time = graph.edges, graph.time
     binding = _binding(graph)
     kind = np.where(binding >= 0, edges.kind[binding], -1) if len(edges) else np.full(len(binding), -1)
-    cut = np.isin(kind, TRANSFERS) | (binding < 0)
+    cut = of_kinds(kind, TRANSFERS) | (binding < 0)
     before = np.where(cut, -1, edges.source[binding] if len(edges) else -1).astype(np.int64)
     cost = np.where(cut, 0, time - time[np.maximum(before, 0)])
     owner = np.where(cut, -1, edges.activity[binding] if len(edges) else -1).astype(np.int64)
@@ -123,11 +124,11 @@ def chains_of(graph: DependencyGraph) -> Chains:
 def _binding(graph: DependencyGraph) -> npt.NDArray[np.int32]:
     """Return the binding edge of each vertex, -1 for none; launch latencies are capped at `_MAX_LAUNCH_LATENCY_NS`."""
     edges = graph.edges
-    long = np.isin(edges.kind, LAUNCHES) & (edges.lag > _MAX_LAUNCH_LATENCY_NS)
+    long = of_kinds(edges.kind, LAUNCHES) & (edges.lag > _MAX_LAUNCH_LATENCY_NS)
     if not long.any():
         return graph.binding
     capped = replace(edges, lag=np.where(long, _MAX_LAUNCH_LATENCY_NS, edges.lag))
-    return binding_edges(capped, graph.time, graph.in_offsets, graph.in_edges)
+    return binding_edges(capped, graph.time, graph.in_offsets, graph.in_edges)[0]
 
 
 def _own_time(graph: DependencyGraph, binding: Array, kind: Array, owner: Array) -> npt.NDArray[np.int64]:

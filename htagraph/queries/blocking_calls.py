@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind
 from htagraph.core.naming import exact_glob, is_poll, names_that
 
@@ -67,14 +68,14 @@ def device_waits(graph: DependencyGraph, calls: npt.NDArray[np.bool_]) -> npt.ND
         calls: which activities are the calls; one entry more than there are.
     """
     edges, asks = graph.edges, _asks(graph)
-    out = np.isin(edges.kind, DEVICE_WAITS) & calls[edges.target >> 1]
+    out = of_kinds(edges.kind, DEVICE_WAITS) & calls[edges.target >> 1]
     return out | (asks & np.isin(edges.source, edges.source[out & asks])) if asks.any() else out
 
 
 def _asks(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return which edges lead to moments at which the host asks, or is about to ask, whether work is over."""
     acts, edges = graph.activities, graph.edges
-    asked = names_that(is_poll, graph.names)[acts.name] | np.isin(acts.kind, FRAMES)
+    asked = names_that(is_poll, graph.names)[acts.name] | of_kinds(acts.kind, FRAMES)
     return (edges.kind == EdgeKind.HOST_SYNC) & asked[edges.target >> 1]
 
 
@@ -82,7 +83,7 @@ def _waiting(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray
     """Return (the calls that wait for the device, how long each blocks in ns); of a loop of questions, the last one."""
     acts, edges = graph.activities, graph.edges
     asks = _asks(graph)
-    calls = np.unique(edges.target[np.isin(edges.kind, DEVICE_WAITS) & ~asks] >> 1)
+    calls = np.unique(edges.target[of_kinds(edges.kind, DEVICE_WAITS) & ~asks] >> 1)
     asked = np.flatnonzero(asks)
     asked = asked[np.lexsort((graph.time[edges.target[asked]], edges.source[asked]))]
     first = np.flatnonzero(np.diff(edges.source[asked], prepend=-1))
@@ -94,7 +95,7 @@ def _waiting(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray
 
 def _outermost(graph: DependencyGraph, calls: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the outermost operator around each call, within any annotation; -1 for none."""
-    is_operator = np.isin(graph.activities.kind, OPERATORS)
+    is_operator = of_kinds(graph.activities.kind, OPERATORS)
     place = np.full(len(calls), -1, np.int64)
     at = graph.tree.nearest(is_operator, calls)
     while (at >= 0).any():

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.intervals import Intervals, union
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind, Provenance
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.pending import blocked_since
@@ -67,7 +68,7 @@ def self_time(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     """
     edges, time = graph.edges, graph.time
     produced = (edges.kind == EdgeKind.DATALOADER) & (edges.provenance == Provenance.INFERRED)  # by processes elsewhere
-    own = np.isin(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0) & ~produced
+    own = of_kinds(edges.kind, (EdgeKind.BODY, EdgeKind.DATALOADER)) & (edges.activity >= 0) & ~produced
     own = np.flatnonzero(own)
     total = np.zeros(len(graph.activities), np.int64)
     np.add.at(total, edges.activity[own], time[edges.target[own]] - time[edges.source[own]])
@@ -89,4 +90,4 @@ def _outermost_op(graph: DependencyGraph, some: slice) -> npt.NDArray[np.bool_]:
     acts = graph.activities
     parent = acts.parent[some]
     parent_kind = np.where(parent >= 0, acts.kind[parent], _NO_PARENT)
-    return ~np.isin(parent_kind, OPERATORS)
+    return ~of_kinds(parent_kind, OPERATORS)

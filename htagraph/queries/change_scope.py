@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind
+from htagraph.graph.criteria import Criteria, Mask, mask_of
 from htagraph.queries.untraced import UNTRACED
 
 if TYPE_CHECKING:
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from htagraph.queries.weights import State
 
 __all__ = ["REGIONS", "activities_of", "kinds_of", "no_match"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 REGIONS = (*ANNOTATIONS, ActivityKind.PYTHON)
 """Kinds whose name stands for all that is inside."""
@@ -56,32 +56,31 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
     chosen = np.zeros(len(graph.activities) + 1, np.bool_)
     if kinds == {UNTRACED}:
         return chosen
-    rows = _rows_of(graph, criteria)
-    if not len(rows):
+    own = _meeting(graph, criteria)
+    if not own.any():
         raise no_match(graph, criteria)
-    chosen[rows] = True
+    chosen[:-1] = own
     if criteria.get("name") is not None or criteria.get("regex") is not None:
-        others = {key: value for key, value in criteria.items() if key not in {"name", "regex", "kind"}}
-        among = np.zeros(len(graph.activities), np.bool_)
-        among[_rows_of(graph, others)] = True
-        chosen[:-1] |= among & (_inside_regions(graph, rows, kinds) | _frames_of_operators(graph, rows))
+        inside = _inside_regions(graph, own, kinds) | _frames_of_operators(graph, own)
+        if inside.any():
+            others = {key: value for key, value in criteria.items() if key not in {"name", "regex", "kind"}}
+            chosen[:-1] |= inside & _meeting(graph, others)
     return chosen
 
 
-def _inside_regions(graph: DependencyGraph, rows: Array, kinds: set[str]) -> Array:
+def _inside_regions(graph: DependencyGraph, named: Mask, kinds: set[str]) -> Mask:
     """Return what is inside the named regions; nothing where a kind of work is asked for."""
-    regions = np.zeros(len(graph.activities), np.bool_)
-    if kinds <= {each.label for each in REGIONS}:
-        regions[rows[np.isin(graph.activities.kind[rows], REGIONS)]] = True
+    if not kinds <= {each.label for each in REGIONS}:
+        return np.zeros(len(named), np.bool_)
+    regions = named & of_kinds(graph.activities.kind, REGIONS)
     return graph.tree.inside(regions) if regions.any() else regions
 
 
-def _frames_of_operators(graph: DependencyGraph, rows: Array) -> Array:
+def _frames_of_operators(graph: DependencyGraph, named: Mask) -> Mask:
     """Return the Python frames whose innermost operator or annotation is one of the named operators."""
     kind = graph.activities.kind
-    operators, chosen = np.zeros((2, len(kind)), np.bool_)
-    operators[rows[np.isin(kind[rows], OPERATORS)]] = True
-    python = kind == ActivityKind.PYTHON
+    operators, python = named & of_kinds(kind, OPERATORS), kind == ActivityKind.PYTHON
+    chosen = np.zeros(len(kind), np.bool_)
     if not operators.any() or not python.any():
         return chosen
     frames = np.flatnonzero(python & graph.tree.inside(operators))
@@ -90,13 +89,15 @@ def _frames_of_operators(graph: DependencyGraph, rows: Array) -> Array:
     return chosen
 
 
-def _rows_of(graph: DependencyGraph, criteria: dict[str, Any]) -> Array:
-    """Return the activities that meet some criteria, an operator as lying inside itself."""
+def _meeting(graph: DependencyGraph, criteria: dict[str, Any]) -> Mask:
+    """Return which activities meet some criteria, an operator as lying inside itself."""
     op = criteria.get("op")
     if op is None:
-        return graph.select(**criteria).activities
-    operators = graph.select(name=op)
-    return (graph.select(**criteria | {"op": None}) & (operators | operators.descendants())).activities
+        return mask_of(graph, cast("Criteria", criteria))
+    operators = mask_of(graph, {"name": op})
+    inside = operators | graph.tree.inside(operators)
+    others = {key: value for key, value in criteria.items() if key != "op" and value is not None}
+    return inside & mask_of(graph, cast("Criteria", others)) if others else inside
 
 
 def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> SelectionError:

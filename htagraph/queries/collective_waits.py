@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind
 from htagraph.core.once import once
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -78,7 +79,7 @@ def waits_of(graph: DependencyGraph) -> Waits:
         order = np.lexsort((acts.rank[matches.activity], matches.collective))
         matched = matches.activity[order].astype(np.int64)
         collective, bytes_ = matches.collective[order].astype(np.int64), matches.bytes[order].astype(np.int64)
-    alone = np.setdiff1d(np.flatnonzero(np.isin(acts.kind, COMMUNICATION)), matched)
+    alone = np.setdiff1d(np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)), matched)
     alone = _without_nested(graph, alone)
     activity = np.concatenate([matched, alone])
     collective = np.concatenate([collective, np.full(len(alone), -1)])
@@ -119,14 +120,14 @@ def _without_nested(graph: DependencyGraph, activity: Array) -> Array:
     """Return the activities that are not inside another collective of their thread."""
     acts = graph.activities
     parent = acts.parent[activity]
-    inside = (parent >= 0) & np.isin(acts.kind[np.maximum(parent, 0)], COMMUNICATION)
+    inside = (parent >= 0) & of_kinds(acts.kind[np.maximum(parent, 0)], COMMUNICATION)
     return activity[~inside]
 
 
 def _joins(graph: DependencyGraph, activity: Array) -> tuple[Array, Array]:
     """Return (the moment of the JOIN that each end depends on, the activity that arrived last there or -1)."""
     edges, time = graph.edges, graph.time
-    meets = np.flatnonzero(np.isin(edges.kind, TRANSFERS))
+    meets = np.flatnonzero(of_kinds(edges.kind, TRANSFERS))
     last = _last_arrivals(graph, meets)
     moment = np.full(len(graph.activities), np.iinfo(np.int64).min)
     late = np.full(len(graph.activities), -1, np.int64)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import OPERATORS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.busy_time import self_time
@@ -28,7 +29,7 @@ def timed_work(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArr
     """
     acts = graph.activities
     with_device = np.unique(acts.rank[acts.on_device])
-    host = np.isin(acts.kind, OPERATORS) & ~np.isin(acts.rank, with_device)
+    host = of_kinds(acts.kind, OPERATORS) & ~np.isin(acts.rank, with_device)
     rows = np.flatnonzero(acts.on_device | host)
     duration = acts.duration[rows]
     on_host = host[rows]

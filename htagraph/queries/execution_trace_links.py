@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import SelectionError, TraceError
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.trace.profiler_files.execution_trace import LISTS
@@ -53,7 +54,7 @@ def link_execution_trace(graph: DependencyGraph, nodes: pd.DataFrame, rank: int 
     acts = graph.activities
     of_rank = acts.of_rank(_rank(graph, rank))
     external = acts.arg("external_id")[of_rank]
-    known = np.isin(acts.kind[of_rank], _LINKABLE) & (external > 0)
+    known = of_kinds(acts.kind[of_rank], _LINKABLE) & (external > 0)
     rows = of_rank.start + np.flatnonzero(known)
     real = nodes[nodes["rf_id"] > 0].drop_duplicates("rf_id")
     at = pd.Index(real["rf_id"]).get_indexer(pd.Index(external[known]))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.distinct import coded
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import OPERATORS, ActivityKind, GapKind
 from htagraph.core.naming import is_source_frame, names_that
 
@@ -51,13 +53,7 @@ def host_pauses(path: CriticalPath, count: int = 5) -> pd.DataFrame:
     """
     import pandas as pd
 
-    each = _each(path)
-    longest = each.sort_values("ns", ascending=False, kind="stable").groupby(_KEYS, sort=False)
-    sums = longest.agg(
-        count=("ns", "size"), total_ns=("ns", "sum"), longest_ns=("ns", "first"), activity=("activity", "first"),
-        after=("after", "first"),
-    )  # fmt: skip
-    top = sums.sort_values("total_ns", ascending=False, kind="stable").head(count).reset_index()
+    top = _summed(_each(path)).head(count)
     words = np.array([*path.graph.names, ""], object)
     texts = {key: pd.array(words[top[key].to_numpy(np.int64)], dtype="str") for key in (*_KEYS[:3], "after")}
     return pd.DataFrame({
@@ -90,11 +86,32 @@ def _each(path: CriticalPath) -> pd.DataFrame:
         "one": np.where(gap, len(name) + rows, owner),  # slices of one activity are one; each gap is one
         "ns": parts.length[rows], "activity": np.where(gap, target, owner),
     })  # fmt: skip
-    return (
-        table.groupby([*_KEYS, "one"], sort=False)
-        .agg(ns=("ns", "sum"), activity=("activity", "first"), after=("after", "first"))
-        .reset_index()
-    )
+    rank, one = table["rank"].to_numpy(), table["one"].to_numpy()
+    group, first = _groups(coded(one, rank)) if len(table) else (one, one)  # what it is and where say all keys
+    ns = np.bincount(group, table["ns"], len(first)).astype(np.int64)  # exact: sums of ns below 2^53
+    return table.iloc[first].assign(ns=ns).drop(columns="one").reset_index(drop=True)
+
+
+def _summed(each: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per key, the most time first: the `_KEYS`, ``count``, ``total_ns``, and of the longest the rest."""
+    each = each.iloc[np.argsort(-each["ns"].to_numpy(), kind="stable")]
+    if not len(each):
+        return each.assign(count=0, total_ns=0, longest_ns=0)
+    group, first = _groups(coded(*(each[key].to_numpy() for key in _KEYS)))
+    total = np.bincount(group, each["ns"]).astype(np.int64)
+    best = each.iloc[first].rename(columns={"ns": "longest_ns"}).assign(count=np.bincount(group), total_ns=total)
+    return best.iloc[np.argsort(-total, kind="stable")].reset_index(drop=True)
+
+
+def _groups(code: Array) -> tuple[Array, Array]:
+    """Return (the group of each row, the first row of each group); groups are in the order of their first rows."""
+    count = int(code.max()) + 1
+    first = np.full(count, len(code))
+    np.minimum.at(first, code, np.arange(len(code)))
+    order = np.argsort(first, kind="stable")
+    number = np.empty(count, np.int64)
+    number[order] = np.arange(count)
+    return number[code], first[order]
 
 
 def _ended_before(graph: DependencyGraph, vertex: Array) -> Array:
@@ -115,9 +132,9 @@ def _places(path: CriticalPath, begin: Array, owner: Array) -> Array:
     kind = graph.activities.kind
     in_file = names_that(is_source_frame, graph.names)[graph.activities.name]
     source = graph.tree.nearest((kind == ActivityKind.PYTHON) & in_file, begin)
-    operator = graph.tree.nearest(np.isin(kind, OPERATORS), begin)
+    operator = graph.tree.nearest(of_kinds(kind, OPERATORS), begin)
     region = graph.tree.nearest(kind == ActivityKind.ANNOTATION, begin)  # steps are everywhere
-    is_call = (owner >= 0) & np.isin(kind[owner], (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RUNTIME))
+    is_call = (owner >= 0) & of_kinds(kind[owner], (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RUNTIME))
     place = np.where(is_call & (operator >= 0), operator, np.where(source >= 0, source, operator))
     place = np.where(place >= 0, place, region)
     itself = (owner >= 0) & in_file[owner] & (kind[owner] == ActivityKind.PYTHON)

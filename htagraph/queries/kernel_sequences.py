@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import names_that
 from htagraph.core.parents import nearest
@@ -72,7 +73,7 @@ class Sequences:
 def named(graph: DependencyGraph, matches: Callable[[str], bool]) -> Array:
     """Return which activities are operators, annotations or Python frames with a name that matches."""
     fits = names_that(matches, graph.names)
-    return fits[graph.activities.name] & np.isin(graph.activities.kind, FRAMES)
+    return fits[graph.activities.name] & of_kinds(graph.activities.kind, FRAMES)
 
 
 def containing(graph: DependencyGraph, text: str) -> Array:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import TRANSFERS, ActivityKind, EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.collective_waits import Waits
@@ -102,7 +103,7 @@ def _lags_alone(graph: DependencyGraph, waits: Waits, transfer: Array) -> npt.ND
     transfer = transfer - graph.time[2 * np.arange(len(transfer)) + 1] + graph.time[released]  # what follows takes time
     member = np.full(graph.vertex_count, -1, np.int64)
     member[released[waits.activity]] = waits.activity
-    last = np.flatnonzero(np.isin(edges.kind, (EdgeKind.BODY, EdgeKind.HOST_ORDER)) & (member[edges.target] >= 0))
+    last = np.flatnonzero(of_kinds(edges.kind, (EdgeKind.BODY, EdgeKind.HOST_ORDER)) & (member[edges.target] >= 0))
     owner = member[edges.target[last]]
     lag[last] = np.maximum(transfer[owner] - (graph.time[edges.source[last]] - graph.time[2 * owner]), 0)
     return lag
@@ -111,7 +112,7 @@ def _lags_alone(graph: DependencyGraph, waits: Waits, transfer: Array) -> npt.ND
 def _arriving(graph: DependencyGraph) -> npt.NDArray[np.int64]:
     """Return the edges by which a transfer ends on a rank."""
     edges = graph.edges
-    return np.flatnonzero(np.isin(edges.kind, TRANSFERS) & (edges.activity >= 0))
+    return np.flatnonzero(of_kinds(edges.kind, TRANSFERS) & (edges.activity >= 0))
 
 
 def _released(graph: DependencyGraph) -> npt.NDArray[np.int64]:

@@ -206,8 +206,11 @@ class CriticalPath:
 
         rows = []
         for group, (codes, word) in self._groups().items():
-            kinds, inverse, count = np.unique(codes, return_inverse=True, return_counts=True)
-            time = np.bincount(inverse, self.segments.length, len(kinds))  # exact: sums of ns below 2^53
+            low = int(codes.min(initial=0))
+            count = np.bincount(codes - low)
+            kinds = np.flatnonzero(count)
+            time = np.bincount(codes - low, self.segments.length)[kinds]  # exact: sums of ns below 2^53
+            kinds, count = kinds + low, count[kinds]
             keys: dict[str, tuple[float, int]] = {}  # kernels may share a short name
             for code, lasted, many in zip(kinds.tolist(), time.tolist(), count.tolist(), strict=True):
                 before = keys.get(word(code), (0.0, 0))

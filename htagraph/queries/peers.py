@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.distinct import coded
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.once import once
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -48,7 +50,7 @@ def peers(graph: DependencyGraph, across: Literal["rank", "step"] = "rank") -> n
     rows, what, part, count = _places(graph, by_rank=across == "rank")
     group = np.full(len(graph.activities), -1, np.int64)
     if len(rows):
-        number = _coded(what, part, count)
+        number = _placed(coded(what, part), count)
         group[rows] = np.where(np.bincount(number)[number] > 1, number, -1)
     return group
 
@@ -72,7 +74,7 @@ def alike(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray[np
     name, place = np.full((2, len(graph.activities)), -1, np.int64)
     if len(rows):
         name[rows] = what
-        place[rows] = _coded(what, np.where(graph.activities.step[rows] >= 0, 0, part), count)
+        place[rows] = _placed(coded(what, np.where(graph.activities.step[rows] >= 0, 0, part)), count)
     return name, place
 
 
@@ -83,7 +85,7 @@ def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Arr
     """
     acts = graph.activities
     part, from_end = _parts(graph)
-    wanted = ~np.isin(acts.kind, ADDED)
+    wanted = ~of_kinds(acts.kind, ADDED)
     if not by_rank:
         wanted &= acts.step >= 0
     rows = np.flatnonzero(wanted)
@@ -93,8 +95,8 @@ def _places(graph: DependencyGraph, *, by_rank: bool) -> tuple[Array, Array, Arr
     # steps are numbers on the time line, the rest has places of its own beyond them
     shared, own = (part[rows], acts.rank[rows]) if by_rank else (acts.rank[rows], part[rows])
     numbered = by_rank & (acts.kind[rows] == ActivityKind.STEP)  # their names number them
-    what = _coded(np.where(numbered, -1, acts.name[rows]), acts.kind[rows], lane)
-    return rows, what, shared, _occurrence(_coded(what, shared, own), acts.start[rows], from_end[rows])
+    what = coded(np.where(numbered, -1, acts.name[rows]), acts.kind[rows], lane)
+    return rows, what, shared, _occurrence(coded(what, shared, own), acts.start[rows], from_end[rows])
 
 
 @once
@@ -176,23 +178,23 @@ def _parts(graph: DependencyGraph) -> tuple[Array, npt.NDArray[np.bool_]]:
     return part, outside & ~last
 
 
-def _coded(*columns: Array) -> npt.NDArray[np.int64]:
-    """Return a number per row, 0 and up; two rows have the same one if and only if all their columns are equal."""
-    code = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        low = int(column.min())
-        wide = int(column.max()) - low + 1
-        if int(code.max()) >= np.iinfo(np.int64).max // wide:
-            code = np.unique(code, return_inverse=True)[1]
-        code = code * wide + (column.astype(np.int64) - low)
-    return np.unique(code, return_inverse=True)[1].astype(np.int64)
-
-
 def _occurrence(what: Array, start: Array, from_end: Array) -> npt.NDArray[np.int64]:
     """Return, for each row, how many rows of the same `what` start before it, or after it where `from_end`."""
-    order = np.lexsort((start, what))
-    sizes = np.bincount(what)
-    first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    from htagraph.core import traverse  # numba takes a moment to load
+
+    first, order = traverse.counting_order(what, int(what.max()) + 1)
+    same = what[order[1:]] == what[order[:-1]]
+    if (same & (start[order[1:]] < start[order[:-1]])).any():  # rows are not in the order of time
+        order = np.lexsort((start, what))
+    sizes = np.diff(first)
     place = np.empty(len(what), np.int64)
     place[order] = np.arange(len(what)) - first[what[order]]
     return np.where(from_end, sizes[what] - 1 - place, place)
+
+
+def _placed(group: Array, count: Array) -> npt.NDArray[np.int64]:
+    """Return a number per row, by group and then by count; the counts of each group are 0 up to some number."""
+    most = np.zeros(int(group.max()) + 2, np.int64)
+    np.maximum.at(most[1:], group, count + 1)
+    placed: npt.NDArray[np.int64] = np.cumsum(most)[group] + count
+    return placed

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -54,7 +55,7 @@ def rank_differences(graph: DependencyGraph, own: Array, rank: int, peers: Array
     everyone = np.array([rank, *peers])
     place = np.full(int(max(graph.ranks)) + 2, -1)
     place[everyone] = np.arange(len(everyone))
-    work = ~np.isin(acts.kind, (*COMMUNICATION, *ADDED, ActivityKind.STEP))
+    work = ~of_kinds(acts.kind, (*COMMUNICATION, *ADDED, ActivityKind.STEP))
     rows = np.flatnonzero(work & (place[acts.rank] >= 0))
     shape = (len(everyone), names + 1)
     cell = place[acts.rank[rows]] * shape[1] + acts.name[rows]
@@ -87,6 +88,6 @@ def alone_work(graph: DependencyGraph, own: Array, rank: int) -> tuple[int, floa
         rank: the rank.
     """
     acts = graph.activities
-    is_work = np.isin(acts.kind, (ActivityKind.OP, ActivityKind.COMPUTATION))
+    is_work = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.COMPUTATION))
     rows = np.flatnonzero(is_work & (acts.rank == rank) & (peers_of(graph) < 0))
     return len(rows), float(own[rows].sum()) / 1000

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, UNEXPLAINED, GapKind
 from htagraph.graph.activities import frozen
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -42,7 +43,7 @@ def predict(
 
 def without_unexplained(graph: DependencyGraph, gap: Times) -> Times:
     """Return the gaps, ns, with unexplained ones set to 0 (`htagraph.core.kinds.UNEXPLAINED`)."""
-    return np.where(np.isin(graph.gap_kind, UNEXPLAINED), 0, gap)
+    return np.where(of_kinds(graph.gap_kind, UNEXPLAINED), 0, gap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ class Replay:
         """
         graph, time = self.graph, self.time
         acts, origin = graph.activities, graph.origin_ns
-        rows = np.flatnonzero(~np.isin(acts.kind, ADDED))
+        rows = np.flatnonzero(~of_kinds(acts.kind, ADDED))
         error = np.abs(time - graph.time).reshape(-1, 2).max(axis=1, initial=0)
         return pd.DataFrame(
             {

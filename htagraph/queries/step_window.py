@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import names_that
 from htagraph.graph.criteria import IntSelector
@@ -140,7 +141,7 @@ def _last_work(graph: DependencyGraph, key: Array) -> npt.NDArray[np.int64]:
     """Return the host activity of each step that ends last, -1 for none; the profiler's own functions are no work."""
     acts = graph.activities
     profilers = names_that(_is_profiler, graph.names)[acts.name] & (acts.kind == ActivityKind.PYTHON)
-    rows = np.flatnonzero((acts.step >= 0) & ~acts.on_device & ~np.isin(acts.kind, (ActivityKind.STEP, *ADDED)))
+    rows = np.flatnonzero((acts.step >= 0) & ~acts.on_device & ~of_kinds(acts.kind, (ActivityKind.STEP, *ADDED)))
     rows = rows[~profilers[rows]]
     of_step = np.searchsorted(key, _keys(graph, rows))
     rows, of_step = (each[np.argsort(graph.time[2 * rows + 1], kind="stable")] for each in (rows, of_step))

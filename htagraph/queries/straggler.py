@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.group_stats import others_median
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, Blame, blame_of, chains_of
@@ -156,7 +157,7 @@ def _is_waited_for(graph: DependencyGraph, rank: int) -> bool:
 def _alone_ns(graph: DependencyGraph, at: int, slow: SlowRanks) -> float:
     """Return how long a rank works in a step on what no other rank does, ns: median over the steps where it is slow."""
     acts = graph.activities
-    alone = np.isin(acts.kind, (ActivityKind.OP, ActivityKind.COMPUTATION)) & (peers(graph) < 0)
+    alone = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.COMPUTATION)) & (peers(graph) < 0)
     rows = np.flatnonzero(alone & (acts.rank == graph.ranks[at]))
     device = acts.kind[rows] == ActivityKind.COMPUTATION
     own = np.where(device, acts.duration[rows], self_time(graph)[rows])

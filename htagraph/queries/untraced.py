@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from htagraph.core.distinct import distinct
 from htagraph.core.errors import SelectionError
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BETWEEN, ActivityKind, GapKind
 from htagraph.core.spelling import nearest_words
 from htagraph.graph.criteria import Mask, named
@@ -50,7 +51,7 @@ def untraced_gaps(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArr
             msg = f"{key!r} is no criterion of untraced time: choose from {', '.join(_CRITERIA)}{near}"
             raise SelectionError(msg)
     edges = graph.edges
-    between = np.flatnonzero(np.isin(edges.kind, BETWEEN) & (graph.gap_kind[edges.target] == GapKind.HOST_UNTRACED))
+    between = np.flatnonzero(of_kinds(edges.kind, BETWEEN) & (graph.gap_kind[edges.target] == GapKind.HOST_UNTRACED))
     between = between[graph.binding[edges.target[between]] == between]
     source, target = edges.source[between] >> 1, edges.target[between]
     after, before = (_name_mask(graph, given.pop(key, None)) for key in ("after", "before"))

@@ -8,24 +8,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.distinct import distinct
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import (
-    ANNOTATIONS,
-    BETWEEN,
-    COMMUNICATION,
-    HOST_GAPS,
-    TRANSFERS,
-    ActivityKind,
-    EdgeKind,
-    GapKind,
-)
+from htagraph.core.kind_masks import of_kinds
+from htagraph.core.kinds import ANNOTATIONS, BETWEEN, HOST_GAPS, ActivityKind, EdgeKind, GapKind
+from htagraph.core.once import once
 from htagraph.queries.change_scope import activities_of, kinds_of
+from htagraph.queries.transfer_waits import waiting
 from htagraph.queries.untraced import UNTRACED, untraced_gaps
 
 if TYPE_CHECKING:
@@ -38,7 +31,7 @@ __all__ = [
     "OwnTime",
     "State",
     "checked",
-    "end_spread",
+    "edges_of",
     "here",
     "initial",
     "of_kind",
@@ -57,14 +50,9 @@ NEVER = -(1 << 60)
 
 Chosen: minus 36 years, so that no moment that it leads to can be the latest, and sums of a moment (ns since 1970)
 and a few of it stay within int64. It is a mark: no result depends on its size."""
-_OWN_SHARES = ("all_to_all", "send_recv")
-"""Operations in which each member receives a message of its own, so that their ends differ by message."""
-_MAX_END_SPREAD_NS = 5_000
-"""How much later than the first member of a collective another one ends, at most, without this being transfer, ns.
-
-Chosen: the members of one ring end within a few µs of each other (the simulator draws up to 1.5 µs, its traces show
-1.25 µs at the 99th percentile); recorded traces show more, which clock errors explain. Doubled, up to 5 µs more of each
-transfer do not scale with the network, on the members that end late."""
+_FEW = 8
+"""The edges of one in so many activities, or fewer, are found by owner; those of more by a look at each edge. Chosen:
+then both take about as long. It changes times only."""
 _MAX_NUMBER_WIDTH = 40
 """How many characters of a refused value an error shows. Chosen as above; it changes messages only."""
 
@@ -186,7 +174,8 @@ def _of_criteria(state: State, criteria: dict[str, Any], *, loader: bool | None)
     loader = (named or criteria.get("kind") is None) if loader is None else loader
     given = {key for key, value in criteria.items() if value is not None}
     host = given <= {"kind", "rank"} and "host" in (kinds_of(criteria) or {"host"})
-    return time_of(state, activities_of(state, criteria), loader=loader, outside=here(state.graph, criteria) & host)
+    outside = here(state.graph, criteria) if host else np.zeros(len(state.graph.activities), np.bool_)
+    return time_of(state, activities_of(state, criteria), loader=loader, outside=outside)
 
 
 def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outside: npt.NDArray[np.bool_]) -> OwnTime:
@@ -200,17 +189,42 @@ def time_of(state: State, chosen: npt.NDArray[np.bool_], *, loader: bool, outsid
     """
     graph = state.graph
     edges, known = graph.edges, _apart(graph)
-    own = chosen[edges.activity]
-    own[known.code[chosen[known.around_code]]] = True
-    rows = np.flatnonzero(own)
+    rows, apart = edges_of(graph, chosen), known.code[chosen[known.around_code]]
+    if len(apart):
+        rows = distinct(np.concatenate((rows, apart)), len(edges))
     kind = edges.kind[rows]
-    between = np.isin(kind, BETWEEN)
+    between = of_kinds(kind, BETWEEN)
     belongs = chosen[known.region] | ((known.region < 0) & outside[known.free >> 1])
     gaps = np.concatenate((edges.target[rows[between]], known.free[belongs]))
     rows = rows[~between & (loader | (kind != EdgeKind.DATALOADER))]
     kinds = HOST_GAPS if loader else (GapKind.HOST_UNTRACED,)
-    gaps = gaps[np.isin(graph.gap_kind[gaps], kinds)]
-    return OwnTime(rows, _waiting(state, rows), distinct(gaps, graph.vertex_count))
+    gaps = gaps[of_kinds(graph.gap_kind[gaps], kinds)]
+    return OwnTime(rows, waiting(state, rows), distinct(gaps, graph.vertex_count))
+
+
+def edges_of(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return the edges that chosen activities own, ascending.
+
+    Args:
+        graph: the job.
+        chosen: a mask of activities, with one entry more: whether edges without an owner count.
+    """
+    rows = np.flatnonzero(chosen)
+    if len(rows) * _FEW > len(chosen):
+        return np.flatnonzero(chosen[graph.edges.activity])
+    offsets, order = _by_owner(graph)
+    owner = np.where(rows < len(chosen) - 1, rows + 1, 0)
+    first, count = offsets[owner], offsets[owner + 1] - offsets[owner]
+    place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+    return np.sort(order[place]).astype(np.int64)
+
+
+@once
+def _by_owner(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (where the edges of each owner begin, -1 first; the edges by owner)."""
+    from htagraph.core import traverse  # numba takes a moment to load
+
+    return traverse.counting_order(graph.edges.activity + 1, len(graph.activities) + 1)
 
 
 class _Apart(NamedTuple):
@@ -226,20 +240,16 @@ class _Apart(NamedTuple):
     """The annotation of each of these edges."""
 
 
-_APART: WeakKeyDictionary[DependencyGraph, _Apart] = WeakKeyDictionary()
-
-
+@once
 def _apart(graph: DependencyGraph) -> _Apart:
-    """Return what belongs to regions without having them as owner; found once per graph."""
-    if graph not in _APART:
-        edges, kind, parent = graph.edges, np.append(graph.activities.kind, np.int8(-1)), graph.tree.parent
-        free = edges.target[np.isin(edges.kind, BETWEEN) & (edges.activity < 0)]
-        code = np.flatnonzero((edges.kind == EdgeKind.BODY) & (kind[edges.activity] == ActivityKind.PYTHON))
-        source = edges.source[code]
-        innermost = np.where(source % 2, parent[source >> 1], source >> 1)
-        inside = np.isin(kind[innermost], ANNOTATIONS)
-        _APART[graph] = _Apart(free, parent[free >> 1], code[inside], innermost[inside])
-    return _APART[graph]
+    """Return what belongs to regions without having them as owner."""
+    edges, kind, parent = graph.edges, np.append(graph.activities.kind, np.int8(-1)), graph.tree.parent
+    free = edges.target[of_kinds(edges.kind, BETWEEN) & (edges.activity < 0)]
+    code = np.flatnonzero((edges.kind == EdgeKind.BODY) & (kind[edges.activity] == ActivityKind.PYTHON))
+    source = edges.source[code]
+    innermost = np.where(source % 2, parent[source >> 1], source >> 1)
+    inside = of_kinds(kind[innermost], ANNOTATIONS)
+    return _Apart(free, parent[free >> 1], code[inside], innermost[inside])
 
 
 def here(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.bool_]:
@@ -252,78 +262,17 @@ def here(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArray[np.boo
     return here
 
 
-def end_spread(state: State, rows: Array) -> npt.NDArray[np.int64]:
-    """Return how much of each lag is the spread of ends, ns: how much later the member ends than the first one.
-
-    These few microseconds (at most `_MAX_END_SPREAD_NS`) do not depend on the network and are no transfer. In an
-    all-to-all and between a send and a receive there is none: each member receives a message of its own.
-    """
-    graph, matches = state.graph, state.graph.matches
-    fixed = np.zeros(len(rows), np.int64)
-    if matches is None or not matches.count or not (graph.edges.kind[rows] == EdgeKind.COLLECTIVE).any():
-        return fixed
-    together = np.zeros(len(graph.activities) + 1, np.bool_)
-    ops = np.array(matches.op)
-    together[matches.activity] = ~np.isin(ops, _OWN_SHARES)[matches.collective]
-    every = np.flatnonzero(graph.edges.kind == EdgeKind.COLLECTIVE)
-    every = every[graph.edges.activity[every] >= 0]
-    joins, member = np.unique(graph.edges.source[every], return_inverse=True)
-    first = np.full(len(joins), np.iinfo(np.int64).max)
-    np.minimum.at(first, member.ravel(), graph.edges.lag[every])
-    spread = np.flatnonzero(np.isin(rows, every) & together[graph.edges.activity[rows]])
-    recorded = graph.edges.lag[rows[spread]]
-    late = recorded - first[np.searchsorted(joins, graph.edges.source[rows[spread]])]
-    fixed[spread] = np.clip(np.minimum(late, _MAX_END_SPREAD_NS), 0, np.maximum(state.lag[rows[spread]], 0))
-    return fixed
-
-
-def _waiting(state: State, rows: Array) -> npt.NDArray[np.int64]:
-    """Return how much of each lag is waiting and not transfer, ns.
-
-    Where the partners of a communication are not in the graph, the shortest one of a name and size is taken as pure
-    transfer, and the rest of longer ones as waiting.
-    """
-    graph = state.graph
-    acts, owner = graph.activities, graph.edges.activity[rows]
-    fixed = end_spread(state, rows)
-    talks = np.flatnonzero(np.isin(acts.kind[owner], COMMUNICATION))
-    if not len(talks):
-        return fixed
-    matched = np.zeros(len(acts) + 1, np.bool_)
-    matched[graph.edges.activity[of_kind(graph, *TRANSFERS)]] = True
-    matched[-1] = False
-    lonely = talks[~matched[owner[talks]]]
-    if not len(lonely):
-        return fixed
-    every = np.flatnonzero(np.isin(acts.kind, COMMUNICATION) & ~matched[:-1])
-    pure = _class_minimum(graph, every)
-    recorded = graph.edges.lag[rows[lonely]]
-    share = np.minimum(pure[owner[lonely]], recorded)
-    fixed[lonely] = np.clip(recorded - share, 0, np.maximum(state.lag[rows[lonely]], 0))
-    return fixed
-
-
-def _class_minimum(graph: DependencyGraph, rows: Array) -> npt.NDArray[np.int64]:
-    """Return, for each activity of `rows`, the shortest recorded duration of its name and size, ns; 0 for others."""
-    acts = graph.activities
-    keys = np.stack([acts.name[rows], *(acts.arg(column)[rows] for column in ("in_msg_nelems", "out_msg_nelems"))])
-    _, member = np.unique(keys, axis=1, return_inverse=True)
-    member = member.ravel()
-    least = np.full(int(member.max()) + 1 if len(member) else 0, np.iinfo(np.int64).max)
-    np.minimum.at(least, member, acts.duration[rows])
-    out = np.zeros(len(acts), np.int64)
-    out[rows] = least[member]
-    return out
-
-
 def with_factor(state: State, time: OwnTime, factor: float | Array) -> State:
     """Return the state with some time multiplied, by one factor or by one per edge and then per gap."""
     factors = np.asarray(factor, np.float64)
     for_edges, for_gaps = (factors, factors) if not factors.ndim else np.split(factors, [len(time.edges)])
-    lag, gap = state.lag.copy(), state.gap.copy()
-    now = lag[time.edges]
-    lag[time.edges] = time.fixed + _times(now - time.fixed, for_edges)
-    gap[time.gaps] = _times(gap[time.gaps], for_gaps)
+    lag, gap = state.lag, state.gap  # what stays as it is needs no copy
+    if len(time.edges):
+        lag, now = lag.copy(), lag[time.edges]
+        lag[time.edges] = time.fixed + _times(now - time.fixed, for_edges)
+    if len(time.gaps):
+        gap = gap.copy()
+        gap[time.gaps] = _times(gap[time.gaps], for_gaps)
     return replace(state, lag=lag, gap=gap)
 
 

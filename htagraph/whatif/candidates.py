@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,26 +13,16 @@ import pandas as pd
 
 from htagraph.core.distinct import distinct, sums_by
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import (
-    BETWEEN,
-    BLOCKING,
-    COMMUNICATION,
-    HOST_GAPS,
-    LAUNCHES,
-    TRANSFERS,
-    ActivityKind,
-    EdgeKind,
-    GapKind,
-    Provenance,
-)
+from htagraph.core.kind_masks import of_kinds
+from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.replay import predict
+from htagraph.queries.transfer_waits import end_spread
 from htagraph.queries.untraced import UNTRACED
-from htagraph.queries.weights import OwnTime, State, end_spread, of_kind, own_time, with_factor
-from htagraph.whatif.link_sharing import assumed, time_from_sharing
+from htagraph.queries.weights import OwnTime, State, of_kind, own_time
+from htagraph.whatif.trial import Trial
 
-__all__ = ["CLASSES", "Candidate", "Trial", "candidates", "target_of", "time_of"]
+__all__ = ["CLASSES", "Candidate", "candidates", "target_of", "time_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
@@ -72,135 +62,17 @@ class Candidate:
     """Returns its lags and gaps where criteria may not select them."""
 
 
-class Trial:
-    """A job as recorded, and its gains when the time of something changes."""
-
-    def __init__(self, state: State) -> None:
-        self.state = state
-        self.links = assumed(state)
-        self.last = self._end(state.graph.time)
-        self.makespan = self.last - state.graph.origin_ns
-
-    def _end(self, time: Array) -> int:
-        """Return the last moment of any thread or stream that takes part in the job, ns."""
-        nothing = np.iinfo(np.int64).min
-        last = int(time[1::2].max(where=self.state.graph.awake, initial=nothing))
-        return last if last > nothing else self.state.graph.origin_ns
-
-    def gain(self, time: OwnTime, factor: float) -> int:
-        """Return how much shorter the job is if some time is multiplied, ns."""
-        return self.gained(with_factor(self.state, time, factor))
-
-    def gained(self, state: State) -> int:
-        """Return how much shorter the job is with other weights, ns."""
-        state = replace(self.links, state=state).shared
-        return self.last - self._end(predict(state.graph, state.lag, state.gap, state.head))
-
-    def total(self, time: OwnTime) -> int:
-        """Return how much time it is, ns.
-
-        What a thread of a data loader waits for, the loader's own time has, and the time of a call until its kernel
-        starts, or after its wait, the call's.
-        """
-        once, gap = self._counted
-        return int(((self.state.lag[time.edges] - time.fixed) * once[time.edges]).sum() + gap[time.gaps].sum())
-
-    @cached_property
-    def _counted(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-        """Which edges count in the time of what has them, and how much of each gap does, ns."""
-        graph = self.state.graph
-        twice = of_kind(graph, *LAUNCHES, *BLOCKING) & (graph.edges.activity >= 0)
-        return ~twice, np.where(graph.gap_kind == GapKind.DATA_WAIT, 0, self.state.gap)
-
-    def on_path(self, time: OwnTime) -> int:
-        """Return how much of it lies on the critical path, ns."""
-        at, edges = self._is_on_path
-        lags = (self.state.lag[time.edges] - time.fixed)[edges[time.edges]]
-        return int(lags.sum() + self.state.gap[time.gaps[at[time.gaps]]].sum())
-
-    @cached_property
-    def _is_on_path(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Which vertices and which edges are on the critical path."""
-        graph = self.state.graph
-        masks = np.zeros(graph.vertex_count, np.bool_), np.zeros(len(graph.edges), np.bool_)
-        for mask, rows in zip(masks, self.path, strict=True):
-            mask[rows] = True
-        return masks
-
-    @cached_property
-    def shared(self) -> int:
-        """How much of the critical path is there because transfers share links, ns.
-
-        Without other transfers, these would be so much shorter: by so much may a gain exceed its time on the path.
-        """
-        if self.links.others:  # not known: then no transfer becomes faster
-            return 0
-        rows = self.path[1]
-        return int(time_from_sharing(self.state.graph, self.links.sharing)[rows].sum())
-
-    @cached_property
-    def path(self) -> tuple[Array, Array]:
-        """The vertices of the critical path and the edges between them."""
-        from htagraph.core import traverse  # numba takes a moment to load
-
-        graph = self.state.graph
-        ends = 2 * np.flatnonzero(graph.awake) + 1
-        if not len(ends):
-            nothing = np.zeros(0, np.int64)
-            return nothing, nothing
-        start, last = np.iinfo(np.int64).min, int(ends[np.argmax(graph.time[ends])])
-        path = traverse.walk_back(graph.binding, graph.edges.source, graph.time, last, start)
-        return path, graph.binding[path[1:]].astype(np.int64)
-
-    @cached_property
-    def shares(self) -> pd.DataFrame:
-        """The time on the critical path by owner: ``owner`` (-1 for none), ``rank``, ``gap``, ``ns``.
-
-        One row per (owner, rank, whether it is a gap). A gap that several threads lead to counts for each owner.
-        """
-        graph = self.state.graph
-        vertices, edges = self.path
-        owner = graph.edges.activity[edges]
-        timed = (owner >= 0) & (graph.edges.kind[edges] != EdgeKind.HOST_ORDER)
-        gaps, around = self._gaps(vertices)
-        rank = graph.activities.rank
-        owners = np.concatenate([owner[timed].astype(np.int64), around]) + 1
-        ranks = np.concatenate([rank[owner[timed]], rank[gaps // 2]]).astype(np.int64)
-        is_gap = np.repeat([0, 1], [int(timed.sum()), len(gaps)])
-        least, many = (int(ranks.min()), int(ranks.max()) - int(ranks.min()) + 1) if len(ranks) else (0, 1)
-        key, ns = sums_by(
-            (owners * many + ranks - least) * 2 + is_gap,
-            np.concatenate([graph.edges.lag[edges][timed], graph.gap[gaps]]),
-        )
-        return pd.DataFrame({
-            "owner": key // (2 * many) - 1, "rank": key // 2 % many + least, "gap": (key % 2).astype(np.bool_),
-            "ns": np.maximum(ns, 0),
-        })  # fmt: skip
-
-    def _gaps(self, vertices: Array) -> tuple[Array, Array]:
-        """Return the vertices with a gap of the host's time, and the activity around each of these gaps, else -1."""
-        graph = self.state.graph
-        wanted = np.zeros(graph.vertex_count, np.bool_)
-        wanted[vertices[np.isin(graph.gap_kind[vertices], HOST_GAPS)]] = True
-        into = np.flatnonzero(of_kind(graph, *BETWEEN) & wanted[graph.edges.target])
-        at, owner = graph.edges.target[into].astype(np.int64), graph.edges.activity[into].astype(np.int64)
-        around = np.where(owner >= 0, owner, graph.tree.parent[at >> 1])
-        count = len(graph.activities) + 1
-        pairs, _ = sums_by(at * count + around + 1, at)
-        return pairs // count, pairs % count - 1
-
-
 def candidates(trial: Trial) -> Iterator[Candidate]:
     """Yield everything with time on the critical path; nothing else can gain."""
     graph, shares = trial.state.graph, trial.shares
     acts = graph.activities
     owned = shares[shares["owner"] >= 0]
     kind = acts.kind[owned["owner"]]
-    yield from _by_name(graph, owned[np.isin(kind, _KERNELS)], "kernel")
-    yield from _by_name(graph, owned[np.isin(kind, _CALLS)], "call")
+    yield from _by_name(graph, owned[of_kinds(kind, _KERNELS)], "kernel")
+    yield from _by_name(graph, owned[of_kinds(kind, _CALLS)], "call")
     yield from _by_name(graph, owned[kind == ActivityKind.PYTHON], "function")
     yield from _operators(graph, owned)
-    yield from _groups(graph, owned[np.isin(kind, COMMUNICATION)])
+    yield from _groups(graph, owned[of_kinds(kind, COMMUNICATION)])
     rows = shares[(shares["owner"] < 0) | (acts.kind[shares["owner"]] != ActivityKind.COMMUNICATION)]
     for rank, ns in (
         _positive_sums(rows["rank"], rows["ns"]) if len(graph.ranks) > 1 else ()
@@ -293,7 +165,7 @@ def _groups(graph: DependencyGraph, owned: pd.DataFrame) -> Iterator[Candidate]:
 def _exact_criteria(graph: DependencyGraph, members: Array) -> dict[str, Any] | None:
     """Return criteria that select these communications and no other, if there are any as simple as that."""
     acts = graph.activities
-    talks = np.flatnonzero(np.isin(acts.kind, COMMUNICATION))
+    talks = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
     kinds = {"kind": [ActivityKind(kind).label for kind in np.unique(acts.kind[members])]}
     streams = sorted({graph.lanes[lane].stream for lane in np.unique(acts.lane[members]).tolist()})
     stream = {"stream": streams} if streams and streams[0] >= 0 else {}
@@ -317,7 +189,7 @@ def _phases(graph: DependencyGraph, shares: pd.DataFrame) -> Iterator[Candidate]
     for name, chosen, criteria, note in (
         ("launch calls", kind == ActivityKind.LAUNCH, {"kind": "launch"}, "the calls themselves, not the operators"),
         ("synchronizing calls", kind == ActivityKind.SYNC, {"kind": "sync"}, "their own cost, not what they wait for"),
-        (CLASSES[2], np.isin(kind, _RUNTIME), {"kind": [each.label for each in _RUNTIME]}, ""),
+        (CLASSES[2], of_kinds(kind, _RUNTIME), {"kind": [each.label for each in _RUNTIME]}, ""),
     ):  # fmt: skip
         if ns[chosen].sum() > 0:
             yield Candidate("phase", name, int(ns[chosen].sum()), criteria, note)
@@ -378,7 +250,7 @@ def _transfers(state: State, members: Array) -> OwnTime:
     is_member = np.zeros(len(state.graph.activities) + 1, np.bool_)
     is_member[members] = True
     edges = state.graph.edges
-    rows = np.flatnonzero(np.isin(edges.kind, TRANSFERS) & is_member[edges.activity])
+    rows = np.flatnonzero(of_kinds(edges.kind, TRANSFERS) & is_member[edges.activity])
     return OwnTime(rows, end_spread(state, rows), np.zeros(0, np.int64))
 
 

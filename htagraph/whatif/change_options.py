@@ -87,7 +87,7 @@ def criteria(text: str) -> dict[str, Any]:
         if key is None or key[1] not in _KEYS or key[1] in given:
             raise ValueError(_unreadable(text, key[1] if key else text[at:], given))
         value, at = _value(text, key.end())
-        if not value:
+        if not value and not text.startswith('"', key.end()):  # in quotes it is a name: that of events without one
             msg = f"{text!r}: nothing after {key[0]}"
             raise ValueError(msg)
         given[key[1]] = _typed(key[1], value)
@@ -133,7 +133,7 @@ def criteria_text(given: dict[str, Any]) -> str:
         if value is None:
             continue
         text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        if key not in _NUMBERED and (_NEXT.search(text) or text.startswith('"')):
+        if key not in _NUMBERED and (not text or _NEXT.search(text) or text.startswith('"')):
             text = '"' + text.replace('"', '""') + '"'
         parts.append(f"{key}={text}")
     return ",".join(parts)

@@ -12,7 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance
+from htagraph.core.once import once
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.absent_members import lacks_members
@@ -80,9 +82,9 @@ def with_possible_waits(state: State) -> State | None:
     - A pause of a host thread that ends right after other work of its rank ended: it may have been a wait for that.
     """
     graph = state.graph
-    source, target, hidden = _hidden_in_pauses(state)
-    ends, nexts = _after_communication(graph)
-    if not len(source) and not len(ends):
+    (source, target), (ends, nexts) = _hidden_in_pauses(graph), _after_communication(graph)
+    still = state.gap[target] == graph.gap[target]  # where a change took the pause, nothing is left to explain
+    if not still.any() and not len(ends):
         return None
     waits = graph.time[target] - graph.time[source]
     new = Edges.of(
@@ -90,18 +92,20 @@ def with_possible_waits(state: State) -> State | None:
         np.concatenate((waits, np.zeros(len(ends), np.int64))), EdgeKind.THREAD, Provenance.INFERRED, confidence=1,
     )  # fmt: skip
     gap = state.gap.copy()
-    gap[hidden] = 0
-    return with_waits(replace(state, gap=gap), new, new.lag, "possible waits")  # None: two exclude each other
+    gap[target[still]] = 0
+    lag = new.lag.copy()
+    lag[: len(still)][~still] = NEVER  # in the graph all the same, which is kept for the next change
+    return with_waits(replace(state, gap=gap), new, lag, "possible waits")  # None: two exclude each other
 
 
-def _hidden_in_pauses(state: State) -> tuple[Array, Array, Array]:
-    """Return (what may have been waited for, the vertices that then waited, the same vertices): ends and moments."""
-    graph = state.graph
+@once
+def _hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return (what may have been waited for, the vertices that then waited): ends and moments after a pause."""
     acts, time = graph.activities, graph.time
     kinds = (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE)
-    paused = np.flatnonzero(np.isin(graph.gap_kind, kinds) & (graph.gap >= _MIN_PAUSE_NS) & (state.gap == graph.gap))
+    paused = np.flatnonzero((graph.gap >= _MIN_PAUSE_NS) & of_kinds(graph.gap_kind, kinds))
     sources, targets = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    work = np.isin(acts.kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)) | acts.on_device
+    work = of_kinds(acts.kind, (ActivityKind.OP, ActivityKind.HOST_COMMUNICATION)) | acts.on_device
     for rank in np.unique(acts.rank[paused >> 1]).tolist():
         of_rank = acts.of_rank(rank)
         rows = of_rank.start + np.flatnonzero(work[of_rank])
@@ -116,14 +120,14 @@ def _hidden_in_pauses(state: State) -> tuple[Array, Array, Array]:
         near &= acts.lane[row] != acts.lane[wanted >> 1]
         sources.append(2 * row[near] + 1)
         targets.append(wanted[near])
-    target = np.concatenate(targets)
-    return np.concatenate(sources), target, target
+    return np.concatenate(sources), np.concatenate(targets)
 
 
+@once
 def _after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (ends of communication that nothing waits for, the next moment on the thread that called for it)."""
     acts, edges, time = graph.activities, graph.edges, graph.time
-    ends = 2 * np.flatnonzero(np.isin(acts.kind, COMMUNICATION)) + 1
+    ends = 2 * np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)) + 1
     leaves = ~of_kind(graph, EdgeKind.STEP, EdgeKind.HOST_ORDER, EdgeKind.STREAM)
     leaves |= acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
     leaves &= edges.kind != EdgeKind.STEP

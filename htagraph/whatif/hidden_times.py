@@ -7,14 +7,16 @@ that the recording does not show. It shows how long they took at most, because t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import has_loader_workers, names_that, transfer_direction
+from htagraph.core.once import once
 from htagraph.graph.activities import Edges
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import NEVER, State, of_kind
 from htagraph.whatif.rewire import with_waits
 
@@ -31,27 +33,51 @@ _CONFIDENCE = 1
 it. Doubled, nothing changes."""
 
 
+class _Waits(NamedTuple):
+    """Waits that the recording does not show."""
+
+    source: Array
+    """The vertex from which each is counted."""
+    target: Array
+    """The vertex that waits."""
+    took: Array
+    """The longest that each may last, ns."""
+    like: Array
+    """The edge whose change each follows."""
+
+
+_NONE = _Waits(*(np.zeros(0, np.int64) for _ in range(4)))
+
+
 def with_slow_loaders(state: State) -> State | None:
     """Return the state in which data loaders that were never waited for need nearly the time of a step per batch.
 
     None if there are none: the loader has no workers, or it was waited for, so that its time is known.
     """
-    graph = state.graph
+    return _with(state, _loaders(state.graph))
+
+
+@once
+def _loaders(graph: DependencyGraph) -> _Waits:
+    """Return the batches of loaders that were never waited for, each from where the loader was free for it."""
     edges = graph.edges
-    loads = of_kind(graph, EdgeKind.DATALOADER) & (edges.activity >= 0)
-    loads &= names_that(has_loader_workers, graph.names)[graph.activities.name[edges.activity]]
-    produced = loads & (edges.provenance == Provenance.INFERRED)
-    lane, name = graph.activities.lane[edges.activity], graph.activities.name[edges.activity]
+    acts = graph.activities
+    loads = np.flatnonzero(of_kind(graph, EdgeKind.DATALOADER) & (edges.activity >= 0))
+    loads = loads[names_that(has_loader_workers, graph.names)[acts.name[edges.activity[loads]]]]
+    produced = edges.provenance[loads] == Provenance.INFERRED
+    lane, name = acts.lane[edges.activity[loads]], acts.name[edges.activity[loads]]
     loader = lane.astype(np.int64) * max(len(graph.names), 1) + name
-    fetches = np.flatnonzero(loads & ~produced & ~np.isin(loader, loader[produced]))
-    fetches = fetches[np.lexsort((-edges.lag[fetches], edges.activity[fetches]))]
-    fetches = fetches[np.unique(edges.activity[fetches], return_index=True)[1]]  # the longest stretch of each batch
-    fetches = fetches[np.lexsort((graph.time[edges.target[fetches]], loader[fetches]))]
-    follows = np.flatnonzero(np.diff(loader[fetches]) == 0)
+    own = ~produced & ~np.isin(loader, loader[produced])
+    fetches, loader = loads[own], loader[own]
+    order = np.lexsort((-edges.lag[fetches], edges.activity[fetches]))
+    order = order[np.unique(edges.activity[fetches[order]], return_index=True)[1]]  # the longest stretch of each batch
+    order = order[np.lexsort((graph.time[edges.target[fetches[order]]], loader[order]))]
+    fetches, loader = fetches[order], loader[order]
+    follows = np.flatnonzero(np.diff(loader) == 0)
     batch, before = fetches[follows + 1], edges.target[fetches[follows]]
     took = graph.time[edges.target[batch]] - graph.time[before]
-    took = np.minimum(took, _of_group(np.median, loader[batch], took))
-    return _with(state, before, edges.target[batch], took, batch)
+    took = np.minimum(took, _of_group(np.median, loader[follows + 1], took))
+    return _Waits(before, edges.target[batch], took, batch)
 
 
 def with_slow_messages(state: State) -> State | None:
@@ -60,11 +86,16 @@ def with_slow_messages(state: State) -> State | None:
     Messages of one size to one receiver take equally long: the one that had least time limits them all, so that nothing
     changes for those of which one was waited for.
     """
-    graph = state.graph
+    return _with(state, _messages(state.graph))
+
+
+@once
+def _messages(graph: DependencyGraph) -> _Waits:
+    """Return the messages between hosts, each from the begin of its send."""
     acts, edges, matches = graph.activities, graph.edges, graph.matches
     on_host = acts.kind == ActivityKind.HOST_COMMUNICATION
     if matches is None or not on_host.any():
-        return None
+        return _NONE
     receives = names_that(lambda name: transfer_direction(name) < 0, graph.names)[acts.name]
     pair = np.full(len(acts), -1, np.int64)
     pair[matches.activity] = matches.collective
@@ -81,7 +112,7 @@ def with_slow_messages(state: State) -> State | None:
     alike = np.stack([acts.rank[owner[rows]], acts.rank[start >> 1], size[pair[owner[rows]]]])
     _, number = np.unique(alike, axis=1, return_inverse=True)
     took = np.minimum(took, _of_group(np.min, number.ravel(), took))
-    return _with(state, start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
+    return _Waits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
 
 
 def _of_group(statistic: Callable[[Array], Any], number: Array, values: Array) -> npt.NDArray[np.int64]:
@@ -92,16 +123,9 @@ def _of_group(statistic: Callable[[Array], Any], number: Array, values: Array) -
     return out
 
 
-def _with(state: State, source: Array, target: Array, took: Array, like: Array) -> State | None:
-    """Return the state with more waits; None if there are none, or if they exclude what was recorded.
-
-    Args:
-        state: the weights so far.
-        source: the vertex from which each is counted.
-        target: the vertex that waits.
-        took: the longest that each may last, ns.
-        like: the edge whose change each follows.
-    """
+def _with(state: State, waits: _Waits) -> State | None:
+    """Return the state with more waits; None if there are none, or if they exclude what was recorded."""
+    source, target, took, like = waits
     now, recorded = state.lag[like], state.graph.edges.lag[like]
     kept = now > NEVER
     if not kept.any():

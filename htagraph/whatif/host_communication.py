@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.core.naming import is_gradient_ready, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -22,7 +23,7 @@ def asked_at(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray
     acts, edges = graph.activities, graph.edges
     from_elsewhere = acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
     starts = from_elsewhere & (edges.target % 2 == 0) & of_kind(graph, EdgeKind.THREAD)
-    starts &= ~np.isin(acts.kind[edges.source >> 1], COMMUNICATION)
+    starts &= ~of_kinds(acts.kind[edges.source >> 1], COMMUNICATION)
     edge = np.full(len(acts), -1, np.int64)
     candidates = np.flatnonzero(starts)
     candidates = candidates[np.argsort(edges.confidence[candidates], kind="stable")]  # the surest is written last
@@ -76,4 +77,4 @@ def waits_for(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArra
     ends[2 * rows + 1] = True
     other = acts.lane[edges.source >> 1] != acts.lane[edges.target >> 1]
     kept = (*COMMUNICATION, ActivityKind.JOIN, ActivityKind.BOUNDARY, ActivityKind.STEP)
-    return np.asarray(ends[edges.source] & other & ~np.isin(acts.kind[edges.target >> 1], kept))
+    return np.asarray(ends[edges.source] & other & ~of_kinds(acts.kind[edges.target >> 1], kept))

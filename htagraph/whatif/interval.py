@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,8 @@ _DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
 }
 """Cause of an interval's width → the other reading of the recording."""
 
+Prediction: TypeAlias = tuple[DependencyGraph, npt.NDArray[np.int64]]
+"""A graph and the predicted moment of each of its vertices, ns."""
 Length: TypeAlias = Callable[[DependencyGraph, npt.NDArray[np.int64]], tuple[float, Array]]
 """From a graph and predicted moments to (the makespan, the time of each step), ns."""
 
@@ -93,7 +96,9 @@ class Interval(NamedTuple):
         return "best" if above < below else "worst"
 
 
-def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: Length) -> Interval:
+def interval(
+    baseline: DependencyGraph, links: Assumed, prediction: Prediction, speedup: float, length: Length
+) -> Interval:
     """Return the 90 % interval of a speedup: the range of other readings of the recording, and chance.
 
     The two are added as independent errors. Where no moment changes in any reading, the change does nothing, and there
@@ -109,17 +114,17 @@ def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: 
     Args:
         baseline: the job as recorded.
         links: the weights after the changes, and what is assumed about links.
+        prediction: the graph after the changes, and the predicted moment of each vertex, ns.
         speedup: the predicted speedup of the job.
         length: the function that measures predicted moments: the makespan, as the speedup does, and each step.
     """
 
-    def moments(state: State, sharing: Sharing, *, explained: bool = False) -> tuple[DependencyGraph, Array]:
+    def moments(state: State, sharing: Sharing, *, explained: bool = False) -> Prediction:
         state = with_shared_link(state, sharing, certain=not links.others)
         gap = without_unexplained(state.graph, state.gap) if explained else state.gap
         return state.graph, predict(state.graph, state.lag, gap, state.head)
 
     state, sharing = links.state, links.sharing
-    prediction = moments(state, sharing)
     others = [("how transfers share links is not known", moments(state, other)) for other in links.others]
     others += [(cause, moments(other, sharing)) for cause, doubt in _DOUBTS.items() if (other := doubt(state))]
     if all(np.array_equal(time, baseline.time) for _, time in (prediction, *(other for _, other in others))):
@@ -127,7 +132,8 @@ def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: 
     predicted, steps = length(*prediction)
     recorded = length(baseline, baseline.time)[0]
     lengths = [(cause, length(*other)[0]) for cause, other in others]
-    before, after = (length(*moments(one, sharing, explained=True))[0] for one in (initial(baseline), state))
+    before = _explained(baseline, sharing, certain=not links.others, length=length)
+    after = length(*moments(state, sharing, explained=True))[0]
     if before > 0:
         lengths.append(("pauses in the recording are not explained", after * recorded / before))
     if predicted <= 0 or recorded <= 0:
@@ -143,6 +149,19 @@ def interval(baseline: DependencyGraph, links: Assumed, speedup: float, length: 
         for each in (chance, _QUANTILE * _EFFECT_SPREAD * abs(math.log(speedup)))
     )
     return Interval(*next_run, cause, same_run)
+
+
+def _explained(baseline: DependencyGraph, sharing: Sharing, *, certain: bool, length: Length) -> float:
+    """Return the makespan of the job as recorded without pauses that nothing explains, ns; found once per job."""
+    known = _EXPLAINED.setdefault(baseline, {})
+    if (sharing, certain) not in known:
+        state = with_shared_link(initial(baseline), sharing, certain=certain)
+        time = predict(state.graph, state.lag, without_unexplained(state.graph, state.gap), state.head)
+        known[sharing, certain] = length(state.graph, time)[0]
+    return known[sharing, certain]
+
+
+_EXPLAINED: WeakKeyDictionary[DependencyGraph, dict[tuple[Sharing, bool], float]] = WeakKeyDictionary()
 
 
 def _exact(speedup: float) -> Interval:

@@ -28,6 +28,7 @@ __all__ = [
 
 Array: TypeAlias = npt.NDArray[Any]
 
+_KINDS = (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION)
 _MIN_OVERLAP = 0.05
 """Share of a transfer during which others run, from which it says something about sharing. Chosen: what is shared for
 less time differs by less than transfers vary. Doubled, fewer transfers are evidence."""
@@ -47,8 +48,6 @@ _CONTRADICTS = 1.1
 """Where the medians of deviations do not show a way, their means do, unless the median under that way is this many
 times another one's. Chosen: of three classes, one of which is overlapped in another way, the median sees two. Doubled,
 the means decide against the medians."""
-
-
 _MIN_NOTE_SHARE = 0.005
 """Share of all transfer time by which sharing must change it to be noted. Chosen: less changes no prediction
 visibly. Doubled, differences of up to 1 % are not mentioned."""
@@ -71,6 +70,12 @@ class Assumed:
     sharing: Sharing
     others: tuple[Sharing, ...]
     """Ways to share that the recording does not rule out."""
+
+    @property
+    def may_share(self) -> bool:
+        """Whether transfers may slow each other down: two or more of a kind have known partners."""
+        known = (_transfers(self.state.graph, kind) for kind in _KINDS)
+        return self.sharing is not Sharing.NONE and any(each is not None for each in known)
 
     @property
     def shared(self) -> State:
@@ -182,7 +187,7 @@ def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) ->
     """
     if sharing is Sharing.NONE:
         return state
-    for kind in (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION):
+    for kind in _KINDS:
         transfers = _transfers(state.graph, kind)
         if transfers is not None and _overlap(state, transfers):
             state = replace(state, lag=_lags(state, transfers, sharing, certain=certain))
@@ -224,7 +229,7 @@ def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> npt.NDArray[n
         sharing: how transfers share a link.
     """
     longer = np.zeros(len(graph.edges), np.int64)
-    for kind in (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION):
+    for kind in _KINDS:
         transfers = None if sharing is Sharing.NONE else _transfers(graph, kind)
         if transfers is not None:
             longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
@@ -242,7 +247,7 @@ def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:
     if matches is None or not matches.count:
         return Sharing.NONE, True
     by_kind = {}
-    for kind in (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION):
+    for kind in _KINDS:
         transfers = _transfers(graph, kind)
         if transfers is not None:
             by_kind[kind] = _shown(graph, transfers)

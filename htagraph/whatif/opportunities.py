@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, ParamSpec, TypeAlias
+from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,10 @@ import pandas as pd
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, checked, initial
 from htagraph.queries.whole_steps import whole_steps
-from htagraph.whatif.candidates import Candidate, Trial, candidates, target_of, time_of
+from htagraph.whatif.candidates import Candidate, candidates, target_of, time_of
 from htagraph.whatif.change_options import criteria_text
 from htagraph.whatif.straggler_gain import straggler_gain
+from htagraph.whatif.trial import Trial
 
 __all__ = ["opportunities"]
 
@@ -33,8 +34,27 @@ _COLUMNS = {
     "what": "str", "name": "str", "target": "str", "time_us": "float64", "critical_us": "float64",
     "gain_us": "float64", "gain_percent": "float64", "gain_per_step_us": "float64",
 }  # fmt: skip
-_Tried: TypeAlias = tuple[int, Candidate, OwnTime]
-"""A gain in ns, what gains it, and its time."""
+
+
+class _Tried(NamedTuple):
+    """What was tried."""
+
+    gain: int
+    """How much shorter the job is if it takes no time, ns."""
+    candidate: Candidate
+    time: OwnTime
+    counted: tuple[Array, Array]
+    """How much time each of its edges and each of its gaps is, ns."""
+
+    @property
+    def size(self) -> int:
+        """How many edges and gaps it has."""
+        return len(self.time.edges) + len(self.time.gaps)
+
+    @property
+    def total(self) -> int:
+        """How much time it is, ns."""
+        return int(self.counted[0].sum() + self.counted[1].sum())
 
 
 def _named_options(function: Callable[_P, pd.DataFrame]) -> Callable[_P, pd.DataFrame]:
@@ -108,7 +128,8 @@ def opportunities(
     trial, steps = Trial(initial(graph)), whole_steps(graph)
     rows = []
     best = _best(trial, top)
-    for at, (gain, candidate, time) in enumerate(best):
+    for at, tried in enumerate(best):
+        gain, candidate, time, _ = tried
         gains = {
             column: float(gain if factor == 0 else trial.gain(time, factor)) / 1000
             for column, factor in factors.items()
@@ -116,10 +137,10 @@ def opportunities(
         rows.append({
             "what": candidate.what, "name": candidate.name,
             "target": criteria_text(target_of(trial.state, candidate, time)),
-            "time_us": trial.total(time) / 1000, "critical_us": trial.on_path(time) / 1000, "gain_us": gain / 1000,
+            "time_us": tried.total / 1000, "critical_us": trial.on_path(time) / 1000, "gain_us": gain / 1000,
             "gain_percent": 100 * gain / trial.makespan, "gain_per_step_us": gain / 1000 / steps if steps else np.nan,
             **gains, "note": candidate.note,
-            "inside": next((other.name for _, other, more in reversed(best[:at]) if _within(trial, time, more)), ""),
+            "inside": next((more.candidate.name for more in reversed(best[:at]) if _within(tried, more)), ""),
         })  # fmt: skip
     rows = sorted([*rows, *straggler_gain(trial, factors, steps)], key=lambda row: -row["gain_us"])[:top]
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
@@ -133,45 +154,40 @@ def _best(trial: Trial, top: int) -> list[_Tried]:
     tried: list[_Tried] = []
     for candidate in sorted(candidates(trial), key=lambda each: -each.bound):
         bound = candidate.bound + trial.shared
-        if bound < max(1, _SAME_GAIN * _least_of_best(trial, tried, top, bound)):
+        if bound < max(1, _SAME_GAIN * _least_of_best(tried, top, bound)):
             break
         time = time_of(trial.state, candidate)
         gain = trial.gain(time, 0.0)
         if gain > 0:
-            tried.append((gain, candidate, time))
-    return _smallest(trial, tried)[:top]
+            tried.append(_Tried(gain, candidate, time, trial.counted(time)))
+    return _smallest(tried)[:top]
 
 
-def _least_of_best(trial: Trial, tried: list[_Tried], top: int, bound: int) -> float:
+def _least_of_best(tried: list[_Tried], top: int, bound: int) -> float:
     """Return the gain of the last of the best, ns; 0 where there are fewer, or the bound is larger anyway."""
-    gains = sorted((gain for gain, _, _ in tried), reverse=True)
+    gains = sorted((each.gain for each in tried), reverse=True)
     if not top:
         return float("inf")
     if len(gains) < top or bound >= _SAME_GAIN * gains[top - 1]:
         return 0.0
-    best = _smallest(trial, tried)
-    return best[top - 1][0] if len(best) >= top else 0.0
+    best = _smallest(tried)
+    return best[top - 1].gain if len(best) >= top else 0.0
 
 
-def _smallest(trial: Trial, tried: list[_Tried]) -> list[_Tried]:
+def _smallest(tried: list[_Tried]) -> list[_Tried]:
     """Return the candidates that gain clearly more than any other inside them, best first."""
     best: list[_Tried] = []
-    for gain, candidate, time in sorted(tried, key=lambda each: (each[0], len(each[2].edges) + len(each[2].gaps))):
-        if not any(less >= _SAME_GAIN * gain and _within(trial, part, time) for less, _, part in best):
-            best.append((gain, candidate, time))
-    return sorted(best, key=lambda each: -each[0])
+    for one in sorted(tried, key=lambda each: (each.gain, each.size)):
+        if not any(part.gain >= _SAME_GAIN * one.gain and _within(part, one) for part in best):
+            best.append(one)
+    return sorted(best, key=lambda each: -each.gain)
 
 
-def _within(trial: Trial, some: OwnTime, other: OwnTime) -> bool:
+def _within(some: _Tried, other: _Tried) -> bool:
     """Return True if nearly all of some time is part of other time."""
-    edges, gaps = _among(some.edges, other.edges), _among(some.gaps, other.gaps)
-    part = OwnTime(some.edges[edges], some.fixed[edges], some.gaps[gaps])
-    return trial.total(part) >= _SAME_GAIN * trial.total(some)
+    from htagraph.core.common import sum_in_common  # numba takes a moment to load
 
-
-def _among(some: Array, other: Array) -> npt.NDArray[np.bool_]:
-    """Return which of some ascending numbers are among others."""
-    if not len(other):
-        return np.zeros(len(some), np.bool_)
-    at = np.minimum(np.searchsorted(other, some), len(other) - 1)
-    return np.asarray(other[at] == some)
+    lags, gaps = some.counted
+    least = _SAME_GAIN * some.total
+    common = sum_in_common(some.time.edges, lags, other.time.edges)
+    return common + sum_in_common(some.time.gaps, gaps, other.time.gaps) >= least

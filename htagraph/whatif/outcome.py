@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.once import once
 from htagraph.graph.activities import frozen
 from htagraph.graph.criteria import IntSelector
 from htagraph.queries.replay import predict
@@ -139,7 +140,8 @@ class Outcome:
 
         if not 0 < self.speedup < float("inf") or interval.changes_nothing(self.baseline, self.links.state):
             return interval.Interval(self.speedup, self.speedup, "", (self.speedup, self.speedup))
-        return interval.interval(self.baseline, self.links, self.speedup, self._length)
+        prediction = (self.state.graph, self.time)
+        return interval.interval(self.baseline, self.links, prediction, self.speedup, self._length)
 
     def _length(self, graph: DependencyGraph, time: Array) -> tuple[float, Array]:
         """Return (makespan, the time of each step), ns."""
@@ -272,6 +274,7 @@ def _ratio(before: float, after: float) -> float:
     return before / after if after else (float("inf") if before else 1.0)
 
 
+@once
 def _steps(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return the vertices of each step's start and end, by (rank, step)."""
     acts = graph.activities

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import GraphError, SelectionError
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.graph.activities import Edges, frozen
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -89,8 +90,8 @@ def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | N
 
 
 _EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
-_MAX_EXTENDED = 2
-"""Graphs with more waits that are kept per job. Chosen: the readings of a recording that add waits. Doubled, two more
+_MAX_EXTENDED = 3
+"""Graphs with more waits that are kept per job. Chosen: the readings of a recording that add waits. Doubled, three more
 copies of the edges stay in memory, of use only to changes that take turns."""
 
 
@@ -181,7 +182,7 @@ def collective_members(graph: DependencyGraph, group: str | None, change: str) -
         SelectionError: nothing matches; the error names the process groups of the graph.
     """
     acts = graph.activities
-    rows = np.flatnonzero(np.isin(acts.kind, COMMUNICATION))
+    rows = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
     labels = _group_labels(graph)
     if group is not None:
         pattern = re.compile(fnmatch.translate(group))

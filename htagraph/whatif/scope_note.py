@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
 from htagraph.queries.change_scope import REGIONS, kinds_of
 from htagraph.queries.untraced import UNTRACED
@@ -39,7 +40,7 @@ def with_scope_note(state: State, before: State, time: OwnTime, criteria: dict[s
         return state
     rows = graph.select(**criteria).activities
     kind = graph.activities.kind[rows]
-    if kinds <= {each.label for each in REGIONS} and np.isin(kind, REGIONS).any():
+    if kinds <= {each.label for each in REGIONS} and of_kinds(kind, REGIONS).any():
         return state.with_note(f"{verb} {amount} ms: all the time inside {name}, kernels launched there included")
     operators = rows[kind == ActivityKind.OP]
     if not len(operators):

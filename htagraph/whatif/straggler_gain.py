@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from htagraph.queries.straggler import straggler_of
-from htagraph.whatif.candidates import Trial
 from htagraph.whatif.changes.fix_straggler import fix_straggler
+from htagraph.whatif.trial import Trial
 
 __all__ = ["straggler_gain"]
 

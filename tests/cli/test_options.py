@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
 import htagraph as hg
-from htagraph.cli.options import chosen, refuse_input, width_of
+from htagraph.cli.options import chosen, refuse_input, width_of, window
 from htagraph.cli.options import given as words_of
 from tests.reach import REPOSITORY
 
@@ -39,3 +41,33 @@ def test_a_file_has_a_width_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     assert width_of(Path("out.txt")) == 140
     assert width_of(None) == 40
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (None, None), ("0..5", (0, 5)), ("1.5ms..2s", (1500, 2_000_000)), ("..7us", (None, 7)),
+        (" 250000 .. ", (250_000, None)), ("500ns..1.", (0.5, 1)),
+    ],
+)  # fmt: skip
+def test_a_window_has_units_and_may_be_open(
+    text: str | None, expected: tuple[float | None, float | None] | None
+) -> None:
+    assert window(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "..", "5", "5..5", "2s..1s", "a..b", "1..2..3", "1h..2h", "-1..5", "nan..2"])
+def test_what_is_no_window_is_wrong_usage(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match=r"FROM\.\.TO"):
+        window(text)
+
+
+def test_a_command_reads_a_window_without_python_functions_and_suggests_the_same(run: Any) -> None:
+    whole = run("idle", DEMO, "--no-cache", "-f", "json")
+    ran = run("idle", DEMO, "--no-cache", "--time", "1ms..9ms", "--no-python", "-f", "json")
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(ran.out)["results"] != json.loads(whole.out)["results"]
+    assert (
+        f"{DEMO} --time 1ms..9ms --no-python"
+        in run("idle", DEMO, "--no-cache", "--time", "1ms..9ms", "--no-python").out
+    )

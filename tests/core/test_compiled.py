@@ -166,6 +166,34 @@ def test_a_full_disk_costs_only_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made()(2) == 6
 
 
+@pytest.mark.parametrize("less", ["gone", "of another form"])
+def test_without_numbas_insides_kept_code_is_loaded_all_the_same(less: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made()(2)
+    inside: Any = caching.Cache
+    load = inside._load_overload
+    monkeypatch.setattr(inside, "load_overload", lambda self, types, target: load(self, types, target))
+    if less == "gone":
+        monkeypatch.delattr(inside, "_load_overload")
+    else:
+        monkeypatch.setattr(inside, "_load_overload", lambda self: None)
+    again = made()
+    assert again(2) == 6
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_code_is_not_kept_by_a_numba_that_does_not_say_when_it_was_written(
+    kept: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Renamed(caching.FunctionCache):
+        _cache_file = property(lambda self: None, lambda self, value: None)
+
+    monkeypatch.setattr("numba.core.dispatcher.FunctionCache", Renamed)
+    function = made()
+    assert function(2) == 6
+    assert not list(kept.rglob("*.nb?"))
+    assert ["compiles again" in line for line in said()] == [True]
+
+
 def test_code_for_other_types_is_never_run(kept: Path) -> None:
     """Two processes that save at once can leave one's code under the other's name."""
     made()(2)

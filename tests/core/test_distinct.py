@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.core.distinct import distinct, sums_by
+from htagraph.core.distinct import distinct, is_any_of, occurring, sums_by
 
 
 @given(st.lists(st.integers(0, 9), max_size=30))
@@ -20,3 +20,16 @@ def test_sums_are_exact_beyond_the_precision_of_floats(pairs: list[tuple[int, in
     keys, sums = sums_by(key, value)
     assert keys.tolist() == sorted({each for each, _ in pairs})
     assert sums.tolist() == [sum(ns for other, ns in pairs if other == each) for each in keys.tolist()]
+
+
+@given(st.lists(st.integers(-1, 9), max_size=30), st.lists(st.integers(-1, 9), max_size=5))
+@settings(max_examples=50)
+def test_what_is_among_some_numbers_is_what_numpy_finds(column: list[int], numbers: list[int]) -> None:
+    found = is_any_of(np.array(column, np.int32), np.array(numbers, np.int32), 11)
+    assert found.tolist() == np.isin(column, numbers).tolist()
+
+
+@given(st.lists(st.integers(-3, 9), max_size=30))
+@settings(max_examples=50)
+def test_numbers_that_occur_are_those_of_a_set(column: list[int]) -> None:
+    assert occurring(np.array(column, np.int32)) == sorted(set(column))

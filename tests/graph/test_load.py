@@ -8,10 +8,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import htagraph as hg
 from htagraph.core.errors import RankError, SelectionError, TraceError
+from htagraph.core.kinds import ActivityKind
 from tests.damage import BASE_NS, END, document, header, healthy, kineto_text, op, written
 
 load_module: Any = import_module("htagraph.graph.load")
@@ -198,8 +200,114 @@ def test_a_file_that_does_not_fit_into_memory_is_refused_or_skipped(
         return real(path, *given, **options)
 
     monkeypatch.setattr(load_module, "read_trace", read)
-    with pytest.raises(TraceError, match=r"rank-1\.json: does not fit into memory; .*steps="):
+    with pytest.raises(
+        TraceError, match=r"rank-1\.json: does not fit into memory; .*ranks=.*steps=.*time=.*python=False"
+    ):
         hg.load(tmp_path)
     graph = hg.load(tmp_path, on_error="skip")
     assert graph.ranks == (0,)
     assert [issue.what for issue in graph.issues if issue.file == str(paths[1])] == ["file_skipped"]
+
+
+# windows of time, Python functions, and files that are thinned while they are read
+
+
+def recorded(graph: hg.DependencyGraph) -> dict[int, list[int]]:
+    """Return the positions in their files of the activities of each rank."""
+    acts = graph.activities
+    return {rank: sorted(acts.event[(acts.rank == rank) & (acts.event >= 0)].tolist()) for rank in graph.ranks}
+
+
+@pytest.mark.parametrize(("begin", "end"), [(100.0, 320.5), (None, 250), (250, None), (None, None), (0.001, 0.002)])
+def test_a_window_keeps_what_begins_in_it(begin: float | None, end: float | None, tmp_path: Path) -> None:
+    whole, part = hg.load(job(tmp_path)), hg.load(tmp_path, time=(begin, end))
+    part.check()
+    acts = whole.activities
+    origin = min(acts.start[acts.event >= 0])
+    low, high = (np.inf * sign if each is None else origin + each * 1000 for sign, each in ((-1, begin), (1, end)))
+    begun = np.where(acts.cause >= 0, acts.start[acts.cause], acts.start)
+    for rank in whole.ranks:
+        chosen = (acts.rank == rank) & (acts.event >= 0) & (low <= begun) & (begun < high)
+        assert recorded(part).get(rank, []) == sorted(acts.event[chosen].tolist())
+
+
+def test_a_window_counts_from_the_first_activity_of_all_ranks(tmp_path: Path) -> None:
+    for rank, shift in ((0, 0), (1, 500_000)):
+        root = {**header(rank, baseTimeNanoseconds=BASE_NS + shift), "traceEvents": [op(number) for number in (1, 9)]}
+        written(tmp_path / f"{rank}.json", json.dumps(root))
+    graph = hg.load(tmp_path, time=(0, 600))
+    assert recorded(graph) == {0: [0], 1: [0]}
+    assert recorded(hg.load(tmp_path, time=(0, 500)))[0] == [0]
+    assert 1 not in hg.load(tmp_path, time=(0, 500)).activities.rank
+
+
+def test_ranks_without_a_common_base_count_each_from_its_own_first_activity(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        events = [op(number, ts=10_000 * rank + 100 * number) for number in (1, 2, 3)]
+        written(tmp_path / f"{rank}.json", json.dumps({**header(rank, baseTimeNanoseconds=0), "traceEvents": events}))
+    assert recorded(hg.load(tmp_path, time=(100, 200))) == {0: [1], 1: [1]}
+
+
+def test_a_window_of_some_steps_is_in_both(tmp_path: Path) -> None:
+    whole = hg.load(job(tmp_path), steps=[2])
+    first = int((whole.activities.start[whole.activities.event >= 0] - hg.load(tmp_path).activities.start.min()).min())
+    part = hg.load(tmp_path, steps=[2], time=(None, first / 1000 + 120))
+    assert 0 < len(part.activities) < len(whole.activities)
+    assert set(recorded(part)[0]) < set(recorded(whole)[0])
+
+
+def test_a_window_that_ends_before_it_begins_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"time=\(5, 5\): the window ends before it begins"):
+        hg.load(job(tmp_path), time=(5, 5))
+
+
+def test_a_window_skips_what_cannot_be_read(tmp_path: Path) -> None:
+    written(job(tmp_path) / "trace-1.json.gz", document([op(1, ts="seven"), END], rank=1))
+    with pytest.raises(TraceError, match="'seven' is not a time"):
+        hg.load(tmp_path, time=(0, 100))
+    assert hg.load(tmp_path, time=(0, 100), on_error="skip").ranks == (0, 2)
+
+
+def test_steps_of_large_files_are_those_of_small_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = hg.load(job(tmp_path), steps=[2])
+    monkeypatch.setattr(load_module, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(load_module, "part_of", lambda *_: pytest.fail("all of it was in memory"))
+    large = hg.load(tmp_path, steps=[2])
+    assert recorded(large) == recorded(small)
+    assert large.issues == small.issues
+    assert np.array_equal(large.edges.lag, small.edges.lag)
+    assert np.array_equal(large.gap, small.gap)
+
+
+@pytest.mark.parametrize("choice", [{"steps": [1]}, {"time": (0, 400)}])
+def test_progress_never_falls_where_files_are_read_twice(
+    choice: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load_module, "_LARGE_BYTES", 0)
+    shares: list[float] = []
+    hg.load(job(tmp_path), progress=shares.append, **choice)
+    assert shares == sorted(shares)
+    assert min(shares) < 0.5
+    assert shares[-1] == 1
+
+
+@pytest.mark.parametrize(("python", "left_out"), [(True, 0), (None, 0), (False, 1)])
+def test_python_functions_are_kept_unless_they_are_not_wanted(
+    tmp_path: Path, *, python: bool | None, left_out: int
+) -> None:
+    frame = op(3, cat="python_function", name="train.py(7): step")
+    graph = hg.load(written(tmp_path / "a.json", document([*healthy(), frame])), python=python)
+    assert (ActivityKind.PYTHON in graph.activities.kind) == (not left_out)
+    assert [issue.count for issue in graph.issues if issue.what == "python_not_read"] == [left_out] * left_out
+
+
+def test_a_cached_graph_is_that_of_the_same_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HTAGRAPH_NO_CACHE")
+    monkeypatch.setattr("htagraph.graph.storage.cache._WORTH_BYTES", 0)
+    job(tmp_path / "job")
+    choices: list[dict[str, Any]] = [{}, {"time": (0, 400)}, {"time": (0, 300)}, {"python": False}]
+    for _ in range(2):
+        for choice in choices:
+            cached = hg.load(tmp_path / "job", cache=tmp_path / "cache", **choice)
+            assert recorded(cached) == recorded(hg.load(tmp_path / "job", **choice))
+    assert len(list((tmp_path / "cache").rglob("*.htagraph"))) == len(choices)

@@ -13,7 +13,8 @@ import pytest
 import htagraph as hg
 from htagraph.core.kinds import ActivityKind
 from htagraph.queries.weights import initial
-from htagraph.whatif.candidates import Trial, candidates, time_of
+from htagraph.whatif.candidates import candidates, time_of
+from htagraph.whatif.trial import Trial
 from tests.reach import DATA, DATASETS, REAL, graph_of
 
 SMALL = [path for path in REAL if path.stat().st_size < 150_000 and path.name != "memory_timeline.raw.json.gz"]

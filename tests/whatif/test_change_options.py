@@ -15,9 +15,7 @@ from htagraph.whatif.scenario import Scenario
 
 LABELS = [kind.label for kind in ActivityKind]
 ODD = st.sampled_from(['",', ",name=", ":", '"', '""', ",rank=1", "*", "at::native::x<4, 2>", "=", ",", "a b", "\n"])
-TEXTS = st.lists(ODD | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=5).map(
-    "".join
-)
+TEXTS = st.lists(ODD | st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), max_size=5).map("".join)
 SEVERAL = st.integers(0, 10**8) | st.lists(st.integers(0, 10**8), min_size=2, max_size=4)
 CRITERIA = st.fixed_dictionaries(
     {},
@@ -125,6 +123,7 @@ def test_a_change_is_applied_by_the_method_of_its_name() -> None:
         ("scale", "name=a,rnk=2:0.5", "'rnk' is no criterion"),
         ("scale", "name=a,name=b:0.5", "given twice"),
         ("scale", "name=:0.5", "nothing after name="),
+        ("scale", 'rank="":0.5', "is not a list of numbers"),
         ("scale", "rank=one:0.5", "is not a list of numbers"),
         ("set", "name=a:12", "a duration such as"),
         ("set", "name=a:-12us", "a duration such as"),

@@ -18,10 +18,10 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import initial
 from htagraph.simulate import Change, Job, ScaleKernels, ScaleLoader, ScaleNetwork, ScaleOptimizer, simulate
-from htagraph.whatif.candidates import Trial
 from htagraph.whatif.change_options import criteria
 from htagraph.whatif.link_sharing import Sharing, likely_sharing
 from htagraph.whatif.opportunities import opportunities
+from htagraph.whatif.trial import Trial
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, complete, kernel, launch, load, op, runtime
 from tests.whatif.changes.made import Piece, jobs, made

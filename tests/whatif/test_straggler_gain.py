@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import htagraph as hg
 from htagraph.queries.weights import initial
-from htagraph.whatif.candidates import Trial
 from htagraph.whatif.straggler_gain import straggler_gain
+from htagraph.whatif.trial import Trial
 from tests.reach import DATA, graph_of
 
 

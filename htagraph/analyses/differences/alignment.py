@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import OPERATORS, ActivityKind
 from htagraph.core.naming import is_module_frame, names_that, short_name, stable_name
 from htagraph.core.parents import nearest
@@ -167,12 +168,12 @@ class _Rows:
 def _levels(kind: Array, code: Array, names: Sequence[str], split: int) -> npt.NDArray[np.bool_]:
     """Return which activities are levels of the tree for what lies in them."""
     module = names_that(is_module_frame, names)
-    maybe = np.isin(kind, _OPTIONAL) & ((kind == ActivityKind.ANNOTATION) | module[code])
+    maybe = of_kinds(kind, _OPTIONAL) & ((kind == ActivityKind.ANNOTATION) | module[code])
     count = len(names)
     both = np.ones(count, np.bool_)
     for part in (slice(None, split), slice(split, None)):
         both &= np.bincount(code[part][maybe[part]], minlength=count) > 0
-    return np.isin(kind, OPERATORS) | (maybe & both[code])
+    return of_kinds(kind, OPERATORS) | (maybe & both[code])
 
 
 def _numbered(rows: _Rows, label: Array) -> tuple[Array, Array, Array]:

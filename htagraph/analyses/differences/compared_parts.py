@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.student import upper_quantile
 from htagraph.graph.criteria import IntSelector
@@ -146,6 +147,6 @@ def _part(graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> Par
     pairs = acts.rank[rows].astype(np.int64) * (int(acts.step.max(initial=0)) + 2)
     if numbers is not None:
         pairs += acts.step[rows]
-    rows, pairs = (column[~np.isin(acts.kind[rows], ADDED)] for column in (rows, pairs))
+    rows, pairs = (column[~of_kinds(acts.kind[rows], ADDED)] for column in (rows, pairs))
     window = step_window(graph, numbers, ranks) if numbers else None
     return Part(graph, numbers, ranks, rows, max(1, len(np.unique(pairs))), window)

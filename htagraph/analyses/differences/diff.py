@@ -16,6 +16,7 @@ from htagraph.analyses.differences.alignment import Alignment, align
 from htagraph.analyses.differences.compare import change_words
 from htagraph.analyses.differences.compared_parts import Part, chance_us, parts_of
 from htagraph.analyses.differences.effects import Effects, effects
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import short_name, stable_name
 from htagraph.graph.criteria import IntSelector
@@ -340,7 +341,7 @@ def _timed(path: CriticalPath, number: Array, place: Array, first: int) -> pd.Da
     """Return the time of each segment; with `first` that of the job before."""
     segments = path.segments
     kind = path.graph.activities.kind[segments.activity]
-    whose = np.where(np.isin(kind, ADDED), segments.place, segments.activity)
+    whose = np.where(of_kinds(kind, ADDED), segments.place, segments.activity)
     length = segments.length.astype(np.int64)
     return pd.DataFrame({
         "path": number[whose], "place": place[whose], "category": segments.category.astype(np.int64),

@@ -13,6 +13,7 @@ import pandas as pd
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import Part
 from htagraph.analyses.differences.waits import awaited, polled
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -173,7 +174,7 @@ class _Own:
         ])  # fmt: skip
         waits = awaited(graph, whose, until - times, until, path[whose])
         ending = where.gaps >> 1  # a pause up to the end of communication is part of it, whatever it was called in
-        transfers = (where.gaps % 2 == 1) & np.isin(graph.activities.kind[ending], COMMUNICATION)
+        transfers = (where.gaps % 2 == 1) & of_kinds(graph.activities.kind[ending], COMMUNICATION)
         waits[len(where.edges) :][transfers] = ending[transfers]
         waits = np.where(waits >= 0, waits, polled(graph, whose, until - times, until))
         between = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])

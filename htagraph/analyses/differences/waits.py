@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_poll, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -48,7 +49,7 @@ def awaited(graph: DependencyGraph, whose: Array, begin: Array, end: Array, path
     if not len(talks) or not len(whose):
         return waits
     ends = graph.time[2 * talks + 1]
-    host = ~acts.on_device[whose] & ~np.isin(acts.kind[whose], COMMUNICATION)
+    host = ~acts.on_device[whose] & ~of_kinds(acts.kind[whose], COMMUNICATION)
     for rank in np.unique(acts.rank[talks]).tolist():
         here = acts.rank[talks] == rank
         order = np.argsort(ends[here], kind="stable")
@@ -109,4 +110,4 @@ def _loops(graph: DependencyGraph) -> list[tuple[int, int, int]]:
 
 def _encloses(kind: Array) -> npt.NDArray[np.bool_]:
     """Return which kinds only name what runs inside them."""
-    return np.isin(kind, (ActivityKind.STEP, ActivityKind.ANNOTATION, ActivityKind.PYTHON, ActivityKind.BOUNDARY))
+    return of_kinds(kind, (ActivityKind.STEP, ActivityKind.ANNOTATION, ActivityKind.PYTHON, ActivityKind.BOUNDARY))

@@ -9,6 +9,7 @@ from htagraph.core.naming.categories import (
     COUNTER_RANGE,
     DEVICE_ANNOTATION,
     DEVICE_CATEGORIES,
+    FRAME,
     HOST_CATEGORIES,
     RUNTIME_CATEGORIES,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "DEFAULT_NAMING",
     "DEVICE_ANNOTATION",
     "DEVICE_CATEGORIES",
+    "FRAME",
     "HOST_CATEGORIES",
     "LINEAR",
     "RUNTIME_CATEGORIES",

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["COUNTER_RANGE", "DEVICE_ANNOTATION", "DEVICE_CATEGORIES", "HOST_CATEGORIES", "RUNTIME_CATEGORIES"]
+__all__ = [
+    "COUNTER_RANGE",
+    "DEVICE_ANNOTATION",
+    "DEVICE_CATEGORIES",
+    "FRAME",
+    "HOST_CATEGORIES",
+    "RUNTIME_CATEGORIES",
+]
 
 DEVICE_CATEGORIES = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events"})
 """Categories whose events are work on a device stream."""
@@ -15,7 +22,10 @@ RUNTIME_CATEGORIES = frozenset({
 """Categories whose events are runtime or driver calls on a host thread."""
 
 
-HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "user_annotation", "python_function", "hpu_op"}
+FRAME = "python_function"
+"""The category of calls of Python functions."""
+
+HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "user_annotation", "hpu_op", FRAME}
 """Categories whose events run on host threads and nest."""
 
 

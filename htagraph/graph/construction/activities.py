@@ -12,7 +12,6 @@ import numpy.typing as npt
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
 from htagraph.core.naming import (
-    DEFAULT_NAMING,
     DEVICE_CATEGORIES,
     HOST_CATEGORIES,
     RUNTIME_CATEGORIES,
@@ -24,20 +23,15 @@ from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.categories import report_categories
 from htagraph.graph.construction.nesting import nest, nesting_order
-from htagraph.graph.evidence.job import Job
-from htagraph.trace.columns import SparseColumn, Table, Trace
-from htagraph.trace.events import call_columns, columns
+from htagraph.trace.columns import Table, Trace
+from htagraph.trace.reading.collect.sieves import REAL_ID_SHARE, Launches
 
-__all__ = ["TEXTS", "RankPart", "join", "prepare"]
+__all__ = ["RankPart", "prepare"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _SNAP_NS = 2
 """ns: a child may end this long after its parent. Kineto's clock conversion rounds each end by 1 ns. Doubled,
 neighbours that overlap by 3 or 4 ns are nested."""
-_REAL_ID_SHARE = 0.9
-"""If the External id equals the correlation id for at least this share of device work, External ids are copies of
-correlation ids (as some Kineto versions write them) and name no operator. Chosen: the share is near 0 or near 1. It
-cannot be doubled; at 1, a single odd event would turn copies into ids."""
 _LAST_DEVICE = 10_000
 """The largest pid that is read as a device ordinal if no argument names the device. Chosen: no host has more devices,
 and pids of real processes are mostly larger. Doubled, only pids up to 20,000 change."""
@@ -67,22 +61,40 @@ class RankPart:
     issues: tuple[Issue, ...]
 
 
-def prepare(trace: Trace, naming: Naming, steps: Sequence[int] | None = None) -> RankPart:
-    """Return one rank's activities, all or those of some steps, and the order of starts and ends on its threads."""
+def prepare(
+    trace: Trace,
+    naming: Naming,
+    steps: Sequence[int] | None = None,
+    span: tuple[int, int] | None = None,
+    launches: Launches | None = None,
+) -> RankPart:
+    """Return one rank's activities, all or some of them, and the order of starts and ends on its threads.
+
+    Args:
+        trace: what its file holds.
+        naming: what the names of events mean.
+        steps: keep what is in these steps, and the device work launched in them.
+        span: keep what begins in this window (ns on the clock of the trace), and the device work launched by it; device
+            work of which no launch is in the file if it begins in the window itself.
+        launches: how device work is linked in the whole file, where the trace holds a part of it.
+    """
     log = IssueLog(str(trace.path))
     kind, is_activity = _kinds(trace, naming)
     table, kind = trace.events.take(is_activity), kind[is_activity]
-    cause = _causes(trace, table, _on_device(kind), log)
+    cause = _causes(trace, table, _on_device(kind), launches, log)
     step = _steps(trace, table, kind, cause)
     in_file = tuple(np.unique(step[kind == ActivityKind.STEP]).tolist())
     if steps is not None:
         lane, _ = _lanes(trace, table, _on_device(kind))
         parent, _, _ = _nest(table, kind, lane, _on_device(kind))  # which step something is in depends on nesting
         step = _steps_as_nested(step, kind, parent, cause)
-        keep = np.isin(step, list(steps))
-        table, kind, step, cause = table.take(keep), kind[keep], step[keep], _renumbered(cause, keep)
+        table, kind, step, cause = _kept(np.isin(step, list(steps)), table, kind, step, cause)
+    if span is not None:
+        begun = np.where(cause >= 0, table.start[cause], table.start)
+        table, kind, step, cause = _kept((span[0] <= begun) & (begun < span[1]), table, kind, step, cause)
+        step = _steps(trace, table, kind, cause)  # a step that began before is not there
     device = _on_device(kind)
-    runtime = np.isin(table.category, _codes(trace, RUNTIME_CATEGORIES))
+    runtime = _in_categories(trace, table, RUNTIME_CATEGORIES)
     launched = cause[device & (cause >= 0)]
     kind[launched[runtime[launched]]] = (
         ActivityKind.LAUNCH
@@ -109,6 +121,11 @@ def _on_device(kind: Array) -> npt.NDArray[np.bool_]:
     return np.asarray(_IS_DEVICE[kind])
 
 
+def _kept(keep: Array, table: Table, kind: Array, step: Array, cause: Array) -> tuple[Table, Array, Array, Array]:
+    """Return what is known of some activities."""
+    return table.take(keep), kind[keep], step[keep], _renumbered(cause, keep)
+
+
 def _renumbered(rows: Array, keep: Array) -> Array:
     """Return the row numbers of `rows[keep]` after all rows but `keep` are dropped; -1 for dropped rows."""
     position = np.where(keep, np.cumsum(keep) - 1, -1).astype(np.int32)
@@ -116,14 +133,16 @@ def _renumbered(rows: Array, keep: Array) -> Array:
     return np.where(rows >= 0, position[rows], -1).astype(np.int32)
 
 
-def _codes(trace: Trace, categories: frozenset[str]) -> list[int]:
-    return [code for code, category in enumerate(trace.categories) if category in categories]
+def _in_categories(trace: Trace, table: Table, categories: frozenset[str]) -> npt.NDArray[np.bool_]:
+    """Return which events have one of some categories."""
+    wanted = np.array([*(category in categories for category in trace.categories), False])  # the last: of none, -1
+    return np.asarray(wanted[table.category])
 
 
 def _kinds(trace: Trace, naming: Naming) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.bool_]]:
     """Return (ActivityKind of every event, which events are activities of the graph)."""
     table = trace.events
-    is_activity = np.isin(table.category, _codes(trace, HOST_CATEGORIES | DEVICE_CATEGORIES))
+    is_activity = _in_categories(trace, table, HOST_CATEGORIES | DEVICE_CATEGORIES)
     pair = table.category.astype(np.int64) * len(trace.names) + table.name
     kind_of = np.zeros(len(trace.categories) * len(trace.names), np.int8)
     kind_of[pair] = 1
@@ -148,10 +167,12 @@ def _lanes(trace: Trace, table: Table, device: Array) -> tuple[npt.NDArray[np.in
 
     lane = np.full(len(table), -1, np.int32)
     threads = np.full(len(trace.lanes), -1, np.int32)
-    for in_file in np.flatnonzero(np.bincount(table.lane[~device])).tolist():
+    host = np.flatnonzero(~device)
+    of_host = table.lane[host]
+    for in_file in np.flatnonzero(np.bincount(of_host)).tolist():
         pid, tid = trace.lanes[in_file]
         threads[in_file] = number_of(Lane(trace.rank, pid, tid, thread=trace.thread_names.get((pid, tid), "")))
-    lane[~device] = threads[table.lane[~device]]
+    lane[host] = threads[of_host]
     keys, place = _distinct(*(column[device] for column in (table.lane, table.arg("device"), table.arg("stream"))))
     streams = np.array([number_of(_stream(trace, *key)) for key in keys], np.int32)
     lane[device] = streams[place]
@@ -216,26 +237,31 @@ def _clip_overflow(table: Table, lane: Array, work: Array, log: IssueLog) -> Tab
     return replace(table, duration=duration)
 
 
-def _causes(trace: Trace, table: Table, device: Array, log: IssueLog) -> npt.NDArray[np.int32]:
+def _causes(
+    trace: Trace, table: Table, device: Array, launches_of_file: Launches | None, log: IssueLog
+) -> npt.NDArray[np.int32]:
     """Return for each device activity its launch, by correlation id, or else its operator, by a real External id."""
     cause = np.full(len(table), -1, np.int32)
     correlation, external = table.arg("correlation"), table.arg("external_id")
-    runtime = np.isin(table.category, _codes(trace, RUNTIME_CATEGORIES))
+    runtime = _in_categories(trace, table, RUNTIME_CATEGORIES)
     launches = np.flatnonzero(runtime & (correlation > 0))
     wanting = np.flatnonzero(device & (correlation > 0))
     cause[wanting], repeated = _find(correlation[launches], launches, correlation[wanting])
     log.add(
         "correlation_repeated",
         "launches share a correlation id: a merged file of several ranks? analyse one file per rank",
-        repeated,
+        repeated if launches_of_file is None else launches_of_file.repeated,
     )
     with_id = device & (external > 0)
-    is_real = with_id.any() and (external[with_id] == correlation[with_id]).mean() < _REAL_ID_SHARE
+    is_real = with_id.any() and (external[with_id] == correlation[with_id]).mean() < REAL_ID_SHARE
+    if launches_of_file is not None:
+        is_real = launches_of_file.external_ids_are_real
     lost = np.flatnonzero(with_id & (cause < 0))
     if is_real and len(lost):
-        ops = np.flatnonzero(np.isin(table.category, _codes(trace, frozenset({"cpu_op"}))) & (external > 0))
+        ops = np.flatnonzero(_in_categories(trace, table, frozenset({"cpu_op"})) & (external > 0))
         cause[lost], _ = _find(external[ops], ops, external[lost])
-    log.add("launch_missing", "device work whose launch is not in the file", int((device & (cause < 0)).sum()))
+    missing = int((device & (cause < 0)).sum()) if launches_of_file is None else launches_of_file.missing
+    log.add("launch_missing", "device work whose launch is not in the file", missing)
     return cause
 
 
@@ -264,9 +290,9 @@ def _nest(table: Table, kind: Array, lane: Array, device: Array) -> tuple[Array,
         above, boundaries, inner = nest(*of_order, is_work & ~beside, _SNAP_NS, ~(beside & asked))
     parent = np.full(len(table), -1, np.int32)
     if len(order):
-        parent[order] = np.where(above >= 0, order[above], -1)
-        boundaries = 2 * order[boundaries // 2] + boundaries % 2
-        inner = np.where(inner >= 0, order[inner], -1).astype(np.int32)
+        parent[order] = np.where(above >= 0, order[above], np.int32(-1))
+        boundaries = order[boundaries >> 1] << 1 | boundaries & 1
+        inner = np.where(inner >= 0, order[inner], np.int32(-1))
     return parent, boundaries, inner
 
 
@@ -351,65 +377,4 @@ def _with_boundaries(acts: Activities) -> Activities:
         category=acts.category[marks], lane=acts.lane[marks], start=latest, duration=no_time,
         step=acts.step[marks], parent=none, cause=none, event=none,
     )  # fmt: skip
-    return _concatenate([acts, boundaries])
-
-
-TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
-"""Arguments whose values are numbers of texts."""
-
-
-def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
-    """Return the ranks' activities as one table, with one table of names and one of lanes."""
-    ranks = sorted(ranks, key=lambda rank: rank.rest.rank)
-    numbering: dict[str, int] = {}
-    parts: list[Activities] = []
-    lanes: list[Lane] = []
-    first = 0
-    boundaries, at_work = [], []
-    for rank in ranks:
-        names = np.array([numbering.setdefault(name, len(numbering)) for name in rank.names], np.int32)
-        acts = rank.activities
-        args = {
-            column: SparseColumn(
-                (sparse.rows + np.int32(first)),
-                names[sparse.values] if column in TEXTS else sparse.values,
-                sparse.missing,
-            )
-            for column, sparse in acts.args.items()
-        }
-        shift = np.int32(first)
-        parts.append(
-            replace(
-                acts,
-                name=names[acts.name],
-                category=names[acts.category],
-                lane=acts.lane + np.int32(len(lanes)),
-                parent=np.where(acts.parent >= 0, acts.parent + shift, -1).astype(np.int32),
-                cause=np.where(acts.cause >= 0, acts.cause + shift, -1).astype(np.int32),
-                args=args,
-            )
-        )
-        boundaries.append(rank.boundaries + 2 * shift)
-        at_work.append(np.where(rank.at_work >= 0, rank.at_work + shift, -1).astype(np.int32))
-        lanes += rank.lanes
-        first += len(acts)
-    traces = {rank.rest.rank: rank.rest for rank in ranks}
-    issues = tuple(issue for rank in ranks for issue in rank.issues)
-    return Job(
-        _concatenate(parts), tuple(numbering), tuple(lanes), traces,
-        np.concatenate(boundaries), np.concatenate(at_work), issues, naming,
-    )  # fmt: skip
-
-
-def _concatenate(parts: list[Activities]) -> Activities:
-    args = {}
-    for column in dict.fromkeys(name for part in parts for name in part.args):
-        of_parts = [part.args[column] for part in parts if column in part.args]
-        args[column] = SparseColumn(
-            np.concatenate([sparse.rows for sparse in of_parts]),
-            np.concatenate([sparse.values for sparse in of_parts]),
-            of_parts[0].missing,
-        )
-    dense = [name for name in Activities.__dataclass_fields__ if name != "args"]
-    joined: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in dense}
-    return Activities(**joined, args=args)
+    return Activities.concatenate([acts, boundaries])

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from htagraph.core.issues import Issue
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import EdgeKind
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
@@ -32,7 +33,8 @@ def acyclic(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     dropped: list[Edges] = []
     while True:
         on_circle = _on_circles(2 * len(job.activities), edges)
-        suspects = np.flatnonzero(on_circle & ~np.isin(edges.kind, _CHAINS))
+        suspects = np.flatnonzero(on_circle)
+        suspects = suspects[~of_kinds(edges.kind[suspects], _CHAINS)]
         if not len(suspects):
             return edges, _issues(job, dropped)
         doubt = 2 * (100 - edges.confidence[suspects].astype(np.int64)) + (edges.lag[suspects] < 0)

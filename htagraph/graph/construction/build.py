@@ -12,9 +12,10 @@ from htagraph.core.kinds import UNCERTAIN, EdgeKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Edges
 from htagraph.graph.clocks import estimate_clocks
-from htagraph.graph.construction.activities import RankPart, join
+from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.construction.acyclic import acyclic
 from htagraph.graph.construction.fit import fit
+from htagraph.graph.construction.join import join
 from htagraph.graph.construction.latency import latency
 from htagraph.graph.construction.matching.match import match
 from htagraph.graph.construction.settle import settle

@@ -39,8 +39,11 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     tolerance = np.full(len(EdgeKind), _ONE_CLOCK_NS)
     tolerance[list(_TWO_CLOCKS)] = _TWO_CLOCKS_NS
     tolerance[list(LAUNCHES)] = _LAUNCH_NS
-    early = np.where(of_kinds(edges.kind, BLOCKING), np.minimum(edges.lag, 0), 0)
-    possible = observed >= early - tolerance[edges.kind]
+    back = np.flatnonzero(observed < 0)  # few
+    kind = edges.kind[back]
+    early = np.where(of_kinds(kind, BLOCKING), np.minimum(edges.lag[back], 0), 0)
+    possible = np.ones(len(edges), np.bool_)
+    possible[back] = observed[back] >= early - tolerance[kind]
     refused = _refused(job, edges, possible) + _early(job, edges, observed, possible)
     if not possible.all():
         edges, observed = edges.take(possible), observed[possible]

@@ -7,12 +7,15 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import EdgeKind
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 
 __all__ = ["latency"]
 
+_NOT_BEFORE_WORK = (EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.HOST_ORDER, EdgeKind.BODY)
+"""Kinds of edges that are launches, or never lead to the start of device work."""
 _UNKNOWN_NS = 10_000
 """ns: the largest launch latency of a rank none of whose launches ever met a free stream. Chosen: 4 to 8 µs are usual
 on CUDA devices. Doubled, such a launch may delay its work by 20 µs in a what-if."""
@@ -117,10 +120,11 @@ def _met_idle(
 
 def _held_until(job: Job, edges: Edges) -> npt.NDArray[np.int64]:
     """Return for each activity when everything that its start depends on had happened, not counting its launch."""
-    launched = (edges.kind == EdgeKind.LAUNCH) | (edges.kind == EdgeKind.GRAPH)
-    into = (edges.target % 2 == 0) & ~launched & job.activities.on_device[edges.target // 2]
+    rows = np.flatnonzero(~of_kinds(edges.kind, _NOT_BEFORE_WORK))
+    target = edges.target[rows]
+    into = (target & 1 == 0) & job.activities.on_device[target >> 1]
     held = np.full(len(job.activities), np.iinfo(np.int64).min)
-    np.maximum.at(held, edges.target[into] // 2, job.moment(edges.source[into]))
+    np.maximum.at(held, target[into] >> 1, job.moment(edges.source[rows[into]]))
     return held
 
 

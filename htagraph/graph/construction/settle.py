@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,6 +29,8 @@ _MAX_RETURN_NS = 200_000
 """ns: the longest time from the end of the awaited work to the return of the blocked call that is added to the lag.
 Chosen: 130 µs occur in real traces; a call that returned later was busy with something else. Doubled, such calls shrink
 in a what-if with the work that they waited for."""
+_NEVER = np.iinfo(np.int64).min
+"""Before any recorded moment; no threshold."""
 _STARTS = (*LAUNCHES, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -37,22 +40,37 @@ Change: TypeAlias = tuple[Array, Array]
 
 @dataclass(frozen=True, eq=False)
 class _Waits:
-    """The edges of a job, the recorded times of their ends, and which of them are waits."""
+    """The edges of a job, and which of them are waits. Rows of edges are ascending."""
 
     job: Job
     edges: Edges
-    source_time: npt.NDArray[np.int64]
-    target_time: npt.NDArray[np.int64]
-    may_wait: npt.NDArray[np.bool_]
-    """Which edges lead to the end of a blocking call, or of a member of a collective, that may have waited."""
+    by_kind: Mapping[int, npt.NDArray[np.int64]]
+    """The edges of each kind that has any."""
+    may_wait: npt.NDArray[np.int64]
+    """Edges to the end of a blocking call, or of a member of a collective, that may have waited."""
+    last: npt.NDArray[np.int64]
+    """BODY edges to the end of their activity, or of its wait if work in it follows."""
     bodies: npt.NDArray[np.int64]
-    """The last BODY edge of each activity that did wait."""
-    waited: npt.NDArray[np.bool_]
-    """Which of the `may_wait` edges end where an activity did wait."""
+    """Those of activities that did wait."""
+    released: npt.NDArray[np.bool_]
+    """Which vertices `bodies` lead to."""
     in_meeting: npt.NDArray[np.bool_]
     """Which activities are members of collectives."""
     in_loop: npt.NDArray[np.bool_]
     """Which vertices are moments of a loop that asks again and again whether work is over."""
+
+    @cached_property
+    def waited(self) -> npt.NDArray[np.int64]:
+        """Those of `may_wait` that end where an activity did wait."""
+        return self.may_wait[self.released[self.edges.target[self.may_wait]]]
+
+    def source_time(self, rows: Array) -> npt.NDArray[np.int64]:
+        """Return when the sources of edges were recorded, ns."""
+        return self.job.moment(self.edges.source[rows])
+
+    def target_time(self, rows: Array) -> npt.NDArray[np.int64]:
+        """Return when the targets of edges were recorded, ns."""
+        return self.job.moment(self.edges.target[rows])
 
 
 def settle(job: Job, edges: Edges) -> Edges:
@@ -66,39 +84,60 @@ def settle(job: Job, edges: Edges) -> Edges:
 
     Each stage returns the lags that it changes, given the lags after the stages before it.
     """
-    waits = _waits(job, edges)
-    lag = edges.lag
+    waits, lag = _waits(job, edges), edges.lag.copy()
     for stage in _STAGES:
         rows, settled = stage(waits, lag)
-        lag = lag.copy()
         lag[rows] = settled
     return replace(edges, lag=lag)
 
 
 def _waits(job: Job, edges: Edges) -> _Waits:
-    acts = job.activities
-    source_time, target_time = job.moment(edges.source), job.moment(edges.target)
-    meets = of_kinds(edges.kind, TRANSFERS) & (edges.activity >= 0)
+    acts, by_kind = job.activities, _by_kind(edges)
+    meets = _of(by_kind, TRANSFERS)
+    meets = meets[edges.activity[meets] >= 0]
     in_loop = np.zeros(2 * len(acts), np.bool_)
     in_loop[job.polled.vertex] = True
-    may_wait = (of_kinds(edges.kind, BLOCKING) & (edges.target % 2 == 1) & ~in_loop[edges.target]) | meets
-    rows = np.flatnonzero(may_wait)
+    calls = _of(by_kind, BLOCKING)
+    calls = calls[(edges.target[calls] & 1 == 1) & ~in_loop[edges.target[calls]]]
+    may_wait = np.union1d(calls, meets) if len(meets) else calls
     awaited = np.full(len(acts), np.iinfo(np.int64).min)
-    np.maximum.at(awaited, np.where(meets[rows], edges.activity[rows], edges.target[rows] // 2), source_time[rows])
+    ends = edges.target[may_wait] >> 1
+    member = np.searchsorted(may_wait, meets)
+    ends[member] = edges.activity[meets]
+    np.maximum.at(awaited, ends, job.moment(edges.source[may_wait]))
     in_meeting = np.zeros(len(acts), np.bool_)
     in_meeting[edges.activity[meets]] = True
-    last = _last_stretches(edges)
-    bodies = np.flatnonzero(last & ((awaited[edges.activity] > source_time) | in_meeting[edges.activity]))
-    waited = may_wait & np.isin(edges.target, edges.target[bodies])
-    return _Waits(job, edges, source_time, target_time, may_wait, bodies, waited, in_meeting, in_loop)
+    last = _last_stretches(edges, _of(by_kind, (EdgeKind.BODY,)), meets)
+    activity = edges.activity[last]
+    bodies = last[(awaited[activity] > job.moment(edges.source[last])) | in_meeting[activity]]
+    released = np.zeros(2 * len(acts), np.bool_)
+    released[edges.target[bodies]] = True
+    return _Waits(job, edges, by_kind, may_wait, last, bodies, released, in_meeting, in_loop)
 
 
-def _last_stretches(edges: Edges) -> npt.NDArray[np.bool_]:
-    """Return which BODY edges lead to the end of their activity, or of its wait if work in it follows."""
-    meets = of_kinds(edges.kind, TRANSFERS) & (edges.activity >= 0)
-    released = 2 * np.arange(int(edges.activity.max(initial=0)) + 1) + 1
-    released[edges.activity[meets]] = edges.target[meets]
-    return (edges.kind == EdgeKind.BODY) & (edges.activity >= 0) & (edges.target == released[edges.activity])
+def _by_kind(edges: Edges) -> dict[int, npt.NDArray[np.int64]]:
+    """Return the edges of each kind that has any, ascending."""
+    order = np.argsort(edges.kind, kind="stable")
+    count = np.bincount(edges.kind, minlength=len(EdgeKind))
+    behind = np.cumsum(count)
+    return {kind: order[behind[kind] - count[kind] : behind[kind]] for kind in np.flatnonzero(count).tolist()}
+
+
+def _of(by_kind: Mapping[int, Array], kinds: Sequence[EdgeKind]) -> npt.NDArray[np.int64]:
+    """Return the edges of some kinds, ascending."""
+    parts = [by_kind[kind] for kind in kinds if kind in by_kind]
+    return np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0] if parts else np.zeros(0, np.int64)
+
+
+def _last_stretches(edges: Edges, bodies: Array, meets: Array) -> npt.NDArray[np.int64]:
+    """Return the BODY edges to the end of their activity, or of its wait if work in it follows."""
+    target, activity = edges.target[bodies], edges.activity[bodies]
+    ends = target == 2 * activity + 1
+    if len(meets):
+        released = 2 * np.arange(int(edges.activity.max()) + 1) + 1
+        released[edges.activity[meets]] = edges.target[meets]
+        ends = target == released[activity]
+    return bodies[ends & (activity >= 0)]
 
 
 def _without_waits(waits: _Waits, lag: Array) -> Change:
@@ -106,9 +145,10 @@ def _without_waits(waits: _Waits, lag: Array) -> Change:
 
     That is what its wait's edge has as lag where the call works after the wait, else what is usual for its class.
     """
-    bodies, activity = waits.bodies, waits.edges.activity[waits.bodies]
-    after = _latest(waits.edges.target, np.where(waits.may_wait, waits.edges.lag, 0), 2 * len(waits.job.activities))
-    after = after[waits.edges.target[bodies]]
+    edges, bodies, activity = waits.edges, waits.bodies, waits.edges.activity[waits.bodies]
+    after = np.zeros(2 * len(waits.job.activities), np.int64)
+    np.maximum.at(after, edges.target[waits.may_wait], edges.lag[waits.may_wait])
+    after = after[edges.target[bodies]]
     own = np.minimum(lag[bodies], np.where(after > 0, after, _own_cost(waits, lag)))
     return bodies, np.where(waits.in_meeting[activity], 0, own)
 
@@ -117,24 +157,26 @@ def _handed_over(waits: _Waits, lag: Array) -> Change:
     """Set the BODY edges to 0 during which a thread was blocked until another thread was done, or asked for work."""
     del lag  # the new lag does not depend on it
     edges = waits.edges
-    joined = (edges.kind == EdgeKind.THREAD) | ((edges.kind == EdgeKind.HOST_SYNC) & waits.in_loop[edges.target])
-    until = _latest(edges.target[joined], waits.source_time[joined], 2 * len(waits.job.activities))
-    rows = np.flatnonzero(edges.kind == EdgeKind.BODY)
-    rows = rows[until[edges.target[rows]] > waits.source_time[rows]]
+    joined = _of(waits.by_kind, (EdgeKind.THREAD, EdgeKind.HOST_SYNC))
+    joined = joined[(edges.kind[joined] == EdgeKind.THREAD) | waits.in_loop[edges.target[joined]]]
+    until = _latest(edges.target[joined], waits.source_time(joined), 2 * len(waits.job.activities))
+    rows = _of(waits.by_kind, (EdgeKind.BODY,))
+    rows = rows[until[edges.target[rows]] > _NEVER]  # few, and only their times are looked up
+    rows = rows[until[edges.target[rows]] > waits.source_time(rows)]
     return rows, np.zeros(len(rows), np.int64)
 
 
 def _with_pauses(waits: _Waits, lag: Array) -> Change:
     """Add the time left before the start of device work, or before the end of a wait, to the binding edge."""
     edges, acts = waits.edges, waits.job.activities
-    held = of_kinds(edges.kind, _STARTS) & acts.on_device[edges.target // 2] & (edges.target % 2 == 0)
-    held |= waits.waited
-    held[waits.bodies] = True
-    rows = np.flatnonzero(held)
-    allowed = waits.source_time[rows] + lag[rows]
-    latest = _latest(edges.target[rows], allowed, 2 * len(acts))[edges.target[rows]]
-    rest = waits.target_time[rows] - latest
-    binding = (allowed == latest) & (rest > 0) & (rest <= _limits(waits.job, edges)[rows])
+    starts = _of(waits.by_kind, _STARTS)
+    starts = starts[acts.on_device[edges.target[starts] >> 1] & (edges.target[starts] & 1 == 0)]
+    rows = np.concatenate((starts, waits.waited, waits.bodies))  # one that is there twice is changed alike
+    target = edges.target[rows]
+    allowed = waits.source_time(rows) + lag[rows]
+    latest = _latest(target, allowed, 2 * len(acts))[target]
+    rest = waits.target_time(rows) - latest
+    binding = (allowed == latest) & (rest > 0) & (rest <= _limits(waits.job, edges, rows))
     return rows[binding], lag[rows[binding]] + rest[binding]
 
 
@@ -145,20 +187,21 @@ def _given_back(waits: _Waits, lag: Array) -> Change:
     """
     edges, bodies = waits.edges, waits.bodies
     count = 2 * len(waits.job.activities)
-    into = np.flatnonzero(np.isin(edges.target, edges.target[bodies]))
-    latest = _latest(edges.target[into], waits.source_time[into] + lag[into], count)
+    into = np.flatnonzero(waits.released[edges.target])
+    latest = _latest(edges.target[into], waits.source_time(into) + lag[into], count)
     proven = np.zeros(count, np.bool_)
     proven[edges.target[into[of_kinds(edges.kind[into], BLOCKING) & (edges.confidence[into] == 100)]]] = True
-    late = (waits.target_time[bodies] > latest[edges.target[bodies]]) & ~proven[edges.target[bodies]]
+    late = (waits.target_time(bodies) > latest[edges.target[bodies]]) & ~proven[edges.target[bodies]]
     rows = bodies[late]
-    return rows, waits.target_time[rows] - waits.source_time[rows]
+    return rows, waits.target_time(rows) - waits.source_time(rows)
 
 
 def _never_waited(waits: _Waits, lag: Array) -> Change:
     """Set the lag into calls that had nothing to wait for to the usual return time, in case they wait in a what-if."""
-    rows = np.flatnonzero(waits.may_wait & ~waits.waited & of_kinds(waits.edges.kind, BLOCKING))
-    observed = waits.target_time[rows] - waits.source_time[rows]
-    return rows, np.maximum(lag[rows], np.minimum(observed, _usual_returns(waits, lag)[waits.edges.kind[rows]]))
+    edges, rows = waits.edges, waits.may_wait
+    rows = rows[~waits.released[edges.target[rows]] & of_kinds(edges.kind[rows], BLOCKING)]
+    observed = waits.target_time(rows) - waits.source_time(rows)
+    return rows, np.maximum(lag[rows], np.minimum(observed, _usual_returns(waits, lag)[edges.kind[rows]]))
 
 
 _STAGES: tuple[Callable[[_Waits, Array], Change], ...] = (
@@ -170,7 +213,7 @@ added."""
 
 def _latest(target: Array, moment: Array, count: int) -> npt.NDArray[np.int64]:
     """Return for each of `count` vertices the latest of the moments given for it, the smallest integer without any."""
-    out = np.full(count, np.iinfo(np.int64).min)
+    out = np.full(count, _NEVER)
     np.maximum.at(out, target, moment)
     return out
 
@@ -181,15 +224,18 @@ def _own_cost(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
     The median is over calls of the same name.
     """
     acts, activity = waits.job.activities, waits.edges.activity
-    key = acts.rank.astype(np.int64) << 32 | acts.name
-    wanted = key[activity[waits.bodies]]
+    own = activity[waits.bodies]
+    wanted = acts.rank[own].astype(np.int64) << 32 | acts.name[own]
     classes = np.unique(wanted)
-    did_not = _last_stretches(waits.edges)
-    did_not[waits.bodies] = False
-    free = np.flatnonzero(did_not)
-    free = free[np.isin(key[activity[free]], classes)]
+    named = np.zeros(len(waits.job.names), np.bool_)
+    named[acts.name[own]] = True
+    free = waits.last[named[acts.name[activity[waits.last]]]]
+    free = free[~np.isin(free, waits.bodies)]
+    key = acts.rank[activity[free]].astype(np.int64) << 32 | acts.name[activity[free]]
     of_class = np.full(len(classes), _UNKNOWN_OWN_NS)
-    member = np.searchsorted(classes, key[activity[free]])
+    member = np.minimum(np.searchsorted(classes, key), max(0, len(classes) - 1))
+    same = classes[member] == key
+    free, member = free[same], member[same]
     order = np.lexsort((lag[free], member))
     first = np.searchsorted(member[order], np.arange(len(classes) + 1))
     some = first[1:] > first[:-1]
@@ -200,21 +246,22 @@ def _own_cost(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
 def _usual_returns(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
     """Return for each EdgeKind the median time that calls which waited take to return, ns."""
     usual = np.zeros(len(EdgeKind), np.int64)
+    kinds = waits.edges.kind[waits.waited]
     for kind in BLOCKING:
-        of_kind = lag[waits.waited & (waits.edges.kind == kind) & (waits.edges.lag <= 0)]
+        rows = waits.waited[kinds == kind]
+        of_kind = lag[rows[waits.edges.lag[rows] <= 0]]
         usual[kind] = max(0, int(np.median(of_kind))) if len(of_kind) else 0
     return usual
 
 
-def _limits(job: Job, edges: Edges) -> npt.NDArray[np.int64]:
-    """Return the longest pause that may be added to each edge, ns."""
+def _limits(job: Job, edges: Edges, rows: Array) -> npt.NDArray[np.int64]:
+    """Return the longest pause that may be added to some edges, ns."""
     limit = np.zeros(len(EdgeKind), np.int64)
     limit[list(_STARTS)] = _MAX_PAUSE_NS
     limit[list(BLOCKING)] = _MAX_RETURN_NS
     limit[list(TRANSFERS)] = np.iinfo(np.int64).max  # the lag is the transfer time, however long
-    of_edge = limit[edges.kind]
-    launched = of_kinds(edges.kind, LAUNCHES)
-    of_edge[launched] += job.activities.duration[
-        edges.source[launched] // 2
-    ]  # a long call delays its work, e.g. by loading a module
+    of_edge = limit[edges.kind[rows]]
+    launched = of_kinds(edges.kind[rows], LAUNCHES)
+    # a long call delays its work, e.g. by loading a module
+    of_edge[launched] += job.activities.duration[edges.source[rows[launched]] >> 1]
     return of_edge

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 
@@ -49,7 +50,7 @@ def owners(acts: Activities, row: Array) -> tuple[Array, Array]:
     Python frames do not count, because their names differ between instances of one place (modules, line numbers). Steps
     do not count either, nor do calls, which seem to enclose each other in files of whole µs.
     """
-    place = np.isin(acts.kind, _PLACES)
+    place = of_kinds(acts.kind, _PLACES)
     at = acts.parent[row].astype(np.int64)
     owner = np.full(len(at), -1, np.int64)
     path = acts.name[row].astype(np.uint64)

@@ -45,9 +45,10 @@ class Enqueued:
         """For each (lane, call), return the work enqueued there by earlier calls that ends last, or -1."""
         if not len(self.work):
             return np.full(len(lane), -1, np.int64)
-        at = self._at(lane, position) - 1
-        exists = (at >= 0) & (self.lane[np.maximum(at, 0)] == lane) & (lane >= 0)
-        return np.where(exists, self.latest[np.maximum(at, 0)], -1)
+        before = self._at(lane, position) - 1
+        at = np.maximum(before, 0)
+        exists = (before >= 0) & (self.lane[at] == lane) & (lane >= 0)
+        return np.where(exists, self.latest[at], -1)
 
     def first_from(self, lane: Array, position: Array) -> Array:
         """For each (lane, call), return the first work enqueued there by this call or a later one, or -1."""
@@ -108,6 +109,11 @@ class Calls:
         return self.job.activities.rank[self.row].astype(np.int64)
 
     @cached_property
+    def step(self) -> npt.NDArray[np.int32]:
+        """For each call: its step, -1 outside of steps."""
+        return self.job.activities.step[self.row]
+
+    @cached_property
     def _nesting(self) -> tuple[Array, Array]:
         return owners(self.job.activities, self.row)
 
@@ -153,6 +159,12 @@ class Calls:
         return records[np.argsort(self.thread[records], kind="stable")]
 
     @cached_property
+    def record_order(self) -> tuple[Array, Array, Array]:
+        """Return (`records`, their thread and position as one ascending number, the lane of the launch before each)."""
+        records = self.records
+        return records, self.thread[records] * (len(self.row) + 1) + records, self.lane_at(self.before[records])
+
+    @cached_property
     def surroundings(self) -> npt.NDArray[np.uint64]:
         """For each call: a hash of the calls before and after it on its thread, and of the streams they launch on."""
         order = np.argsort(self.thread, kind="stable")
@@ -164,9 +176,11 @@ class Calls:
     @cached_property
     def closes(self) -> npt.NDArray[np.bool_]:
         """For each call: whether it is the last one of its site in its operator; libraries may make several."""
-        key = mixed(self.owner, self.site)[::-1]
+        key = mixed(self.owner, self.site)
         out = ~self.in_operator
-        out[len(key) - 1 - np.unique(key, return_index=True)[1]] = True
+        order = np.argsort(key)
+        begins = np.flatnonzero(np.append(True, key[order[1:]] != key[order[:-1]])[: len(key)])
+        out[np.maximum.reduceat(order, begins) if len(begins) else begins] = True
         return out
 
     @cached_property

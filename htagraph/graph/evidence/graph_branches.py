@@ -7,7 +7,7 @@ of another stream ends, launch after launch, waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -31,6 +31,10 @@ must explain it. Chosen: more than half. It cannot be doubled; at 1, one late ke
 _SEEN_OFTEN = 3
 """Launches in which a wait must be seen for full confidence. Chosen: two may agree by chance. Doubled, graphs launched
 three to five times have less certain branches."""
+_MAX_STREAMS = 64
+"""Streams of one graph whose kernels others may be seen to wait for. Chosen: capture makes a stream per branch, and
+graphs have a few. Doubled, hostile traces with a kernel per stream take twice as long, and ends of more than 64 streams
+are seen to be awaited inside a graph."""
 _BY_LAW, _SEEN, _SEEN_ONCE = 90, 90, 60
 """Percent: confidence of a wait that capture demands, of one seen in several launches, and of one seen in fewer.
 Chosen. It is shown, and `acyclic` drops the least confident edge of a cycle. They cannot be doubled."""
@@ -53,7 +57,8 @@ def graph_branches(job: Job) -> tuple[Array, Array, Array]:
 
     Graphs on one stream have none: the order of the stream holds there.
     """
-    parts = [_waits(job, alike) for alike in _launched_alike(job)]
+    places = {rank: {int(lane): i for i, lane in enumerate(lanes)} for rank, lanes in job.calls.lanes.items()}
+    parts = [_waits(job, alike, places[int(job.activities.rank[alike.work[0, 0]])]) for alike in _launched_alike(job)]
     columns = zip(*parts, strict=True) if parts else ((), (), ())
     source, target, confidence = (np.concatenate([np.zeros(0, np.int64), *column]) for column in columns)
     acts = job.activities
@@ -82,13 +87,18 @@ def _launched_alike(job: Job) -> Iterator[_Alike]:
             yield _Alike(at, acts.lane[at[0]].astype(np.int64), acts.start[at], acts.end[at])
 
 
-def _waits(job: Job, alike: _Alike) -> tuple[Array, Array, Array]:
-    """Return (source, target, confidence) of the waits in and around the launches of one graph."""
+def _waits(job: Job, alike: _Alike, place: Mapping[int, int]) -> tuple[Array, Array, Array]:
+    """Return (source, target, confidence) of the waits in and around the launches of one graph.
+
+    Args:
+        job: the job.
+        alike: the launches.
+        place: of each stream of the rank in the order of how much they compute.
+    """
     inner = list(_inside(alike))
     lanes, first = np.unique(alike.lane, return_index=True)
     last = np.append(first[1:], len(alike.lane)) - 1
-    on_rank = job.calls.lanes[int(job.activities.rank[alike.work[0, 0]])]
-    main = next(int(lane) for lane in on_rank if lane in lanes)  # where the rank computes most
+    main = min((lane for lane in lanes.tolist() if lane in place), key=place.__getitem__)
     at = job.calls.position[job.activities.cause[alike.work[:, 0]]]
     before = job.calls.enqueued.last_before(np.full(len(at), main), at)
     behind = job.calls.enqueued.first_from(np.full(len(at), main), at + 1)
@@ -102,39 +112,65 @@ def _waits(job: Job, alike: _Alike) -> tuple[Array, Array, Array]:
 
 def _inside(alike: _Alike) -> Iterator[tuple[int, int, int]]:
     """Yield (column waited for, column that waits, confidence), none that the order of a stream implies."""
-    lanes = np.unique(alike.lane)
-    columns = {lane: np.flatnonzero(alike.lane == lane) for lane in lanes.tolist()}
-    follows = np.flatnonzero(alike.lane[1:] == alike.lane[:-1])
-    pauses = alike.start[:, follows + 1] - alike.end[:, follows]
+    follows = np.append(False, alike.lane[1:] == alike.lane[:-1])
+    pauses = alike.start[:, follows] - alike.end[:, np.append(follows[1:], False)]
     usual = max(0, int(np.median(pauses))) if pauses.size else 0
-    for lane, own in columns.items():
-        for other, others in columns.items():
-            known = -1
-            for place, column in enumerate(own.tolist() if other != lane else ()):
-                start = alike.start[:, column]
-                before = alike.end[:, own[place - 1]] if place else start - _WINDOW_NS - usual
-                late = start - before > usual + TOLERANCE_NS
-                wait = _awaited(alike.end[:, others], start, np.where(late, before, start))
-                if wait is not None and wait[0] > known:
-                    known = wait[0]
-                    yield int(others[known]), column, wait[1]
+    before = np.where(follows, np.roll(alike.end, 1, axis=1), alike.start - _WINDOW_NS - usual)
+    free = np.where(alike.start - before > usual + TOLERANCE_NS, before, alike.start)
+    order, place = _in_time(alike)
+    found: list[tuple[Array, Array, Array, Array]] = []
+    for other in np.unique(alike.lane)[:_MAX_STREAMS].tolist():
+        others = np.flatnonzero(alike.lane == other)
+        until = (np.isin(order, others).cumsum(axis=1, dtype=np.int32), place)
+        which, sure = _awaited(alike, others, free, until)
+        which[others] = -1
+        column = np.flatnonzero(_grows(which, np.cumsum(~follows)))
+        found.append((np.full(len(column), other), column, others[which[column]], sure[column]))
+    other, column, awaited, sure = (np.concatenate(each) for each in zip(*found, strict=True))
+    for row in np.lexsort((column, other, alike.lane[column])).tolist():
+        yield int(awaited[row]), int(column[row]), int(sure[row])
 
 
-def _awaited(ends: Array, start: Array, free: Array) -> tuple[int, int] | None:
-    """Return (which kernel of another stream a kernel waits for, confidence), or None.
+def _in_time(alike: _Alike) -> tuple[Array, Array]:
+    """Return (the ends of a launch and then its starts and later starts in order of time, where each of them is).
+
+    A row per launch. At one time, ends come first. A later start is `TOLERANCE_NS` after the start.
+    """
+    times = np.concatenate([alike.end, alike.start, alike.start + TOLERANCE_NS], axis=1)
+    order = np.argsort(times, axis=1, kind="stable")
+    place = np.empty(order.shape, np.int32)
+    np.put_along_axis(place, order, np.arange(order.shape[1], dtype=np.int32)[None], axis=1)
+    return order, place
+
+
+def _grows(which: Array, part: Array) -> npt.NDArray[np.bool_]:
+    """Return which numbers are above 0 or 0 and above all before them in their part; parts are numbered upwards."""
+    stride = which.max(initial=0) + 2
+    keyed = which + stride * part
+    return keyed > np.maximum(np.append(-1, np.maximum.accumulate(keyed)[:-1]), stride * part - 1)
+
+
+def _awaited(alike: _Alike, others: Array, free: Array, until: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return (which kernel of another stream each kernel waits for, -1 for none; confidence), a row per column.
 
     Args:
-        ends: when each kernel of the other stream ended, ns; a row per launch.
-        start: when the waiting kernel started in each launch, ns.
-        free: when it could have started for its own stream, ns; `start` itself where that explains when it started.
+        alike: the launches.
+        others: the columns of the other stream.
+        free: when each could have started for its own stream, ns; its start where that explains when it started.
+        until: how many ends of the other stream come up to each place of `_in_time`, and the places.
     """
-    over, possible = ((ends <= start[:, None] + error).sum(axis=1) for error in (0, TOLERANCE_NS))
-    latest = ends[np.arange(len(ends)), np.maximum(over - 1, 0)]
-    late, near = free < start, (over > 0) & (latest > free) & (start - latest <= _WINDOW_NS)
-    if not near.any():
-        return None
-    which, seen = np.unique(over[near] - 1, return_counts=True)
-    best, count = int(which[seen.argmax()]), int(seen.max())
-    if best >= possible.min() or count < _MIN_SHARE * late.sum():
-        return None
-    return best, _SEEN if count >= _SEEN_OFTEN else _SEEN_ONCE
+    count, columns = alike.start.shape
+    over, possible = (
+        np.take_along_axis(until[0], until[1][:, at : at + columns], axis=1) for at in (columns, 2 * columns)
+    )
+    latest = np.take_along_axis(alike.end[:, others], np.maximum(over - 1, 0), axis=1)
+    near = (over > 0) & (latest > free) & (alike.start - latest <= _WINDOW_NS)
+    column = np.broadcast_to(np.arange(columns), (count, columns))[near]
+    key, seen = np.unique(column * (len(others) + 1) + over[near], return_counts=True)
+    column, awaited = key // (len(others) + 1), key % (len(others) + 1) - 1
+    order = np.lexsort((awaited, -seen, column))
+    best = order[np.append(True, np.diff(column[order]) > 0)] if len(order) else order
+    most, which = np.zeros(columns, np.int64), np.full(columns, -1, np.int64)
+    most[column[best]], which[column[best]] = seen[best], awaited[best]
+    which[(which >= possible.min(axis=0)) | (most < _MIN_SHARE * (free < alike.start).sum(axis=0))] = -1
+    return which, np.where(most >= _SEEN_OFTEN, _SEEN, _SEEN_ONCE)

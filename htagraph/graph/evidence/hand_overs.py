@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind
 from htagraph.core.parents import outermost
 from htagraph.graph.evidence.call_sites import grouped, mixed
@@ -83,7 +84,8 @@ def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
     none = np.zeros(0, np.int64)
     parts = [HandOvers(none, none, none)]
     if len(threads) > 1:
-        items = _operators(job, [thread.lane for thread in threads])
+        lanes = [thread.lane for thread in threads]
+        items = _operators(job, job.lanes[lanes[0]].rank, lanes)
         takes = _Takes.of(job, threads, items)
         made = items[np.argsort(job.moment(2 * items + 1), kind="stable")]
         links = [link for rows in grouped(takes.key) if (link := _link(job, takes, rows, made)) is not None]
@@ -92,12 +94,16 @@ def hand_overs(job: Job, threads: Sequence[HostThread]) -> HandOvers:
     return HandOvers(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _operators(job: Job, lanes: Sequence[int]) -> Array:
-    """Return the operators and calls on some threads that are inside no other one, by thread and start."""
+def _operators(job: Job, rank: int, lanes: Sequence[int]) -> Array:
+    """Return the operators and calls on some threads of a rank that are inside no other one, by thread and start."""
     acts = job.activities
     idle = (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON)
-    wanted = np.isin(acts.lane, lanes) & ~acts.on_device & ~np.isin(acts.kind, idle)
-    items = outermost(acts.parent, wanted)
+    own = np.zeros(len(job.lanes) + 1, np.bool_)  # the last is the lane of JOINs, -1
+    own[list(lanes)] = True
+    of_rank = acts.of_rank(rank)
+    wanted = own[acts.lane[of_rank]] & ~acts.on_device[of_rank] & ~of_kinds(acts.kind[of_rank], idle)
+    above = acts.parent[of_rank]
+    items = of_rank.start + outermost(np.where(above >= 0, above - of_rank.start, -1), wanted)
     return items[np.lexsort((job.moment(2 * items), acts.lane[items]))]
 
 
@@ -157,7 +163,9 @@ def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
     waited = np.flatnonzero(takes.idle[rows] >= _MIN_IDLE_NS)
     if len(waited) < _MIN_WAITS:
         return None
-    elsewhere = ~np.isin(job.activities.lane[made], takes.lane[rows])
+    other = np.ones(len(job.lanes), np.bool_)
+    other[takes.lane[rows]] = False
+    elsewhere = other[job.activities.lane[made]]
     if not elsewhere.any():
         return None
     made = made[elsewhere]

@@ -69,7 +69,7 @@ def host_threads(job: Job, rank: int) -> list[HostThread]:
     cuts = [0, *(np.flatnonzero(np.diff(lanes)) + 1).tolist(), len(lanes)]
     for first, last in pairwise(cuts if len(lanes) else ()):
         vertices = boundaries[first:last]
-        opened = vertices[vertices % 2 == 0] // 2
+        opened = vertices[vertices & 1 == 0] >> 1
         tops = opened[acts.parent[opened] < 0]
         backward = (job.forward_thread[tops] > 0) | job.backward_names[acts.name[tops]]
         begins, ends = job.moment(2 * tops), job.moment(2 * tops + 1)

@@ -127,5 +127,6 @@ class Job:
     def _slices(self) -> tuple[Array, Array, Array]:
         source, target = self.boundaries[:-1], self.boundaries[1:]
         lane = self.activities.lane
-        same = lane[source // 2] == lane[target // 2]
+        of_boundary = lane[self.boundaries >> 1]
+        same = of_boundary[:-1] == of_boundary[1:]
         return source[same], target[same], self.at_work[:-1][same]

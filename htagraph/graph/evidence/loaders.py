@@ -33,7 +33,7 @@ def loaders(job: Job) -> npt.NDArray[np.int32]:
     is_loader = np.append(names[acts.name], [False])
     around = acts.parent[source >> 1]
     here = np.flatnonzero(is_loader[owner] | is_loader[source >> 1] | is_loader[around])
-    innermost = np.where(source[here] % 2, around[here], source[here] >> 1)
+    innermost = np.where(source[here] & 1, around[here], source[here] >> 1)
     out[here] = np.where(is_loader[innermost], innermost, np.where(is_loader[owner[here]], owner[here], -1))
     waits = np.flatnonzero((names & names_that(has_loader_workers, job.names))[acts.name] & ~acts.on_device)
     if len(waits) and ActivityKind.PYTHON in acts.kind:

@@ -7,6 +7,7 @@ one when it was over. An allocator that asks, and goes on whatever the answer, d
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -28,6 +29,7 @@ from htagraph.graph.evidence.wait_hypotheses import (
     best,
     records_back,
     returns,
+    sampled,
 )
 
 __all__ = ["POLLED", "Polled", "polled"]
@@ -98,9 +100,11 @@ def _loops(calls: Calls) -> _Loops:
         none = np.zeros(0, np.int64)
         return _Loops(none, none, none, none.astype(np.uint64))
     works = ~of_kinds(acts.kind, (*ANNOTATIONS, *ADDED, ActivityKind.PYTHON))
-    item = job.boundaries[job.boundaries % 2 == 0] // 2
+    item = job.boundaries[job.boundaries & 1 == 0] >> 1
     item = item[works[item]].astype(np.int64)
-    item = item[np.isin(acts.lane[item], np.unique(acts.lane[item[~asks[item]]]))]
+    also = np.zeros(len(job.lanes), np.bool_)
+    also[acts.lane[item[~asks[item]]]] = True
+    item = item[also[acts.lane[item]]]
     key = np.zeros(len(item), np.uint64)
     rows = np.flatnonzero(asks[item])
     key[rows] = mixed(owners(acts, item[rows])[1], acts.lane[item[rows]])
@@ -113,22 +117,27 @@ def _loops(calls: Calls) -> _Loops:
 def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> Polled:
     """Return what the loops of one place wait for; nothing if the times do not show it."""
     acts, none = calls.job.activities, np.zeros(0, np.int64)
-    clock = returns(calls, rank)
     since = acts.start[loops.before_last] - clock.window  # that work is over shows as late as a blocked call returns
     again = loops.first != loops.last
     over = acts.end[loops.last]
     known = np.searchsorted(calls.rank, (rank, rank + 1))
     position = known[0] + np.searchsorted(acts.start[calls.row[known[0] : known[1]]], acts.start[loops.first])
-    site = Site(position, over, np.where(again, since, over), np.iinfo(np.int64).max, clock.tolerance)
-    answer = best(calls, site, _guesses(calls, loops, position, rank))
+    some = sampled(len(position))
+    free = np.where(again, since, over)[some]
+    site = Site(position[some], over[some], free, np.iinfo(np.int64).max, clock.tolerance)
+    answer = best(calls, site, _guesses(calls, loops, position, rank, some))
     if answer is None or not _sure(answer, loops, acts.start[loops.first], over - since, over):
         return Polled(none, none, none, none)
-    end = acts.end[np.maximum(answer.source, 0)]
-    in_time = (answer.source >= 0) & (end <= over + clock.tolerance)
+    lane, anchor, _ = next(
+        islice(_guesses(calls, loops, position, rank, np.arange(len(position))), answer.number, None)
+    )
+    source = calls.enqueued.last_before(lane, anchor)
+    end = acts.end[np.maximum(source, 0)]
+    in_time = (source >= 0) & (end <= over + clock.tolerance)
     waits = in_time & again & (end > since + TOLERANCE_NS)
     owner, vertex = _moments(calls, loops.first[waits], loops.last[waits])
     single = in_time & ~again
-    return Polled(answer.source[waits][owner], vertex, answer.source[single], loops.last[single])
+    return Polled(source[waits][owner], vertex, source[single], loops.last[single])
 
 
 def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array) -> bool:
@@ -147,16 +156,24 @@ def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array
     return bool(agree and long.any() and chance * (answer.number + 1) <= _MAX_CHANCE)
 
 
-def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int) -> Iterator[Hypothesis]:
-    """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work."""
+def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int, only: Array) -> Iterator[Hypothesis]:
+    """Yield what the loops of a place may wait for: one of the latest events of the thread, or a stream's last work.
+
+    Args:
+        calls: the calls of the job.
+        loops: the loops.
+        position: where a call of each would be.
+        rank: the rank.
+        only: for which of the loops that is yielded.
+    """
     acts = calls.job.activities
     name = acts.name[loops.first[:1]]
     if names_like("Event", calls.job.names, name)[0]:
         thread = acts.lane[loops.first].astype(np.int64)
-        for record, lane in records_back(calls, position, thread):
+        for record, lane in records_back(calls, position, thread, only):
             yield lane, record, Plausible.YES
     for lane in calls.lanes[rank]:
-        yield np.full(len(position), lane), position, Plausible.YES
+        yield np.full(len(only), lane), position[only], Plausible.YES
 
 
 def _moments(calls: Calls, first: Array, last: Array) -> tuple[Array, Array]:

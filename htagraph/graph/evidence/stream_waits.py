@@ -17,10 +17,10 @@ from htagraph.graph.evidence.wait_hypotheses import (
     CLEARER,
     Answer,
     Hypothesis,
+    Ordered,
     Plausible,
     Site,
     best,
-    in_order,
     records_back,
     start_window,
 )
@@ -94,8 +94,8 @@ class SharedByRank:
     streams: npt.NDArray[np.int64]
     quiet: npt.NDArray[np.int64]
     """Streams on which only collectives run."""
-    places: list[tuple[Array, Array]]
-    """Places of the program where work on side streams ends: (anchor, stream) of each instance."""
+    places: list[tuple[Ordered, int]]
+    """Places of the program where work on side streams ends: (anchors by the step of the work, stream)."""
     first: int
     """The first activity of the rank."""
     awaited: npt.NDArray[np.int64]
@@ -311,8 +311,8 @@ def _restricted(hypotheses: Iterator[Hypothesis], keep: Array) -> Iterator[Hypot
         yield lane[keep], anchor[keep], plausible
 
 
-def _places(calls: Calls, rank: int) -> list[tuple[Array, Array]]:
-    """Return the places where work on side streams ends, as (anchors, lanes): its records, or, without any, launches.
+def _places(calls: Calls, rank: int) -> list[tuple[Ordered, int]]:
+    """Return the places where work on side streams ends, as (anchors, lane): its records, or, without any, launches.
 
     The anchor of a record is the record itself, the anchor of a launch is the position after it.
     """
@@ -328,7 +328,9 @@ def _places(calls: Calls, rank: int) -> list[tuple[Array, Array]]:
         lanes, behind = calls.launched[at], 1
     at, lanes = at[lanes != main], lanes[lanes != main]
     places = sorted(grouped(mixed(calls.site[at], lanes)), key=len, reverse=True)
-    return [(at[rows] + behind, lanes[rows]) for rows in places[:_MAX_PLACES]]
+    step = calls.step
+    anchors = ((at[rows] + behind, int(lanes[rows[0]])) for rows in places[:_MAX_PLACES])
+    return [(Ordered.of(each, step[each - 1]), lane) for each, lane in anchors]
 
 
 def _as_it_is(shared: SharedByRank, lane: Array, position: Array) -> Hypothesis:
@@ -362,16 +364,16 @@ def _hypotheses(shared: SharedByRank, position: Array, lane: Array) -> Iterator[
         yield _as_it_is(shared, np.where(np.isin(other, shared.quiet), shared.main, other), position)
     if _just_recorded(calls, position).all():
         yield other, position, Plausible.YES
-    loose: list[Hypothesis] = []
-    step = calls.job.activities.step[calls.row]
-    for anchors, lanes in shared.places:
-        if lanes[0] == to or not len(position) / 2 <= len(anchors) <= 2 * len(position):
+    loose: list[tuple[Ordered, int]] = []
+    waits = Ordered.of(position, calls.step[position])
+    for anchors, stream in shared.places:
+        if stream == to or not len(position) / 2 <= len(anchors.position) <= 2 * len(position):
             continue
-        match, equal = in_order(step[position], position, anchors, step[anchors - 1])
-        if equal:
-            yield np.full(len(position), lanes[0]), match, Plausible.YES
+        match = waits.match(anchors) if waits.as_many(anchors) else None
+        if match is not None and (match >= 0).all():
+            yield np.full(len(position), stream), match, Plausible.YES
         else:
-            loose.append((np.where(match >= 0, lanes[0], -1), match, Plausible.NO))
+            loose.append((anchors, stream))
     yield _as_it_is(shared, other, position)
     streams = shared.streams[shared.streams != to]
     for stream in streams:
@@ -380,4 +382,6 @@ def _hypotheses(shared: SharedByRank, position: Array, lane: Array) -> Iterator[
         yield np.where(own != to, own, -1), record, Plausible.NO
         for stream in streams:
             yield np.where(record >= 0, stream, -1), record, Plausible.NO
-    yield from loose
+    for anchors, stream in loose:
+        match = waits.match(anchors)
+        yield np.where(match >= 0, stream, -1), match, Plausible.NO

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ __all__ = [
     "TOLERANCE_NS",
     "TWO_CLOCKS_NS",
     "Answer",
+    "Ordered",
     "Plausible",
     "Returns",
     "Site",
@@ -33,6 +35,7 @@ __all__ = [
     "in_order",
     "records_back",
     "returns",
+    "sampled",
     "start_window",
     "unresolved_waits",
 ]
@@ -115,14 +118,14 @@ Hypothesis: TypeAlias = tuple[Array, Array, Plausible]
 
 def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer | None:
     """Return the hypothesis that explains most waits and is not refuted (the first on ties), or None."""
-    count = len(site.position)
-    sample = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64))
+    sample = sampled(len(site.position))
+    over, free = site.over[sample], site.free[sample]
     chosen: Hypothesis | None = None
     score, chosen_number = -1.0, 0
-    visible = int((site.over - site.free > TOLERANCE_NS)[sample].sum())
+    visible = int(np.count_nonzero(over - free > TOLERANCE_NS))
     for number, (lane, anchor, plausible) in enumerate(hypotheses):
         source = calls.enqueued.last_before(lane[sample], anchor[sample])
-        feasible, explained = _tested(calls, site, sample, source)
+        feasible, explained = _tested(calls, site, over, free, source)
         enough = explained > 0 if plausible else explained >= max(2, visible / 5)
         if not feasible or not (enough or plausible) or not (source >= 0).any():
             continue
@@ -137,39 +140,126 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
     return Answer(lane, anchor, source, int(score), visible - int(score), chosen_number)
 
 
-def _tested(calls: Calls, site: Site, sample: Array, source: Array) -> tuple[bool, int]:
-    """Return (whether the sources ended before the waits did, how many waits they explain)."""
+def sampled(count: int) -> npt.NDArray[np.int64]:
+    """Return which of so many waits hypotheses are tested on: all if they are few, else some, evenly spread."""
+    return np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64)
+
+
+def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -> tuple[bool, int]:
+    """Return (whether the sources ended before the waits did, how many waits they explain).
+
+    Args:
+        calls: the calls of the job.
+        site: the site.
+        over: when some waits of it ended, ns.
+        free: when each of them would have ended if it had waited for nothing, ns.
+        source: what each of them may have waited for, -1 for nothing.
+    """
     known = source >= 0
     end = calls.job.activities.end[np.maximum(source, 0)]
-    over, free = site.over[sample], site.free[sample]
     fits = ~known | (end <= over + site.tolerance)
+    if not len(fits) or np.count_nonzero(fits) / len(fits) < _MIN_FEASIBLE:
+        return False, 0
     explains = known & fits & (end > free + TOLERANCE_NS) & (over - end <= site.window)
-    return bool(fits.mean() >= _MIN_FEASIBLE) if len(fits) else False, int(explains.sum())
+    return True, int(np.count_nonzero(explains))
 
 
-def records_back(calls: Calls, position: Array, thread: Array | None = None) -> Iterator[tuple[Array, Array]]:
+def records_back(
+    calls: Calls, position: Array, thread: Array | None = None, only: Array | None = None
+) -> Iterator[tuple[Array, Array]]:
     """Yield for k = 1, 2… the k-th latest record on the thread before each call, and the lane of the launch before it.
 
-    Both are -1 if there is none.
+    Both are -1 if there is none. There are as many pairs as records before any of the calls, up to a limit.
 
     Args:
         calls: the calls of the job.
         position: the position of each call, or where a call that does not count would be.
         thread: the lane of each call's thread; by default that of the call at the position.
+        only: for which of the calls records and lanes are looked up; by default for all.
     """
-    records = calls.records
+    records, key, lane = calls.record_order
     stride = len(calls.row) + 1
-    thread = calls.thread[position] if thread is None else thread
-    at = np.searchsorted(calls.thread[records] * stride + records, thread * stride + position)
-    for back in range(1, _MAX_RECORDS_BACK + 1):
-        index = at - back
-        exists = (index >= 0) & (len(records) > 0)
-        record = np.where(exists, records[np.maximum(index, 0)] if len(records) else -1, -1)
-        exists &= calls.thread[np.maximum(record, 0)] == thread
-        record = np.where(exists, record, -1)
-        if not exists.any():
-            return
-        yield record, calls.lane_at(np.where(exists, calls.before[np.maximum(record, 0)], -1))
+    first = (calls.thread[position] if thread is None else thread) * stride
+    at, begin = np.searchsorted(key, first + position), np.searchsorted(key, first)
+    most = min(_MAX_RECORDS_BACK, int((at - begin).max(initial=0)))
+    if only is not None:
+        at, begin = at[only], begin[only]
+    for back in range(1, most + 1):
+        index = np.maximum(at - back, 0)
+        exists = at - back >= begin
+        yield np.where(exists, records[index], -1), np.where(exists, lane[index], -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """Calls in the order of their positions, counted within each epoch (step)."""
+
+    position: npt.NDArray[np.int64]
+    """Their positions, ascending."""
+    order: npt.NDArray[np.int64]
+    """The calls by epoch, and within one by position."""
+    epochs: npt.NDArray[np.int64]
+    """The epochs that have any, ascending."""
+    first: npt.NDArray[np.int64]
+    """Where each epoch begins in `order`, and where the last one ends."""
+
+    @staticmethod
+    def of(position: Array, epoch: Array) -> Ordered:
+        """Return calls by epoch.
+
+        Args:
+            position: the position of each call, ascending.
+            epoch: the epoch of each call.
+        """
+        order = np.arange(len(epoch)) if (epoch[1:] >= epoch[:-1]).all() else np.argsort(epoch, kind="stable")
+        by_epoch = epoch[order]
+        first = np.concatenate(([0], np.flatnonzero(by_epoch[1:] != by_epoch[:-1]) + 1, [len(order)]))
+        return Ordered(position, order, by_epoch[first[:-1]] if len(order) else by_epoch, first[: len(order) + 1])
+
+    @cached_property
+    def count(self) -> npt.NDArray[np.int64]:
+        """How many calls each epoch has."""
+        return np.diff(self.first)
+
+    @cached_property
+    def _place(self) -> tuple[Array, Array]:
+        """Return for each call (the number of its epoch in `epochs`, how many calls of the epoch precede it)."""
+        number, nth = np.empty(len(self.order), np.int64), np.empty(len(self.order), np.int64)
+        number[self.order] = np.repeat(np.arange(len(self.epochs)), self.count)
+        nth[self.order] = np.arange(len(self.order)) - np.repeat(self.first[:-1], self.count)
+        return number, nth
+
+    def _beside(self, others: Ordered) -> tuple[Array, Array]:
+        """Return for each epoch (where it begins in the order of some other calls, how many of them it has)."""
+        if np.array_equal(self.epochs, others.epochs):
+            return others.first[:-1], others.count
+        if not len(others.epochs):
+            return np.zeros_like(self.count), np.zeros_like(self.count)
+        at = np.minimum(np.searchsorted(others.epochs, self.epochs), len(others.epochs) - 1)
+        known = others.epochs[at] == self.epochs
+        return np.where(known, others.first[at], 0), np.where(known, others.count[at], 0)
+
+    def as_many(self, others: Ordered) -> bool:
+        """Return whether nearly all epochs of these calls have as many of some other calls."""
+        same = self.count == self._beside(others)[1]
+        return bool(len(same) and np.count_nonzero(same) / len(same) >= _MIN_FEASIBLE)
+
+    def match(self, others: Ordered) -> npt.NDArray[np.int64]:
+        """Return for the m-th call of each epoch the position of the m-th of some other calls in it, if before it.
+
+        -1 stands for none.
+        """
+        begin, count = self._beside(others)
+        if np.array_equal(self.count, count) and len(self.order) == len(others.order):
+            match = np.empty(len(self.order), np.int64)
+            match[self.order] = others.position[others.order]
+            return np.where(match < self.position, match, -1)
+        number, nth = self._place
+        has = nth < count[number]
+        if not has.any():
+            return np.full(len(nth), -1, np.int64)
+        match = others.position[others.order[np.where(has, begin[number] + nth, 0)]]
+        return np.where(has & (match < self.position), match, -1)
 
 
 def in_order(epoch: Array, position: Array, others: Array, other_epoch: Array) -> tuple[Array, bool]:
@@ -184,20 +274,9 @@ def in_order(epoch: Array, position: Array, others: Array, other_epoch: Array) -
         others: the positions of the other calls, ascending.
         other_epoch: the epoch of each of them.
     """
-    number = np.unique(np.concatenate([epoch, other_epoch]), return_inverse=True)[1].ravel()
-    key, other_key = number[: len(epoch)], number[len(epoch) :]
-    most = int(max(key.max(initial=0), other_key.max(initial=0))) + 1
-    count, other_count = np.bincount(key, minlength=most), np.bincount(other_key, minlength=most)
-    order, other_order = np.argsort(key, kind="stable"), np.argsort(other_key, kind="stable")
-    first, other_first = np.cumsum(count) - count, np.cumsum(other_count) - other_count
-    nth = np.empty(len(epoch), np.int64)
-    nth[order] = np.arange(len(epoch)) - first[key[order]]
-    has = nth < other_count[key]
-    at = np.where(has, other_first[key] + nth, 0)
-    match = np.where(has, others[other_order[at]] if len(others) else -1, -1)
-    match = np.where(match < position, match, -1)
-    waits = count > 0
-    return match, bool((count[waits] == other_count[waits]).mean() >= _MIN_FEASIBLE and (match >= 0).all())
+    waits, calls = Ordered.of(position, epoch), Ordered.of(others, other_epoch)
+    match = waits.match(calls)
+    return match, waits.as_many(calls) and bool((match >= 0).all())
 
 
 @dataclass(frozen=True)

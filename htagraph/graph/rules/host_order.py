@@ -25,7 +25,8 @@ def host_order(job: Job) -> Edges:
     source, target, owner = job.slices()
     free = owner < 0
     source, target = source[free], target[free]
-    region = np.where(source % 2, parent[source // 2], source // 2)
+    activity = source >> 1
+    region = np.where(source & 1, parent[activity], activity)
     while (sent := (region >= 0) & (kind[region] == ActivityKind.HOST_COMMUNICATION)).any():
         region[sent] = parent[region[sent]]
     return Edges.of(source, target, 0, EdgeKind.HOST_ORDER, Provenance.ORDER, activity=region)

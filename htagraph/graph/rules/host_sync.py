@@ -334,7 +334,7 @@ def _of_event(calls: Calls, position: Array) -> Iterator[Hypothesis]:
         for lane in lanes[:_MAX_PLACES]:
             yield np.where(record >= 0, lane, -1), record, Plausible.NO
     records = np.sort(calls.records[calls.rank[calls.records] == rank])
-    step = calls.job.activities.step[calls.row]
+    step = calls.step
     for rows in sorted(grouped(calls.site[records]), key=len, reverse=True)[:_MAX_PLACES]:
         match, _ = in_order(step[position], position, records[rows], step[records[rows]])
         yield np.where(match >= 0, calls.lane_at(calls.before[np.maximum(match, 0)]), -1), match, Plausible.NO

@@ -148,9 +148,26 @@ def _fits(graph: DependencyGraph, tree: Tree) -> bool:
     same = {len(getattr(acts, name)) for name in SCHEMA["Activities"] if name != "args"} == {count}
     same &= {len(getattr(edges, name)) for name in SCHEMA["Edges"]} == {len(edges)}
     same &= {len(getattr(tree, name)) for name in SCHEMA["Tree"]} == {count}
-    return same and all(
+    within = same and all(
         not len(each) or bool(least <= np.min(each) and np.max(each) < most) for each, least, most in references
     )
+    above = tree.parent, acts.parent, np.where(acts.on_device, acts.cause, acts.parent)
+    return within and all(_climbs_end(each, tree.first) for each in above)
+
+
+def _climbs_end(parent: Array, first: Array) -> bool:
+    """Return whether no activity is above itself: walks from parent to parent would not end.
+
+    Args:
+        parent: of each activity, -1 for none.
+        first: position of each activity in the tree, where parents come first, which proves it at once.
+    """
+    if bool(np.all((parent < 0) | (first[parent] < first))):
+        return True
+    jump = np.append(parent, -1)
+    for _ in range(len(jump).bit_length()):  # each round twice as far up
+        jump = jump[jump]
+    return not bool((jump >= 0).any())
 
 
 def _refuse(path: Path, why: str) -> NoReturn:

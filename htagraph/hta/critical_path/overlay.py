@@ -158,7 +158,7 @@ class _Overlay:
     def added(self, edges: list[CPEdge]) -> Iterator[RawEvent]:
         """Yield the recorded arrows, those of the graph and the names of added tracks, once all events were edited."""
         number = 0
-        for number, (category, name, tail, head) in enumerate(self.recorded.flows, 1):
+        for number, (category, name, tail, head) in enumerate(self.recorded.arrows, 1):
             if self.kept[tail] and self.kept[head]:
                 common = {"cat": category, "name": name, "id": number}
                 yield {"ph": "s", **common, **self._start(tail)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -10,8 +9,9 @@ import msgspec
 
 from htagraph.output.export.trace_writer import RawEvent
 from htagraph.trace.reading.decode import BlockDecoder
+from htagraph.trace.reading.scan.scanner import Block
 
-__all__ = ["EventText", "as_event", "event_texts_decoder", "slice_text"]
+__all__ = ["EventText", "EventTexts", "as_event", "slice_text"]
 
 _NOTHING = msgspec.Raw(b"")
 
@@ -36,25 +36,32 @@ _KEYS = EventText.__struct_fields__[1:]
 _decoded = msgspec.json.Decoder(Any, float_hook=Decimal).decode
 
 
-def event_texts_decoder() -> Callable[[bytes], list[EventText | RawEvent]]:
-    """Return a decoder of a JSON array of events, numbered as in bulk decoding.
+class EventTexts:
+    """Decodes the text of a JSON array of events, numbered as in bulk decoding."""
 
-    It gives dicts where an event has other keys, or where a text is none that can be passed on.
-    """
-    strict: Callable[[bytes], object] = BlockDecoder()
-    apart: Callable[[bytes], list[Any]] = msgspec.json.Decoder(list[EventText]).decode
-    whole: Callable[[bytes], list[Any]] = msgspec.json.Decoder(list[dict[str, Any]], float_hook=Decimal).decode
+    def __init__(self) -> None:
+        self._strict = BlockDecoder()
+        self._apart = msgspec.json.Decoder(list[EventText])
+        self._whole = msgspec.json.Decoder(list[dict[str, Any]], float_hook=Decimal)
 
-    def decode(text: bytes) -> list[EventText | RawEvent]:
-        strict(text)  # refuse what bulk decoding refuses, so that both number the events alike
+    def __call__(self, text: bytes) -> list[EventText | RawEvent]:
+        """Return the events, as dicts where one has other keys, or where a text is none that can be passed on."""
+        self._strict(text)  # refuse what bulk decoding refuses, so that both number the events alike
         try:
             if not text.isascii():
                 text.decode()
-            return apart(text)
+            return list[EventText | RawEvent](self._apart.decode(text))
         except (msgspec.ValidationError, UnicodeDecodeError):
-            return whole(text)
+            return list[EventText | RawEvent](self._whole.decode(text))
 
-    return decode
+    def scan(self, text: bytes, offset: int) -> Block | None:
+        """Return the events of a text as rows of numbers, see `BlockDecoder.scan`; None if it must go to `__call__`."""
+        try:
+            if not text.isascii():
+                text.decode()
+        except UnicodeDecodeError:
+            return None
+        return self._strict.scan(text, offset)
 
 
 def as_event(event: EventText) -> RawEvent:

@@ -8,9 +8,12 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
+from htagraph.output.export.row_texts import INTEGER, MICROSECONDS, TEXT, Column, Rows, row_texts
+from htagraph.output.export.trace_writer import readable
 from htagraph.queries.attribution import module_of, operator_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
@@ -27,7 +30,7 @@ _AT_ONCE = 1 << 16
 """Slices whose numbers become text together. Chosen: a few MB. Doubled, twice the memory, and no faster."""
 
 
-def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> Iterator[bytes]:
+def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> Iterator[Rows]:
     """Yield a slice per segment of a path, as JSON.
 
     Args:
@@ -37,13 +40,19 @@ def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> It
     """
     parts = path.segments
     shared, alike = _shared(path, tids)
+    heads, tails = zip(*shared, strict=True)
+    between = [b',"ts":', b',"dur":', f',"cat":"{CATEGORY}","args":{{"weight_us":'.encode(), b',"activity":', b"}}"]
+    texts, tail = [*between, *heads, *tails], len(between) + len(heads)
     for first in range(0, len(parts), _AT_ONCE):
         some = slice(first, first + _AT_ONCE)
-        columns = us_texts(parts.start[some] - base_ns), us_texts(parts.length[some]), parts.activity[some].tolist()
-        for which, start, length, activity in zip(alike[some].tolist(), *columns, strict=True):
-            head, tail = shared[which]
-            text = f'{head},"ts":{start},"dur":{length},"cat":"{CATEGORY}","args":{{"weight_us":{length},{tail}'
-            yield f'{text},"activity":{activity}}}}}'.encode()
+        length = parts.length[some]
+        columns = (
+            Column(TEXT, len(between) + alike[some]),
+            Column(TEXT, 0), Column(MICROSECONDS, parts.start[some] - base_ns),
+            Column(TEXT, 1), Column(MICROSECONDS, length), Column(TEXT, 2), Column(MICROSECONDS, length),
+            Column(TEXT, tail + alike[some]), Column(TEXT, 3), Column(INTEGER, parts.activity[some]), Column(TEXT, 4),
+        )  # fmt: skip
+        yield row_texts(columns, len(length), texts)
 
 
 def us_texts(nanoseconds: Array) -> list[str]:
@@ -60,7 +69,7 @@ def us_texts(nanoseconds: Array) -> list[str]:
     return texts
 
 
-def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[str, str]], Array]:
+def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[bytes, bytes]], Array]:
     """Return (the text before and behind the times of slices that differ in these only, which of them each is)."""
     graph, parts = path.graph, path.segments
     acts = graph.activities
@@ -76,14 +85,14 @@ def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[str
     for column in columns.values():
         least = int(column.min(initial=0))
         alike = alike * (int(column.max(initial=0)) - least + 1) + (column.astype(np.int64) - least)
-        alike = np.unique(alike, return_inverse=True)[1]  # small again, so that no product overflows
+        alike = pd.factorize(alike)[0]  # small again, so that no product overflows
     example = np.zeros(int(alike.max(initial=-1)) + 1, np.int64)
     example[alike] = np.arange(len(parts))
     rows = zip(*(column[example].tolist() for column in columns.values()), strict=True)
     return [_texts(path, dict(zip(columns, row, strict=True))) for row in rows], alike
 
 
-def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[str, str]:
+def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[bytes, bytes]:
     """Return the text of a slice before its times, and that behind them."""
     names, lanes, lane = path.graph.names, path.graph.lanes, codes["lane"]
     edge = EdgeKind(codes["edge"]).label if codes["edge"] >= 0 else ""
@@ -96,9 +105,9 @@ def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[str, str]:
         **texts, "rank": codes["rank"], "lane": lanes[lane].label if lane >= 0 else "",
     }  # fmt: skip
     encode = msgspec.json.encode
-    head = encode({"ph": "X", "pid": PATH_PID, "tid": codes["tid"], "name": title})
-    tail = encode({key: value for key, value in shown.items() if value != ""})
-    return head[:-1].decode(), tail[1:-1].decode()
+    head = readable(encode({"ph": "X", "pid": PATH_PID, "tid": codes["tid"], "name": title}))
+    tail = readable(encode({key: value for key, value in shown.items() if value != ""}))
+    return head[:-1], b"," + tail[1:-1]
 
 
 def _short(name: str) -> str:

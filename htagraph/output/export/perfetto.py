@@ -17,8 +17,10 @@ from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.originals import Original, PidOf, survey
+from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.path_slices import CATEGORY, PATH_PID, path_slices
+from htagraph.output.export.recorded_events import PidOf, RecordedEvents
+from htagraph.output.export.row_texts import Rows
 from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter, us
 from htagraph.output.export.tracks import nesting_tracks
 from htagraph.queries.attribution import names_of, operator_of
@@ -112,31 +114,36 @@ class _Job:
         """The ranks whose activities are written, because no file shows them as they are in the graph."""
         return sorted(set(self.graph.ranks) - {original.rank for original in self.originals})
 
-    def write(self, target: Path, added: Iterable[RawEvent | bytes], critical: Array) -> Written:
+    def write(self, target: Path, added: Iterable[RawEvent | Rows], critical: Array) -> Written:
         """Write everything; `critical` is how long each activity is on the path, ns."""
         count: Counter[str] = Counter()
         with TraceWriter(target, sources=[trace.path for trace in self.graph.traces.values()]) as writer:
             writer.begin(self._header())
-            for original in self.originals:
-                for block in original.events(self.base_ns, self.pid_of, self._by_event(original.rank, critical)):
-                    writer.add(block)
+            files = [
+                RecordedEvents(original, self.base_ns, self.pid_of, self._on_path(original, critical))
+                for original in self.originals
+            ]
+            for block in chain.from_iterable(files):
+                writer.add(block)
             writer.add(self._activities(self.drawn, critical))
             writer.add(_counted(added, count))
         return Written(
             path=Path(target), slices=count["X"], arrows=count["s"], counters=count["C"],
             moved=sum(original.moved for original in self.originals),
-            arrows_left_out=sum(original.ends_left_out for original in self.originals),
-            left_out=sum(original.left_out for original in self.originals),
+            arrows_left_out=sum(original.arrows.ends_left_out for original in self.originals),
+            left_out=sum(file.left_out for file in files),
             issues=tuple(issue for original in self.originals for issue in original.issues),
             predicted=self.predicted,
         )  # fmt: skip
 
-    def _by_event(self, rank: int, critical: Array) -> dict[int, int]:
-        """Return how long each event of a rank is on the path, ns, by position in its file."""
+    def _on_path(self, original: Original, critical: Array) -> Array:
+        """Return how long each slice of a file is on the path, ns."""
         acts = self.graph.activities
-        rows = np.arange(len(acts))[acts.of_rank(rank)]
-        rows = rows[(critical[rows] > 0) & (acts.event[rows] >= 0)]
-        return dict(zip(acts.event[rows].tolist(), critical[rows].tolist(), strict=True))
+        rows = np.arange(len(acts))[acts.of_rank(original.rank)]
+        rows = rows[(critical[rows] > 0) & np.isin(acts.event[rows], original.index)]
+        on_path = np.zeros(len(original.index), np.int64)
+        on_path[np.searchsorted(original.index, acts.event[rows])] = critical[rows]
+        return on_path
 
     def _header(self) -> dict[str, Any]:
         """Return the root keys on which all files agree."""
@@ -278,7 +285,7 @@ def _critical(path: CriticalPath) -> Array:
     return np.bincount(path.segments.activity, path.segments.length, len(path.graph.activities)).astype(np.int64)
 
 
-def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent | bytes]:
+def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent | Rows]:
     yield _named("process_name", PATH_PID, 0, "critical path")
     if not len(path.segments):
         return
@@ -363,8 +370,11 @@ def _named(what: str, pid: int, tid: int, name: str) -> RawEvent:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
-def _counted(events: Iterable[RawEvent | bytes], count: Counter[str]) -> Iterator[RawEvent | bytes]:
-    """Yield events, counted by phase; those that are text already are slices."""
+def _counted(events: Iterable[RawEvent | Rows], count: Counter[str]) -> Iterator[RawEvent | Rows]:
+    """Yield events, counted by phase; rows are slices."""
     for event in events:
-        count["X" if isinstance(event, bytes) else event["ph"]] += 1
+        if isinstance(event, Rows):
+            count["X"] += len(event)
+        else:
+            count[event["ph"]] += 1
         yield event

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from decimal import Decimal
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias, cast
 
@@ -22,6 +22,7 @@ import msgspec
 
 from htagraph.core.errors import TraceError
 from htagraph.core.issues import Issue, IssueLog
+from htagraph.output.export.row_texts import SEPARATOR, Rows
 from htagraph.trace.reading.decode import event_decoder, event_text_decoder
 from htagraph.trace.reading.discover import MADE_KEY
 from htagraph.trace.reading.source import iter_bytes
@@ -32,7 +33,7 @@ try:
 except ImportError:  # no wheel for this machine: the standard library does the same, slower
     _gzip_writer = gzip.GzipFile
 
-__all__ = ["FOR_VIEWING", "Edit", "RawEvent", "TraceWriter", "edit_trace", "raw_blocks", "us"]
+__all__ = ["FOR_VIEWING", "Edit", "RawEvent", "TraceWriter", "edit_trace", "raw_blocks", "readable", "us"]
 
 RawEvent: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
@@ -41,7 +42,6 @@ FOR_VIEWING: Final = {MADE_KEY: {"made_for": "viewing"}}
 """Root key of copies made for viewing: `htagraph.load` of a folder skips them and reads the recorded files."""
 _BACKSLASH = rb"\\" + b'"'
 _LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)+)(?=")')
-_LINE = b",\n"
 _EVENTS_AT_ONCE = 1 << 14
 """Events that are encoded together; chosen: some MB of memory. Doubled, twice the memory, and no faster."""
 _BUFFER_BYTES = 1 << 20
@@ -114,6 +114,11 @@ def us(nanoseconds: int) -> int | Decimal:
     return Decimal(int(nanoseconds)).scaleb(-3) if rest else whole
 
 
+def readable(text: bytes) -> bytes:
+    """Return JSON with a blank behind each text that ends in a backslash, or Perfetto cannot read it."""
+    return _LAST_BACKSLASH.sub(rb"\1 ", text) if _BACKSLASH in text else text
+
+
 class TraceWriter:
     """Writes a trace file event by event: a context manager; the file appears at its place when it is complete.
 
@@ -175,16 +180,32 @@ class TraceWriter:
         if self._header is None:
             self._header = dict(header)
             keys = [self._encode(key) + b": " + self._encode(value) for key, value in header.items()]
-            self._write(b"{\n" + b"".join(key + _LINE for key in keys) + b'"traceEvents": [\n')
+            self._write(b"{\n" + b"".join(key + SEPARATOR for key in keys) + b'"traceEvents": [\n')
 
     def end(self, header: dict[str, Any]) -> None:
         """Write the root keys that are not in the header yet after the events."""
         self._rest = dict(header)
 
-    def add(self, events: Iterable[RawEvent | bytes]) -> None:
-        """Write events, encoded ones too; a text that ends in a backslash gets a blank, or Perfetto cannot read it."""
-        texts = (event if isinstance(event, bytes) else self._encode(event) for event in events)
-        self.add_texts(_LAST_BACKSLASH.sub(rb"\1 ", text) if _BACKSLASH in text else text for text in texts)
+    def add(self, events: Iterable[RawEvent | bytes | Rows]) -> None:
+        """Write events, encoded ones too; a text that ends in a backslash gets a blank, or Perfetto cannot read it.
+
+        Args:
+            events: of `Rows`, the texts must not need it.
+        """
+        for are_rows, some in groupby(events, lambda event: isinstance(event, Rows)):
+            if are_rows:
+                self._add_rows(some)
+            else:
+                texts = (event if isinstance(event, bytes) else self._encode(event) for event in some)
+                self.add_texts(readable(text) for text in texts)
+
+    def _add_rows(self, parts: Iterable[Any]) -> None:
+        self.begin({})
+        for rows in parts:
+            if len(rows):
+                self._write(SEPARATOR if self.count else b"")
+                self._write(rows.joined)
+                self.count += len(rows)
 
     def add_texts(self, texts: Iterable[Any]) -> None:
         """Write events given as JSON, or as dicts."""
@@ -192,7 +213,7 @@ class TraceWriter:
         left = iter(texts)
         while some := list(islice(left, _EVENTS_AT_ONCE)):
             block = [text if isinstance(text, bytes | msgspec.Raw) else self._encode(text) for text in some]
-            self._write((_LINE if self.count else b"") + _LINE.join(block))
+            self._write((SEPARATOR if self.count else b"") + SEPARATOR.join(block))
             self.count += len(block)
 
     def _opened(self) -> BinaryIO:
@@ -217,10 +238,10 @@ class TraceWriter:
         self.begin(self._rest)
         have = self._header or {}
         keys = [(key, value) for key, value in self._rest.items() if key not in have]
-        texts = [_LINE + self._encode(key) + b": " + self._encode(value) for key, value in keys]
+        texts = [SEPARATOR + self._encode(key) + b": " + self._encode(value) for key, value in keys]
         self._write(b"\n]" + b"".join(texts) + b"\n}\n")
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes | memoryview) -> None:
         try:
             self._file.write(data)
         except OSError as error:

@@ -20,6 +20,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.compiled import njit
+
 __all__ = ["Slices", "nesting_tracks"]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -40,28 +42,33 @@ def nesting_tracks(lane: Array, start: Array, duration: Array) -> npt.NDArray[np
     """
     order = np.lexsort((-duration, start, lane))
     level = np.zeros(len(order), np.int32)
-    columns = (order, lane[order], start[order], (start + duration)[order])
-    under_way: list[list[int]] = []
-    now: object = None
-    for row, where, begin, end in zip(*(column.tolist() for column in columns), strict=True):
-        if where != now:
-            now, under_way = where, [[]]
-        track = _first_free(under_way, begin, end)
-        if track:
-            level[row] = track
+    if len(order):
+        columns = lane[order], start[order], (start + duration)[order]
+        _assign_tracks(order, np.stack(columns), level)
     return level
 
 
-def _first_free(under_way: list[list[int]], begin: int, end: int) -> int:
-    """Put a slice on the first track where it nests, given the ends of what is under way on each; return its number."""
-    for track, ends in enumerate(under_way):
-        while ends and ends[-1] <= begin:
-            ends.pop()
-        if not ends or end <= ends[-1]:
-            ends.append(end)
-            return track
-    under_way.append([end])
-    return len(under_way) - 1
+@njit(cache=True, nogil=True)
+def _assign_tracks(order: Array, columns: Array, level: Array) -> None:
+    """Put each slice, in order, on the first track of its lane where it is inside everything that is under way."""
+    lane, start, end = columns
+    innermost, around = [-1], np.empty(len(order), np.int64)  # by track, by slice: a slice, -1 for none
+    for at in range(len(order)):
+        if at and lane[at] != lane[at - 1]:
+            innermost = [-1]
+        track = 0
+        while True:
+            inner = innermost[track]
+            while inner >= 0 and end[inner] <= start[at]:
+                inner = around[inner]
+            innermost[track] = inner
+            if inner < 0 or end[at] <= end[inner]:
+                break
+            track += 1
+            if track == len(innermost):
+                innermost.append(-1)
+        around[at], innermost[track] = innermost[track], at
+        level[order[at]] = track
 
 
 class Slices:
@@ -76,8 +83,9 @@ class Slices:
 
     def __init__(self, lane: Array, start: Array, duration: Array, level: Array) -> None:
         self._order = np.lexsort((-duration, start, lane))
-        self._lane, self._start = lane[self._order], start[self._order]
-        self._end, self._level = self._start + duration[self._order], level[self._order]
+        self._lane, self._level = lane[self._order], level[self._order]
+        self._start = start[self._order].astype(np.int64)
+        self._end = self._start + duration[self._order]
 
     def met(self, lane: Array, moment: Array) -> npt.NDArray[np.int64]:
         """Return the slice that each end of an arrow belongs to, -1 for none.
@@ -85,27 +93,29 @@ class Slices:
         The slice that begins at the moment, the innermost of several; else the innermost around it, as Perfetto draws
         it: of slices that began together the one that began last.
         """
-        slices = np.full(len(lane), -1, np.int64)
+        meeting = np.full(len(lane), -1, np.int64)
         for each in np.unique(lane).tolist():
-            first, last = np.searchsorted(self._lane, [each, each + 1]).tolist()
-            lane_rows = np.flatnonzero(lane == each)
-            before = first + np.searchsorted(self._start[first:last], moment[lane_rows], side="right") - 1
-            for row, at in zip(lane_rows.tolist(), before.tolist(), strict=True):
-                held = self._holding(first, at, int(moment[row]))
-                slices[row] = -1 if held < 0 else self._order[self._last_begun(held, last)]
-        return slices
+            bounds = tuple(np.searchsorted(self._lane, [each, each + 1]).tolist())
+            rows = np.flatnonzero(lane == each)
+            found = np.empty(len(rows), np.int64)
+            _meet(moment[rows].astype(np.int64), bounds, self._start, self._end, self._level, found)
+            meeting[rows] = np.where(found < 0, -1, self._order[found]) if len(self._order) else -1
+        return meeting
 
-    def _holding(self, first: int, at: int, moment: int) -> int:
-        for each in range(at, max(first, at - _LOOK_BACK) - 1, -1):
-            if moment <= self._end[each]:
-                return each
-        return -1
 
-    def _last_begun(self, at: int, last: int) -> int:
-        last_begun = at
-        for each in range(at + 1, last):
-            if self._start[each] != self._start[at]:
-                break
-            if self._level[each] == self._level[at]:
-                last_begun = each
-        return last_begun
+@njit(cache=True, nogil=True)
+def _meet(moments: Array, bounds: tuple[int, int], start: Array, end: Array, level: Array, found: Array) -> None:
+    """Fill `found` with the slice, of those between two bounds, that each moment meets; -1 for none."""
+    first, last = bounds
+    for row in range(len(moments)):
+        at = first + np.searchsorted(start[first:last], moments[row], side="right") - 1
+        least = max(first, at - _LOOK_BACK)
+        while at >= least and end[at] < moments[row]:
+            at -= 1
+        held = at if at >= least else -1
+        found[row] = held
+        other = held + 1
+        while held >= 0 and other < last and start[other] == start[held]:
+            if level[other] == level[held]:
+                found[row] = other
+            other += 1

@@ -1,65 +1,114 @@
 """Refusing pickles that would take far more memory or time than their size suggests, before they are loaded.
 
 Python's unpickler makes room for any memo index it is given, up to 64 GB for five bytes. A tuple that holds one tuple
-twice, which holds one twice, and so on, takes time that doubles with each level once it is the key of a dict.
+twice, which holds one twice, and so on, takes time that doubles with each level once it is the key of a dict; a tuple
+in tuples a million deep ends the process there, and keys whose hashes are equal are compared with one another.
+
+The scan follows what each opcode does to the unpickler's stack and memo, but keeps no values, only their sorts. It is
+one function, which runs as Python for small files and compiled for large ones.
 """
 
 from __future__ import annotations
 
 import pickle
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from htagraph.core.errors import NotATraceError
 
-__all__ = ["MAX_BYTES", "refuse_excessive"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_ODD_KEYS", "refuse_excessive"]
 
 MAX_BYTES = 8 << 30
 """Bytes of memory that a pickle may take by a rough estimate. Chosen: snapshots of 300 MB stay below. Doubled, larger
 snapshots are read, and hostile files of such sizes take twice the memory."""
+MAX_DEPTH = 100
+"""Levels of tuples in tuples. Chosen: snapshots have none, and Python's stack has room for thousands. Doubled, deeper
+ones are loaded."""
+MAX_ODD_KEYS = 10_000
+"""Keys of dicts and members of sets whose hashes a stranger can choose: neither text nor short numbers. Chosen:
+snapshots have none, and comparing so many with one another takes a second. Doubled, it takes four."""
+_COMPILED_FROM = 1 << 19
+"""Bytes from which the scan is compiled. Measured: Python scans them in as much time as loading numba takes, 0.25 s.
+Doubled, files between take as long again."""
 _OPCODE_BYTES = 64  # of an object that an opcode makes, or of its place in a list or dict
 _SET_BYTES = 224  # of an empty set: the object that takes most for one byte of a pickle
 _CHAR_BYTES = 4  # at most, in Python's texts
+_FARTHEST = 1 << 48  # larger numbers in a pickle count as this one, which is beyond any file
+_NEWLINE, _ZERO = 10, 48  # as bytes
+_SHORT_BYTES = 8  # of a number and its length: numbers below 2^61 are their own hashes
 
-_LINE, _BYTE, _INT32, _INT64 = -1, -2, -3, -4
-_LENGTHS: Final = {_BYTE: 1, _INT32: 4, _INT64: 8}
+# Sorts of values: the lowest bits of a word; above them is how many parts a flat tuple has, or levels a nested one. A
+# word of 0 is no value.
+_PLAIN, _ODD, _FLAT, _NESTED, _MARKED = 1, 2, 3, 4, 5
+_SORT_BITS = 3
+_SORTS = (1 << _SORT_BITS) - 1
+
+# What opcodes do: put a value of one of these sorts on the stack, or one of these
+_NUMBER, _TUPLE, _NOTHING, _PUT, _MEMOIZE, _GET, _END, _FORBIDDEN = range(6, 14)
+_LINE, _BYTE, _INT32, _INT64 = 101, 102, 103, 104  # lengths of arguments that are not fixed
+_TO_MARK, _ANY = 201, 202  # how many values an opcode takes from the stack, where it is no fixed number of values
+
+_OPCODES: Final[dict[tuple[int, int], tuple[bytes, ...]]] = {
+    (_PLAIN, 0): (
+        pickle.NONE, pickle.NEWTRUE, pickle.NEWFALSE, pickle.EMPTY_TUPLE, pickle.EMPTY_LIST, pickle.EMPTY_DICT,
+        pickle.EMPTY_SET, pickle.LIST, pickle.DICT,
+    ),
+    (_PLAIN, 1): (pickle.BININT1,),
+    (_PLAIN, 2): (pickle.BININT2,),
+    (_PLAIN, 4): (pickle.BININT,),
+    (_PLAIN, _LINE): (pickle.STRING, pickle.UNICODE),
+    (_PLAIN, _BYTE): (pickle.SHORT_BINSTRING, pickle.SHORT_BINBYTES, pickle.SHORT_BINUNICODE),
+    (_PLAIN, _INT32): (pickle.BINSTRING, pickle.BINBYTES, pickle.BINUNICODE),
+    (_PLAIN, _INT64): (pickle.BINBYTES8, pickle.BINUNICODE8, pickle.BYTEARRAY8),
+    (_ODD, 8): (pickle.BINFLOAT,),
+    (_ODD, _LINE): (pickle.FLOAT,),
+    (_ODD, _INT32): (pickle.LONG4,),
+    (_NUMBER, _LINE): (pickle.INT, pickle.LONG),
+    (_NUMBER, _BYTE): (pickle.LONG1,),
+    (_MARKED, 0): (pickle.MARK,),
+    (_TUPLE, 0): (pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3, pickle.TUPLE, pickle.FROZENSET),
+    (_NOTHING, 0): (
+        pickle.POP, pickle.POP_MARK, pickle.APPEND, pickle.APPENDS, pickle.SETITEM, pickle.SETITEMS, pickle.ADDITEMS,
+    ),
+    (_NOTHING, 1): (pickle.PROTO,),
+    (_NOTHING, 8): (pickle.FRAME,),
+    (_PUT, 1): (pickle.BINPUT,),
+    (_PUT, 4): (pickle.LONG_BINPUT,),
+    (_PUT, _LINE): (pickle.PUT,),
+    (_MEMOIZE, 0): (pickle.MEMOIZE,),
+    (_GET, 1): (pickle.BINGET,),
+    (_GET, 4): (pickle.LONG_BINGET,),
+    (_GET, _LINE): (pickle.GET,),
+    (_FORBIDDEN, 0): (pickle.DUP, pickle.BUILD, pickle.READONLY_BUFFER),  # no writer of snapshots, and yet no class
+}  # fmt: skip
+"""Opcodes by what they do and the length of their arguments. The scan ends at all others: the unpickler ends there too,
+or refuses them."""
+_TAKES: Final = {
+    pickle.TUPLE1: 1, pickle.TUPLE2: 2, pickle.TUPLE3: 3, pickle.SETITEM: 2, pickle.APPEND: 1, pickle.POP: _ANY,
+    pickle.TUPLE: _TO_MARK, pickle.FROZENSET: _TO_MARK, pickle.LIST: _TO_MARK, pickle.DICT: _TO_MARK,
+    pickle.POP_MARK: _TO_MARK, pickle.APPENDS: _TO_MARK, pickle.SETITEMS: _TO_MARK, pickle.ADDITEMS: _TO_MARK,
+}  # fmt: skip
+_KEY_EVERY: Final = {
+    pickle.SETITEM: 2, pickle.SETITEMS: 2, pickle.DICT: 2, pickle.ADDITEMS: 1, pickle.FROZENSET: 1,
+}  # fmt: skip
+"""Which of the values taken are keys: every first, or every second."""
+_SETS: Final = (pickle.EMPTY_SET, pickle.FROZENSET)
+_ACTION, _LENGTH, _TAKEN, _KEY, _COST, _COST_OF_BYTE, _COLUMNS = range(7)
 
 
-def _table(groups: dict[int, tuple[bytes, ...]]) -> dict[int, int]:
-    return {opcode[0]: length for length, opcodes in groups.items() for opcode in opcodes}
+def _table() -> list[int]:
+    """Return a row per opcode: what it does, its argument's length, what it takes, which are keys, bytes it makes."""
+    rows = [[_END, 0, 0, 0, _OPCODE_BYTES, 0] for _ in range(256)]
+    for (action, length), opcodes in _OPCODES.items():
+        for opcode in opcodes:
+            cost = _OPCODE_BYTES + (_SET_BYTES if opcode in _SETS else 0)
+            of_byte = _CHAR_BYTES if action in (_PLAIN, _ODD, _NUMBER) else 0
+            rows[opcode[0]] = [action, length, _TAKES.get(opcode, 0), _KEY_EVERY.get(opcode, 0), cost, of_byte]
+    return [number for row in rows for number in row]
 
 
-_SCALARS: Final = _table(
-    {
-        0: (pickle.NONE, pickle.NEWTRUE, pickle.NEWFALSE, pickle.EMPTY_TUPLE),
-        1: (pickle.BININT1,),
-        2: (pickle.BININT2,),
-        4: (pickle.BININT,),
-        8: (pickle.BINFLOAT,),
-        _LINE: (pickle.INT, pickle.LONG, pickle.FLOAT, pickle.STRING, pickle.UNICODE),
-        _BYTE: (pickle.LONG1, pickle.SHORT_BINSTRING, pickle.SHORT_BINBYTES, pickle.SHORT_BINUNICODE),
-        _INT32: (pickle.LONG4, pickle.BINSTRING, pickle.BINBYTES, pickle.BINUNICODE),
-        _INT64: (pickle.BINBYTES8, pickle.BINUNICODE8),
-    }
-)
-_OTHERS: Final = _table(
-    {
-        0: (
-            pickle.MARK, pickle.POP, pickle.POP_MARK, pickle.EMPTY_LIST, pickle.EMPTY_DICT, pickle.EMPTY_SET,
-            pickle.APPEND, pickle.APPENDS, pickle.SETITEM, pickle.SETITEMS, pickle.ADDITEMS, pickle.LIST, pickle.DICT,
-            pickle.FROZENSET, pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3, pickle.MEMOIZE,
-        ),
-        1: (pickle.PROTO, pickle.BINGET, pickle.BINPUT),
-        4: (pickle.LONG_BINGET, pickle.LONG_BINPUT),
-        8: (pickle.FRAME,),
-        _LINE: (pickle.GET, pickle.PUT),
-        _INT64: (pickle.BYTEARRAY8,),
-    }
-)  # fmt: skip
-_TUPLES: Final = {pickle.TUPLE1[0]: 1, pickle.TUPLE2[0]: 2, pickle.TUPLE3[0]: 3, pickle.TUPLE[0]: 0}
-_PUTS: Final = frozenset(opcode[0] for opcode in (pickle.PUT, pickle.BINPUT, pickle.LONG_BINPUT))
-_GETS: Final = frozenset(opcode[0] for opcode in (pickle.GET, pickle.BINGET, pickle.LONG_BINGET))
-_SETS: Final = frozenset((pickle.EMPTY_SET[0], pickle.FROZENSET[0]))
-_MARK, _MEMOIZE = pickle.MARK[0], pickle.MEMOIZE[0]
+_TABLE: Final = _table()
+_STRANGE, _UNNUMBERED, _REPEATED = range(1, 4)  # what may be wrong; 0 is nothing
 
 
 def refuse_excessive(data: bytes, path: object) -> None:
@@ -72,68 +121,161 @@ def refuse_excessive(data: bytes, path: object) -> None:
         path: of the file, for the error.
 
     Raises:
-        NotATraceError: it numbers its values beyond their count, repeats tuples in tuples, or takes too much memory.
+        NotATraceError: it numbers its values beyond their count, repeats tuples in tuples, has tuples too deep or keys
+            of too odd a kind, or takes too much memory.
     """
-    # scalars: how many values without parts came last; marked: True if only such came since the last mark;
-    # tuple_of_others: True if the last value is a tuple that may hold other tuples; nested: memo indices of those
-    at = opcode = opcodes = cost = memos = scalars = 0
-    length: int | None = 0
-    marked = tuple_of_others = False
-    nested: set[int] = set()
-    while at < len(data):
-        opcode = data[at]
-        at, opcodes = at + 1, opcodes + 1
-        length = _SCALARS.get(opcode)
-        if length is not None:
-            scalars += 1
-            tuple_of_others = False
-            first, at = at, _behind(data, at, length)
-            cost += _CHAR_BYTES * (at - first)
-            continue
-        length = _OTHERS.get(opcode)
-        if length is None:
-            break
-        first, at = at, _behind(data, at, length)
-        if opcode == _MEMOIZE or opcode in _PUTS:
-            index = memos if opcode == _MEMOIZE else _index(data[first:at], is_text=length == _LINE)
-            if not 0 <= index <= opcodes:
-                raise _refusal(path, f"it numbers value {index}, but has {opcodes} before it")
-            memos += 1
-            (nested.add if tuple_of_others else nested.discard)(index)
-            continue
-        if opcode in _GETS and _index(data[first:at], is_text=length == _LINE) in nested:
-            raise _refusal(path, "it repeats tuples in tuples")
-        if opcode in _TUPLES:
-            tuple_of_others = not (marked if opcode == pickle.TUPLE[0] else scalars >= _TUPLES[opcode])
-        else:
-            tuple_of_others = False
-        marked = opcode == _MARK
-        scalars = 0
-        cost += _SET_BYTES if opcode in _SETS else 0
-    if length is None and opcode == pickle.DUP[0]:
-        raise _refusal(path, "it repeats values as no writer of snapshots does")
-    cost += _OPCODE_BYTES * opcodes
+    fault, number, cost, keys, levels = _scanned(data)
+    if fault == _UNNUMBERED:
+        raise _refusal(path, f"it numbers value {number}, but has fewer before it")
+    if fault == _REPEATED:
+        raise _refusal(path, "it repeats tuples in tuples")
+    if fault == _STRANGE:
+        raise _refusal(path, "it repeats values or changes them as no writer of snapshots does")
+    if levels > MAX_DEPTH:
+        raise _refusal(path, f"it has tuples in tuples {levels:,} levels deep, more than {MAX_DEPTH:,}")
+    if keys > MAX_ODD_KEYS:
+        raise _refusal(path, f"{keys:,} of its keys are neither text nor short numbers, more than {MAX_ODD_KEYS:,}")
     if cost > MAX_BYTES:
         raise _refusal(path, f"it may take {cost >> 20:,} MiB of memory, more than {MAX_BYTES >> 20:,} MiB")
 
 
-def _behind(data: bytes, at: int, length: int) -> int:
-    """Return the position behind an opcode's argument."""
-    if length >= 0:
-        return at + length
-    if length == _LINE:
-        line = data.find(b"\n", at)
-        return len(data) if line < 0 else line + 1
-    size = _LENGTHS[length]
-    return at + size + int.from_bytes(data[at : at + size], "little")
-
-
-def _index(argument: bytes, *, is_text: bool) -> int:
-    if not is_text:
-        return int.from_bytes(argument, "little")
-    digits = argument.strip()
-    return int(digits) if digits.isdigit() and len(digits) < 20 else -1
-
-
 def _refusal(path: object, why: str) -> NotATraceError:
     return NotATraceError(f"{path}: not a memory snapshot that can be loaded safely: {why}")
+
+
+def _scanned(data: bytes) -> tuple[int, int, int, int, int]:
+    """Return what `_scan` returns, in the quicker of two ways."""
+    room = len(data) + 1  # the stack and the memo hold at most a value per opcode
+    if room <= _COMPILED_FROM:
+        return _scan(data, _TABLE, [0] * room, [0] * room)
+    import numpy as np
+
+    from htagraph.core.compiled import for_reading
+
+    return _compiled()(
+        for_reading(np.frombuffer(data, np.uint8), np.uint8), for_reading(np.array(_TABLE), np.int64),
+        np.zeros(room, np.int64), np.zeros(room, np.int64),
+    )  # fmt: skip
+
+
+@cache
+def _compiled() -> Any:  # noqa: ANN401 - numba has no types
+    """Return `_scan`, compiled; numba is loaded here because small files do without it."""
+    from numba.extending import register_jitable
+
+    from htagraph.core.compiled import njit
+
+    for function in (_behind, _number, _from, _made, _levels, _odd_keys):
+        register_jitable(function)
+    return njit(cache=True, nogil=True)(_scan)
+
+
+def _scan(data: Any, table: Any, stack: Any, memo: Any) -> tuple[int, int, int, int, int]:  # noqa: ANN401
+    """Return (what is wrong, at which number, bytes it may take, keys with chosen hashes, levels of tuples).
+
+    Args:
+        data: the pickle.
+        table: see `_table`.
+        stack: room for a word per byte.
+        memo: zeros, one per byte.
+    """
+    at = top = cost = opcodes = memos = keys = levels = 0
+    while at < len(data):
+        row = data[at] * _COLUMNS
+        action, length, taken = table[row], table[row + _LENGTH], table[row + _TAKEN]
+        first, opcodes = at + 1, opcodes + 1
+        at = _behind(data, first, length)
+        cost += table[row + _COST] + table[row + _COST_OF_BYTE] * (at - first)
+        if action >= _END:
+            return action - _END, 0, cost, keys, levels
+        if action >= _PUT:
+            index = memos if action == _MEMOIZE else _number(data, first, at, length)
+            if not 0 <= index <= opcodes:
+                return _UNNUMBERED, index, cost, keys, levels
+            if action != _GET:
+                memos += memo[index] == 0
+                memo[index] = stack[top - 1]
+                continue
+            word = memo[index]
+            if word & _SORTS == _NESTED:
+                return _REPEATED, index, cost, keys, levels
+            cost += _OPCODE_BYTES * (word >> _SORT_BITS)  # hashing takes as long as if its parts were there again
+        else:
+            begin = _from(stack, top, taken)
+            if begin < 0:
+                break
+            keys += _odd_keys(stack, begin, top, table[row + _KEY])
+            word = _made(action, at - first, stack, begin, top)
+            levels = max(levels, _levels(word))
+            top = begin - (taken == _TO_MARK)
+        if word:
+            stack[top] = word
+            top += 1
+    return 0, 0, cost, keys, levels
+
+
+def _behind(data: Any, first: int, length: int) -> int:  # noqa: ANN401
+    """Return the position behind an opcode's argument, which begins at `first`."""
+    if length < _LINE:
+        return first + length
+    if length == _LINE:
+        while first < len(data) and data[first] != _NEWLINE:
+            first += 1
+        return first + 1
+    size = 1 if length == _BYTE else 4 if length == _INT32 else 8
+    return first + size + _number(data, first, min(first + size, len(data)), 0)
+
+
+def _number(data: Any, first: int, stop: int, length: int) -> int:  # noqa: ANN401
+    """Return the number in an argument, little-endian or a line of digits; -1 for any other line."""
+    number = 0
+    if length != _LINE:
+        for at in range(min(stop, len(data)) - 1, first - 1, -1):
+            number = min(number * 256 + data[at], _FARTHEST)
+        return number
+    if first >= stop - 1:
+        return -1
+    for at in range(first, min(stop - 1, len(data))):
+        if not _ZERO <= data[at] < _ZERO + 10:
+            return -1
+        number = min(number * 10 + data[at] - _ZERO, _FARTHEST)
+    return number
+
+
+def _from(stack: Any, top: int, taken: int) -> int:  # noqa: ANN401
+    """Return where the values begin that an opcode takes from the stack; below 0 if they are not there."""
+    if taken == _ANY:
+        return top - 1
+    begin = top
+    while begin > 0 and (taken == _TO_MARK or top - begin < taken) and stack[begin - 1] != _MARKED:
+        begin -= 1
+    complete = (begin > 0) if taken == _TO_MARK else (top - begin == taken)
+    return begin if complete else -1
+
+
+def _made(action: int, length: int, stack: Any, begin: int, top: int) -> int:  # noqa: ANN401
+    """Return the word of what an opcode makes, from its argument's length or the values from `begin` to `top`."""
+    if action == _NUMBER:
+        return _PLAIN if length <= _SHORT_BYTES else _ODD
+    if action != _TUPLE:
+        return 0 if action == _NOTHING else action
+    levels = 0
+    for at in range(begin, top):
+        levels = max(levels, _levels(stack[at]))
+    return ((levels + 1) << _SORT_BITS) + _NESTED if levels else ((top - begin) << _SORT_BITS) + _FLAT
+
+
+def _levels(word: int) -> int:
+    """Return how many levels of tuples a value has."""
+    sort = word & _SORTS
+    return word >> _SORT_BITS if sort == _NESTED else int(sort == _FLAT)
+
+
+def _odd_keys(stack: Any, begin: int, top: int, every: int) -> int:  # noqa: ANN401
+    """Return how many keys have hashes that a stranger can choose, among each `every`-th value, or none if it is 0."""
+    if every == 0:
+        return 0
+    odd = 0
+    for at in range(begin, top, every):
+        odd += stack[at] != _PLAIN
+    return odd

@@ -12,6 +12,7 @@ from htagraph.trace.events import HOST_BACKENDS, BulkField, call_columns, column
 from htagraph.trace.reading.times import EXACT_FLOAT_US
 
 if TYPE_CHECKING:
+    from htagraph.trace.reading.frames import Frames
     from htagraph.trace.reading.scan.scanner import Block, Scanner
 
 __all__ = ["BlockDecoder", "RawEvent", "attribute", "event_decoder", "event_text_decoder", "plain_events"]
@@ -28,10 +29,11 @@ class BlockDecoder:
 
     Args:
         header: the root keys before the events, complete when the first block comes; without it, no arguments of calls.
+        frames: decides which calls of Python functions `scan` leaves without a name.
     """
 
-    def __init__(self, header: Mapping[str, Any] | None = None) -> None:
-        self._header = header
+    def __init__(self, header: Mapping[str, Any] | None = None, frames: Frames | None = None) -> None:
+        self._header, self._frames = header, frames
         self.exact = False
 
     def __call__(self, text: bytes) -> list[RawEvent]:
@@ -64,7 +66,7 @@ class BlockDecoder:
     def _scanner(self) -> Scanner:
         from htagraph.trace.reading.scan.scanner import Scanner  # loads compiled code, which small files do not need
 
-        return Scanner(calls=self._of_calls)
+        return Scanner(calls=self._of_calls, frames=self._frames)
 
     @cached_property
     def _fast(self) -> msgspec.json.Decoder[list[RawEvent]]:

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from htagraph.trace.reading.discover import RankedFile
 
-__all__ = ["Read", "in_parallel"]
+__all__ = ["Read", "in_parallel", "json_bytes"]
 
 T = TypeVar("T", covariant=True)
 
@@ -40,7 +40,7 @@ def in_parallel(
         progress: called with the share done, 0 to 1.
     """
     sizes = [file.path.stat().st_size for file in files]
-    large = sum(size * _ratio(file) for file, size in zip(files, sizes, strict=True)) >= _LARGE_BYTES
+    large = sum(map(json_bytes, files)) >= _LARGE_BYTES
     report = _Report(sizes, progress)
 
     def result(number: int) -> T:
@@ -76,7 +76,7 @@ class _Report:
             raise CancelledError
         if self._progress is not None:
             with self._lock:
-                self._read[number] = at
+                self._read[number] = max(self._read[number], at)  # a file may be read twice
                 self._progress(min(1.0, sum(self._read) / self._total))
 
     def stop(self) -> None:
@@ -84,8 +84,9 @@ class _Report:
         self._stopped = True
 
 
-def _ratio(file: RankedFile) -> int:
-    return _GZIP_RATIO if file.path.suffix == ".gz" else 1
+def json_bytes(file: RankedFile) -> int:
+    """Return about how many bytes of JSON a file holds."""
+    return file.path.stat().st_size * (_GZIP_RATIO if file.path.suffix == ".gz" else 1)
 
 
 def _processors() -> int:

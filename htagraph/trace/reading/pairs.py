@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import msgspec
 
 from htagraph.core.errors import shown
 from htagraph.core.issues import IssueLog
+from htagraph.trace.reading.times import decimal_us
 
 __all__ = ["Pair", "PhaseEvent", "completed", "paired", "report_phases"]
 
@@ -67,21 +68,23 @@ def paired(events: Iterable[PhaseEvent], log: IssueLog) -> list[Pair]:
         [('forward', '1.5')]
     """
     events = list(events)
-    timed = [(time, event) for event in events if (time := _time(event.time)) is not None]
+    timed = [(time, event) for event in events if (time := decimal_us(event.time.strip('"'))) is not None]
     timed.sort(key=lambda each: (each[0], each[1].position))
     threads: dict[tuple[str, str], _Thread] = defaultdict(_Thread)
     pairs: list[Pair] = []
-    ends = 0
+    ends = too_long = 0
     for time, event in timed:
         thread = threads[str(event.pid), str(event.tid)]
         if event.phase == "B":
             thread.begin(time, event)
         elif (begun := thread.end(event.name)) is None:
             ends += 1
+        elif decimal_us(duration := str(time - begun[0])) is None:
+            too_long += 2
         else:
-            pairs.append(Pair(begun[1], str(time - begun[0])))
+            pairs.append(Pair(begun[1], duration))
     begins = sum(len(thread.open) for thread in threads.values())
-    untimed = len(events) - len(timed)
+    untimed = len(events) - len(timed) + too_long
     log.add("begin_unpaired", "begins of durations (ph B) without an end (ph E) on their thread; left out", begins)
     log.add("end_unpaired", "ends of durations (ph E) without a begin (ph B) on their thread; left out", ends)
     log.add("pair_untimed", "begins and ends of durations (ph B, E) without a time that can be read; left out", untimed)
@@ -156,11 +159,3 @@ def report_phases(counts: dict[str, int], log: IssueLog) -> None:
             "phase_unknown", f"events of phase {shown(phase)}, which are no activities; left out", others.pop(phase)
         )
     log.add("phase_unknown", "events of further phases, which are no activities; left out", sum(others.values()))
-
-
-def _time(text: str) -> Decimal | None:
-    try:
-        time = Decimal(text.strip('"'))
-    except InvalidOperation:
-        return None
-    return time if time.is_finite() else None

@@ -16,9 +16,11 @@ from htagraph.core.errors import DamagedTraceError, NotATraceError, TraceError, 
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Table, Trace
 from htagraph.trace.events import Event, Header, parse_event
-from htagraph.trace.reading.collect.columns import Columns
+from htagraph.trace.reading.collect.columns import Columns, Sieve
 from htagraph.trace.reading.collect.from_events import add_durations, add_events
 from htagraph.trace.reading.decode import BlockDecoder, event_decoder, event_text_decoder
+from htagraph.trace.reading.extent import Extent, Extents
+from htagraph.trace.reading.frames import Frames
 from htagraph.trace.reading.salvage import salvage_header
 from htagraph.trace.reading.source import ahead, iter_bytes
 from htagraph.trace.reading.split import find_events, split
@@ -37,12 +39,7 @@ _TAIL_BYTES = 1 << 20
 fit; a larger tail costs memory only."""
 _MAX_NS = 2**62
 """ns since 1970: later times (2116) are refused. Half of what int64 holds, so that the sum of two times fits."""
-_HOUR_NS = 3_600_000_000_000  # ns
-_OUTLIER_SPREADS = 4
-"""An event is a clock error of the profiler if it starts more than this many interquartile ranges of all starts, plus
-an hour, before the first quartile. Chosen: recordings take minutes, and known errors (starts at 0, or hours early) lie
-far beyond. Doubling it keeps errors in long recordings: one of 10 minutes has a range of about 5."""
-_YEAR_NS = 365 * 24 * _HOUR_NS
+_YEAR_NS = 365 * 24 * 3600 * 10**9
 """If all starts are below this, times do not count from 1970. Chosen: no recording takes a year, and none is from
 1970."""
 
@@ -53,6 +50,8 @@ def read_trace(
     progress: Callable[[int], None] | None = None,
     *,
     compiled: bool = True,
+    frames: Frames | None = None,
+    sieve: Sieve | None = None,
 ) -> Trace:
     """Return one file's events as columns.
 
@@ -61,6 +60,8 @@ def read_trace(
         rank_in: returns the rank of the file, given its complete header.
         progress: called with the number of bytes of the file consumed so far.
         compiled: use the compiled scan, which is many times faster once it is loaded, and gives the same columns.
+        frames: decides which calls of Python functions are read; all if not given.
+        sieve: decides which complete events are kept while reading; all if not given.
 
     Raises:
         TraceError: the file cannot be read, is not a trace, or is damaged beyond recovery.
@@ -68,7 +69,8 @@ def read_trace(
     stat = _stat(path)
     log = IssueLog(str(path))
     raw_header: dict[str, Any] = {}
-    decode, columns = BlockDecoder(raw_header), Columns(log)
+    frames = frames or Frames(asked=True)
+    decode, columns = BlockDecoder(raw_header, frames), Columns(log, frames, sieve)
     add_block = _block_columns(columns).add if compiled else None
     pieces = iter_bytes(path, log, progress)
     for position, events in split(
@@ -83,6 +85,7 @@ def read_trace(
             msg = f"{path}: {error}"
             raise TraceError(msg) from error
         del events  # see split: before the next block
+        columns.thin()
     if not columns.counts and log.has("truncated"):
         msg = f"{path}: the file ends within its first event; was the job killed while the profiler exported?"
         raise DamagedTraceError(msg)
@@ -91,15 +94,19 @@ def read_trace(
         raise NotATraceError(msg)
     header = _header(raw_header, log)
     add_durations(columns)
-    table = _without_outliers(columns.table(), log)
+    columns.thin(last=True)
+    frames.report(log)
+    table = columns.table()
+    extent = _extent(table) if sieve is None else sieve.extent
+    table = _without_outliers(table, extent, log)
     if columns.style.unpadded:
         log.add("unpadded_fractions", "fractions of times lack leading zeros (Kineto of March 2024); times corrected")
-    if not columns.window_end_seen and len(table):
+    if not columns.window_end_seen and extent.events:
         log.add("no_window_end", "no 'Record Window End' event: the file was cut short, or written by another tool")
-    if header.base_time_nanoseconds is None and len(table) and int(table.start.max()) < _YEAR_NS:
+    if header.base_time_nanoseconds is None and extent.events and extent.last < _YEAR_NS:
         log.add("no_base_time", "times are relative, but the file has no baseTimeNanoseconds: ranks share no clock")
     base, rank = header.base_time_nanoseconds or 0, rank_in(header)
-    _refuse_out_of_range(table, base, path)
+    _refuse_out_of_range(extent, base, path)
     return Trace(
         rank=rank, path=path, header=header, names=tuple(columns.names), categories=tuple(columns.categories),
         lanes=tuple(columns.lanes.lanes), thread_names=columns.thread_names, events=_shifted(table, base),
@@ -232,22 +239,23 @@ def _header(raw: dict[str, Any], log: IssueLog) -> Header:
         return Header.model_validate({key: value for key, value in raw.items() if key not in bad})
 
 
-def _without_outliers(table: Table, log: IssueLog) -> Table:
+def _extent(table: Table) -> Extent:
+    extents = Extents()
+    extents.see(table.start, table.duration)
+    return extents.result()
+
+
+def _without_outliers(table: Table, extent: Extent, log: IssueLog) -> Table:
     """Return the events without those that start at 0 or hours before all others: known errors of CUPTI and XPU."""
-    if not len(table):
-        return table
-    # quartiles, not the least start: some files have a start of 0 for all events of a kind
-    low, high = np.quantile(table.start, (0.25, 0.75))
-    early = table.start < low - _OUTLIER_SPREADS * (high - low) - _HOUR_NS
+    early = table.start < extent.valid_from
     detail = "events that start hours before all others (a clock error of the profiler); dropped"
-    log.add("time_outlier", detail, int(early.sum()))
+    log.add("time_outlier", detail, extent.early)
     return table.take(~early) if early.any() else table
 
 
-def _refuse_out_of_range(table: Table, base: int, path: Path) -> None:
+def _refuse_out_of_range(extent: Extent, base: int, path: Path) -> None:
     """Raise an error for times that int64 ns cannot hold: they would overflow silently."""
-    ends = (int(table.start.min()), int(table.start.max()) + int(table.duration.max())) if len(table) else (0, 0)
-    if not -_MAX_NS < base + ends[0] <= base + ends[1] < _MAX_NS:
+    if not -_MAX_NS < base + extent.first <= base + extent.last + extent.longest < _MAX_NS:
         what = "baseTimeNanoseconds (ns), or an event's ts or dur (µs), is not in its unit"
         msg = f"{path}: times beyond the year 2115: {what}"
         raise TraceError(msg)

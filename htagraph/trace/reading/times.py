@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from htagraph.core.errors import TraceError, shown
 
-__all__ = ["EXACT_FLOAT_US", "FractionStyle", "numbers_to_ns", "padded", "text_to_ns"]
+__all__ = ["EXACT_FLOAT_US", "FractionStyle", "decimal_us", "numbers_to_ns", "padded", "text_to_ns"]
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -139,13 +139,23 @@ def _are_digits(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _decimal_to_ns(text: str, style: FractionStyle) -> int:
+def decimal_us(text: str) -> Decimal | None:
+    """Return a time in µs as a number; None for text that is no number, or one out of range.
+
+    Example:
+        >>> decimal_us("12.5"), decimal_us("1e300"), decimal_us("soon")
+        (Decimal('12.5'), None, None)
+    """
     try:
         number = Decimal(text if text.isascii() else "")
-        in_range = -_MAX_US < number < _MAX_US
+        return number if -_MAX_US < number < _MAX_US else None
     except InvalidOperation:  # not a number, or NaN, which cannot be compared
-        raise _not_a_time(text) from None
-    if not in_range:
+        return None
+
+
+def _decimal_to_ns(text: str, style: FractionStyle) -> int:
+    number = decimal_us(text)
+    if number is None:
         raise _not_a_time(text)
     if "." in text:
         style.note(text.partition(".")[2])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from htagraph.core.errors import SelectionError
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.criteria import IntSelector
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, of_kind, released
@@ -76,7 +77,7 @@ def cuda_graph(
 
 def _hurried(graph: DependencyGraph, inside: np.ndarray) -> np.ndarray:
     """Return True for vertices whose gaps vanish: of the host in the range, and of unusually slow launches."""
-    idle = np.isin(graph.gap_kind, (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE, GapKind.SYNC_RETURN))
+    idle = of_kinds(graph.gap_kind, (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE, GapKind.SYNC_RETURN))
     launched = graph.edges.target[of_kind(graph, EdgeKind.LAUNCH) & inside[graph.edges.source]]
     late = np.zeros(graph.vertex_count, np.bool_)
     late[launched] = True

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.group_stats import others_median
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.collective_waits import waits_of
@@ -143,10 +144,10 @@ def _own_work(state: State, slow: SlowRanks | None) -> _Work:
     own = np.flatnonzero(_own_edges(graph))
     busy = np.zeros(len(acts), np.int64)
     np.add.at(busy, edges.activity[own], np.maximum(state.lag[own], 0))
-    work_rows = np.flatnonzero(~np.isin(acts.kind, (*COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.JOIN)))
+    work_rows = np.flatnonzero(~of_kinds(acts.kind, (*COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.JOIN)))
     after = np.zeros(graph.vertex_count, np.bool_)
     after[edges.target[edges.kind == EdgeKind.HOST_ORDER]] = True
-    gaps = np.flatnonzero(after & np.isin(graph.gap_kind, (*HOST_GAPS, GapKind.NONE)))
+    gaps = np.flatnonzero(after & of_kinds(graph.gap_kind, (*HOST_GAPS, GapKind.NONE)))
     activity = np.concatenate([work_rows, gaps // 2])
     what = np.concatenate([np.zeros(len(work_rows), np.int64), 1 + gaps % 2])
     loads = np.zeros(len(acts), np.bool_)
@@ -180,8 +181,8 @@ def _side_of_gaps(graph: DependencyGraph) -> npt.NDArray[np.int64]:
 def _own_edges(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return True for each edge whose lag is own work of a rank."""
     edges = graph.edges
-    talks = np.isin(graph.activities.kind[edges.activity], COMMUNICATION)
-    return np.isin(edges.kind, _OWN_EDGES) & (edges.activity >= 0) & ~talks
+    talks = of_kinds(graph.activities.kind[edges.activity], COMMUNICATION)
+    return of_kinds(edges.kind, _OWN_EDGES) & (edges.activity >= 0) & ~talks
 
 
 def _typical(work: _Work, to: str) -> npt.NDArray[np.int64]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Activities, Edges
 from htagraph.queries.weights import NEVER, State
@@ -46,7 +47,7 @@ def fuse(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of `De
     calls = _vanishing_calls(acts, after)
     gone = np.zeros(len(acts), np.bool_)
     gone[calls] = True
-    blocked = np.isin(edges.kind, _CALL_WAITS) & gone[edges.target // 2]
+    blocked = of_kinds(edges.kind, _CALL_WAITS) & gone[edges.target // 2]
     stays = ~joins[edges.target] & ~blocked
     lag = np.where((edges.kind == EdgeKind.BODY) & gone[edges.activity], 0, state.lag)[stays]
     kept = edges.take(stays)
@@ -68,13 +69,13 @@ def _pairs(
     """Return the selected neighbours (the one before, the one after) by stream and time."""
     acts, edges = state.graph.activities, state.graph.edges
     chosen = np.zeros(len(acts), np.bool_)
-    chosen[selected] = np.isin(acts.kind[selected], _FUSIBLE)
+    chosen[selected] = of_kinds(acts.kind[selected], _FUSIBLE)
     work = np.flatnonzero(acts.on_device)
     work = work[np.lexsort((acts.start[work], acts.lane[work]))]
     before, after = work[:-1], work[1:]
     previous = np.full(len(acts), -1, np.int64)
     previous[after] = before
-    other = ~np.isin(edges.kind, _ENQUEUED) & (edges.target % 2 == 0) & (state.lag > NEVER)
+    other = ~of_kinds(edges.kind, _ENQUEUED) & (edges.target % 2 == 0) & (state.lag > NEVER)
     other &= edges.source // 2 != previous[edges.target // 2]
     waits = np.zeros(len(acts), np.bool_)
     waits[edges.target[other] // 2] = True

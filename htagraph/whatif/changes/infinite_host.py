@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, GapKind
 from htagraph.queries.weights import NEVER, State, of_kind, weighed
 
@@ -27,6 +28,6 @@ def infinite_host(state: State) -> State:
     own = of_kind(graph, EdgeKind.BODY) & on_host[edges.target]
     own |= of_kind(graph, *_HOST)
     rows = np.flatnonzero(own & (state.lag > NEVER))
-    gone = on_host & ~np.isin(graph.gap_kind, (GapKind.DATA_WAIT, GapKind.COLLECTIVE_EXCESS, GapKind.OTHER))
+    gone = on_host & ~of_kinds(graph.gap_kind, (GapKind.DATA_WAIT, GapKind.COLLECTIVE_EXCESS, GapKind.OTHER))
     gone |= graph.gap_kind == GapKind.LAUNCH_EXCESS
     return weighed(state, rows, np.minimum(state.lag[rows], 0), gone)

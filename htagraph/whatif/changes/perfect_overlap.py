@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -51,9 +52,9 @@ def _on_devices(state: State, rows: npt.NDArray[np.int64]) -> State:
     acts, edges = graph.activities, graph.edges
     collective = np.zeros(len(acts), np.bool_)
     collective[rows] = True
-    waits = np.isin(edges.kind, _WAIT_EDGES) & collective[edges.source // 2]
+    waits = of_kinds(edges.kind, _WAIT_EDGES) & collective[edges.source // 2]
     target = edges.target // 2
-    other = ~np.isin(acts.kind[target], (*_COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.STEP))
+    other = ~of_kinds(acts.kind[target], (*_COMMUNICATION, ActivityKind.BOUNDARY, ActivityKind.STEP))
     vanish = waits & other
     freed = np.unique(target[vanish & (edges.kind == EdgeKind.STREAM) & (edges.target % 2 == 0)])
     chains = _chains(graph, collective, freed)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.backward import backward_of
 from htagraph.queries.blocking_calls import device_waits
@@ -88,7 +89,7 @@ def _without_calls(state: State, chosen: npt.NDArray[np.bool_]) -> State:
     removed = chosen[:-1] & (kind == ActivityKind.OP)
     if not removed.any():
         return state
-    work = ~np.isin(kind, (ActivityKind.PYTHON, *ADDED))
+    work = ~of_kinds(kind, (ActivityKind.PYTHON, *ADDED))
     left = np.concatenate(([0], np.cumsum((work & ~chosen[:-1])[tree.order])))
     nothing_left = left[tree.stop] == left[tree.first + 1]
     around = (kind == ActivityKind.OP) & ~removed & nothing_left & tree.around(removed)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING
-from htagraph.graph.construction.activities import RankPart, join, prepare
+from htagraph.graph.construction.activities import RankPart, prepare
 from htagraph.trace.reading.read import read_trace
 from tests.oracles import DEVICE, RUNTIME
 from tests.strategies import BASE_NS, COMPUTE, Json, kernel, launch, load, op, step, traces, write
@@ -75,21 +75,6 @@ def test_impossible_durations_are_cut_and_reported() -> None:
     overflow = job.names.index("overflow")
     assert job.activities.duration[job.activities.name == overflow].tolist() == [20_000]
     assert ("duration_overflow", 1) in [(issue.what, issue.count) for issue in job.issues]
-
-
-def test_ranks_are_joined_under_one_numbering(tmp_path: Path) -> None:
-    one = [op("a", 0, 9), op("b", 1, 2), launch(4, 1, 7), kernel(COMPUTE, 6, 5, 7)]
-    other = [op("b", 0, 9), op("new", 1, 2), launch(4, 1, 7), kernel(COMPUTE, 6, 5, 7)]
-    job = join([part(other, tmp_path, 1), part(one, tmp_path, 0)])
-    acts = job.activities
-    assert acts.rank.tolist() == [0] * 4 + [1] * 4, "by rank, whatever their order"
-    assert len(set(job.names)) == len(job.names)
-    for first in (0, 4):
-        work = first + int(np.flatnonzero(acts.on_device[first : first + 4])[0])
-        assert job.names[acts.name[acts.cause[work]]] == "cudaLaunchKernel"
-        assert first <= acts.cause[work] < first + 4
-        assert [job.lanes[lane].rank for lane in acts.lane[first : first + 4]] == [first // 4] * 4
-    assert sorted(job.boundaries.tolist()) == [v for v in range(16) if not acts.on_device[v // 2]]
 
 
 def test_the_graph_of_a_file_holds_what_was_prepared(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from htagraph.core.kinds import UNCERTAIN
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.activities import Edges
-from htagraph.graph.construction.activities import join, prepare
+from htagraph.graph.construction.activities import prepare
 from htagraph.graph.construction.build import build
+from htagraph.graph.construction.join import join
 from htagraph.graph.rules import RULES
 from htagraph.trace.reading.discover import rank_files
 from htagraph.trace.reading.read import read_trace

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import EdgeKind
-from htagraph.graph.evidence.graph_branches import graph_branches
+from htagraph.graph.evidence import graph_branches as module
+from htagraph.graph.evidence.graph_branches import _Alike, graph_branches
+from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS
 from tests.strategies import COMPUTE, Json, kernel, launch, load, runtime
 from tests.waiting import by_hand
 
@@ -63,3 +72,79 @@ def test_a_shorter_branch_lets_the_graph_end_earlier_until_the_other_branch_deci
     assert (graph.edges.kind == EdgeKind.EVENT_WAIT).sum() == 12
     saved = hg.what_if(graph).scale(factor=0, name="side").run().saved_ns
     assert saved == pytest.approx(1000 * (side - 20), abs=1000), "up to the pauses of the streams"
+
+
+def alike(streams: list[int], launches: list[list[tuple[int, int]]]) -> _Alike:
+    """Launches of one graph: the stream of each kernel, and (start, duration) of each kernel in each launch, ns."""
+    lane = np.sort(np.array(streams, np.int64))
+    times = np.array(launches, np.int64).reshape(len(launches), len(streams), 2)
+    for row in times:
+        row[:] = row[np.lexsort((row[:, 0], lane))]
+    work = np.arange(times.size // 2).reshape(times.shape[:2])
+    return _Alike(work, lane, times[..., 0], times.sum(axis=2))
+
+
+def seen(graph: _Alike) -> list[tuple[int, int, int]]:
+    """What is waited for, kernel by kernel: the end in another stream that most often comes just before the start."""
+    lanes, found = np.unique(graph.lane).tolist(), []
+    columns = {lane: np.flatnonzero(graph.lane == lane).tolist() for lane in lanes}
+    pauses = [graph.start[:, b] - graph.end[:, a] for own in columns.values() for a, b in pairwise(own)]
+    usual = max(0, int(np.median(pauses))) if pauses else 0
+    for lane in lanes:
+        for other in (each for each in lanes if each != lane):
+            known = -1
+            for place, column in enumerate(columns[lane]):
+                counts, late, possible = Counter[int](), 0, len(columns[other])
+                for row in range(len(graph.start)):
+                    start, ends = graph.start[row, column], graph.end[row, columns[other]]
+                    before = graph.end[row, columns[lane][place - 1]] if place else start - 10_000 - usual
+                    is_late = start - before > usual + TOLERANCE_NS
+                    over = int((ends <= start).sum())
+                    late += is_late
+                    possible = min(possible, int((ends <= start + TOLERANCE_NS).sum()))
+                    free = before if is_late else start
+                    if over and ends[over - 1] > free and start - ends[over - 1] <= 10_000:
+                        counts[over - 1] += 1
+                if counts:
+                    often = max(counts.values())
+                    which = min(each for each, count in counts.items() if count == often)
+                    if which < possible and often >= late / 2 and which > known:
+                        known = which
+                        found.append((columns[other][known], column, 90 if often >= 3 else 60))
+    return found
+
+
+@given(st.data())
+def test_waits_inside_are_those_found_kernel_by_kernel(data: st.DataObject) -> None:
+    streams = data.draw(st.lists(st.integers(0, 3), min_size=2, max_size=9))
+    spread = data.draw(st.sampled_from([10, 3000, 60_000]))
+    times = st.tuples(st.integers(0, spread), st.sampled_from([0, 5, 900, 7000]))
+    kernels = st.lists(times, min_size=len(streams), max_size=len(streams))
+    graph = alike(streams, data.draw(st.lists(kernels, min_size=1, max_size=5)))
+    assert list(module._inside(graph)) == seen(graph)
+
+
+@pytest.mark.parametrize("streams", [2, 300])
+def test_work_grows_with_the_kernels_of_a_graph(streams: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    awaited: Any = module._awaited
+    looked_at: list[int] = []
+
+    def counted(graph: _Alike, *rest: Any) -> Any:
+        looked_at.append(graph.start.size)
+        return awaited(graph, *rest)
+
+    monkeypatch.setattr(module, "_awaited", counted)
+    works = []
+    for count in (300, 1200):
+        looked_at.clear()
+        list(module._inside(alike([i % streams for i in range(count)], [[(100 * i, 90) for i in range(count)]] * 2)))
+        works.append(sum(looked_at))
+    assert works[1] <= 4 * works[0]
+    assert works[0] <= module._MAX_STREAMS * 600
+
+
+def test_only_so_many_streams_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = alike([1, 2, 3], [[(0, 100), (100_000, 100), (105_000, 5)]] * 3)
+    assert list(module._inside(graph)) == [(1, 2, 90)]
+    monkeypatch.setattr(module, "_MAX_STREAMS", 1)
+    assert list(module._inside(graph)) == []

@@ -6,8 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import networkx
+import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import DependencyGraph
@@ -164,6 +167,29 @@ def test_a_tree_that_refers_to_nothing_is_refused(column: str, value: int, tmp_p
     save_wrong(graph, replace(graph.tree, **{column: values}), tmp_path)
     with pytest.raises(hg.StoredGraphError, match="do not belong together"):
         hg.open(tmp_path)
+
+
+@pytest.mark.parametrize("part", ["activities", "tree"])
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_activities_above_themselves_are_refused(part: str, length: int, tmp_path: Path) -> None:
+    graph = graph_of(DATASETS[0])
+    columns: Any = getattr(graph, part)
+    parent, circle = columns.parent.copy(), np.flatnonzero(~graph.activities.on_device)[:length]
+    parent[circle] = np.roll(circle, 1)
+    wrong = replace(columns, parent=parent)
+    if part == "tree":
+        save_wrong(graph, wrong, tmp_path)
+    else:
+        save_wrong(replace(graph, activities=wrong), graph.tree, tmp_path)
+    with pytest.raises(hg.StoredGraphError, match="do not belong together"):
+        hg.open(tmp_path)
+
+
+@given(st.lists(st.integers(-1, 9), min_size=10, max_size=10))
+def test_walks_up_end_where_a_graph_of_them_has_no_cycle(parent: list[int]) -> None:
+    up = networkx.DiGraph([(child, above) for child, above in enumerate(parent) if above >= 0])
+    for first in (np.arange(10), np.arange(10)[::-1]):
+        assert saved._climbs_end(np.array(parent), first) == networkx.is_directed_acyclic_graph(up)
 
 
 def test_columns_of_different_lengths_are_refused(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from htagraph.output.export.event_texts import EventText, as_event, event_texts_decoder, slice_text
+from htagraph.output.export.event_texts import EventText, EventTexts, as_event, slice_text
 
 EVENT = {"ph": "X", "name": "a", "cat": "kernel", "pid": 0, "tid": 7, "ts": 1.25, "dur": 2, "args": {"stream": 7}}
 
 
 def decoded(*events: dict[str, Any]) -> list[Any]:
-    return list(event_texts_decoder()(json.dumps(events).encode()))
+    return list(EventTexts()(json.dumps(events).encode()))
 
 
 def test_an_event_taken_apart_is_still_the_event() -> None:
@@ -46,6 +46,6 @@ def test_events_with_other_keys_are_dicts() -> None:
 
 def test_damage_is_refused() -> None:
     with pytest.raises(msgspec.DecodeError):
-        event_texts_decoder()(b'[{"ph": "X", "name": "\\x"}]')
+        EventTexts()(b'[{"ph": "X", "name": "\\x"}]')
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
-        event_texts_decoder()(b'[{"ph": "X", "name": "a", "args": {"b": "\xff"}}]')
+        EventTexts()(b'[{"ph": "X", "name": "a", "args": {"b": "\xff"}}]')

@@ -1,17 +1,18 @@
-"""Whether processes of several ranks stay apart."""
+"""Whether a first pass over a file finds its slices and arrows."""
 
 from __future__ import annotations
 
-from htagraph.output.export.originals import PidOf
+import htagraph as hg
+from htagraph.output.export.originals import survey
 
 
-def test_no_two_ranks_share_a_process() -> None:
-    pids = PidOf()
-    keys: list[tuple[int, int | str]] = [(rank, pid) for rank in range(3) for pid in (0, 1234, "Spans")]
-    assert len({pids[key] for key in keys}) == len(keys)
-
-
-def test_a_process_keeps_its_number() -> None:
-    pids = PidOf()
-    first = pids[1, 7]
-    assert (pids[1, "other"] != first, pids[1, 7]) == (True, first)
+def test_every_activity_of_a_file_is_one_of_its_slices() -> None:
+    graph = hg.load("data/demo")
+    acts = graph.activities
+    for rank in graph.ranks:
+        original = survey(graph, rank)
+        events = acts.event[acts.of_rank(rank)]
+        assert set(events[events >= 0].tolist()) <= set(original.index.tolist())
+        assert [original.tracks[track] for track in original.track.tolist()] == list(
+            zip(original.lane.tolist(), original.level.tolist(), strict=True)
+        )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from htagraph.core.errors import NotATraceError
 from htagraph.trace.profiler_files import pickle_limits
-from htagraph.trace.profiler_files.pickle_limits import refuse_excessive
+from htagraph.trace.profiler_files.pickle_limits import MAX_DEPTH, refuse_excessive
 
 PROTOCOL = b"\x80\x04"
 scalars = (
@@ -62,6 +62,107 @@ def test_tuples_in_tuples_are_not_repeated(last: bytes) -> None:
     assert pickle.loads(nested(10, memoized=b"h", last=last).replace(b"K\x01s.", b"."))
     with pytest.raises(NotATraceError, match="repeats tuples in tuples"):
         refuse_excessive(nested(60, memoized=b"h", last=last), "a.pickle")
+
+
+@pytest.mark.parametrize("hidden", [b"K\x010", b"(K\x011"])
+def test_what_lies_under_a_dropped_value_is_known(hidden: bytes) -> None:
+    data = nested(3, memoized=b"h", last=b"").replace(b"t\x94", b"t" + hidden + b"\x94")
+    with pytest.raises(NotATraceError, match="repeats tuples in tuples"):
+        refuse_excessive(data, "a.pickle")
+
+
+def test_a_value_is_numbered_once_as_the_unpickler_does() -> None:
+    data = PROTOCOL + b"K\x01\x85q\x00q\x00h\x00\x85\x94h\x01."
+    assert pickle.loads(data) == ((1,),)
+    with pytest.raises(NotATraceError, match="repeats tuples in tuples"):
+        refuse_excessive(data, "a.pickle")
+
+
+def test_what_a_tuple_holds_may_be_shared_if_it_cannot_be_a_key() -> None:
+    holder: tuple[list[int], dict[str, int]] = ([], {"a": 1})
+    refuse_excessive(pickle.dumps([holder, holder, (1, holder[0])]), "a.pickle")
+
+
+@pytest.mark.parametrize(("tuples", "end"), [(MAX_DEPTH, b"K\x01s."), (MAX_DEPTH - 1, b"\x91.")])
+def test_tuples_have_few_levels(tuples: int, end: bytes) -> None:
+    refuse_excessive(PROTOCOL + b"}(K\x01" + b"\x85" * tuples + end, "a.pickle")
+    with pytest.raises(NotATraceError, match="101 levels deep"):
+        refuse_excessive(PROTOCOL + b"}(K\x01" + b"\x85" * (tuples + 1) + end, "a.pickle")
+
+
+def test_a_long_tuple_that_is_repeated_counts_each_time() -> None:
+    data = PROTOCOL + b"(" + b"K\x01" * 20_000 + b"t\x940(" + b"h\x00" * 20_000 + b"t."
+    with pytest.raises(NotATraceError, match="MiB of memory"):
+        refuse_excessive(data, "a.pickle")
+
+
+@pytest.mark.parametrize(
+    "keys", [[2**61 * (1 + i) for i in range(9)], [(i, i) for i in range(9)], [0.5 * i for i in range(9)]]
+)
+def test_keys_whose_hashes_can_be_chosen_are_few(keys: list[Any]) -> None:
+    texts = [str(key) for key in keys]
+    for odd in (dict.fromkeys(keys), set(keys), frozenset(keys), [{key: 1} for key in keys]):
+        refuse_excessive(pickle.dumps([odd, texts]), "a.pickle")
+        with patch.object(pickle_limits, "MAX_ODD_KEYS", 8), pytest.raises(NotATraceError, match="9 of its keys are"):
+            refuse_excessive(pickle.dumps(odd, 4), "a.pickle")
+    with patch.object(pickle_limits, "MAX_ODD_KEYS", 0):
+        refuse_excessive(
+            pickle.dumps([dict.fromkeys(texts, keys), dict.fromkeys(range(300)), set(texts)], 4), "a.pickle"
+        )
+
+
+@pytest.mark.parametrize("going_on", [b"}Nb", b"C\x01a\x98"])
+def test_nothing_is_hidden_behind_opcodes_that_need_no_class(going_on: bytes) -> None:
+    assert pickle.loads(PROTOCOL + going_on + b".") in ({}, b"a")
+    with pytest.raises(NotATraceError, match="no writer of snapshots"):
+        refuse_excessive(PROTOCOL + going_on + b"]r\0\0\0\x10.", "a.pickle")
+
+
+def test_a_number_that_is_written_oddly_is_refused() -> None:
+    data = b"(K\x01tp0\ng+0\n."
+    assert pickle.loads(data) == (1,)
+    with pytest.raises(NotATraceError, match="numbers value"):
+        refuse_excessive(data, "a.pickle")
+
+
+class Counted(bytes):
+    """Bytes that count how often one of them is read."""
+
+    reads = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        Counted.reads += 1
+        return super().__getitem__(at)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"(" * 5000, b"(" * 2500 + b"t" * 2500, b"I1" + b"1" * 5000, b"]" * 5000, b"K\x01" * 2500, b"g\n" * 2500,
+     b"(" + b"K\x01" * 2400 + b"t" + b"\x85" * 200, b"(" + b"N" * 5000 + b"u" * 50],
+)  # fmt: skip
+def test_the_scan_reads_each_byte_a_few_times(data: bytes) -> None:
+    room = len(data) + 1
+    Counted.reads = 0
+    stack, memo = CountedList([0] * room), CountedList([0] * room)
+    pickle_limits._scan(Counted(data), pickle_limits._TABLE, stack, memo)
+    assert Counted.reads + stack.reads + memo.reads <= 8 * room
+
+
+class CountedList(list[int]):
+    """A list that counts how often an item is read."""
+
+    reads = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.reads += 1
+        return super().__getitem__(at)
+
+
+@given(st.one_of(plain.map(pickle.dumps), st.binary(max_size=60), plain.map(lambda value: pickle.dumps(value, 0))))
+def test_compiled_it_finds_the_same(data: bytes) -> None:
+    with patch.object(pickle_limits, "_COMPILED_FROM", 0):
+        compiled = pickle_limits._scanned(data)
+    assert compiled == pickle_limits._scanned(data)
 
 
 def test_no_value_is_doubled() -> None:

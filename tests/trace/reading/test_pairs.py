@@ -51,11 +51,15 @@ def test_times_decide_and_not_the_order_in_the_file() -> None:
     )
 
 
-@pytest.mark.parametrize("time", ["x", "nan", "inf", "--1", "", "²"])
+@pytest.mark.parametrize("time", ["x", "nan", "inf", "--1", "", "²", "٣", "1e300", "-9300000000000000"])
 def test_what_has_no_time_is_counted(time: str) -> None:
     odd = event(0, "B", "a")._replace(time=time)
-    if time != "²":
-        assert pairs_of(odd, event(1, "E")) == ([], {"end_unpaired": 1, "pair_untimed": 1})
+    assert pairs_of(odd, event(1, "E")) == ([], {"end_unpaired": 1, "pair_untimed": 1})
+
+
+def test_a_duration_longer_than_times_can_be_is_counted() -> None:
+    ends = event(0, "B", "a", "-9e15"), event(1, "E", "", "9e15")
+    assert pairs_of(*ends) == ([], {"pair_untimed": 2})
 
 
 @given(st.lists(st.tuples(st.sampled_from("BE"), st.sampled_from(["", "a", "b"]), st.integers(0, 1)), max_size=30))

@@ -7,12 +7,14 @@ other choice is left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.graph.construction.matching.pairs import pairs
 from htagraph.graph.construction.matching.sequence_alignment import (
     FLOOR_NS,
     MAX_VIOLATED,
@@ -24,13 +26,14 @@ from htagraph.graph.construction.matching.sequence_alignment import (
     Track,
     fit_pair,
     medians,
-    pairs,
     slope,
 )
 
 __all__ = ["cluster"]
 
 Array: TypeAlias = npt.NDArray[Any]
+_Fitted: TypeAlias = Callable[[Track, Track, float | None], Fit | None]
+"""`fit_pair`, which remembers what it was asked."""
 
 _MAX_SLOPE: Final = 0.5
 """How much ends may follow arrivals: 0 for members of one collective, 1 for strangers. Chosen: the middle. Doubled,
@@ -58,12 +61,13 @@ def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *,
         lone: whether the job has no other communication. Only then, and if each rank has but one track, may a few
             collectives unite ranks whose clocks are not known: in a pipeline, stages are as alike as replicas.
     """
+    fitted = cache(fit_pair)  # some pairs are compared again when more is known
     lone = lone and len({track.rank for track in tracks}) == len(tracks)
-    known = _shared_clocks(tracks) if island is None else {track.rank: island[track.rank] for track in tracks}
+    known = _shared_clocks(tracks, fitted) if island is None else {track.rank: island[track.rank] for track in tracks}
     state = _State({track.number: track for track in tracks}, known)
     for certain in (True, False):
         options = [(a, b) for a, b in pairs(tracks) if a.certain == certain]
-        fits = [fit for a, b in options if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
+        fits = [fit for a, b in options if (fit := fitted(a, b, state.between(a.rank, b.rank))) is not None]
         state.learn(fits)
         weak = [fit for fit in fits if fit.count < MIN_PROOF]
         for doubtful in (False, True):
@@ -74,7 +78,7 @@ def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *,
                 elif strong.spread <= 3 * state.usual[a.pool] + 2 * FLOOR_NS:  # any closeness may be chance
                     state.join(strong, doubtful=False)
         again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
-        fits = [fit for a, b in again if (fit := fit_pair(a, b, state.between(a.rank, b.rank))) is not None]
+        fits = [fit for a, b in again if (fit := fitted(a, b, state.between(a.rank, b.rank))) is not None]
         fits.sort(key=lambda fit: (-fit.count, fit.spread))
         for turn in range(1 if certain or lone else 2):
             if turn:
@@ -91,7 +95,7 @@ def _weakness(fit: Fit) -> float:
     return (fit.spread + FLOOR_NS) * (1 + 30 / fit.count) * (1 + min(3.0, abs(fit.offset) / PRIOR_NS))
 
 
-def _shared_clocks(tracks: Sequence[Track]) -> dict[int, int]:
+def _shared_clocks(tracks: Sequence[Track], fitted: _Fitted) -> dict[int, int]:
     """Return for each rank a number, equal for ranks whose clocks are one: those of a host that nothing contradicts.
 
     A rank shares the clock of its host if it can have met others there without an offset, about as well as with one. If
@@ -101,7 +105,7 @@ def _shared_clocks(tracks: Sequence[Track]) -> dict[int, int]:
     for a, b in pairs([track for track in tracks if track.host >= 0]):
         pair = (min(a.rank, b.rank), max(a.rank, b.rank))
         if a.host == b.host and not agrees.get(pair, False):
-            verdict = _one_clock(a, b)
+            verdict = _one_clock(a, b, fitted)
             if verdict is not None:
                 agrees[pair] = verdict
     host = {track.rank: track.host for track in tracks}
@@ -112,9 +116,9 @@ def _shared_clocks(tracks: Sequence[Track]) -> dict[int, int]:
     return {rank: -1 - own if rank in shared else rank for rank, own in host.items()}
 
 
-def _one_clock(a: Track, b: Track) -> bool | None:
+def _one_clock(a: Track, b: Track, fitted: _Fitted) -> bool | None:
     """Return whether two tracks of one host belong together without a clock offset; None where they say nothing."""
-    plain, free = fit_pair(a, b, 0.0), fit_pair(a, b)
+    plain, free = fitted(a, b, 0.0), fitted(a, b, None)
     if free is None:
         return True if plain is not None and a.certain else None
     if plain is not None and (a.on_host or plain.spread <= _MUCH_BETTER * (free.spread + FLOOR_NS)):

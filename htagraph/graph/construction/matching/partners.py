@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final
 
-from htagraph.graph.construction.matching.sequence_alignment import Cluster, Fit, Track, fit_pair, pairs, slope
+from htagraph.graph.construction.matching.pairs import pairs
+from htagraph.graph.construction.matching.sequence_alignment import Cluster, Fit, Track, fit_pair, slope
 
 __all__ = ["partners"]
 

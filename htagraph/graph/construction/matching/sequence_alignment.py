@@ -7,10 +7,8 @@ member starts after another has ended.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -27,7 +25,6 @@ __all__ = [
     "Track",
     "fit_pair",
     "medians",
-    "pairs",
     "slope",
 ]
 
@@ -49,7 +46,13 @@ _MAX_EXACT: Final = 64
 """Different shifts that steps suggest up to which those near each are tried too. Chosen for time: of one run they are
 few. Doubled, sequences with many gaps take twice as long."""
 _MAX_CELLS: Final = 3_000_000
-"""Comparisons at most where every shift is tried: 0.1 s. Chosen for time. Doubled, longer sequences get that far."""
+"""Comparisons at most where every shift is tried: 0.04 s. Chosen for time. Doubled, longer sequences get that far."""
+_AT_ONCE: Final = 256
+"""Shifts compared at once: 256 of 256 places are 0.5 MB a column, which a core caches. Measured: 64 take half
+as long again, all of 2,000 three times as long. Doubled, nothing changes."""
+_SOME: Final = 8
+"""Of so many places one is looked at first: most shifts have too many of other operations already there. Chosen for
+time. Doubled, more shifts are looked at in all places; no result changes."""
 _MIN_AGREEING: Final = 0.98
 """Share of the places side by side that must be of the same operation and size. Chosen: a few are misread. It cannot
 be doubled; at 1 one misread name hides a match."""
@@ -68,17 +71,6 @@ keeps hosts within 1 ms. Doubled, only fits that are about as good change."""
 _MAX_PRIOR: Final = 3.0
 """How many times as much a fit costs at most for the clock offset that it needs. Chosen: a clock that was never set may
 be off by anything. Doubled, fits that need large offsets must be better by as much."""
-_MAX_PAIRS: Final = 3000
-"""Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
-takes twice as long."""
-_MAX_CERTAIN: Final = 16
-"""Tracks of a pool that surely belong together up to which all pairs are compared; above, each is compared with the
-longest and with its neighbour. Chosen for time. Doubled, pools of 17 to 32 tracks take longer."""
-_NEIGHBOUR_ENDS: Final = 64
-"""How many of the last ends of a track `_neighbours` compares. Chosen for time. Doubled, it takes twice as long."""
-_NEIGHBOURS: Final = 6
-"""Sequences that each one is compared with in large pools, those that run most parallel. Chosen for time. Doubled, it
-takes twice as long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,37 +224,98 @@ def _best(a: Track, b: Track, shifts: Array, terms: _Terms) -> Fit | None:
     if not len(shifts):
         return None
     block = min(len(b), _BLOCK)
-    place = np.arange(block) + min(max(0, terms.centre - block // 2), len(b) - block)
-    at = place + shifts[:, None]
-    inside = (at >= 0) & (at < len(a))
-    at = np.clip(at, 0, len(a) - 1)
-    same = inside & (a.label[at] == b.label[place])
-    used = same & b.barrier[place] if b.barrier.any() else same
-    difference = np.where(used, b.end[place] - a.end[at], np.nan)
+    first = min(max(0, terms.centre - block // 2), len(b) - block)
+    sides = _Sides(a, b, slice(first, first + block), terms)
+    parts = (slice(at, at + _AT_ONCE) for at in range(0, len(shifts), _AT_ONCE))
+    options = [best for part in parts if (best := _best_of_part(sides, shifts[part], overlap[part])) is not None]
+    return min(options, key=lambda option: option[0])[1] if options else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Two tracks, and which places of the second one are compared with the first."""
+
+    a: Track
+    b: Track
+    places: slice
+    terms: _Terms
+
+    def of(self, column: Array, shifts: Array, absent: float) -> Array:
+        """Return a column of the first track beside the places: a row per shift; `absent` where it has no such place.
+
+        The rows are cut out of the column, which is faster than to look every entry up.
+
+        Args:
+            column: the column.
+            shifts: the shifts, ascending.
+            absent: what stands for places that the first track does not have.
+        """
+        at = self.places.start + shifts
+        low, high = int(at.min()), int(at.max()) + self.places.stop - self.places.start
+        part = np.full(high - low, absent, column.dtype)
+        if low < len(column) and high > 0:
+            part[max(0, -low) : len(column) - low] = column[max(0, low) : high]
+        width, step = self.places.stop - self.places.start, part.itemsize
+        return np.asarray(np.ndarray((len(part) - width + 1, width), part.dtype, part, 0, (step, step))[at - low])
+
+    @cached_property
+    def common(self) -> int:
+        """How many collectives of the two tracks can be side by side if those of each step are."""
+        return _common(self.a, self.b)
+
+
+def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, Fit] | None:
+    """Return (cost, fit) of the best of some shifts, or None if none is possible."""
+    a, b, places, terms = sides.a, sides.b, sides.places, sides.terms
+    labels = sides.of(a.label, shifts, int(b.label.min()) - 1)
+    inside = np.maximum(0, np.minimum(len(a), places.stop + shifts) - np.maximum(0, places.start + shifts))
+    few = (labels[:, ::_SOME] != b.label[places][::_SOME]).sum(axis=1) - (len(b.label[places]) - inside)
+    agree = np.flatnonzero(inside - few >= _MIN_AGREEING * inside)  # the others have too many that differ already
+    same = labels[agree] == b.label[places]
+    enough = same.sum(axis=1) >= _MIN_AGREEING * inside[agree]
+    agree, same = agree[enough], same[enough]
+    if not len(agree):
+        return None
+    shifts, overlap = shifts[agree], overlap[agree]
+    used = same & b.barrier[places] if b.barrier.any() else same
     count = used.sum(axis=1)
+    a_end = sides.of(a.end, shifts, 0.0)
+    difference = np.where(used, b.end[places] - a_end, np.nan)
     middle = medians(difference, count)
     clock = middle[:, None] if terms.hint is None else terms.hint
     spread = _quantiles(np.abs(difference - clock), count, _TYPICAL_SHARE)
-    bound = used & b.barrier[place]
-    low = np.where(bound, b.start[place] - a.end[at], -np.inf)
-    high = np.where(bound, b.end[place] - a.start[at], np.inf)
-    offset = _offsets(middle, low, high, terms.hint, on_host=b.on_host)[:, None]
-    broken = ((low > offset + TOLERANCE_NS) | (high < offset - TOLERANCE_NS)).sum(axis=1)
-    agree = same.sum(axis=1) >= _MIN_AGREEING * inside.sum(axis=1)
-    good = (count > 0) & agree & (broken <= MAX_VIOLATED * count)
+    good = (count > 0) & (_broken(sides, shifts, used, a_end, middle) <= MAX_VIOLATED * count)
     cost = (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** (1 if terms.by_step else 2)
     if terms.hint is None:
         cost = cost * (1 + np.minimum(_MAX_PRIOR, np.abs(middle) / PRIOR_NS))
     if terms.by_step:
-        apart = np.where(same & (a.step[at] >= 0) & (b.step[place] >= 0), a.step[at] - b.step[place], np.nan)
-        good &= np.abs(medians(apart, np.isfinite(apart).sum(axis=1))) < 1
-        unpaired = np.maximum(0, _common(a, b) - overlap)
-        cost = cost * (1 + (np.isfinite(apart) & (apart != 0)).sum(axis=1) + unpaired)
+        near, unlike = _by_step(sides, shifts, same)
+        good &= near
+        cost = cost * (1 + unlike + np.maximum(0, sides.common - overlap))
     cost = np.where(good, cost, np.inf)
     best = int(np.argmin(cost))
     if not np.isfinite(cost[best]):
         return None
-    return Fit(a.number, b.number, int(shifts[best]), float(middle[best]), float(spread[best]), int(count[best]))
+    found = Fit(a.number, b.number, int(shifts[best]), float(middle[best]), float(spread[best]), int(count[best]))
+    return float(cost[best]), found
+
+
+def _broken(sides: _Sides, shifts: Array, used: Array, a_end: Array, middle: Array) -> Array:
+    """Return for each shift how many collectives end on one rank before they start on the other."""
+    b, places, hint = sides.b, sides.places, sides.terms.hint
+    bound = used & b.barrier[places]
+    low = np.where(bound, b.start[places] - a_end, -np.inf)
+    high = np.where(bound, b.end[places] - sides.of(sides.a.start, shifts, 0.0), np.inf)
+    offset = _offsets(middle, low, high, hint, on_host=b.on_host)[:, None]
+    return np.asarray(((low > offset + TOLERANCE_NS) | (high < offset - TOLERANCE_NS)).sum(axis=1))
+
+
+def _by_step(sides: _Sides, shifts: Array, same: Array) -> tuple[Array, Array]:
+    """Return for each shift (whether most collectives are beside those of their step, how many are not)."""
+    a_step, b_step = sides.of(sides.a.step, shifts, -1), sides.b.step[sides.places]
+    known = same & (a_step >= 0) & (b_step >= 0)
+    apart = np.where(known, a_step - b_step, np.nan)
+    return np.abs(medians(apart, known.sum(axis=1))) < 1, (known & (apart != 0)).sum(axis=1)
 
 
 def _common(a: Track, b: Track) -> int:
@@ -298,38 +351,6 @@ def _quantiles(values: Array, count: Array, share: float) -> npt.NDArray[np.floa
     ordered = np.sort(values, axis=1)
     at = np.maximum(0, np.ceil(share * count).astype(np.int64) - 1)
     return np.where(count > 0, ordered[np.arange(len(values)), at], np.inf)
-
-
-def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
-    """Return the pairs of tracks of one pool and different ranks that are to be compared."""
-    pools: dict[int, list[Track]] = {}
-    for track in tracks:
-        pools.setdefault(track.pool, []).append(track)
-    candidates = []
-    for pool in pools.values():
-        pool.sort(key=lambda track: (-len(track), track.rank))
-        if pool[0].certain and len(pool) > _MAX_CERTAIN:
-            candidates += [(pool[0], other) for other in pool[1:]] + list(pairwise(pool[1:]))
-        elif len(pool) * (len(pool) - 1) // 2 > _MAX_PAIRS:
-            candidates += _neighbours(pool)
-        else:
-            candidates += [(a, b) for i, a in enumerate(pool) for b in pool[i + 1 :]]
-    return [(a, b) for a, b in candidates if a.rank != b.rank and (a.way == 0 or a.way != b.way)]
-
-
-def _neighbours(pool: list[Track]) -> list[tuple[Track, Track]]:
-    """Return for each of many tracks those whose last ends run most parallel to its own."""
-    count = min(_NEIGHBOUR_ENDS, *(len(track) for track in pool))
-    ends = np.array([track.end[-count:] for track in pool])
-    rank, way = (np.array([getattr(track, what) for track in pool]) for what in ("rank", "way"))
-    near: set[tuple[int, int]] = set()
-    for i in range(len(pool)):
-        difference = ends - ends[i]
-        difference -= np.median(difference, axis=1)[:, None]
-        spread = np.median(np.abs(difference), axis=1)
-        spread[(rank == rank[i]) | ((way == way[i]) & (way != 0))] = np.inf
-        near |= {(min(i, int(j)), max(i, int(j))) for j in np.argsort(spread)[:_NEIGHBOURS]}
-    return [(pool[i], pool[j]) for i, j in sorted(near)]
 
 
 def slope(ends: Array, arrivals: Array, when: Array) -> tuple[float, float, float, float]:

@@ -3,28 +3,53 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from htagraph.core.issues import IssueLog
+from htagraph.core.naming import FRAME
 from htagraph.trace.columns import Array, Flows, Lane, SparseColumn, Table
 from htagraph.trace.events import call_columns, canonical_category, columns
 from htagraph.trace.reading.collect.growing import GrowingTable, Interner, LaneInterner, as_array, label
+from htagraph.trace.reading.extent import Extent
+from htagraph.trace.reading.frames import Frames
 from htagraph.trace.reading.times import FractionStyle
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "Sieve"]
 
 RawEvent = Any  # a generated struct, see `decode`
 _LEGACY_CATEGORY = {"CPU functions": "cpu_op", "CUDA functions": "kernel"}
 _ID_LIMIT = 2**63  # ids of flows are int64: what is not below counts as text
 
 
-class Columns:
-    """What is known of a file so far. `collect_events` and `collect_block` add to it."""
+class Sieve(Protocol):
+    """Decides which complete events of a file keep their rows."""
 
-    def __init__(self, log: IssueLog) -> None:
-        self.log = log
+    @property
+    def extent(self) -> Extent:
+        """Times of all complete events of the file."""
+        ...
+
+    def see(self, into: Columns, category: Array, start: Array, duration: Array) -> None:
+        """Note the times of complete events, ns as in the file, before any is dropped."""
+
+    def thin(self, into: Columns, *, last: bool) -> None:
+        """Drop rows that are not to be kept; `last` once there are all."""
+
+
+class Columns:
+    """What is known of a file so far. `collect_events` and `collect_block` add to it.
+
+    Args:
+        log: receives an issue for every repair and loss.
+        frames: decides which calls of Python functions become rows.
+        sieve: decides which complete events keep theirs.
+    """
+
+    def __init__(self, log: IssueLog, frames: Frames | None = None, sieve: Sieve | None = None) -> None:
+        self.log, self._sieve = log, sieve
+        self.frames = frames or Frames(asked=True)
         self.names = Interner[str]()
         self.categories = Interner[str]()
         self.lanes = LaneInterner()
@@ -58,6 +83,37 @@ class Columns:
         name = label(value)
         return name if isinstance(name, int) and 0 <= name < _ID_LIMIT else -1 - self._odd_flow_ids[name]
 
+    def see(self, category: Array, start: Array, duration: Array) -> None:
+        """Note the times of complete events, of which some may become no rows."""
+        if self._sieve is not None:
+            self._sieve.see(self, category, start, duration)
+
+    def thin(self, *, last: bool = False) -> None:
+        """Drop the complete events that nothing kept needs; `last` once all are known."""
+        if self._sieve is not None:
+            self._sieve.thin(self, last=last)
+
+    def drop(self, rows: Array) -> None:
+        """Drop complete events, but report what is wrong with them."""
+        self.note_negative(as_array(self.complete.columns["duration"])[rows])
+        self.complete.keep(~rows)
+
+    def note_negative(self, duration: Array) -> None:
+        """Report negative durations."""
+        count = int(np.count_nonzero(duration < 0))
+        self.log.add("negative_duration", "events with a negative duration; duration set to 0", count)
+
+    def note_frames(self, is_frame: Array, left_out: Array) -> None:
+        """Count calls of Python functions, and take back all of them if they are too many.
+
+        Args:
+            is_frame: which events of a block are such calls.
+            left_out: which of the block have no row.
+        """
+        count = int(np.count_nonzero(is_frame & left_out))
+        if self.frames.count(int(np.count_nonzero(is_frame)) - count, count):
+            self.drop(as_array(self.complete.columns["category"]) == self.categories[FRAME])
+
     def note_absent(self, count: int, what: str) -> None:
         """Report events without the time `what`, if they should have one."""
         if what:
@@ -83,9 +139,8 @@ class Columns:
 
     def _finish(self, part: GrowingTable) -> Table:
         duration = part.column("duration", unpadded=self.style.unpadded)
-        negative = duration < 0
-        self.log.add("negative_duration", "events with a negative duration; duration set to 0", int(negative.sum()))
-        duration[negative] = 0
+        self.note_negative(duration)
+        duration[duration < 0] = 0
         missing = {bulk.column.name: bulk.column.missing for bulk in (*columns(), *call_columns())}
         args = {}
         for name, (rows, values) in part.args.items():

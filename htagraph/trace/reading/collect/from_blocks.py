@@ -81,7 +81,9 @@ class BlockColumns:
         counts = np.bincount(phases)
         for phase in np.flatnonzero(counts).tolist():
             self._into.counts[chr(phase) if phase else ""] += int(counts[phase])
-        self._add_table(self._into.complete, position, block, np.flatnonzero(phases == ord("X")))
+        complete = np.flatnonzero(phases == ord("X"))
+        self._add_table(self._into.complete, position, block, complete)
+        self._into.note_frames(block.is_frame[complete], block.left_out[complete])
         instants = np.flatnonzero((phases == ord("i")) | (phases == ord("I")))
         categorized = instants[block.categories[instants] != NO_TOKEN]
         self._add_table(self._into.instant, position, block, categorized)
@@ -96,17 +98,23 @@ class BlockColumns:
         if not len(where):
             return
         into, values, first = self._into, block.values, part.count
-        category = self._category_numbers(block, where)
+        category, lane = self._category_numbers(block, where), self.lane_numbers(block, where)
+        starts = self._times(block, where, _START, "ts")
+        what = "dur" if part is into.complete else ""  # an instant has none
+        durations = self._times(block, where, _DURATION, what)
+        if part is into.complete:
+            into.see(category, starts[0], durations[0])
+        stays = ~block.left_out[where]
+        where, category, lane = where[stays], category[stays], lane[stays]
         for column, stored in (
             ("index", (where + position).astype(np.int32)),
             ("name", self._names.of(block.names[where], lambda token: into.names[_text(values[token])])),
             ("category", category),
-            ("lane", self._lane_numbers(block, where)),
+            ("lane", lane),
         ):
             extend(part.columns[column], stored)
-        part.add_times("start", *self._times(block, where, _START, "ts"))
-        what = "dur" if part is into.complete else ""  # an instant has none
-        part.add_times("duration", *self._times(block, where, _DURATION, what))
+        part.add_times("start", *_of_rows(starts, stays))
+        part.add_times("duration", *_of_rows(durations, stays))
         row_of = np.full(len(block), -1, np.int32)
         row_of[where] = np.arange(len(where), dtype=np.int32)
         self._add_args(part, first, block, row_of, category)
@@ -121,7 +129,8 @@ class BlockColumns:
         numbers[~has] = self._processes.of(processes, lambda token: into.category(None, values[token]))
         return numbers
 
-    def _lane_numbers(self, block: Block, where: Array) -> Array:
+    def lane_numbers(self, block: Block, where: Array) -> Array:
+        """Return the lanes of some events, as the columns number them."""
         return self._lanes.of(block.lanes[where], lambda pair: self._into.lanes[block.lane(pair)])
 
     def _times(self, block: Block, where: Array, time: _Time, what: str) -> tuple[Array, Array]:
@@ -185,7 +194,7 @@ class BlockColumns:
             ids[i] = self._into.flow_id(msgspec.json.decode(span_text(block.text, int(ids[i]))))
         padded, unpadded = self._times(block, where, _START, "ts")
         is_start = block.rows[where, PHASE] == ord("s")
-        self._into.flow_parts.append((ids, is_start, self._lane_numbers(block, where), padded, unpadded))
+        self._into.flow_parts.append((ids, is_start, self.lane_numbers(block, where), padded, unpadded))
 
 
 class _Numbers:
@@ -211,6 +220,12 @@ def _events(block: Block, where: Array) -> list[RawEvent]:
     spans = block.rows[where][:, [OFFSET, STOP]].tolist()
     texts = [block.text[start:stop].tobytes() for start, stop in spans]
     return plain_events(b"[" + b",".join(texts) + b"]", exact=block.exact, calls=block.calls)
+
+
+def _of_rows(times: tuple[Array, Array], rows: Array) -> tuple[Array, Array]:
+    """Return both readings of some of the times; one array where they are one."""
+    padded = times[0][rows]
+    return padded, padded if times[1] is times[0] else times[1][rows]
 
 
 def _text(value: object) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from htagraph.core.errors import shown
+from htagraph.core.naming import FRAME
 from htagraph.trace.columns import Array
 from htagraph.trace.events import HOST_CALLS, MODELS, BulkField, call_columns, canonical_category, columns, parse_event
 from htagraph.trace.reading.collect.columns import Columns
@@ -74,20 +75,40 @@ def _add_table(into: Columns, part: GrowingTable, position: int, events: Events,
     count = len(chosen)
     index = np.arange(count, dtype=np.int32) if where is None else np.array(where, dtype=np.int32)
     category = _category_ids(into, chosen)
+    lane = _ids(into.lanes, map(attrgetter("pid", "tid"), chosen), count)
+    starts = _times(into, list(map(attrgetter("ts"), chosen)), "ts")
+    what = "dur" if part is into.complete else ""  # an instant has none
+    durations = _times(into, list(map(attrgetter("dur"), chosen)), what)
+    if part is into.complete:
+        into.see(category, starts[0], durations[0])
+    is_frame, left_out = _frames(into, part, category, starts[0], durations[0])
+    if left_out.any():
+        stays = ~left_out
+        chosen = [chosen[i] for i in np.flatnonzero(stays).tolist()]
+        index, category, lane = index[stays], category[stays], lane[stays]
+        starts, durations = ((padded[stays], unpadded[stays]) for padded, unpadded in (starts, durations))
     first = part.count
     for column, values in (
         ("index", index + np.int32(position)),
         ("name", _name_ids(into, list(map(attrgetter("name"), chosen)))),
         ("category", category),
-        ("lane", _ids(into.lanes, map(attrgetter("pid", "tid"), chosen), count)),
+        ("lane", lane),
     ):
         extend(part.columns[column], values)
-    part.add_times("start", *_times(into, list(map(attrgetter("ts"), chosen)), "ts"))
-    what = "dur" if part is into.complete else ""  # an instant has none
-    part.add_times("duration", *_times(into, list(map(attrgetter("dur"), chosen)), what))
-    _add_args(into, part, first, chosen, category)
-    if hasattr(chosen[0].args, call_columns()[0].column.name):
-        _add_call_args(into, part, first, chosen)
+    part.add_times("start", *starts)
+    part.add_times("duration", *durations)
+    if chosen:
+        _add_args(into, part, first, chosen, category)
+        if hasattr(chosen[0].args, call_columns()[0].column.name):
+            _add_call_args(into, part, first, chosen)
+    into.note_frames(is_frame, left_out)
+
+
+def _frames(into: Columns, part: GrowingTable, category: Array, start: Array, duration: Array) -> tuple[Array, Array]:
+    """Return (which events are calls of Python functions, which of them are left out)."""
+    number = into.categories.get(FRAME, -1) if part is into.complete else -1
+    is_frame = category == number
+    return is_frame, into.frames.left_out_of(is_frame, start, duration)
 
 
 def _times(into: Columns, raw: list[Any], what: str) -> tuple[Array, Array]:

@@ -69,8 +69,8 @@ class GrowingTable:
 
     def add_times(self, column: str, padded: Array, unpadded: Array) -> None:
         """Append times (ns); if the unpadded reading of their fractions differs, remember the difference."""
-        if padded is not unpadded:
-            self.slips.append((column, len(self.columns[column]), padded - unpadded))
+        if padded is not unpadded and (slip := padded - unpadded).any():
+            self.slips.append((column, len(self.columns[column]), slip))
         extend(self.columns[column], padded)
 
     def add_args(self, bulk: BulkField, rows: Array, values: Array) -> None:
@@ -81,6 +81,19 @@ class GrowingTable:
             self.args[bulk.column.name] = array("i"), array(TYPECODES[bulk.column.dtype])
         for grown, chunk in zip(self.args[bulk.column.name], (rows, values), strict=True):
             extend(grown, chunk)
+
+    def keep(self, rows: Array) -> None:
+        """Keep the rows where `rows` is True only."""
+        position = np.cumsum(rows, dtype=np.int64) - rows
+        for name, grown in self.columns.items():
+            self.columns[name] = _array(grown.typecode, as_array(grown)[rows])
+        for name, (of, values) in self.args.items():
+            stays = rows[as_array(of)]
+            moved = position[as_array(of)[stays]].astype(np.int32)
+            self.args[name] = _array("i", moved), _array(values.typecode, as_array(values)[stays])
+        self.slips = [
+            (column, int(position[first]), slip[rows[first : first + len(slip)]]) for column, first, slip in self.slips
+        ]
 
     def column(self, name: str, *, unpadded: bool = False) -> Array:
         """Return a column; with `unpadded`, its times are those of the unpadded reading."""
@@ -94,6 +107,12 @@ class GrowingTable:
 def extend(grown: array[Any], chunk: Array) -> None:
     """Append a numpy array of the same type."""
     grown.frombytes(chunk.view(np.uint8).data)
+
+
+def _array(code: str, values: Array) -> array[Any]:
+    out = array(code)
+    extend(out, values)
+    return out
 
 
 def as_array(grown: array[Any]) -> Array:

@@ -12,20 +12,25 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.trace.events import BulkField, call_columns, columns
+from htagraph.trace.reading.frames import Frames, is_frame
 from htagraph.trace.reading.salvage import UNDECODABLE
 from htagraph.trace.reading.scan.events import (
     ARGUMENT_WIDTH,
     CATEGORY,
+    DURATION,
     FIELDS,
     FLOAT,
     NAME,
     NEEDS_EXACT,
+    NO_SPAN,
+    PHASE,
     PROCESS,
     RAW,
     ROW_WIDTH,
     SCANNED,
     SIGNED,
     SPAN,
+    START,
     TEXT,
     THREAD,
     UNSIGNED,
@@ -35,7 +40,7 @@ from htagraph.trace.reading.scan.grammar import PADDING
 from htagraph.trace.reading.scan.keys import MAX_KEYS, key_table
 from htagraph.trace.reading.scan.tokens import NO_TOKEN, TokenTable
 
-__all__ = ["Block", "Key", "Scanner", "argument_keys", "span_text"]
+__all__ = ["Block", "Key", "Scanner", "argument_keys", "room_for", "scan_tables", "span_text"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -84,6 +89,10 @@ class Block:
     """Events and values by key number; values of texts are tokens, of raw texts spans."""
     odd: dict[int, tuple[Array, Array]]
     """Events and values, as objects, by key number, where a value is not of its column's type."""
+    is_frame: Array
+    """Which events are calls of Python functions."""
+    left_out: Array
+    """Which events are to have no row: they have no name here."""
     calls: bool
     """True if keys of calls were read."""
     values: list[Any]
@@ -123,8 +132,14 @@ def argument_keys(*, calls: bool) -> tuple[Key, ...]:
 
 
 @cache
-def _tables(*, calls: bool) -> tuple[Array, Array]:
+def scan_tables(*, calls: bool) -> tuple[Array, Array]:
+    """Return the tables of keys for `scan_events`; `calls` as in `argument_keys`."""
     return key_table([(name, 0) for name in FIELDS]), key_table([(k.name, k.kind) for k in argument_keys(calls=calls)])
+
+
+def room_for(size: int) -> tuple[int, int] | None:
+    """Return how many events and how many arguments a text of some bytes may have; None if it is too long."""
+    return (size // _MIN_EVENT_BYTES + 1, size // _MIN_ARGUMENT_BYTES) if size <= _MAX_TEXT_BYTES else None
 
 
 class Scanner:
@@ -132,10 +147,11 @@ class Scanner:
 
     Args:
         calls: read the arguments of calls of host-side communication too.
+        frames: decides which calls of Python functions are left out; None for none.
     """
 
-    def __init__(self, *, calls: bool) -> None:
-        self._calls = calls
+    def __init__(self, *, calls: bool, frames: Frames | None = None) -> None:
+        self._calls, self._frames = calls, frames
         self._texts, self._pairs_seen = TokenTable(), TokenTable()
         self._values: list[Any] = [None]
         self._pairs = [(NO_TOKEN, NO_TOKEN)]
@@ -151,23 +167,26 @@ class Scanner:
             offset: its position in the document.
             exact: read times as decimals, not as floats.
         """
-        size = len(text)
-        if size > _MAX_TEXT_BYTES:
+        size, room = len(text), room_for(len(text))
+        if room is None:
             return None, False
-        rows = np.empty((size // _MIN_EVENT_BYTES + 1, ROW_WIDTH), np.int64)
-        args = np.empty((size // _MIN_ARGUMENT_BYTES + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
+        rows = np.empty((room[0], ROW_WIDTH), np.int64)
+        args = np.empty((room[1] + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
         padded = np.frombuffer(text + PADDING, np.uint8)
-        base, (fields, known) = padded.ctypes.data, _tables(calls=self._calls)
+        base, (fields, known) = padded.ctypes.data, scan_tables(calls=self._calls)
         result, events, used = scan_events(
             (base, size), (fields.ctypes.data, known.ctypes.data), _part(rows), _part(args), int(exact)
         )
         if result != SCANNED:
             return None, result == NEEDS_EXACT
         rows = rows[:events]
-        names, categories, processes, threads = tokens = [
-            self._texts.numbers(base, np.ascontiguousarray(rows[:, column]))
-            for column in (NAME, CATEGORY, PROCESS, THREAD)
-        ]
+        categories = self._texts.numbers(base, np.ascontiguousarray(rows[:, CATEGORY]))
+        is_frame, left_out = self._left_out(rows, categories)
+        rows[left_out, NAME] = NO_SPAN
+        names, processes, threads = (
+            self._texts.numbers(base, np.ascontiguousarray(rows[:, column])) for column in (NAME, PROCESS, THREAD)
+        )
+        tokens = [names, categories, processes, threads]
         arguments, odd = self._arguments(padded, args[:used])
         tokens += [values for key, (_, values) in arguments.items() if self._kind(key) == TEXT]
         pairs = np.stack((processes, threads), axis=1).astype(np.int64)
@@ -176,10 +195,20 @@ class Scanner:
         if odd is None or (self._unreadable and any(np.isin(part, self._unreadable).any() for part in tokens)):
             return None, False
         block = Block(
-            padded, offset, exact, rows, names, categories, processes, lanes, arguments, odd, self._calls, self._values,
-            self._pairs,
+            padded, offset, exact, rows, names, categories, processes, lanes, arguments, odd, is_frame, left_out,
+            self._calls, self._values, self._pairs,
         )  # fmt: skip
         return block, False
+
+    def _left_out(self, rows: Array, categories: Array) -> tuple[Array, Array]:
+        """Return (which events are calls of Python functions, which are left out)."""
+        none = np.zeros(len(rows), np.bool_)
+        if self._frames is None:
+            return none, none
+        self._decode()
+        names_frames = [token for token in np.flatnonzero(np.bincount(categories)) if is_frame(self._values[token])]
+        of_frames = np.isin(categories, names_frames) & (rows[:, PHASE] == ord("X"))
+        return of_frames, self._frames.left_out_of(of_frames, rows[:, START], rows[:, DURATION])
 
     def _kind(self, key: int) -> int:
         return argument_keys(calls=self._calls)[key].kind

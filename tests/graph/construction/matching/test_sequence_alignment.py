@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from htagraph.graph.construction.matching.sequence_alignment import Track, fit_pair, pairs, slope
+from htagraph.graph.construction.matching.sequence_alignment import Track, fit_pair, slope
 
 
 def recorded(seed: int, ranks: int, count: int = 40) -> list[Track]:
@@ -80,16 +80,6 @@ def test_no_shift_fits_different_operations() -> None:
     a, b = recorded(3, 2)
     other = Track(1, 1, b.rows, b.start, b.end, b.label + 1, b.barrier, 0, certain=False)
     assert fit_pair(a, other) is None
-
-
-@pytest.mark.parametrize(("rank", "way", "count"), [(1, 0, 1), (0, 0, 0), (1, 1, 0)])
-def test_only_different_ranks_and_opposite_ways_are_worth_a_look(rank: int, way: int, count: int) -> None:
-    a, b = recorded(3, 2)
-    tracks = [
-        Track(i, each, t.rows, t.start, t.end, t.label, t.barrier, 0, certain=False, way=way)
-        for i, (each, t) in enumerate(((0, a), (rank, b)))
-    ]
-    assert len(pairs(tracks)) == count
 
 
 @pytest.mark.parametrize("follows", [0.0, 1.0])

@@ -78,3 +78,28 @@ def test_an_empty_table_has_empty_columns_of_their_types() -> None:
         "index": np.int32, "name": np.int32, "category": np.int32, "lane": np.int32, "start": np.int64,
         "duration": np.int64,
     }  # fmt: skip
+
+
+@given(made=readings, chosen=st.lists(st.booleans(), min_size=12, max_size=12), unpadded=st.booleans())
+def test_rows_that_are_kept_keep_their_times_and_arguments(
+    made: list[list[tuple[int, int]]], chosen: list[bool], *, unpadded: bool
+) -> None:
+    table = GrowingTable()
+    bulk = next(each for each in columns() if each.column.name == "stream")
+    for chunk in made:
+        first = table.count
+        padded, other = (np.array([pair[place] for pair in chunk], np.int64) for place in (0, 1))
+        for column in ("index", "name", "category", "lane"):
+            extend(table.columns[column], np.arange(first, first + len(chunk), dtype=np.int32))
+        table.add_times("start", padded, other)
+        table.add_times("duration", padded, padded)
+        table.add_args(bulk, np.arange(first, first + len(chunk), 2, dtype=np.int32), padded[::2].copy())
+    pairs = [(row, each, row % 2) for chunk in made for row, each in enumerate(chunk)]
+    keep = np.array(chosen[: table.count], np.bool_)
+    table.keep(keep)
+    left = [pair for pair, stays in zip(pairs, keep, strict=True) if stays]
+    assert table.column("start", unpadded=unpadded).tolist() == [each[unpadded] for _, each, _ in left]
+    assert as_array(table.columns["index"]).tolist() == np.flatnonzero(keep).tolist()
+    rows, values = (as_array(each).tolist() for each in table.args["stream"]) if "stream" in table.args else ([], [])
+    expected = {place: each[0] for place, (_, each, odd) in enumerate(left) if not odd}
+    assert dict(zip(rows, values, strict=True)) == expected

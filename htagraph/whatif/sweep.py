@@ -1,0 +1,79 @@
+"""Sweep: one scenario for many factors, such as how much faster a job gets as its kernels do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from htagraph.core.errors import SelectionError
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.whatif.scenario import Scenario
+from htagraph.whatif.what_if import what_if
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["sweep"]
+
+_MAX_THREADS = 8
+"""How many scenarios are replayed at once, at most. Chosen: each holds the weights and moments of all vertices, some 40
+bytes per vertex, and more threads wait for memory. Doubled, twice the memory."""
+_COLUMNS = ("factor", "makespan_us", "mean_step_us", "saved_us", "speedup")
+
+
+def sweep(
+    graph: DependencyGraph,
+    scenario: Callable[[Scenario, float], Scenario],
+    factors: Iterable[float],
+    *,
+    threads: int | None = None,
+) -> pd.DataFrame:
+    """Return the predictions of one scenario for several factors, each as if it were run alone.
+
+    The scenarios are replayed in threads. The first one finds what all share, such as the order of the graph. To have
+    the interval of a prediction too, run its scenario alone: an interval takes as long as ten replays.
+
+    Args:
+        graph: the job.
+        scenario: makes the scenario of a factor: it is called with ``hg.what_if(graph)`` and the factor, and returns
+            the scenario with its changes. It must not write to anything that it shares with other calls.
+        factors: numbers, in any order; what they mean, `scenario` says.
+        threads: how many scenarios are replayed at once; by default as many as the machine has cores, up to 8.
+
+    Returns:
+        One row per factor, in their order: ``factor`` (float64), ``makespan_us`` and ``mean_step_us`` (float64,
+        predicted; the mean step is the makespan where there are no steps), ``saved_us`` (float64: how much shorter the
+        makespan becomes, negative if it becomes longer) and ``speedup`` (float64: the recorded makespan over the
+        predicted one).
+
+    Raises:
+        SelectionError: nothing meets the criteria of the scenario, a factor that the change cannot use, or `threads`
+            below 1.
+
+    Example:
+        >>> import htagraph as hg
+        >>> graph = hg.load("data/demo")
+        >>> table = hg.sweep(graph, lambda job, factor: job.scale(factor=factor, kind="computation"), [1.0, 0.5, 0.0])
+        >>> bool(table["makespan_us"].is_monotonic_decreasing), float(table["speedup"][0])
+        (True, 1.0)
+    """
+    import pandas as pd
+
+    if threads is not None and threads < 1:
+        msg = f"threads={threads}: give 1 or more"
+        raise SelectionError(msg)
+    numbers, job = list(factors), what_if(graph)
+
+    def row(factor: float) -> tuple[float, ...]:
+        outcome = scenario(job, factor).run()
+        return (
+            float(factor), outcome.makespan_ns / 1000, outcome.mean_step_ns / 1000, outcome.saved_ns / 1000,
+            outcome.speedup,
+        )  # fmt: skip
+
+    rows = [row(factor) for factor in numbers[:1]]
+    with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, _MAX_THREADS)) as pool:
+        rows += pool.map(row, numbers[1:])
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype("float64")
