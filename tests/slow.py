@@ -704,6 +704,22 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_recorded_world_gives_every_recorded_moment_back",
         }
     ),
+    "tests/queries/rank_digests/test_digest_bytes.py": frozenset(
+        {
+            "test_every_digest_comes_back_from_its_bytes",
+        }
+    ),
+    "tests/queries/rank_digests/test_job_skeleton.py": frozenset(
+        {
+            "test_a_slower_rank_never_makes_a_job_shorter",
+        }
+    ),
+    "tests/queries/rank_digests/test_joined.py": frozenset(
+        {
+            "test_collectives_clocks_waits_and_steps_are_those_of_the_whole_graph",
+            "test_digests_of_any_job_are_joined_to_the_times_of_its_graph",
+        }
+    ),
     "tests/queries/test_arguments.py": frozenset(
         {
             "test_a_hundred_thousand_events_take_about_a_second",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,8 +24,8 @@ def tables(draw: st.DrawFn) -> Tables:
 
 def times_of(given_tables: Tables) -> BarrierTimes:
     row, column = np.nonzero(np.isfinite(np.stack(given_tables)).any(axis=0))
-    members = [table[row, column] for table in given_tables]
-    return BarrierTimes(row, column, *members, ranks=given_tables[0].shape[1], origin=0)
+    end, start, waited = (table[row, column] for table in given_tables)
+    return BarrierTimes(row, column, end, start, waited, ranks=given_tables[0].shape[1], origin=0)
 
 
 @given(tables())
@@ -56,7 +57,8 @@ def test_a_group_has_its_middle_end_last_arrival_and_first_end(whole: Tables, da
 def test_a_pair_has_the_collectives_that_both_have(whole: Tables) -> None:
     times = times_of(whole)
     if times.ranks > 1:
-        both = np.isfinite(np.stack(whole)).any(axis=0)[:, :2].all(axis=1)
+        present = np.asarray(np.isfinite(np.stack(whole)).any(axis=0))
+        both = present[:, :2].all(axis=1)
         for one, other in zip(times.pair(0, 1), whole, strict=True):
             assert np.array_equal(one, other[both][:, :2], equal_nan=True)
 
@@ -70,11 +72,12 @@ def test_shared_rows_and_presence_are_those_of_the_table(whole: Tables) -> None:
     assert np.array_equal(times.presence([[column] for column in every]), present[present.any(axis=1)])
 
 
-def test_blocks_follow_each_other(monkeypatch: object) -> None:
-    del monkeypatch
+def test_blocks_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("htagraph.graph.barrier_times._BLOCK", 6)
     times = times_of((np.ones((7, 2)), np.zeros((7, 2)), np.ones((7, 2))))
     blocks = list(times.blocks([0, 1], np.arange(7)))
-    assert sum(len(table.end) for _, table in blocks) == 7
+    assert [len(table.end) for _, table in blocks] == [3, 3, 1]
+    assert [block.start for block, _ in blocks] == [0, 3, 6]
 
 
 def test_medians_of_groups_leave_out_what_is_unknown() -> None:

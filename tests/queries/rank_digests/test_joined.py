@@ -19,8 +19,7 @@ from tests.reach import DATASETS, SHARED, graph_of, label
 from tests.strategies import Job, jobs, load, op
 
 FOLDERS = [
-    *DATASETS, *(SHARED / name for name in ("megatron_tp8_a100", "torchrec_v100_equal", "torchrec_v100_leading_missing",
-                                            "gloo4_cpu") if (SHARED / name).is_dir()),
+    *DATASETS, *(SHARED / name for name in ("gloo4_cpu", "torchrec_v100_leading_missing") if (SHARED / name).is_dir())
 ]  # fmt: skip
 """Jobs of several ranks that were recorded."""
 

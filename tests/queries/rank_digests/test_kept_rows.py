@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,12 +12,12 @@ from htagraph.graph.construction.matching.members import members_of
 from htagraph.queries.rank_digests.kept_rows import kept_activities, kept_rows
 from tests.host_jobs import host_job, transfer
 from tests.reach import DATASETS, JOBS, graph_of, label
-from tests.strategies import kernel, launch, load, op
+from tests.strategies import Json, kernel, launch, load, op
 
 
 @pytest.mark.parametrize("path", JOBS, ids=label)
-def test_kept_activities_are_the_same_members_of_collectives(path: object) -> None:
-    whole = graph_of(path)  # type: ignore[arg-type]
+def test_kept_activities_are_the_same_members_of_collectives(path: Path) -> None:
+    whole = graph_of(path)
     for rank in whole.ranks[:1]:
         graph = whole if len(whole.ranks) == 1 else hg.load({rank: whole.traces[rank].path})
         rows = kept_rows(graph, DEFAULT_NAMING)
@@ -45,7 +47,7 @@ def test_kept_activities_are_the_same_members_of_collectives(path: object) -> No
 
 
 def test_what_an_operator_says_becomes_an_argument_of_its_kernel() -> None:
-    said = {"Process Group Name": "tp", "Process Group Ranks": "[0, 1]", "In msg nelems": 64, "dtype": "Half"}
+    said: Json = {"Process Group Name": "tp", "Process Group Ranks": "[0, 1]", "In msg nelems": 64, "dtype": "Half"}
     graph = load([
         op("record_param_comms", 0, 20, **said), launch(5, 2, 1), kernel("ncclDevKernel_AllReduce_Sum", 10, 9, 1),
     ])  # fmt: skip
