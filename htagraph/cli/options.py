@@ -145,7 +145,7 @@ def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None
     from htagraph.core.errors import HtagraphError
     from htagraph.trace.reading.discover import find_files
 
-    if any(target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
+    if any(isinstance(file, Path) and target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
         msg = f"{option} {target}: is one of the files to read, and would be lost; write to another file"
         raise HtagraphError(msg)
 
@@ -158,7 +158,8 @@ def _refuse_mistakable(output: Path, text: str, paths: Sequence[str]) -> None:
     if text.startswith("{") or not output.name.endswith(SUFFIXES):
         return
     folder = output.parent.resolve()
-    if any(file.parent.resolve() == folder for file in find_files(paths, skip=lambda *_: None)):
+    files = [file for file in find_files(paths, skip=lambda *_: None) if isinstance(file, Path)]
+    if any(file.parent.resolve() == folder for file in files):
         msg = f"--output {output}: would be taken for a trace, beside the traces; add --format json, or name it .txt"
         raise HtagraphError(msg)
 

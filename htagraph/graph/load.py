@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, SelectionError, TraceError
@@ -18,6 +17,7 @@ from htagraph.graph.storage.cache import cached
 from htagraph.trace.reading.discover import RankedFile, TracePaths, rank_files
 from htagraph.trace.reading.in_parallel import in_parallel
 from htagraph.trace.reading.read import read_trace
+from htagraph.trace.remote import TracePath
 
 __all__ = ["load"]
 
@@ -43,7 +43,8 @@ def load(  # noqa: PLR0913 - one argument per choice
     """Return the dependency graph of a job recorded in Kineto traces, one file per rank.
 
     Args:
-        path: a folder, a file, a glob, several of these, or a map from rank to file.
+        path: a folder, a file, a glob, several of these, or a map from rank to file; paths, or URLs such as
+            ``s3://bucket/run42/*.json.gz``, for which fsspec and the store's package must be installed.
         ranks: read these ranks only.
         steps: keep the activities of these ProfilerStep numbers only, with the device work launched in them.
         progress: called with the share done, 0 to 1.
@@ -76,10 +77,10 @@ def load(  # noqa: PLR0913 - one argument per choice
         return cached(make, path, {"ranks": ranks, "steps": steps}, None if cache is True else cache)
     skipped: list[Issue] = []
 
-    def skip(path: Path, error: HtagraphError) -> None:
+    def skip(path: TracePath, error: HtagraphError) -> None:
         skipped.append(Issue(str(path), "file_skipped", str(error), 1))
 
-    def leave_out(path: Path, why: HtagraphError) -> None:
+    def leave_out(path: TracePath, why: HtagraphError) -> None:
         kind = "other_json" if isinstance(why, OtherJsonError) else "made_by_htagraph"
         skipped.append(Issue(str(path), kind, str(why).removeprefix(f"{path}: "), 1))
 

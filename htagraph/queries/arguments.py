@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
@@ -19,6 +18,7 @@ from htagraph.graph.selection import Selection
 from htagraph.trace.events import canonical_category
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
+from htagraph.trace.remote import TracePath
 
 __all__ = ["arguments", "event_arguments"]
 
@@ -100,7 +100,7 @@ def _numbers(graph: DependencyGraph, activities: npt.ArrayLike | Selection) -> A
     return numbers.astype(np.int64)
 
 
-def event_arguments(path: Path, category: str | None = None) -> pd.DataFrame:
+def event_arguments(path: TracePath, category: str | None = None) -> pd.DataFrame:
     """Return every argument of a file's events of one category, or of all events, activities or not.
 
     Args:
@@ -132,7 +132,7 @@ _ENVELOPE: list[Any] = [
 """The fields of an event that bulk decoding checks: events it refuses must be refused here too, or numbers differ."""
 
 
-def _fill(columns: dict[str, Array], path: Path, rows: Array, event: Array) -> None:
+def _fill(columns: dict[str, Array], path: TracePath, rows: Array, event: Array) -> None:
     """Write the arguments of events, given by position in a file, into rows of the columns."""
     order = np.argsort(event, kind="stable")
     rows, event = rows[order], event[order]
@@ -151,6 +151,6 @@ def _event_struct(fields: dict[str, str]) -> type[msgspec.Struct]:
     return msgspec.defstruct("EventWithSomeArgs", [*_ENVELOPE, ("args", args, args())], gc=False)
 
 
-def _blocks(path: Path, decode: Callable[[bytes], list[Any]]) -> Iterator[tuple[int, list[Any]]]:
+def _blocks(path: TracePath, decode: Callable[[bytes], list[Any]]) -> Iterator[tuple[int, list[Any]]]:
     log = IssueLog(str(path))  # problems of the file were reported when it was loaded
     return split(iter_bytes(path, log), decode, {}, log)

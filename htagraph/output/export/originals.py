@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -27,6 +26,7 @@ from htagraph.trace.reading.decode import BlockDecoder
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
 from htagraph.trace.reading.times import FractionStyle, numbers_to_ns, padded, text_to_ns
+from htagraph.trace.remote import TracePath
 
 __all__ = ["Original", "PidOf", "survey"]
 
@@ -74,7 +74,7 @@ class Original:
     """What a first pass over a rank's file collects, so that its events can be written."""
 
     rank: int
-    path: Path
+    path: TracePath
     clock: Clock
     base_ns: int
     """The moment that the file's times are relative to."""
