@@ -64,6 +64,10 @@ from .queries.arguments import arguments as arguments
 from .queries.call_stack import call_stack as call_stack
 from .queries.contract import contract as contract
 from .queries.paths import CriticalPath as CriticalPath
+from .queries.rank_digests.digest import RankDigest as RankDigest
+from .queries.rank_digests.digest import digest as digest
+from .queries.rank_digests.job_skeleton import JobSkeleton as JobSkeleton
+from .queries.rank_digests.job_skeleton import joined_job as joined_job
 from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
 from .queries.skeleton import Skeleton as Skeleton

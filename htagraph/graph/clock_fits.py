@@ -11,18 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "MIN_FOR_DRIFT",
-    "RESOLUTION_NS",
-    "as_recorded_is_possible",
-    "by_ends",
-    "feasible_offsets",
-    "fitted",
-    "islands",
-    "limits",
-    "medians",
-    "middle_of",
-    "residuals",
-]
+    "MIN_FOR_DRIFT", "RESOLUTION_NS", "as_recorded_is_possible", "by_ends", "feasible_offsets", "fitted", "islands",
+    "least_ahead", "limits", "limits_of", "medians", "middle_of", "no_offset_is_possible", "residuals",
+]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -61,6 +52,10 @@ _EXACT_NS: Final = 1e-7
 _MAX_ROUNDS: Final = 200
 """Rounds after which a matrix is used. Chosen: 5 to 30 do where all meet, more in long chains of groups. Doubled,
 longer chains are solved without one."""
+_MAX_COMPARED: Final = 1 << 30
+"""Times of two clocks in one collective that are compared at most: of more, an even sample of the collectives. Chosen:
+some seconds; all collectives of up to 230 clocks count. Doubled, larger jobs take twice as long, and limits are
+narrower."""
 _OUTLIERS: Final = 0.01
 """Share of collectives whose arrivals do not count as limits. Chosen: damaged records. Doubled, limits are wider apart
 than they have to be in 2 % of collectives."""
@@ -81,13 +76,17 @@ def feasible_offsets(end: Array, start: Array) -> npt.NDArray[np.float64]:
 
 
 def limits(end: Array, start: Array, gauge: int) -> tuple[Array, Array]:
+    """Return what `limits_of` does, given when members ended and arrived."""
+    return limits_of(least_ahead(end, start), gauge)
+
+
+def limits_of(least: Array, gauge: int) -> tuple[Array, Array]:
     """Return the least and the largest clock offset of each column against that of column `gauge`, ns.
 
     Infinite where no chain of collectives limits it. Column a is ahead of column b by at least what its arrivals
     seem to come after the ends of b that waited for them.
     """
-    count = end.shape[1]
-    least = _least_ahead(end, start)
+    count = len(least)
     high, low = np.full(count, np.inf), np.full(count, -np.inf)
     high[gauge] = low[gauge] = 0.0
     for _ in range(count):
@@ -101,11 +100,26 @@ def limits(end: Array, start: Array, gauge: int) -> tuple[Array, Array]:
 
 def as_recorded_is_possible(end: Array, start: Array) -> bool:
     """Return whether nobody ends before all have arrived as the clocks were recorded, with no offset at all."""
-    return bool((_least_ahead(end, start) <= 2 * RESOLUTION_NS).all())
+    return no_offset_is_possible(least_ahead(end, start))
 
 
-def _least_ahead(end: Array, start: Array) -> npt.NDArray[np.float64]:
-    """Return at [a, b] by how much the clock of a is at least ahead of that of b, ns; -inf where nothing says so."""
+def no_offset_is_possible(least: Array) -> bool:
+    """Return whether no clock is ahead of another one, given what `least_ahead` returns."""
+    return bool((least <= 2 * RESOLUTION_NS).all())
+
+
+def least_ahead(end: Array, start: Array) -> npt.NDArray[np.float64]:
+    """Return at [a, b] by how much the clock of a is at least ahead of that of b, ns; -inf where nothing says so.
+
+    Args:
+        end: when members ended that wait for others, a row per collective, nan for none.
+        start: when members arrived that others wait for, likewise.
+    """
+    several = np.flatnonzero((np.isfinite(end) | np.isfinite(start)).sum(axis=1) > 1)
+    if not len(several):
+        return np.where(np.eye(end.shape[1], dtype=np.bool_), 0.0, -np.inf)
+    several = several[:: max(1, -(-len(several) * end.shape[1] ** 2 // _MAX_COMPARED))]
+    end, start = end[several], start[several]
     least = np.stack([_largest(start[:, [column]] - end) for column in range(end.shape[1])])
     np.fill_diagonal(least, 0.0)
     return least
@@ -320,7 +334,12 @@ def _excess(end: Array, start: Array, time: Array, offset: Array, drift: Array) 
 
 
 def _latest(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> float:
-    """Return the largest number in `_excess`: only the last arrival and the first end of a collective can make it."""
+    """Return the largest number in `_excess`."""
+    return float(_latest_by_row(end, start, time, offset, drift).max(initial=-np.inf))
+
+
+def _latest_by_row(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:
+    """Return for each collective how long its last arrival comes after another member has ended, ns."""
     late, early = (_corrected(times, time, offset, drift) for times in (start, end))
     late, early = np.where(np.isfinite(late), late, -np.inf), np.where(np.isfinite(early), early, np.inf)
     rows, last, first = np.arange(len(late)), late.argmax(axis=1), early.argmin(axis=1)
@@ -332,13 +351,18 @@ def _latest(end: Array, start: Array, time: Array, offset: Array, drift: Array) 
     arrival, ended = late[rows, last].copy(), early[rows, first].copy()
     late[rows, last], early[rows, first] = -np.inf, np.inf
     latest[one] = np.maximum(late.max(axis=1) - ended, arrival - early.min(axis=1))
-    return float(latest.max(initial=-np.inf))
+    return np.asarray(latest)
 
 
 def _feasible(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> Array:
     """Return the offsets after moving them until no member arrives after another ended, if that is possible."""
-    if _latest(end, start, time, offset, drift) <= 0:
+    latest = _latest_by_row(end, start, time, offset, drift)
+    if latest.max(initial=-np.inf) <= 0:
         return offset
+    count = max(1, _MAX_COMPARED // end.shape[1] ** 2)
+    if len(latest) > count:  # those that show it most
+        worst = np.sort(np.argpartition(-latest, count)[:count])
+        end, start, time = end[worst], start[worst], time[worst]
     excess = _excess(end, start, time, offset, drift)
     move = np.zeros(len(offset))
     for _ in range(_MAX_SWEEPS):

@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.graph.barrier_times import BarrierTimes, TimeTable, group_medians
 from htagraph.graph.clock_fits import (
     MIN_FOR_DRIFT,
     RESOLUTION_NS,
     as_recorded_is_possible,
     by_ends,
     islands,
+    least_ahead,
     limits,
-    medians,
-    middle_of,
+    limits_of,
+    no_offset_is_possible,
     residuals,
 )
 
@@ -37,6 +39,9 @@ Array: TypeAlias = npt.NDArray[Any]
 
 _SAMPLE: Final = 20_000
 """The estimate uses at most this many collectives, evenly spread. Chosen for time. Doubled, it takes twice as long."""
+_MAX_CELLS: Final = 1 << 25
+"""The estimate also uses at most so many collectives that, times the clocks, they give this number. Chosen: 256 MiB for
+each table of times; of up to 1,600 clocks all of `_SAMPLE` are used. Doubled, larger jobs take twice the memory."""
 _TOLERANCE_NS: Final = 2_000
 """ns: by which an arrival may seem to come after an end; as in `matching.sequence_alignment`. Doubled, ranks of one
 host whose clocks differ by 4 µs are taken to share one."""
@@ -101,41 +106,6 @@ def corrected(clocks: Sequence[Clock], rank: Array, time: Array) -> npt.NDArray[
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class _Barriers:
-    """Times of collectives that some rank cannot end before another arrives: a row per collective, a column per rank.
-
-    All are ns since an origin, and nan where a rank is absent.
-    """
-
-    end: npt.NDArray[np.float64]
-    """Of members on devices, which end together; nan for those on host threads, where ends prove nothing."""
-    start: npt.NDArray[np.float64]
-    """When members arrived that others wait for."""
-    waited: npt.NDArray[np.float64]
-    """When members ended that wait for others."""
-    origin: int
-
-    def of(self, units: Sequence[list[int]], rows: Array) -> _Barriers:
-        """Return some rows for units of columns that share a clock: each unit's middle end, last arrival, first end."""
-        if all(len(unit) == 1 for unit in units):
-            of_one = np.ix_(rows, np.array([unit[0] for unit in units]))
-            return _Barriers(self.end[of_one], self.start[of_one], self.waited[of_one], self.origin)
-        parts = ((self.end, medians), (self.start, np.nanmax), (self.waited, np.nanmin))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of units that are absent from a collective
-            end, start, waited = (
-                np.stack([over(times[np.ix_(rows, np.array(unit))], axis=1) for unit in units], axis=1)
-                for times, over in parts
-            )
-        return _Barriers(end, start, waited, self.origin)
-
-    @property
-    def present(self) -> npt.NDArray[np.bool_]:
-        """Which ranks have a part in which collectives."""
-        return np.asarray(np.isfinite(self.start) | np.isfinite(self.waited))
-
-
 def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ...]:
     """Return the clock of every rank, in the order of `ranks`.
 
@@ -157,23 +127,23 @@ def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ..
     contradicted: set[int] = set()
     if barriers is not None:
         units, contradicted = _units(host, barriers)
-        for island in islands(barriers.of(units, np.arange(len(barriers.start))).present):
+        for island in islands(barriers.presence(units)):
             for clock in _estimate(ranks, [units[number] for number in island], barriers):
                 clocks[clock.rank] = clock
     sends = _barriers(ranks, matching, sends=True)
     if sends is not None:
         for number in sorted({each for each in host if each >= 0} - contradicted):
             columns = [column for column, own in enumerate(host) if own == number]
-            for island in islands(sends.of([[column] for column in columns], np.arange(len(sends.start))).present):
+            for island in islands(sends.presence([[column] for column in columns])):
                 _share_clock(clocks, ranks, [columns[at] for at in island], sends)
     return tuple(clocks[rank] for rank in ranks)
 
 
-def _share_clock(clocks: dict[int, Clock], ranks: list[int], columns: list[int], sends: _Barriers) -> None:
+def _share_clock(clocks: dict[int, Clock], ranks: list[int], columns: list[int], sends: BarrierTimes) -> None:
     """Give ranks of one host one clock that only send to each other, if nothing arrives before it was sent by it."""
     if len(columns) < 2 or any(clocks[ranks[column]].gauge >= 0 for column in columns):
         return
-    own = sends.of([[column] for column in columns], np.arange(len(sends.start)))
+    own = sends.of([[column] for column in columns], sends.shared_rows(columns))
     if not as_recorded_is_possible(own.waited, own.start):
         return
     first = ranks[columns[0]]
@@ -206,7 +176,7 @@ def agreement_ns(clocks: Sequence[Clock], ranks: Iterable[int]) -> int:
     return largest[0] + (largest[1] if all(clock.rank != clock.gauge for clock in compared) else 0)
 
 
-def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> _Barriers | None:
+def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> BarrierTimes | None:
     """Return the times of the barrier-like collectives, or of an even sample of them; None without any.
 
     A send on a host thread may be over before its receive begins: there only the receive waits. With `sends`, the
@@ -222,23 +192,31 @@ def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> _
     if not len(rows):
         return None
     which, line = np.unique(matching.collective[rows], return_inverse=True)
-    step = -(-len(which) // _SAMPLE)
+    step = -(-len(which) // min(_SAMPLE, max(_MAX_CELLS // _clocks(ranks, matching), 1)))
     keep = line.ravel() % step == 0
     rows, line = rows[keep], line.ravel()[keep] // step
     members = matching.members
     column = np.searchsorted(np.array(ranks), members.rank[rows])
     origin = int(members.start[rows].min())
     on_host = members.on_host[rows]
-    pair = on_host & (np.array([matching.op[each] == "send_recv" for each in matching.collective[rows].tolist()]))
+    is_pair = np.array([op == "send_recv" for op in matching.op], np.bool_)
+    pair = on_host & is_pair[matching.collective[rows]]
     way = members.way[rows]
-    end, start, waited = (np.full((int(line.max()) + 1, len(ranks)), np.nan) for _ in range(3))
-    end[line, column] = np.where(on_host, np.nan, members.end[rows] - origin)
-    start[line, column] = np.where(pair & (way <= 0), np.nan, members.start[rows] - origin)
-    waited[line, column] = np.where(pair & (way >= 0), np.nan, members.end[rows] - origin)
-    return _Barriers(end, start, waited, origin)
+    end = np.where(on_host, np.nan, members.end[rows] - origin)
+    start = np.where(pair & (way <= 0), np.nan, members.start[rows] - origin)
+    waited = np.where(pair & (way >= 0), np.nan, members.end[rows] - origin)
+    order = np.argsort(line, kind="stable")
+    return BarrierTimes(
+        line[order], column[order], end[order], start[order], waited[order], ranks=len(ranks), origin=origin
+    )
 
 
-def _units(host: list[int], barriers: _Barriers) -> tuple[list[list[int]], set[int]]:
+def _clocks(ranks: list[int], matching: Matching) -> int:
+    """Return how many clocks there are, if the ranks of each host share one."""
+    return len(set(matching.host.values())) + sum(rank not in matching.host for rank in ranks)
+
+
+def _units(host: list[int], barriers: BarrierTimes) -> tuple[list[list[int]], set[int]]:
     """Return the columns grouped by clocks, and the hosts whose ranks some collective shows to have different ones.
 
     A group are ranks of one host that collectives show to share its clock, or one rank. If a rank's collectives
@@ -247,10 +225,12 @@ def _units(host: list[int], barriers: _Barriers) -> tuple[list[list[int]], set[i
     count = len(host)
     agrees = np.zeros((count, count), np.bool_)
     differs = np.zeros(count, np.bool_)
-    rows = np.arange(len(barriers.start))
+    columns: dict[int, list[int]] = {}
+    for column, own in enumerate(host):
+        columns.setdefault(own, []).append(column)
     for own in sorted(set(host) - {-1}):
-        for a, b in combinations([column for column, each in enumerate(host) if each == own], 2):
-            verdict = _one_clock(barriers.of([[a], [b]], rows))
+        for a, b in combinations(columns[own], 2):
+            verdict = _one_clock(barriers.pair(a, b))
             agrees[a, b] = agrees[b, a] = verdict is True
             differs[[a, b]] |= verdict is False
     alone = differs & ~agrees.any(axis=1)
@@ -260,7 +240,7 @@ def _units(host: list[int], barriers: _Barriers) -> tuple[list[list[int]], set[i
     return islands((agrees & kept[:, None] & kept) | np.eye(count, dtype=np.bool_)), contradicted
 
 
-def _one_clock(pair: _Barriers) -> bool | None:
+def _one_clock(pair: TimeTable) -> bool | None:
     """Return whether the collectives of two ranks agree with one clock; None where they do not tell."""
     low, high = limits(pair.waited, pair.start, 0)
     if not (np.isfinite(low[1]) or np.isfinite(high[1])):
@@ -281,24 +261,21 @@ def _one_clock(pair: _Barriers) -> bool | None:
     return False if len(apart) >= _MIN_FOR_OFFSET else None
 
 
-def _estimate(ranks: list[int], units: list[list[int]], barriers: _Barriers) -> list[Clock]:
+def _estimate(ranks: list[int], units: list[list[int]], barriers: BarrierTimes) -> list[Clock]:
     """Return the clocks of the ranks of some units that collectives link, as far as they are known."""
     columns = sorted(column for unit in units for column in unit)
-    rows = np.flatnonzero(barriers.present[:, columns].sum(axis=1) > 1)
+    rows = barriers.shared_rows(columns)
     if not len(rows):
         return []
-    own, single = barriers.of(units, rows), barriers.of([[column] for column in columns], rows)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        when = np.nanmean(np.concatenate((single.start, single.waited), axis=1), axis=1)
+    when = _moments(barriers, columns, rows)
     centre, scale = float(np.mean(when)), max(1.0, float(np.ptp(when)) / 2)
     time = (when - centre) / scale
-    offset, drift, doubt = _offsets(own, time)
+    offset, drift, doubt = _offsets(barriers.of(units, rows), time)
     place = {column: number for number, unit in enumerate(units) for column in unit}
-    residual = residuals(single.end, time, *(each[[place[column] for column in columns]] for each in (offset, drift)))
-    met = single.present.sum(axis=0)
+    own = np.array([place[column] for column in columns])
+    apart, met = _residuals(barriers, columns, rows, time, (offset[own], drift[own]))
     known = [column for column in columns if np.isfinite(doubt[place[column]])]
-    within = _within_host(single, columns, units)
+    within = _within_host(barriers, units)
     lines = {column: line for line, column in enumerate(columns)}
     out = []
     for column in known if len(known) > 1 else []:
@@ -306,37 +283,63 @@ def _estimate(ranks: list[int], units: list[list[int]], barriers: _Barriers) -> 
         out.append(
             Clock(
                 ranks[column], round(float(offset[unit])), float(drift[unit] / scale * 1e6),
-                max(int(RESOLUTION_NS), round(float(doubt[unit]) + within[unit])), round(middle_of(residual[:, line])),
+                max(int(RESOLUTION_NS), round(float(doubt[unit]) + within[unit])), round(float(apart[line])),
                 ranks[columns[0]], int(met[line]), barriers.origin + round(centre),
             )
         )  # fmt: skip
     return [replace(clock, uncertainty_ns=0) if clock.rank == clock.gauge else clock for clock in out]
 
 
-def _within_host(single: _Barriers, columns: list[int], units: list[list[int]]) -> npt.NDArray[np.float64]:
+def _moments(barriers: BarrierTimes, columns: list[int], rows: Array) -> npt.NDArray[np.float64]:
+    """Return when some collectives were, ns since the origin: the mean of all that is known of some ranks."""
+    when = np.empty(len(rows))
+    for block, times in barriers.blocks(columns, rows):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            when[block] = np.nanmean(np.concatenate((times.start, times.waited), axis=1), axis=1)
+    return when
+
+
+def _residuals(
+    barriers: BarrierTimes, columns: list[int], rows: Array, time: Array, fit: tuple[Array, Array]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return (the median distance of each rank's ends from those of their collectives, ns, how many collectives)."""
+    lines, values = [np.zeros(0, np.int64)], [np.zeros(0)]
+    for block, times in barriers.blocks(columns, rows):
+        rest = residuals(times.end, time[block], *fit)
+        known = np.nonzero(np.isfinite(rest))
+        lines.append(known[1])
+        values.append(np.abs(rest[known]))
+    some = barriers.members(columns)
+    some = some[barriers.present[some] & np.isin(barriers.row[some], rows)]
+    met = np.bincount(np.searchsorted(columns, barriers.column[some]), minlength=len(columns))
+    return np.nan_to_num(group_medians(np.concatenate(values), np.concatenate(lines), len(columns))), met
+
+
+def _within_host(barriers: BarrierTimes, units: list[list[int]]) -> npt.NDArray[np.float64]:
     """Return for each unit how far apart its ranks' ends lie, ns: as far as its clocks may differ after all."""
     out = np.zeros(len(units))
-    lines = {column: line for line, column in enumerate(columns)}
     for number, unit in enumerate(units):
-        own = single.end[:, [lines[column] for column in unit]]
-        for first in range(1, own.shape[1]):
-            apart = own[:, first] - own[:, 0]
+        for other in unit[1:]:
+            end = barriers.pair(unit[0], other).end
+            apart = end[:, 1] - end[:, 0]
             apart = apart[np.isfinite(apart)]
             out[number] = max(out[number], abs(float(np.median(apart))) if len(apart) else 0.0)
     return out
 
 
-def _offsets(own: _Barriers, time: Array) -> tuple[Array, Array, Array]:
+def _offsets(own: TimeTable, time: Array) -> tuple[Array, Array, Array]:
     """Return (offset, drift, doubt) of each unit against the first, ns; the doubt is infinite where it is unknown."""
     units = own.start.shape[1]
     offset, drift, doubt = np.zeros(units), np.zeros(units), np.full(units, np.inf)
     doubt[0] = 0.0
     if units == 1:
         return offset, drift, doubt
-    low, high = limits(own.waited, own.start, 0)
+    ahead = least_ahead(own.waited, own.start)
+    low, high = limits_of(ahead, 0)
     possible = bool((low <= high + 2 * RESOLUTION_NS).all())
     bounded = np.isfinite(low) & np.isfinite(high) & possible
-    if not as_recorded_is_possible(own.waited, own.start):
+    if not no_offset_is_possible(ahead):
         offset[bounded] = (low[bounded] + high[bounded]) / 2
     doubt[bounded] = np.maximum(high[bounded] - offset[bounded], offset[bounded] - low[bounded])
     rows = np.isfinite(own.end).sum(axis=1) > 1

@@ -22,7 +22,7 @@ from htagraph.queries.time_classes import TimeClasses
 from htagraph.queries.weighted_paths import WeightedPaths, paths_of, state_of
 from htagraph.queries.weights import State
 
-__all__ = ["contract", "joined", "rank_parts"]
+__all__ = ["contract", "joined", "members_of", "rank_parts", "steps_of", "terminal_skeleton"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -65,12 +65,27 @@ def contract(
         >>> skeleton.makespan_ns({"kernels": 0.5}) < skeleton.makespan_ns()
         True
     """
+    graph = state_of(job).graph
+    return replace(
+        terminal_skeleton(job, classes, most=most, keep=keep), steps=steps_of(graph), members=members_of(graph)
+    )
+
+
+def terminal_skeleton(
+    job: DependencyGraph | State, classes: Classes | None = None, *, most: int | None = None, keep: Array | None = None
+) -> Skeleton:
+    """Return what `contract` does, without the steps of the job and the members of its collectives.
+
+    Args:
+        job: as in `contract`.
+        classes: as in `contract`.
+        most: as in `contract`.
+        keep: as in `contract`.
+    """
     state = state_of(job)
-    paths = paths_of(state, classes, most)
     terminal = _terminals(state.graph)
     terminal[np.zeros(0, np.int64) if keep is None else keep] = True
-    made = _contracted(paths, terminal)
-    return replace(made, steps=_steps(state.graph), members=_members(state.graph))
+    return _contracted(paths_of(state, classes, most), terminal)
 
 
 def rank_parts(
@@ -99,7 +114,7 @@ def rank_parts(
     order = np.argsort(own, kind="stable")
     bounds = np.searchsorted(own[order], [-1, *graph.ranks, np.iinfo(np.int32).max])
     chosen = [order[first:last] for first, last in pairwise(bounds.tolist())]
-    steps, members = _steps(graph), _members(graph)
+    steps, members = steps_of(graph), members_of(graph)
     parts = [_contracted(*_of_edges(paths, terminal, edges)) for edges in chosen]
     return [
         replace(part, steps=_where(steps, steps.rank == each), members=_where(members, members.rank == each))
@@ -196,14 +211,15 @@ def _terminals(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     """Return which vertices are moments that ranks share, starts or ends of steps, or `START`, `END`, `LAST`."""
     terminal = np.zeros(graph.vertex_count + 3, np.bool_)
     terminal[-3:] = True
-    edges, steps = graph.edges, _steps(graph)
+    edges, steps = graph.edges, steps_of(graph)
     meets = np.isin(edges.kind, TRANSFERS)
-    for vertex in (edges.source[meets], edges.target[meets], steps.start, steps.end, 2 * _members(graph).activity):
+    for vertex in (edges.source[meets], edges.target[meets], steps.start, steps.end, 2 * members_of(graph).activity):
         terminal[vertex] = True
     return terminal
 
 
-def _steps(graph: DependencyGraph) -> Steps:
+def steps_of(graph: DependencyGraph) -> Steps:
+    """Return the steps of all ranks: where each starts, and where all work launched in it is over."""
     acts = graph.activities
     ends, marks = (np.flatnonzero(acts.kind == kind) for kind in (ActivityKind.BOUNDARY, ActivityKind.STEP))
     ends, marks = (rows[np.lexsort((acts.step[rows], acts.rank[rows]))] for rows in (ends, marks))
@@ -212,7 +228,8 @@ def _steps(graph: DependencyGraph) -> Steps:
     return Steps(acts.rank[ends].astype(np.int64), acts.step[ends].astype(np.int64), 2 * start, 2 * ends)
 
 
-def _members(graph: DependencyGraph) -> Members:
+def members_of(graph: DependencyGraph) -> Members:
+    """Return the members of the matched collectives, and the JOINs that they wait for."""
     matches = graph.matches
     if matches is None:
         none = np.zeros(0, np.int64)

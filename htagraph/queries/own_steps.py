@@ -19,7 +19,7 @@ from htagraph.queries.collective_waits import Waits
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER
 
-__all__ = ["OwnSteps", "own_steps"]
+__all__ = ["OwnSteps", "own_steps", "times_alone"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -53,14 +53,7 @@ def own_steps(graph: DependencyGraph, waits: Waits) -> OwnSteps:
         waits: its waits.
     """
     recorded = graph.time - graph.origin_ns  # small numbers, which floats hold exactly
-    transfer = np.zeros(len(graph.activities), np.int64)
-    transfer[waits.activity] = np.where(waits.collective >= 0, _middle(waits.transfer, waits.collective), waits.pure)
-    gap = graph.gap.copy()
-    gap[_released(graph)[waits.activity]] = 0  # unexplained time at the end of a transfer is no work
-    alone, working = (
-        predict(graph, lag=_lags_alone(graph, waits, each), gap=gap) - graph.origin_ns
-        for each in (transfer, np.zeros_like(transfer))
-    )
+    alone, working = times_alone(graph, waits)
     met = waits.collective >= 0
     activity = waits.activity[met]
     place = np.searchsorted(graph.ranks, waits.rank[met])
@@ -74,6 +67,24 @@ def own_steps(graph: DependencyGraph, waits: Waits) -> OwnSteps:
     cell = place * shape[1] + at.ravel()
     begin = _begin_of_step(graph, int(steps[0]))
     return OwnSteps(steps, *(_progress(begin, _latest(time[2 * activity], cell, shape)) for time in times))
+
+
+def times_alone(graph: DependencyGraph, waits: Waits) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the moment of each vertex if every rank is on its own, ns since the origin; the same without transfers.
+
+    Args:
+        graph: the job.
+        waits: its waits.
+    """
+    transfer = np.zeros(len(graph.activities), np.int64)
+    transfer[waits.activity] = np.where(waits.collective >= 0, _middle(waits.transfer, waits.collective), waits.pure)
+    gap = graph.gap.copy()
+    gap[_released(graph)[waits.activity]] = 0  # unexplained time at the end of a transfer is no work
+    alone, working = (
+        predict(graph, lag=_lags_alone(graph, waits, each), gap=gap) - graph.origin_ns
+        for each in (transfer, np.zeros_like(transfer))
+    )
+    return alone, working
 
 
 def _lags_alone(graph: DependencyGraph, waits: Waits, transfer: Array) -> npt.NDArray[np.int64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy.typing as npt
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["rank_roles"]
+__all__ = ["rank_roles", "roles_among"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _PAIR_OPERATION = "send_recv"
@@ -36,6 +38,19 @@ def rank_roles(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArr
     Args:
         graph: the job.
     """
+    return roles_among(graph, partial(_counts, graph))
+
+
+def roles_among(
+    graph: DependencyGraph, counts: Callable[[Array], Array]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return what `rank_roles` does, of a job whose operators are counted elsewhere.
+
+    Args:
+        graph: the job, of which only the sends and receives between ranks are read.
+        counts: how often operators of each name occur in a step of some ranks, a row per rank, given the positions of
+            the ranks in `graph.ranks`.
+    """
     size = len(graph.ranks)
     pipeline = _pipelines(graph)
     members = np.bincount(pipeline, minlength=size)
@@ -46,7 +61,7 @@ def rank_roles(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArr
     for number in np.unique(role).tolist():
         rows = np.flatnonzero(role == number)
         if len(rows) > 1:
-            other = rows[~_same_program(_counts(graph, rows))]
+            other = rows[~_same_program(counts(rows))]
             role[other] = -1 - other
     return np.unique(role, return_inverse=True)[1].astype(np.int64), pipeline
 

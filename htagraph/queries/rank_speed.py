@@ -14,7 +14,7 @@ import numpy.typing as npt
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.work_times import work_times
 
-__all__ = ["rank_speed"]
+__all__ = ["rank_speed", "speed_of_sums"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _MIN_SHARE_OF_NAME = 0.03
@@ -49,11 +49,24 @@ def rank_speed(graph: DependencyGraph, ranks: Array, steps: Array, *, device: bo
     cell = np.ravel_multi_index((place, name.ravel(), step.ravel()), shape)
     total = np.bincount(cell, time, int(np.prod(shape))).reshape(shape)
     count = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
-    of_rank = total.sum(axis=2) / np.maximum(total.sum(axis=(1, 2)), 1)[:, None]
+    speed = speed_of_sums(total, count, total.sum(axis=(1, 2)))
+    if speed is not None:
+        out[:, np.searchsorted(steps, present)] = speed
+    return out
+
+
+def speed_of_sums(total: Array, count: Array, whole: Array) -> npt.NDArray[np.float64] | None:
+    """Return what `rank_speed` does, by rank and step; None where too few names are common.
+
+    Args:
+        total: the time by rank, name and step, ns.
+        count: how many activities that is the time of.
+        whole: the time of each rank in all names, ns.
+    """
+    of_rank = total.sum(axis=2) / np.maximum(whole, 1)[:, None]
     common = (of_rank >= _MIN_SHARE_OF_NAME).all(axis=0) & (count > 0).all(axis=(0, 2))
     if common.sum() < _MIN_NAMES:
-        return out
+        return None
     mean = total[:, common] / count[:, common]
     usual = float(np.median(total[:, common].sum(axis=1)))
-    out[:, np.searchsorted(steps, present)] = (mean / np.median(mean, axis=0)).min(axis=1) * usual
-    return out
+    return np.asarray((mean / np.median(mean, axis=0)).min(axis=1) * usual)

@@ -10,26 +10,31 @@ is slow. Where the steps are too few or too different to tell, the ratios of sin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.group_stats import others_median
 from htagraph.core.student import MAD_TO_DEVIATION, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.collective_waits import Waits
-from htagraph.queries.own_steps import own_steps
+from htagraph.queries.own_steps import OwnSteps, own_steps
 from htagraph.queries.peers import peers
 from htagraph.queries.rank_pace import rank_pace
 from htagraph.queries.rank_roles import rank_roles
 from htagraph.queries.rank_speed import rank_speed
 from htagraph.queries.slow_steps import slow_steps
 
-__all__ = ["Excess", "SlowRanks", "Speed", "excess_of", "slow_ranks"]
+__all__ = ["Excess", "Paces", "SlowRanks", "Speed", "SpeedOf", "excess_of", "slow_among", "slow_ranks"]
 
 Array: TypeAlias = npt.NDArray[Any]
+Paces: TypeAlias = Callable[[Array], Sequence[Array]]
+"""The paces of some ranks, given by position: time by rank and batch for one kind of work each (`rank_pace`)."""
+SpeedOf: TypeAlias = Callable[[Array, Array, bool], Array]
+"""What `rank_speed` returns, given positions of ranks, numbers of steps, and whether it is about kernels."""
 _CHANCE = 5e-3
 """Probability that a rank of a job is slower than its peers by that much by chance, judged by the spread of its steps.
 
@@ -142,21 +147,38 @@ def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
         graph: the job.
         waits: its waits.
     """
-    times = own_steps(graph, waits)
-    whole = _nothing(*times.own.shape)
-    roles, pipeline = rank_roles(graph)
     peer = peers(graph)
+
+    def paces(rows: Array) -> list[Array]:
+        return [rank_pace(graph, rows, peer, device=each) for each in (True, False)]
+
+    def speed_of(rows: Array, steps: Array, device: bool) -> Array:  # noqa: FBT001 - a `SpeedOf`
+        return rank_speed(graph, rows, steps, device=device)
+
+    return slow_among(own_steps(graph, waits), rank_roles(graph), paces, speed_of)
+
+
+def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces, speed_of: SpeedOf) -> SlowRanks:
+    """Return what `slow_ranks` does, of a job whose work is compared elsewhere.
+
+    Args:
+        times: how long each rank takes for each step by itself.
+        of_ranks: the role and the pipeline of each rank (`rank_roles`).
+        paces: compares single activities of ranks.
+        speed_of: compares stages of a pipeline.
+    """
+    whole = _nothing(*times.own.shape)
+    roles, pipeline = of_ranks
     stages: dict[int, Speed] = {}
     for number in np.unique(roles).tolist():
         rows = np.flatnonzero(roles == number)
         if len(rows) > 1:
             of_role = excess_of(times.own[rows], times.work[rows])
-            paces = [] if of_role.slow.any() else [rank_pace(graph, rows, peer, device=each) for each in (True, False)]
-            _put(whole, rows, _by_pace(of_role, paces))
+            _put(whole, rows, _by_pace(of_role, [] if of_role.slow.any() else paces(rows)))
     for number in np.unique(pipeline).tolist():
         rows = np.flatnonzero(pipeline == number)
         if len(rows) >= _MIN_STAGES and np.isnan(whole.excess[rows]).all():
-            of_stages, speed = _of_stages(graph, rows, times.steps)
+            of_stages, speed = _of_stages(speed_of, rows, times.steps)
             _put(whole, rows, of_stages)
             stages |= dict.fromkeys(rows[of_stages.slow].tolist(), speed)
     if int(whole.slow.sum()) > 1:  # of several roles, only the rank that takes longest can hold up the job
@@ -181,14 +203,14 @@ def _put(whole: Excess, rows: Array, part: Excess) -> None:
         getattr(whole, field.name)[rows] = getattr(part, field.name)
 
 
-def _of_stages(graph: DependencyGraph, rows: Array, steps: Array) -> tuple[Excess, Speed]:
+def _of_stages(speed_of: SpeedOf, rows: Array, steps: Array) -> tuple[Excess, Speed]:
     """Return the excess of the stages of a single pipeline, which differ by design: by how fast they do like work.
 
     Also how fast the slow one is, which says nothing if none is slow.
     """
     both = []
     for kinds, device in ((("computation", "memory"), True), (("host",), False)):
-        speed = rank_speed(graph, rows, steps, device=device)
+        speed = speed_of(rows, steps, device)
         excess = excess_of(speed)
         own = _row_medians(speed)
         at = int(excess.slow.argmax())
@@ -251,7 +273,8 @@ def _by_pace(of_role: Excess, paces: Sequence[Array]) -> Excess:
 
 def _beyond(times: Array) -> npt.NDArray[np.float64]:
     """Return the difference of each time to the median of the other ranks' in that step."""
-    return times - np.stack([np.median(np.delete(times, at, 0), axis=0) for at in range(len(times))])
+    step = np.broadcast_to(np.arange(times.shape[1]), times.shape)
+    return np.asarray(times - others_median(times.ravel(), step.ravel()).reshape(times.shape))
 
 
 def _is_work(beyond: Array, beyond_in_work: Array, at: int, steps: Array) -> bool:

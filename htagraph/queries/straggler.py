@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -22,7 +23,7 @@ from htagraph.queries.replay import predict
 from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
 from htagraph.queries.weights import initial, own_time, with_factor
 
-__all__ = ["NOBODY", "Straggler", "charges_of", "straggler_among", "straggler_of"]
+__all__ = ["NOBODY", "Straggler", "charges_of", "named_among", "straggler_among", "straggler_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 NOBODY = ("recording", "clocks")
@@ -89,6 +90,26 @@ def straggler_among(graph: DependencyGraph, slow: SlowRanks, blame: Blame) -> St
         slow: how much longer its ranks take for their steps.
         blame: what they are charged.
     """
+
+    def shortens(rank: int) -> bool:
+        return slow.stage is not None and _is_worth(graph, rank, *slow.stage)
+
+    return named_among(graph, slow, blame, shortens, lambda at: _alone_ns(graph, at, slow))
+
+
+def named_among(
+    graph: DependencyGraph, slow: SlowRanks, blame: Blame, shortens: Callable[[int], bool],
+    alone_ns: Callable[[int], float],
+) -> Straggler:  # fmt: skip
+    """Return what `straggler_among` does, of a job whose work is looked at elsewhere.
+
+    Args:
+        graph: the job, of which ranks, waits and collectives are read.
+        slow: how much longer its ranks take for their steps.
+        blame: what they are charged.
+        shortens: whether the job is shorter if a rank, a stage of a pipeline, is as fast as the others.
+        alone_ns: how long a rank, given by position, works in a step on what no other rank does, ns.
+    """
     by_cause = charges_of(graph, blame)
     charged = by_cause.sum(axis=1)
     most = int(graph.ranks[int(charged.argmax())]) if charged.any() else None
@@ -103,10 +124,10 @@ def straggler_among(graph: DependencyGraph, slow: SlowRanks, blame: Blame) -> St
     if slow.stage is None:
         holds_up &= beyond[at] >= max(beyond.max(), 0 if nobody else 1)
     else:
-        holds_up &= charged[at] > 0 and _is_worth(graph, graph.ranks[at], *slow.stage)
+        holds_up &= charged[at] > 0 and shortens(graph.ranks[at])
     if not holds_up or by_cause[at, CAUSES.index("network")] > _MOST * charged[at]:
         return Straggler(None, charged_most=most)
-    if _is_waited_for(graph, graph.ranks[at]) and _alone_ns(graph, at, slow) > _MOST * slow.in_slow[at]:
+    if _is_waited_for(graph, graph.ranks[at]) and alone_ns(at) > _MOST * slow.in_slow[at]:
         return Straggler(None, graph.ranks[at], most)
     return Straggler(graph.ranks[at], charged_most=most)
 

@@ -28,7 +28,7 @@ from htagraph.graph.evidence.job import Job
 from htagraph.trace.columns import SparseColumn, Table, Trace
 from htagraph.trace.events import call_columns, columns
 
-__all__ = ["RankPart", "join", "prepare"]
+__all__ = ["TEXTS", "RankPart", "join", "prepare"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _SNAP_NS = 2
@@ -354,7 +354,8 @@ def _with_boundaries(acts: Activities) -> Activities:
     return _concatenate([acts, boundaries])
 
 
-_TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
+TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
+"""Arguments whose values are numbers of texts."""
 
 
 def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
@@ -371,7 +372,7 @@ def join(ranks: list[RankPart], naming: Naming = DEFAULT_NAMING) -> Job:
         args = {
             column: SparseColumn(
                 (sparse.rows + np.int32(first)),
-                names[sparse.values] if column in _TEXTS else sparse.values,
+                names[sparse.values] if column in TEXTS else sparse.values,
                 sparse.missing,
             )
             for column, sparse in acts.args.items()

@@ -18,7 +18,7 @@ from htagraph.graph.construction.matching.host_parts import HostParts, host_part
 from htagraph.trace.columns import Trace
 from htagraph.trace.events.base import parse_ranks
 
-__all__ = ["Members", "members_of"]
+__all__ = ["Members", "describing", "members_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -125,7 +125,7 @@ def members_of(
     """
     rows = np.flatnonzero(of_kinds(acts.kind, COMMUNICATION))
     rows = rows[np.lexsort((acts.start[rows], acts.rank[rows]))]
-    described_by = _described_by(acts, rows)
+    described_by = describing(acts, rows)
     host = host_parts(acts, names, naming, rows, traces or {})
     ops, op, way = _operations(acts, names, naming, rows, described_by, host.call)
     nameless = (described_by < 0) & np.array([word in ("", "send_recv") for word in ops], np.bool_)[op]
@@ -173,8 +173,13 @@ def _numbered(*columns: Array) -> npt.NDArray[np.int64]:
     return number
 
 
-def _described_by(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:
-    """Return the activity that has the arguments of each: itself, or the nearest around its launch; -1 for none."""
+def describing(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:
+    """Return the activity that has the arguments of each: itself, or the nearest around its launch; -1 for none.
+
+    Args:
+        acts: the activities.
+        rows: those that communicate.
+    """
     has = np.zeros(len(acts), np.bool_)
     for column in ("pg_name", "pg_ranks", "collective_name", "seq", "comms_id"):
         if column in acts.args:

@@ -1,0 +1,230 @@
+"""RankDigest: the few facts about one rank that a job of thousands of ranks needs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.errors import SelectionError
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import DEFAULT_NAMING, Naming
+from htagraph.graph.activities import Activities, Lane
+from htagraph.graph.construction.activities import RankPart
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.contract import terminal_skeleton
+from htagraph.queries.rank_digests.kept_rows import KeptRows, kept_activities, kept_rows
+from htagraph.queries.rank_digests.outline import header_of, own_tables
+from htagraph.queries.rank_digests.work_sums import WorkSums, work_sums
+from htagraph.queries.skeleton import Skeleton
+from htagraph.queries.time_classes import TimeClasses
+from htagraph.queries.weighted_paths import END, LAST, START
+from htagraph.queries.weights import NEVER, initial, own_time, weighed
+
+__all__ = ["DIGEST_CLASSES", "Criteria", "RankDigest", "digest"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Criteria: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+DIGEST_CLASSES: Final[Criteria] = {
+    "computation": {"kind": "computation"},
+    "host": {"kind": "host"},
+    "communication": {"kind": ["communication", "host_communication"]},
+}
+"""Whose time factors multiply if nothing else is asked for: kernels, what the host does, transfers."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankDigest:
+    """One rank of a job in some kilobytes. Made by `htagraph.digest`; `htagraph.joined_job` joins those of all ranks.
+
+    It holds the skeleton of the rank, in which communication takes no time yet, and what tells with which
+    communication of other ranks that belongs together.
+    """
+
+    part: RankPart
+    """The activities that are kept, numbered anew: those that were recorded, points in time between them, and two that
+    span the recording. Only starts and ends of the first `linked` are moments of the job."""
+    linked: npt.NDArray[np.bool_]
+    """Which activities have moments in the job; the others tell what communication belongs together."""
+    source: npt.NDArray[np.int64]
+    """Of each edge of the skeleton, a vertex: 2 i is the start of the kept activity i, 2 i + 1 its end."""
+    target: npt.NDArray[np.int64]
+    weight: npt.NDArray[np.int64]
+    """One row per edge, ns: in column 0 time of no class, then that of each component of `classes`."""
+    inside: npt.NDArray[np.int64]
+    """Three rows: the sources, targets and lags (ns) of edges inside communication, matched or not."""
+    owner: npt.NDArray[np.int64]
+    """The communication that each of these edges is the time of."""
+    classes: TimeClasses
+    criteria: Criteria
+    """By class, the criteria of its selection."""
+    sums: WorkSums
+
+    @property
+    def rank(self) -> int:
+        """The rank."""
+        return self.part.rest.rank
+
+    @property
+    def path(self) -> str:
+        """The file that the rank was read from."""
+        return str(self.part.rest.path)
+
+    def __repr__(self) -> str:
+        return f"RankDigest(rank {self.rank}, {len(self.part.activities):,} activities, {len(self.source):,} edges)"
+
+    def to_bytes(self) -> bytes:
+        """Return the digest as few bytes, which hold plain numbers and texts only."""
+        from htagraph.queries.rank_digests.digest_bytes import to_bytes
+
+        return to_bytes(self)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> RankDigest:
+        """Return the digest that `to_bytes` wrote; no code in the bytes is ever run.
+
+        Raises:
+            HtagraphError: these are no such bytes.
+        """
+        from htagraph.queries.rank_digests.digest_bytes import from_bytes
+
+        return from_bytes(data)
+
+
+def digest(
+    graph: DependencyGraph, classes: Criteria | None = None, *, most: int | None = None,
+    naming: Naming = DEFAULT_NAMING,
+) -> RankDigest:  # fmt: skip
+    """Return the digest of one rank: what a job of thousands of ranks needs of it, in 10 to 100 KB.
+
+    A worker reads the file of one rank and sends its digest; `joined_job` joins the digests of all ranks. Step times,
+    waits, the critical path, slack and what-ifs of the job are then those of the whole graph.
+
+    Args:
+        graph: the graph of one rank alone.
+        classes: by name, whose time factors of a what-if multiply, as criteria of `DependencyGraph.select`; by default
+            ``computation``, ``host`` and ``communication``. The same for all ranks of a job. With fewer classes a
+            digest is smaller; with none (``{}``) smallest.
+        most: the largest factor that will be asked for; the digest is smaller than if any may be (None).
+        naming: what names mean.
+
+    Raises:
+        SelectionError: the graph has several ranks, or none; a criterion is unknown.
+
+    Example:
+        >>> import htagraph as hg
+        >>> of_rank = digest(hg.load("data/demo", ranks=[2]))
+        >>> of_rank.rank, len(of_rank.to_bytes()) < 20_000
+        (2, True)
+    """
+    if len(graph.ranks) != 1:
+        msg = f"a digest is of one rank; this graph has {len(graph.ranks)}: load each file by itself"
+        raise SelectionError(msg)
+    criteria = DIGEST_CLASSES if classes is None else classes
+    rows = kept_rows(graph, naming)
+    skeleton, present = _own_skeleton(graph, criteria, rows, most)
+    every = np.union1d(rows.linked, rows.matching)
+    acts, vertex = _numbered(graph, kept_activities(graph, every), every, skeleton.vertex)
+    linked = np.ones(len(acts), np.bool_)
+    linked[np.searchsorted(every, rows.matching)] = False
+    edges = graph.edges
+    ends = [
+        2 * np.searchsorted(every, each >> 1) + each % 2
+        for each in (edges.source[rows.bodies], edges.target[rows.bodies])
+    ]
+    return RankDigest(
+        _part(graph, acts), linked, vertex[skeleton.source], vertex[skeleton.target], skeleton.weight,
+        np.stack([*ends, edges.lag[rows.bodies]]).astype(np.int64),
+        np.searchsorted(every, edges.activity[rows.bodies]).astype(np.int64),
+        replace(skeleton.classes, **_all_classes(skeleton.classes, criteria, present)), criteria, work_sums(graph),
+    )  # fmt: skip
+
+
+def _own_skeleton(
+    graph: DependencyGraph, criteria: Criteria, rows: KeptRows, most: int | None
+) -> tuple[Skeleton, list[str]]:
+    """Return (the skeleton of a rank without the time of its communication, the classes that the rank has)."""
+    state = initial(graph)
+    present = []
+    for name, of_class in criteria.items():
+        try:
+            own_time(state, dict(of_class))
+        except SelectionError:
+            continue
+        present.append(name)
+    inside = weighed(state, rows.bodies, NEVER)
+    both = np.concatenate([2 * rows.linked, 2 * rows.linked + 1])
+    return terminal_skeleton(inside, {name: criteria[name] for name in present}, most=most, keep=both), present
+
+
+def _all_classes(classes: TimeClasses, criteria: Criteria, present: list[str]) -> dict[str, Any]:
+    """Return the classes of a rank as those of all ranks: some have no time on this rank."""
+    names = tuple(criteria)
+    limit = classes.limits[:1] or (-1,)
+    parts = tuple(tuple(names.index(present[number]) for number in part) for part in classes.parts)
+    return {"names": names, "limits": limit * len(names), "switches": (False,) * len(names), "parts": parts}
+
+
+def _numbered(graph: DependencyGraph, acts: Activities, rows: Array, vertex: Array) -> tuple[Activities, Array]:
+    """Return (the activities, with points and the span of the recording behind them; the number of each vertex there).
+
+    Args:
+        graph: the graph of the rank.
+        acts: the activities that are kept.
+        rows: their rows in the graph.
+        vertex: vertices of a skeleton of the graph.
+    """
+    at = np.minimum(np.searchsorted(rows, vertex >> 1), max(len(rows) - 1, 0))
+    known = (rows[at] == vertex >> 1) if len(rows) else np.zeros(len(vertex), np.bool_)
+    points = np.flatnonzero(~known & (vertex >= 0))
+    moments = vertex[points]
+    count = len(rows) + len(points)
+    number = np.where(known, 2 * at + vertex % 2, 0)
+    number[points] = 2 * (len(rows) + np.arange(len(points)))
+    for added, where in ((START, 2 * count), (END, 2 * count + 1), (LAST, 2 * count + 3)):
+        number[vertex == added] = where
+    return _with_spans(graph, acts, moments), number
+
+
+def _with_spans(graph: DependencyGraph, acts: Activities, moments: Array) -> Activities:
+    """Return the activities, then a point in time for each of some moments, then two spans of the recording.
+
+    The first span ends with the last activity of a thread or stream that takes part in the job, the second with the
+    last activity of all; they are on lanes of their own.
+    """
+    whole, time = graph.activities, graph.time
+    begin, count = graph.origin_ns, len(graph.lanes)
+    awake = time[1::2][graph.awake]
+    ends = np.array([awake.max(initial=begin), time.max(initial=begin)], np.int64)
+    none, at = np.full(len(moments) + 2, -1, np.int32), moments >> 1
+    kinds = np.array([ActivityKind.OP, ActivityKind.ANNOTATION], np.int8)
+    unnamed = np.full(2, len(graph.names), np.int32)
+    more: dict[str, Any] = {
+        "rank": np.full(len(none), graph.ranks[0], np.int32), "kind": np.append(whole.kind[at], kinds),
+        "name": np.append(whole.name[at], unnamed), "category": np.append(whole.category[at], unnamed),
+        "lane": np.append(whole.lane[at], np.array([count, count + 1], np.int32)),
+        "start": np.append(time[moments], [begin, begin]), "duration": np.append(0 * moments, ends - begin),
+        "step": np.append(whole.step[at], [np.int32(-1)] * 2), "parent": none, "cause": none, "event": none,
+    }  # fmt: skip
+    longer: dict[str, Any] = {
+        name: np.concatenate([getattr(acts, name), column.astype(getattr(acts, name).dtype)])
+        for name, column in more.items()
+    }
+    return replace(acts, **longer)
+
+
+def _part(graph: DependencyGraph, acts: Activities) -> RankPart:
+    """Return activities that have names and lanes of a graph with only those names and lanes that they use."""
+    rank = graph.ranks[0]
+    names, lanes, acts = own_tables(acts, (*graph.names, "recording"), (*graph.lanes, *_spans_of(rank)))
+    none = np.zeros(0, np.int32)
+    steps = tuple(np.unique(acts.step[acts.kind == ActivityKind.STEP]).tolist())
+    return RankPart(acts, names, lanes, none, none, header_of(graph), steps, graph.issues)
+
+
+def _spans_of(rank: int) -> tuple[Lane, Lane]:
+    return Lane(rank, "", "recording", thread="recording"), Lane(rank, "", "last", thread="recording")

@@ -1,0 +1,326 @@
+"""JobSkeleton: a job of many ranks by the digests of its ranks, and the questions that it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.errors import SelectionError
+from htagraph.core.issues import Issue
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import DEFAULT_NAMING, Naming
+from htagraph.graph.clocks import Clock
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.rank_digests.class_weights import skeleton_of
+from htagraph.queries.rank_digests.digest import RankDigest
+from htagraph.queries.rank_digests.factors import with_classes_of_ranks
+from htagraph.queries.rank_digests.joined import joined_graph
+from htagraph.queries.rank_digests.missing import missing_ranks
+from htagraph.queries.rank_digests.work_sums import WorkSums
+from htagraph.queries.skeleton import Skeleton
+from htagraph.queries.time_classes import Factors
+from htagraph.queries.weighted_paths import END, START
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
+
+__all__ = ["JobSkeleton", "joined_job"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class JobSkeleton:
+    """A job at the moments that its ranks share. Made by `htagraph.joined_job`.
+
+    Times are those of the whole graph, to the nanosecond, on the common clock of all ranks; as recorded, or with some
+    time multiplied (`what_if`).
+    """
+
+    graph: DependencyGraph
+    """The moments as a graph, as recorded: communication, JOINs, steps, points between them, and two spans per rank. An
+    edge stands for the longest path between two moments."""
+    skeleton: Skeleton
+    """The same with weights by class."""
+    classes: tuple[str, ...]
+    """The classes that `what_if` can multiply."""
+    missing: tuple[int, ...] = ()
+    """Ranks that the job has, as the files of the others say, and no digest."""
+    sums: tuple[WorkSums, ...] = ()
+    """By rank, its work by name."""
+    factors: Factors = field(default_factory=dict)
+    """By class of the skeleton, what its time is multiplied by."""
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks that were joined, ascending."""
+        return self.graph.ranks
+
+    @property
+    def clocks(self) -> tuple[Clock, ...]:
+        """How each rank's clock differs from the common one."""
+        return self.graph.clocks
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """What was wrong with the files and with the matching of collectives."""
+        return self.graph.issues
+
+    def __repr__(self) -> str:
+        missing = f", {len(self.missing)} missing" if self.missing else ""
+        return f"JobSkeleton({len(self.ranks):,} ranks{missing}, {self.skeleton})"
+
+    @cached_property
+    def time(self) -> npt.NDArray[np.int64]:
+        """The moment of each vertex of `graph`, ns on the common clock."""
+        moment = np.zeros(self.graph.vertex_count, np.int64)
+        known = self.skeleton.vertex >= 0
+        moment[self.skeleton.vertex[known]] = self.skeleton.times(self.factors)[known]
+        return moment
+
+    def makespan_ns(self) -> int:
+        """Return the makespan, ns: from the first moment of the job to the last end of a thread or stream."""
+        return self.skeleton.makespan_ns(self.factors)
+
+    def step_times(self) -> pd.DataFrame:
+        """Return the start and end of each step; the columns are those of `htagraph.step_times`."""
+        return self.skeleton.step_times(self.factors)
+
+    def what_if(self, factors: Factors, ranks: Sequence[int] | None = None) -> JobSkeleton:
+        """Return the job with the time of some classes multiplied; all answers are then those of that job.
+
+        Called again, factors multiply. Sums are exact: rounded once, to whole ns.
+
+        Args:
+            factors: by class, what its time is multiplied by, at least 0.
+            ranks: on these ranks only; on all by default. ``job.what_if(dict.fromkeys(job.classes, 0.8), [3])`` makes
+                rank 3 faster by a fifth in all it does.
+
+        Raises:
+            SelectionError: there is no such class or rank, or nothing in the job is of that class.
+            ChangeError: a factor is negative, not finite, or larger than `digest` was told.
+
+        Example:
+            >>> import htagraph as hg
+            >>> job = joined_job([hg.digest(hg.load("data/demo", ranks=[rank])) for rank in range(4)])
+            >>> job.what_if({"computation": 0.5}).makespan_ns() < job.makespan_ns()
+            True
+        """
+        unknown = sorted(set(ranks or ()) - set(self.ranks))
+        if unknown:
+            msg = f"no rank {unknown[0]}: choose from {', '.join(map(str, self.ranks))}"
+            raise SelectionError(msg)
+        self.skeleton.classes.numerators(factors)  # which refuses impossible factors
+        timeless = [name for name in factors if name in self.classes and not self._has_time(name)]
+        if timeless:
+            msg = f"nothing in this job is of class {timeless[0]!r}"
+            raise SelectionError(msg)
+        skeleton, own = self.skeleton, dict(factors)
+        if ranks is not None:
+            owner = self._rank_of_edge()
+            skeleton, names = with_classes_of_ranks(self.skeleton, np.isin(owner, list(ranks)), tuple(factors))
+            own = {names[name]: factor for name, factor in factors.items()}
+        merged = {name: self.factors.get(name, 1) * own.get(name, 1) for name in {*self.factors, *own}}
+        return replace(self, skeleton=skeleton, factors=merged)
+
+    def _has_time(self, name: str) -> bool:
+        classes = self.skeleton.classes
+        number = classes.names.index(name)
+        return any(
+            number in part and bool(column.any())
+            for part, column in zip(classes.parts, self.skeleton.weight.T[1:], strict=True)
+        )
+
+    def _rank_of_edge(self) -> npt.NDArray[np.int64]:
+        """Return the rank whose time each edge of the skeleton is; -1 for none."""
+        vertex = self.skeleton.vertex[self.skeleton.target]
+        rank = self.graph.activities.rank[np.maximum(vertex, 0) >> 1].astype(np.int64)
+        return np.where(vertex >= 0, rank, -1)
+
+    def critical_path(self) -> pd.DataFrame:
+        """Return the critical path between the moments of the job, in the order of time.
+
+        Where several paths are equally long, it is one of them, and may be another one than `htagraph.critical_path`
+        names.
+
+        Returns:
+            One row per segment of positive length: ``start_us`` (float64, since the job's first moment),
+            ``duration_us`` (float64; they add up to the makespan), ``rank`` (int64: where the segment ends; -1 at a
+            JOIN), ``begins`` and ``ends`` (str: the moments between which it lies), ``class`` (str: the class that most
+            of its time is of, or ``other``), and one float64 column per class, such as ``computation_us``: how much of
+            it is of that class, as recorded times its factors. Where classes overlap, time counts for all of them.
+        """
+        import pandas as pd
+
+        skeleton = self.skeleton
+        path = skeleton.critical_edges(self.factors)
+        time = skeleton.times(self.factors)
+        begin, end = (time[each[path]] for each in (skeleton.source, skeleton.target))
+        some = end > begin
+        path, begin, end = path[some], begin[some], end[some]
+        names = list(self.classes)
+        amounts = self._by_class(path, names)
+        most = amounts.argmax(axis=1) if len(names) else np.zeros(len(path), np.int64)
+        largest = amounts[np.arange(len(path)), most] if len(names) else np.zeros(len(path))
+        words = [
+            names[number] if 2 * share >= length else "other"
+            for number, share, length in zip(most.tolist(), largest.tolist(), (end - begin).tolist(), strict=True)
+        ] if names else ["other"] * len(path)  # fmt: skip
+        moments = [[self._moment(int(vertex)) for vertex in skeleton.vertex[each[path]]]
+                   for each in (skeleton.source, skeleton.target)]  # fmt: skip
+        return pd.DataFrame({
+            "start_us": (begin - self.graph.origin_ns) / 1000, "duration_us": (end - begin) / 1000,
+            "rank": self._rank_of_edge()[path], "begins": pd.array(moments[0], dtype="str"),
+            "ends": pd.array(moments[1], dtype="str"), "class": pd.array(words, dtype="str"),
+            **{f"{name}_us": amounts[:, at] / 1000 for at, name in enumerate(names)},
+        })  # fmt: skip
+
+    def _by_class(self, path: Array, names: list[str]) -> npt.NDArray[np.float64]:
+        """Return how much of some edges is time of each class, ns."""
+        classes = self.skeleton.classes
+        numerators, unit = classes.numerators(self.factors)
+        weight = self.skeleton.weight[path][:, 1:] * (numerators[1:] / unit)
+        belongs = np.array(
+            [[classes.names.index(name) in part for name in names] for part in classes.parts], np.float64
+        ).reshape(len(classes.parts), len(names))
+        return np.asarray(weight @ belongs)
+
+    def _moment(self, vertex: int) -> str:
+        """Return a moment in words."""
+        if vertex < 0:
+            return "begin of the job" if vertex == START else "end of the job" if vertex == END else "last moment"
+        acts = self.graph.activities
+        row = vertex >> 1
+        name = self.graph.names[acts.name[row]]
+        if acts.kind[row] == ActivityKind.JOIN:
+            return f"last arrival at {name}"
+        if acts.kind[row] == ActivityKind.BOUNDARY:
+            return f"end of the work of {name}"
+        return f"{('start', 'end')[vertex % 2]} of {name}"
+
+    def waits(self) -> pd.DataFrame:
+        """Return how long each member of a collective waits for the last arrival that its end depends on.
+
+        Returns:
+            One row per member, by collective and recorded arrival: ``collective``, ``rank`` (int64), ``op``, ``group``
+            (categories: the label of a group may list thousands of ranks), ``step`` (int64; -1 outside of steps),
+            ``arrival_us`` (float64, since the job's first moment), ``wait_us`` (float64: 0 for the last one, and for
+            members that wait for no other), ``late_rank`` (int64: the rank that arrived last of those it waits for; -1
+            if it waits for no other member). Time in which the thread of an
+            asynchronous send or receive runs other work is part of the wait here.
+        """
+        import pandas as pd
+
+        table, matches, acts = self.skeleton.waits(self.factors), self.graph.matches, self.graph.activities
+        which = table["collective"].to_numpy()
+        late = table["late"].to_numpy()
+        ops, groups = (matches.op, matches.group) if matches is not None else ((), ())
+        return pd.DataFrame({
+            "collective": which, "rank": table["rank"], "op": _words(ops, which), "group": _words(groups, which),
+            "step": acts.step[table["activity"].to_numpy()].astype(np.int64), "arrival_us": table["arrival_us"],
+            "wait_us": table["wait_us"],
+            "late_rank": np.where(late >= 0, acts.rank[np.maximum(late, 0)], -1).astype(np.int64),
+        })  # fmt: skip
+
+    def slack(self) -> pd.DataFrame:
+        """Return how much later the end of communication and of steps may come without the job ending later.
+
+        Returns:
+            One row per piece of communication and per step of a rank, by rank: ``rank``, ``step`` (int64), ``name``,
+            ``kind`` (str: a word of `ActivityKind`), ``start_us`` (float64, since the job's first moment),
+            ``duration_us``, ``slack_us`` (float64).
+        """
+        import pandas as pd
+
+        acts, skeleton = self.graph.activities, self.skeleton
+        kinds = (
+            ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION, ActivityKind.STEP, ActivityKind.BOUNDARY
+        )  # fmt: skip
+        rows = np.flatnonzero(np.isin(acts.kind, kinds))
+        slack = skeleton.slack_ns(self.factors)[skeleton.positions(2 * rows + 1)]
+        start, end = self.time[2 * rows], self.time[2 * rows + 1]
+        return pd.DataFrame({
+            "rank": acts.rank[rows].astype(np.int64), "step": acts.step[rows].astype(np.int64),
+            "name": pd.array([self.graph.names[name] for name in acts.name[rows].tolist()], dtype="str"),
+            "kind": pd.array([ActivityKind(kind).label for kind in acts.kind[rows].tolist()], dtype="str"),
+            "start_us": (start - self.graph.origin_ns) / 1000, "duration_us": (end - start) / 1000,
+            "slack_us": slack / 1000,
+        })  # fmt: skip
+
+    def stragglers(self) -> RankStragglers:
+        """Return which rank makes the others wait in collectives, and how much, as recorded.
+
+        Waits, the own time of each rank in a step, and whether a rank is slow by more than chance are computed as by
+        `htagraph.stragglers`. A digest has no single operators and kernels, so that three things differ. (1) Waits are
+        charged by how much longer a rank took by itself from one collective to the next than its peers, not by
+        activity: shares of blame differ by some percent, and causes are ``kernels``, ``host`` or ``none``. (2) Where
+        the steps do not show a slow rank, the ratios of single activities are not asked: a rank that is slower by one
+        or two percent in few steps may not be named. (3) Work that only one rank does is known by name if it takes 3 %
+        of its time.
+
+        Returns:
+            `RankStragglers` with ``straggler`` (the rank or None), ``total_wait_us``, ``serves``, ``steps`` and
+            ``to_frame()``, a row per rank.
+        """
+        from htagraph.queries.rank_digests.digest_stragglers import digest_stragglers
+
+        recorded = replace(self, factors={})
+
+        def saved_ns(rank: int, factor: float, kinds: tuple[str, ...]) -> int:
+            classes = [name for name in self.classes if name in kinds]
+            if not classes:
+                return 0
+            faster = recorded.what_if(dict.fromkeys(classes, factor), [rank])
+            return recorded.makespan_ns() - faster.makespan_ns()
+
+        return digest_stragglers(self.graph, self.sums, saved_ns)
+
+
+def _words(texts: tuple[str, ...], which: Array) -> Any:  # noqa: ANN401 - pandas' stubs know no categories
+    """Return some of a few texts as a column that has each of them once."""
+    import pandas as pd
+
+    codes: dict[str, int] = {}
+    numbers = np.array([codes.setdefault(text, len(codes)) for text in texts], np.int64)
+    return pd.Categorical.from_codes(numbers[which], categories=pd.Index(list(codes), dtype="str"))
+
+
+def joined_job(digests: Sequence[RankDigest], *, naming: Naming = DEFAULT_NAMING) -> JobSkeleton:
+    """Return a job from the digests of its ranks: collectives matched, clocks compared, JOINs between ranks.
+
+    The digests of some ranks of a job make a job too: `JobSkeleton.missing` says which ranks it lacks.
+
+    Args:
+        digests: one of each rank, in any order.
+        naming: what names mean, as for `digest`.
+
+    Returns:
+        `JobSkeleton` with ``step_times()``, ``makespan_ns()``, ``critical_path()``, ``waits()``, ``slack()``,
+        ``stragglers()`` and ``what_if()``.
+
+    Raises:
+        RankError: two digests are of one rank.
+        SelectionError: there are none, or they were made with different classes.
+
+    Example:
+        >>> import htagraph as hg
+        >>> job = joined_job([hg.digest(hg.load("data/demo", ranks=[rank])) for rank in (0, 1, 3)])
+        >>> job.ranks, job.missing
+        ((0, 1, 3), (2,))
+        >>> bool((job.time == job.graph.time).all())
+        True
+    """
+    joined = joined_graph(digests, naming)
+    ordered = sorted(digests, key=lambda each: each.rank)
+    skeleton = skeleton_of(joined, ordered[0].criteria, ordered[0].classes.limits)
+    return JobSkeleton(
+        joined.graph, skeleton, tuple(ordered[0].criteria), missing_ranks(joined.graph),
+        tuple(each.sums for each in ordered),
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""The digests of all ranks → one small graph of the job: collectives matched, clocks compared, JOINs between ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.errors import RankError, SelectionError
+from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.core.naming import DEFAULT_NAMING, Naming
+from htagraph.graph.activities import Activities, Edges
+from htagraph.graph.clocks import estimate_clocks
+from htagraph.graph.construction.activities import join
+from htagraph.graph.construction.acyclic import acyclic
+from htagraph.graph.construction.fit import fit
+from htagraph.graph.construction.matching.match import match
+from htagraph.graph.construction.settle import settle
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.evidence.job import Job
+from htagraph.graph.evidence.recordings import uneven_recordings
+from htagraph.graph.matches import with_joins
+from htagraph.graph.rules.collective import collective
+from htagraph.graph.rules.p2p import p2p
+from htagraph.queries.rank_digests.digest import RankDigest
+from htagraph.trace.columns import SparseColumn
+
+__all__ = ["JoinedGraph", "joined_graph"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedGraph:
+    """A job at the moments that its digests kept, and the weights by class of the paths between them."""
+
+    graph: DependencyGraph
+    """Its activities are those that digests kept and the JOINs. Its edges stand for longest paths, as recorded, except
+    those of communication. A replay gives every moment as recorded, on the common clock."""
+    source: npt.NDArray[np.int64]
+    """Of each path of the digests, with those that are longest for other factors only: a vertex of the graph."""
+    target: npt.NDArray[np.int64]
+    weight: npt.NDArray[np.int64]
+    """One row per path, ns: in column 0 time of no class, then that of each of `parts`."""
+    parts: tuple[tuple[int, ...], ...]
+    """Of each column but the first, the numbers of the classes that multiply it."""
+    spans: npt.NDArray[np.int64]
+    """By rank, the activity that begins with its recording and ends with its last work; the next one ends with its last
+    activity of any kind."""
+
+
+def joined_graph(digests: Sequence[RankDigest], naming: Naming = DEFAULT_NAMING) -> JoinedGraph:
+    """Return the graph of a job from the digests of its ranks, in any order.
+
+    Args:
+        digests: one of each rank.
+        naming: what names mean.
+
+    Raises:
+        RankError: two digests are of one rank.
+        SelectionError: there are none, or they were made with different classes.
+    """
+    digests = sorted(digests, key=lambda each: each.rank)
+    _refuse_unlike(digests)
+    job = join([each.part for each in digests], naming)
+    number, job = _matched(job, np.concatenate([each.linked for each in digests]))
+    first = np.cumsum([0, *(len(each.part.activities) for each in digests)])[:-1]
+    shifts = [2 * int(each) for each in first]
+
+    def vertices(columns: Sequence[Array]) -> npt.NDArray[np.int64]:
+        every = np.concatenate([column + shift for column, shift in zip(columns, shifts, strict=True)])
+        return 2 * number[every >> 1] + every % 2
+
+    source, target = vertices([each.source for each in digests]), vertices([each.target for each in digests])
+    parts, weight = _common_parts(digests)
+    owner = number[np.concatenate([each.owner + at for each, at in zip(digests, first.tolist(), strict=True)])]
+    inside = Edges.of(
+        vertices([each.inside[0] for each in digests]), vertices([each.inside[1] for each in digests]),
+        np.concatenate([each.inside[2] for each in digests]), EdgeKind.BODY, Provenance.ORDER, activity=owner,
+    )  # fmt: skip
+    weight = _fitted(weight, job.time[target] - job.time[source])
+    paths = Edges.of(source, target, weight.sum(axis=1), EdgeKind.USER, Provenance.INFERRED)
+    last = first + [len(each.part.activities) for each in digests] - 2
+    spans = number[last]
+    return JoinedGraph(_linked(job, inside, paths), source, target, weight, parts, spans)
+
+
+def _refuse_unlike(digests: Sequence[RankDigest]) -> None:
+    if not digests:
+        msg = "no digests were given: give that of each rank"
+        raise SelectionError(msg)
+    for one, other in pairwise(digests):
+        if one.rank == other.rank:
+            msg = f"rank {one.rank} has two digests, of {one.path} and {other.path}: give one of each rank"
+            raise RankError(msg)
+        if one.criteria != other.criteria or one.classes.limits != other.classes.limits:
+            msg = f"the digests of ranks {one.rank} and {other.rank} have different classes: make all with the same"
+            raise SelectionError(msg)
+
+
+def _matched(job: Job, linked: Array) -> tuple[npt.NDArray[np.int64], Job]:
+    """Return (the new row of each activity, the job with its collectives matched, without what only that needs)."""
+    matching = match(job.activities, job.names, job.traces, job.naming)
+    clocks = estimate_clocks(list(job.traces), matching)
+    number = np.cumsum(linked) - 1
+    members = replace(matching.members, activity=number[matching.members.activity])
+    activities, matches = with_joins(_taken(job.activities, linked), replace(matching, members=members), clocks)
+    job = replace(job, activities=activities, clocks=clocks, matches=matches, issues=job.issues + matching.issues)
+    files = {rank: str(trace.path) for rank, trace in job.traces.items()}
+    return number, replace(job, issues=job.issues + uneven_recordings(job.activities, job.time, files))
+
+
+def _taken(acts: Activities, linked: Array) -> Activities:
+    """Return some activities; the parents and causes of those that are left out are unknown."""
+    number = np.where(linked, np.cumsum(linked) - 1, -1).astype(np.int32)
+    columns = {name: getattr(acts, name)[linked] for name in Activities.__dataclass_fields__ if name != "args"}
+    for name in ("parent", "cause"):
+        columns[name] = np.where(columns[name] >= 0, number[columns[name]], -1).astype(np.int32)
+    args = {}
+    for name, column in acts.args.items():
+        stays = linked[column.rows]
+        args[name] = SparseColumn(number[column.rows[stays]], column.values[stays], column.missing)
+    return Activities(**columns, args=args)
+
+
+def _common_parts(digests: Sequence[RankDigest]) -> tuple[tuple[tuple[int, ...], ...], npt.NDArray[np.int64]]:
+    """Return (the components of all digests, the weights of all edges with a column for each)."""
+    every = sorted({part for each in digests for part in each.classes.parts})
+    weight = np.zeros((sum(len(each.weight) for each in digests), 1 + len(every)), np.int64)
+    at = 0
+    for each in digests:
+        columns = [0, *(1 + every.index(part) for part in each.classes.parts)]
+        weight[at : at + len(each.weight), columns] = each.weight
+        at += len(each.weight)
+    return tuple(every), weight
+
+
+def _fitted(weight: Array, observed: Array) -> npt.NDArray[np.int64]:
+    """Return the weights of paths, none of them longer than recorded: a correction of drift makes times shorter."""
+    return weight - np.pad(np.maximum(weight.sum(axis=1) - observed, 0)[:, None], ((0, 0), (0, weight.shape[1] - 1)))
+
+
+def _linked(job: Job, inside: Edges, paths: Edges) -> DependencyGraph:
+    """Return the graph of a job with the edges of its collectives.
+
+    Args:
+        job: its activities, clocks and matches.
+        inside: the edges inside communication.
+        paths: the edges that stand for longest paths.
+    """
+    own, refused = fit(job, Edges.concatenate([inside, collective(job), p2p(job)]))
+    edges, dropped = acyclic(job, Edges.concatenate([own, _through_points(job, paths, own), paths]))
+    refused += tuple(issue for issues in job.refused.values() for issue in issues)
+    return DependencyGraph.build(
+        job.activities, settle(job, edges), names=job.names, lanes=job.lanes, traces=job.traces,
+        issues=job.issues + refused + dropped, clocks=job.clocks, matches=job.matches,
+    )  # fmt: skip
+
+
+def _through_points(job: Job, *parts: Edges) -> Edges:
+    """Return an edge from start to end of each activity whose end nothing else leads to: a point in time."""
+    reached = np.zeros(2 * len(job.activities), np.bool_)
+    for edges in parts:
+        reached[edges.target] = True
+    ends = 2 * np.flatnonzero(job.activities.duration == 0) + 1
+    ends = ends[~reached[ends]]
+    return Edges.of(ends - 1, ends, 0, EdgeKind.BODY, Provenance.ORDER)
