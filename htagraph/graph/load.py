@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, SelectionError, TraceError
 from htagraph.core.issues import Issue
@@ -19,6 +19,9 @@ from htagraph.trace.reading.in_parallel import in_parallel
 from htagraph.trace.reading.read import read_trace
 from htagraph.trace.remote import TracePath
 
+if TYPE_CHECKING:
+    from htagraph.cluster.job import DistributedJob
+
 __all__ = ["load"]
 
 Progress = Callable[[float], None]
@@ -30,6 +33,30 @@ _APART_NS = 10 * 10**9
 clocks of hosts differ by less. Doubled, runs that follow each other within 20 s are taken for one."""
 
 
+@overload
+def load(
+    path: TracePaths,
+    ranks: Sequence[int] | None = None,
+    steps: Sequence[int] | None = None,
+    progress: Progress | None = None,
+    *,
+    on_error: Literal["raise", "skip"] = "raise",
+    naming: Naming = DEFAULT_NAMING,
+    cache: bool | str | os.PathLike[str] = False,
+    engine: None = None,
+) -> DependencyGraph: ...
+@overload
+def load(
+    path: TracePaths,
+    ranks: Sequence[int] | None = None,
+    steps: Sequence[int] | None = None,
+    progress: Progress | None = None,
+    *,
+    on_error: Literal["raise", "skip"] = "raise",
+    naming: Naming = DEFAULT_NAMING,
+    cache: bool | str | os.PathLike[str] = False,
+    engine: object,
+) -> DistributedJob: ...
 def load(  # noqa: PLR0913 - one argument per choice
     path: TracePaths,
     ranks: Sequence[int] | None = None,
@@ -39,7 +66,8 @@ def load(  # noqa: PLR0913 - one argument per choice
     on_error: Literal["raise", "skip"] = "raise",
     naming: Naming = DEFAULT_NAMING,
     cache: bool | str | os.PathLike[str] = False,
-) -> DependencyGraph:
+    engine: Any = None,
+) -> DependencyGraph | DistributedJob:
     """Return the dependency graph of a job recorded in Kineto traces, one file per rank.
 
     Args:
@@ -52,10 +80,15 @@ def load(  # noqa: PLR0913 - one argument per choice
         naming: what the names of events mean; extend `htagraph.DEFAULT_NAMING` for kernels of your own.
         cache: open the graph from the cache if these files were loaded before and have not changed, else put it there;
             True for the cache of the commands, or a folder. Small jobs, which load at once, and jobs with a naming of
-            their own or ``on_error="skip"`` are not cached.
+            their own or ``on_error="skip"`` are not cached. With an engine, each worker caches its ranks.
+        engine: workers that read a rank each and send its digest, for jobs that do not fit into one machine:
+            ``"processes"`` or a number of them, a ``distributed.Client`` or the address of its scheduler, the module
+            ``ray``, or any ``concurrent.futures`` executor. Files that cannot be read are then always left out and
+            reported, in ``job.missing``.
 
     Returns:
-        The graph; ``graph.issues`` lists what was repaired or dropped.
+        The graph; ``graph.issues`` lists what was repaired or dropped. With an engine, a `DistributedJob`, of which
+        breakdowns by rank, step times, the critical path, waits, stragglers and what-ifs can be asked.
 
     Raises:
         TraceError: a path does not exist, or a file is no trace or damaged beyond recovery.
@@ -72,9 +105,23 @@ def load(  # noqa: PLR0913 - one argument per choice
         msg = f"on_error is 'raise' or 'skip', not {on_error!r}"
         raise ValueError(msg)
     ranks, steps = None if ranks is None else list(ranks), None if steps is None else list(steps)  # may be iterators
+    if engine is not None:
+        from htagraph.cluster.load import load_on
+
+        how = {"steps": None if steps is None else tuple(steps), "cache": cache, "naming": naming}
+        return load_on(engine, path, ranks, how, progress=progress)
     if cache is not False and naming == DEFAULT_NAMING and on_error == "raise":
         make = partial(load, path, ranks, steps, progress)
         return cached(make, path, {"ranks": ranks, "steps": steps}, None if cache is True else cache)
+    graph, skipped = _joined(path, ranks, steps, progress, on_error=on_error, naming=naming)
+    return graph.replace(issues=graph.issues + skipped) if skipped else graph
+
+
+def _joined(
+    path: TracePaths, ranks: Sequence[int] | None, steps: Sequence[int] | None, progress: Progress | None, *,
+    on_error: str, naming: Naming,
+) -> tuple[DependencyGraph, tuple[Issue, ...]]:  # fmt: skip
+    """Return (the graph of some files, which files were left out)."""
     skipped: list[Issue] = []
 
     def skip(path: TracePath, error: HtagraphError) -> None:
@@ -102,8 +149,7 @@ def load(  # noqa: PLR0913 - one argument per choice
     if files[0].source != "given":
         _refuse_apart(parts)
     _require_steps(parts, steps)
-    graph = build(parts, naming)
-    return graph.replace(issues=graph.issues + tuple(skipped)) if skipped else graph
+    return build(parts, naming), tuple(skipped)
 
 
 def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[RankedFile]:

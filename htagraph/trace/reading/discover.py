@@ -18,7 +18,17 @@ from htagraph.trace.events import Header
 from htagraph.trace.reading.read import read_header
 from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_of
 
-__all__ = ["MADE_KEY", "SUFFIXES", "RankedFile", "TracePaths", "find_files", "look_all", "look_at", "rank_files"]
+__all__ = [
+    "MADE_KEY",
+    "SUFFIXES",
+    "RankedFile",
+    "TracePaths",
+    "find_files",
+    "look_all",
+    "look_at",
+    "rank_files",
+    "rank_in_name",
+]
 
 PathText: TypeAlias = str | os.PathLike[str]
 TracePaths: TypeAlias = PathText | Sequence[PathText] | Mapping[int, PathText]
@@ -244,10 +254,18 @@ def _rank_one(path: TracePath, *, alone: bool) -> RankedFile:
     rank, run, made = _rank_of(header), _run_of(header), MADE_KEY in (header.model_extra or {})
     if rank is not None:
         return RankedFile(path, rank, "header", run, made)
+    in_name = rank_in_name(path)
+    return RankedFile(path, in_name, "name" if in_name >= 0 else "", run, made)
+
+
+def rank_in_name(path: TracePath) -> int:
+    """Return the rank that a file's name has, as in ``rank-3``; -1 if it has none.
+
+    Raises:
+        RankError: the number is too large to be one.
+    """
     in_name = _RANK_IN_NAME.search(path.name)
-    if in_name:
-        return RankedFile(path, _checked(int(in_name[1]), path), "name", run, made)
-    return RankedFile(path, -1, "", run, made)
+    return _checked(int(in_name[1]), path) if in_name else -1
 
 
 def _recorded(files: list[RankedFile], left_out: Skip | None) -> list[RankedFile]:
