@@ -21,14 +21,15 @@ from htagraph.output.whole_files import write_whole
 from htagraph.whatif.change_options import numbers
 
 if TYPE_CHECKING:
+    from htagraph.cluster.job import DistributedJob
     from htagraph.core.issues import Issue
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.graph.load import Progress
     from htagraph.output.report import Report
 
 __all__ = [
-    "Form", "Format", "Output", "Paths", "Ranks", "Steps", "Top", "chosen", "emit", "given", "progress", "read",
-    "refuse_input", "show", "wants_color", "width_of", "with_cache",
+    "Form", "Format", "Output", "Paths", "Ranks", "Scheduler", "Steps", "Top", "chosen", "emit", "given", "progress",
+    "read", "read_on", "refuse_input", "show", "wants_color", "width_of", "with_cache",
 ]  # fmt: skip
 
 _HARMLESS = (
@@ -59,6 +60,10 @@ Form = Annotated[Format, typer.Option("--format", "-f", help="How to write the r
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")]
 Ranks = Annotated[str | None, typer.Option("--ranks", help="Only these ranks, such as 0,3-7.")]
 Steps = Annotated[str | None, typer.Option("--steps", help="Only these ProfilerStep numbers, such as 4 or 4-6.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="Let workers read the ranks: tcp://… of a Dask scheduler, processes, or ray."),
+]
 Top = Annotated[int, typer.Option("--top", min=1, help="Rows shown of each ranked table.")]
 
 
@@ -114,6 +119,23 @@ def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGr
         graph = load(paths, ranks=chosen_ranks, steps=chosen_steps, progress=advance, cache=_caches.get())
     _warn(graph.issues)
     return graph
+
+
+def read_on(scheduler: str, paths: list[str], ranks: str | None, steps: str | None) -> DistributedJob:
+    """Return the job of what the options chose, read by workers; a bar, warnings and missing ranks go to stderr."""
+    from htagraph.cluster.engines.choose import engine_of
+
+    try:
+        engine = engine_of(scheduler)
+    except TypeError as error:
+        raise typer.BadParameter(str(error), param_hint="--scheduler") from None
+    chosen_ranks, chosen_steps = chosen(ranks, "--ranks"), chosen(steps, "--steps")
+    with progress("reading") as advance:
+        from htagraph.graph.load import load
+
+        job = load(paths, chosen_ranks, chosen_steps, advance, cache=_caches.get(), engine=engine)
+    _warn(job.issues)
+    return job
 
 
 def show(report: Report, form: Format, output: Path | None, paths: Sequence[str]) -> None:
