@@ -26,6 +26,8 @@ from htagraph.simulate import Job, simulate
 
 _SIMULATED = 128
 """Ranks that are simulated; the others are copies. Chosen: a minute of simulation."""
+_PER_HOST = 8
+"""Ranks of a host. Chosen: as on machines with eight devices. Doubled, more pairs of clocks are compared."""
 _SHOWN_MEMBERS = 30
 """Ranks that PyTorch lists of a group before it writes dots."""
 
@@ -50,6 +52,7 @@ def write_job(folder: Path, ranks: int) -> None:
         path = folder / f"rank-{rank}.json.gz"
         if not path.exists():
             own = texts[rank % len(texts)].replace(f'"rank": {rank % len(texts)},', f'"rank": {rank},')
+            own = re.sub(r'"(host_?name)": "[^"]*"', rf'"\1": "host-{rank // _PER_HOST}"', own)
             path.write_bytes(gzip.compress(own.encode(), 1))
 
 
