@@ -14,6 +14,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
 from htagraph.queries.device_annotations import device_annotations
 from htagraph.queries.durations import STATISTICS, statistics
+from htagraph.queries.on_workers import or_summed
 from htagraph.queries.over_ranks import over_ranks
 
 __all__ = ["annotation_breakdown"]
@@ -21,6 +22,13 @@ __all__ = ["annotation_breakdown"]
 _COLUMNS = {"rank": "int64", "on": "str", "name": "str", **STATISTICS}
 
 
+def _over_job(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of all ranks, summed; the two sides are not parts of one whole."""
+    merged = over_ranks(table).drop(columns="share_percent")
+    return merged.sort_values("on", ascending=False, kind="stable", ignore_index=True)
+
+
+@or_summed(job=_over_job)
 def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank") -> pd.DataFrame:
     """Return the durations of user annotations (``record_function``, ``ProfilerStep#N``) by name.
 
@@ -63,7 +71,4 @@ def annotation_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] =
     order = ["rank", "on", "total_us", "name"]
     table = table.sort_values(order, ascending=[True, False, False, True], ignore_index=True)
     table = table[list(_COLUMNS)].astype(_COLUMNS)
-    if by == "rank":
-        return table
-    merged = over_ranks(table).drop(columns="share_percent")  # the two sides are not parts of one whole
-    return merged.sort_values("on", ascending=False, kind="stable", ignore_index=True)
+    return table if by == "rank" else _over_job(table)

@@ -11,6 +11,7 @@ from htagraph.core.naming import is_compiled_region, is_triton_kernel, names_tha
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
 from htagraph.queries.launched_work import launched
+from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["compiled_regions"]
 
@@ -21,6 +22,7 @@ _FIGURES = {
 _KEYS = {"rank": "int64", "region": "str", "inside": "str"}
 
 
+@rank_by_rank
 def compiled_regions(graph: DependencyGraph) -> pd.DataFrame:
     """Return the time of compiled regions: operators and annotations that run code made by torch.compile.
 

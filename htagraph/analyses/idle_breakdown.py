@@ -12,6 +12,7 @@ import pandas as pd
 from htagraph.core.choices import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.idle_cause import CAUSES, KERNEL_PAUSE_US, binding_kind, pause_cause
+from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["idle_breakdown"]
 
@@ -24,6 +25,7 @@ _BY_STREAM = {
 _BY_RANK = {"rank": "int64", "cause": "str", "idle_us": "float64", "count": "int64", "share_percent": "float64"}
 
 
+@rank_by_rank
 def idle_breakdown(
     graph: DependencyGraph, *, by: Literal["stream", "rank"] = "stream", kernel_pause_us: float = KERNEL_PAUSE_US
 ) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from htagraph.core.choices import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.durations import STATISTICS, statistics, timed_work
+from htagraph.queries.on_workers import or_summed
 from htagraph.queries.over_ranks import over_ranks
 
 __all__ = ["kernel_breakdown"]
@@ -17,6 +18,7 @@ __all__ = ["kernel_breakdown"]
 _COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **STATISTICS, "share_percent": "float64"}
 
 
+@or_summed(job=over_ranks)
 def kernel_breakdown(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank") -> pd.DataFrame:
     """Return the durations of kernels, copies and memsets by full name, on each rank or over the whole job.
 

@@ -8,10 +8,12 @@ import pandas as pd
 from htagraph.core.kinds import DEVICE_WORK
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.busy_time import work_of
+from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["kernel_types"]
 
 
+@rank_by_rank
 def kernel_types(graph: DependencyGraph) -> pd.DataFrame:
     """Return how long each combination of kernel kinds ran at the same time on each rank.
 

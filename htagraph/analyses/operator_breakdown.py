@@ -14,6 +14,7 @@ from htagraph.core.kinds import OPERATORS, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of, operator_of
+from htagraph.queries.on_workers import or_summed
 from htagraph.queries.over_ranks import over_ranks
 from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 
@@ -23,6 +24,7 @@ _COLUMNS = {"rank": "int64", "kind": "str", "name": "str", **OWNED}
 _SHAPES = ("Input Dims", "Input dims")  # today's profilers write the first, those before 2022 the second
 
 
+@or_summed(job=over_ranks)
 def operator_breakdown(
     graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank", by_shape: bool = False
 ) -> pd.DataFrame:

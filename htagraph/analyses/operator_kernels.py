@@ -14,6 +14,7 @@ from htagraph.graph.criteria import named
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.kernel_sequences import numbered
 from htagraph.queries.launched_work import launched
+from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["operator_kernels"]
 
@@ -24,6 +25,7 @@ _COLUMNS = {
 }  # fmt: skip
 
 
+@rank_by_rank
 def operator_kernels(graph: DependencyGraph, *, op: str = "*", memory: bool = True) -> pd.DataFrame:
     """Return the sequences of kernels that operators launch themselves, with the delay of the first kernel of each.
 

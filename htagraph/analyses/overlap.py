@@ -8,10 +8,12 @@ from htagraph.core.intervals import intersection, length
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.busy_time import work_of
+from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["overlap"]
 
 
+@rank_by_rank
 def overlap(graph: DependencyGraph) -> pd.DataFrame:
     """Return the share of each rank's communication time in which computation runs beside it.
 

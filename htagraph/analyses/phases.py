@@ -15,6 +15,7 @@ from htagraph.core.naming import collective_op, inference_phase, names_that
 from htagraph.graph.criteria import named
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.launched_work import launched
+from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["phases"]
 
@@ -27,6 +28,7 @@ _COLUMNS = {
 }  # fmt: skip
 
 
+@rank_by_rank
 def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataFrame:
     """Return the time on host and device of regions by the name of their annotation.
 

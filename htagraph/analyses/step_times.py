@@ -7,10 +7,12 @@ import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.on_workers import of_moments
 
 __all__ = ["step_times"]
 
 
+@of_moments
 def step_times(graph: DependencyGraph) -> pd.DataFrame:
     """Return when each step began and when it ended, device work launched in it included.
 

@@ -9,10 +9,12 @@ from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.busy_time import work_of
+from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["temporal_breakdown"]
 
 
+@rank_by_rank
 def temporal_breakdown(graph: DependencyGraph) -> pd.DataFrame:
     """Split each rank's window, from its first to its last device work, into parts that sum to it exactly.
 

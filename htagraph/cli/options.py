@@ -24,14 +24,15 @@ from htagraph.output.whole_files import write_whole
 from htagraph.whatif.change_options import duration_ns, numbers
 
 if TYPE_CHECKING:
+    from htagraph.cluster.job import DistributedJob
     from htagraph.core.issues import Issue
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.graph.load import Progress
     from htagraph.output.report import Report
 
 __all__ = [
-    "Form", "Format", "Output", "Paths", "Ranks", "Steps", "Top", "chosen", "emit", "given", "progress", "read",
-    "refuse_input", "show", "wants_color", "width_of", "window", "with_reading",
+    "Form", "Format", "Output", "Paths", "Ranks", "Scheduler", "Steps", "Top", "chosen", "emit", "given", "progress",
+    "read", "read_on", "refuse_input", "show", "wants_color", "width_of", "window", "with_reading",
 ]  # fmt: skip
 
 _HARMLESS = (
@@ -64,6 +65,10 @@ Form = Annotated[Format, typer.Option("--format", "-f", help="How to write the r
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")]
 Ranks = Annotated[str | None, typer.Option("--ranks", help="Only these ranks, such as 0,3-7.")]
 Steps = Annotated[str | None, typer.Option("--steps", help="Only these ProfilerStep numbers, such as 4 or 4-6.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="Let workers read the ranks: tcp://… of a Dask scheduler, processes, or ray."),
+]
 Top = Annotated[int, typer.Option("--top", min=1, help="Rows shown of each ranked table.")]
 
 
@@ -183,6 +188,29 @@ def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGr
     return graph
 
 
+def read_on(scheduler: str, paths: list[str], ranks: str | None, steps: str | None) -> DistributedJob:
+    """Return the job of what the options chose, read by workers; a bar, warnings and missing ranks go to stderr."""
+    from htagraph.cluster.engines.choose import engine_of
+
+    try:
+        engine = engine_of(scheduler)
+    except TypeError as error:
+        raise typer.BadParameter(str(error), param_hint="--scheduler") from None
+    chosen_ranks, chosen_steps, reading = chosen(ranks, "--ranks"), chosen(steps, "--steps"), _reading.get()
+    if reading.time is not None:
+        msg = "it counts from the first activity of all ranks, which no worker knows: choose --steps instead"
+        raise typer.BadParameter(msg, param_hint="--time")
+    with progress("reading") as advance:
+        from htagraph.graph.load import load
+
+        job = load(
+            paths, chosen_ranks, chosen_steps, advance,
+            python=reading.python, cache=not reading.no_cache, engine=engine,
+        )  # fmt: skip
+    _warn(job.issues)
+    return job
+
+
 def show(report: Report, form: Format, output: Path | None, paths: Sequence[str]) -> None:
     """Write a report on what lies at some paths."""
     from htagraph.output.render import render_report
@@ -212,7 +240,7 @@ def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None
     from htagraph.core.errors import HtagraphError
     from htagraph.trace.reading.discover import find_files
 
-    if any(target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
+    if any(isinstance(file, Path) and target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
         msg = f"{option} {target}: is one of the files to read, and would be lost; write to another file"
         raise HtagraphError(msg)
 
@@ -225,7 +253,8 @@ def _refuse_mistakable(output: Path, text: str, paths: Sequence[str]) -> None:
     if text.startswith("{") or not output.name.endswith(SUFFIXES):
         return
     folder = output.parent.resolve()
-    if any(file.parent.resolve() == folder for file in find_files(paths, skip=lambda *_: None)):
+    files = [file for file in find_files(paths, skip=lambda *_: None) if isinstance(file, Path)]
+    if any(file.parent.resolve() == folder for file in files):
         msg = f"--output {output}: would be taken for a trace, beside the traces; add --format json, or name it .txt"
         raise HtagraphError(msg)
 

@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, SelectionError, TraceError
 from htagraph.core.issues import Issue
@@ -20,6 +19,10 @@ from htagraph.graph.storage.cache import cached
 from htagraph.trace.reading.discover import RankedFile, TracePaths, rank_files
 from htagraph.trace.reading.in_parallel import in_parallel, json_bytes
 from htagraph.trace.reading.read import read_trace
+from htagraph.trace.remote import TracePath
+
+if TYPE_CHECKING:
+    from htagraph.cluster.job import DistributedJob
 
 __all__ = ["load"]
 
@@ -38,6 +41,34 @@ _APART_NS = 10 * 10**9
 clocks of hosts differ by less. Doubled, runs that follow each other within 20 s are taken for one."""
 
 
+@overload
+def load(
+    path: TracePaths,
+    ranks: Sequence[int] | None = None,
+    steps: Sequence[int] | None = None,
+    progress: Progress | None = None,
+    *,
+    on_error: Literal["raise", "skip"] = "raise",
+    naming: Naming = DEFAULT_NAMING,
+    cache: bool | str | os.PathLike[str] = False,
+    time: Window | None = None,
+    python: bool | None = None,
+    engine: None = None,
+) -> DependencyGraph: ...
+@overload
+def load(
+    path: TracePaths,
+    ranks: Sequence[int] | None = None,
+    steps: Sequence[int] | None = None,
+    progress: Progress | None = None,
+    *,
+    on_error: Literal["raise", "skip"] = "raise",
+    naming: Naming = DEFAULT_NAMING,
+    cache: bool | str | os.PathLike[str] = False,
+    time: Window | None = None,
+    python: bool | None = None,
+    engine: object,
+) -> DistributedJob: ...
 def load(  # noqa: PLR0913 - one argument per choice
     path: TracePaths,
     ranks: Sequence[int] | None = None,
@@ -49,11 +80,13 @@ def load(  # noqa: PLR0913 - one argument per choice
     cache: bool | str | os.PathLike[str] = False,
     time: Window | None = None,
     python: bool | None = None,
-) -> DependencyGraph:
+    engine: Any = None,
+) -> DependencyGraph | DistributedJob:
     """Return the dependency graph of a job recorded in Kineto traces, one file per rank.
 
     Args:
-        path: a folder, a file, a glob, several of these, or a map from rank to file.
+        path: a folder, a file, a glob, several of these, or a map from rank to file; paths, or URLs such as
+            ``s3://bucket/run42/*.json.gz``, for which fsspec and the store's package must be installed.
         ranks: read these ranks only.
         steps: keep the activities of these ProfilerStep numbers only, with the device work launched in them.
         progress: called with the share done, 0 to 1.
@@ -61,7 +94,7 @@ def load(  # noqa: PLR0913 - one argument per choice
         naming: what the names of events mean; extend `htagraph.DEFAULT_NAMING` for kernels of your own.
         cache: open the graph from the cache if these files were loaded before and have not changed, else put it there;
             True for the cache of the commands, or a folder. Small jobs, which load at once, and jobs with a naming of
-            their own or ``on_error="skip"`` are not cached.
+            their own or ``on_error="skip"`` are not cached. With an engine, each worker caches its ranks.
         time: (from, to), µs since the job's first activity, as the ranks' clocks say (where a file has no base time,
             since its own first activity); None for an end that is open. Keeps host activities that begin in this
             window, ``from <= start < to``, and the device work launched by them; device work of which no launch is in
@@ -71,18 +104,23 @@ def load(  # noqa: PLR0913 - one argument per choice
             True for all, False for none; None keeps them unless a file has more than 4,000,000, whose calls are then
             left out, as ``graph.issues`` says (``python_left_out``). Without them there are no modules and sources of
             code, Python is time between operators, and waits that only a Python function names are not known.
+        engine: workers that read a rank each and send its digest, for jobs that do not fit into one machine:
+            ``"processes"`` or a number of them, a ``distributed.Client`` or the address of its scheduler, the module
+            ``ray``, or any ``concurrent.futures`` executor. Files that cannot be read are then always left out and
+            reported, in ``job.missing``.
 
     Steps and times are chosen while a large file is read, so that its other activities are never in memory. It is then
     read at least twice.
 
     Returns:
-        The graph; ``graph.issues`` lists what was repaired or dropped.
+        The graph; ``graph.issues`` lists what was repaired or dropped. With an engine, a `DistributedJob`, of which
+        breakdowns by rank, step times, the critical path, waits, stragglers and what-ifs can be asked.
 
     Raises:
         TraceError: a path does not exist, or a file is no trace or damaged beyond recovery.
         RankError: files do not form one job, or a rank in `ranks` is absent.
         SelectionError: a step in `steps` is in no rank.
-        ValueError: the window in `time` ends before it begins.
+        ValueError: the window in `time` ends before it begins, or is given with an engine.
 
     Example:
         >>> import htagraph as hg
@@ -95,22 +133,39 @@ def load(  # noqa: PLR0913 - one argument per choice
         raise ValueError(msg)
     ranks, steps = None if ranks is None else list(ranks), None if steps is None else list(steps)  # may be iterators
     time = _checked(time)
+    if engine is not None:
+        from htagraph.cluster.load import load_on
+
+        if time is not None:
+            msg = "time= counts from the first activity of all ranks, which no worker knows; give steps= with an engine"
+            raise ValueError(msg)
+        how = {"steps": None if steps is None else tuple(steps), "cache": cache, "naming": naming, "python": python}
+        return load_on(engine, path, ranks, how, progress=progress)
     if cache is not False and naming == DEFAULT_NAMING and on_error == "raise":
         make = partial(load, path, ranks, steps, progress, time=time, python=python)
         options = {"ranks": ranks, "steps": steps, "time": time, "python": python}
         return cached(make, path, options, None if cache is True else cache)
+    wanted = Wanted(None if steps is None else tuple(steps), python=python)
+    graph, skipped = _joined(path, ranks, wanted, time, progress, on_error=on_error, naming=naming)
+    return graph.replace(issues=graph.issues + skipped) if skipped else graph
+
+
+def _joined(  # noqa: PLR0913 - what `load` was given
+    path: TracePaths, ranks: Sequence[int] | None, wanted: Wanted, time: Window | None, progress: Progress | None, *,
+    on_error: str, naming: Naming,
+) -> tuple[DependencyGraph, tuple[Issue, ...]]:  # fmt: skip
+    """Return (the graph of some files, which files were left out)."""
     skipped: list[Issue] = []
 
-    def skip(path: Path, error: HtagraphError) -> None:
+    def skip(path: TracePath, error: HtagraphError) -> None:
         skipped.append(Issue(str(path), "file_skipped", str(error), 1))
 
-    def leave_out(path: Path, why: HtagraphError) -> None:
+    def leave_out(path: TracePath, why: HtagraphError) -> None:
         kind = "other_json" if isinstance(why, OtherJsonError) else "made_by_htagraph"
         skipped.append(Issue(str(path), kind, str(why).removeprefix(f"{path}: "), 1))
 
     files = rank_files(path, skip if on_error == "skip" else None, leave_out)
     files = _chosen(files, ranks)
-    wanted = Wanted(None if steps is None else tuple(steps), python=python)
     first, then = (progress, progress) if time is None else _halves(progress)
     each = partial(_part, naming=naming, wanted=wanted, spans=_spans(files, wanted, time, first))
     by_rank: dict[int, RankPart] = {}
@@ -128,9 +183,8 @@ def load(  # noqa: PLR0913 - one argument per choice
         raise TraceError(msg)
     if files[0].source != "given":
         _refuse_apart(parts)
-    _require_steps(parts, steps)
-    graph = build(parts, naming)
-    return graph.replace(issues=graph.issues + tuple(skipped)) if skipped else graph
+    _require_steps(parts, wanted.steps)
+    return build(parts, naming), tuple(skipped)
 
 
 def _chosen(files: list[RankedFile], ranks: Sequence[int] | None) -> list[RankedFile]:
@@ -151,7 +205,7 @@ def _part(
     wanted: Wanted,
     progress: Callable[[int], None],
     compiled: bool,
-    spans: Mapping[Path, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None,
+    spans: Mapping[TracePath, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None,
 ) -> RankPart | HtagraphError:
     read = partial(read_trace, file.path, file.rank_in, progress, compiled=compiled)
     try:
@@ -174,14 +228,14 @@ def _part(
         return _too_large(file.path)
 
 
-def _too_large(path: Path) -> TraceError:
+def _too_large(path: TracePath) -> TraceError:
     what = "does not fit into memory; read fewer ranks at once (ranks=), or keep some steps or a window of time only"
     return TraceError(f"{path}: {what} (steps=, time=), or leave out calls of Python functions (python=False)")
 
 
 def _spans(
     files: list[RankedFile], wanted: Wanted, time: Window | None, progress: Progress | None
-) -> dict[Path, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None:
+) -> dict[TracePath, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None:
     """Return by file what is known of it and which window of its clock is wanted, or why it cannot be read.
 
     None if no window is wanted.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -20,6 +19,7 @@ from htagraph.trace.events import canonical_category
 from htagraph.trace.reading.large import is_large
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
+from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:
     from htagraph.trace.reading.scan.texts import EventTexts
@@ -121,7 +121,7 @@ def _numbers(graph: DependencyGraph, activities: npt.ArrayLike | Selection) -> A
     return numbers.astype(np.int64)
 
 
-def event_arguments(path: Path, category: str | None = None) -> pd.DataFrame:
+def event_arguments(path: TracePath, category: str | None = None) -> pd.DataFrame:
     """Return every argument of a file's events of one category, or of all events, activities or not.
 
     Args:
@@ -153,7 +153,7 @@ _ENVELOPE: list[Any] = [
 """The fields of an event that bulk decoding checks: events it refuses must be refused here too, or numbers differ."""
 
 
-def _fill(columns: dict[str, Array], path: Path, wanted: tuple[Array, Array], value: Any) -> None:  # noqa: ANN401 - a type
+def _fill(columns: dict[str, Array], path: TracePath, wanted: tuple[Array, Array], value: Any) -> None:  # noqa: ANN401 - a type
     """Write the arguments of events into rows of the columns; `wanted` are the rows, and the events by position."""
     rows, event = wanted
     order = np.argsort(event, kind="stable")
@@ -173,7 +173,7 @@ def _fill(columns: dict[str, Array], path: Path, wanted: tuple[Array, Array], va
             columns[name][rows[in_block]] = np.fromiter(found, object, len(args))
 
 
-def _scan(path: Path) -> Callable[[bytes, int], EventTexts | None] | None:
+def _scan(path: TracePath) -> Callable[[bytes, int], EventTexts | None] | None:
     """Return what finds the texts of events quickly; None for small files, for which it is not worth loading."""
     if not is_large(path):
         return None
@@ -189,7 +189,7 @@ def _event_struct(fields: dict[str, str], value: Any) -> type[msgspec.Struct]:  
 
 
 def _blocks(
-    path: Path, decode: Callable[[bytes], list[Any]], scan: Callable[[bytes, int], EventTexts | None] | None = None
+    path: TracePath, decode: Callable[[bytes], list[Any]], scan: Callable[[bytes, int], EventTexts | None] | None = None
 ) -> Iterator[tuple[int, Any]]:
     log = IssueLog(str(path))  # problems of the file were reported when it was loaded
     return split(iter_bytes(path, log), decode, {}, log, scan)

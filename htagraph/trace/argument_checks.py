@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
+from os import PathLike
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -16,6 +16,7 @@ from htagraph.trace.events import Event, canonical_category, parse_event
 from htagraph.trace.reading.decode import event_decoder
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
+from htagraph.trace.remote import path_of
 
 __all__ = ["check_arguments"]
 
@@ -40,7 +41,7 @@ class _Tally:
     example: str = field(default="")
 
 
-def check_arguments(path: str | Path) -> pd.DataFrame:
+def check_arguments(path: str | PathLike[str]) -> pd.DataFrame:
     """Return every argument that the events of a file have, and how many of its values are not of its type.
 
     Args:
@@ -66,7 +67,7 @@ def check_arguments(path: str | Path) -> pd.DataFrame:
     """
     tallies: dict[tuple[str, str], _Tally] = {}
     log = IssueLog(str(path))
-    for _, events in split(iter_bytes(Path(path), log), event_decoder(), {}, log):
+    for _, events in split(iter_bytes(path_of(path), log), event_decoder(), {}, log):
         values: dict[_Kind, dict[str, list[Any]]] = {}
         for event in events:
             for key, value in (event.get("args") or {}).items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from htagraph.core.errors import TraceError
 from htagraph.core.issues import Issue
 from htagraph.trace.events import Header
+from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = ["Flows", "SparseColumn", "Table", "Trace"]
 
@@ -104,7 +104,7 @@ class Trace:
     """One rank's recording."""
 
     rank: int
-    path: Path
+    path: TracePath
     header: Header
     names: tuple[str, ...]
     categories: tuple[str, ...]
@@ -120,7 +120,7 @@ class Trace:
     """Number of events in the file by phase, including those that have no row here."""
     issues: tuple[Issue, ...]
     fingerprint: tuple[int, int]
-    """Size (bytes) and modification time (ns) of the file, to notice later that it was changed."""
+    """Size (bytes) and modification time (ns) of the file, or a number for its tag: whether it was changed later."""
     starts: npt.NDArray[np.int64]
     """Where reading may begin, to find an event again: rows of (number of an event, position of its text in the
     decompressed file), ascending; none where the file was decoded event by event."""
@@ -131,19 +131,19 @@ class Trace:
         """Return a mask of the complete events whose category is one of those given."""
         return np.isin(self.events.category, [code for code, name in enumerate(self.categories) if name in wanted])
 
-    def unchanged_path(self) -> Path:
+    def unchanged_path(self) -> TracePath:
         """Return the file's path.
 
         Raises:
             TraceError: the file is gone or was changed since it was read.
         """
         try:
-            stat = self.path.stat()
+            now = fingerprint(self.path)
         except OSError as error:
             why = error.strerror or error
             msg = f"{self.path}: cannot be read again ({why}); most arguments of events are not kept in memory"
             raise TraceError(msg) from error
-        if (stat.st_size, stat.st_mtime_ns) != self.fingerprint:
+        if now != self.fingerprint:
             msg = f"{self.path}: was changed since it was loaded; load it again"
             raise TraceError(msg)
         return self.path

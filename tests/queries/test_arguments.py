@@ -92,7 +92,7 @@ def test_arguments_are_those_that_json_reads(job: Path) -> None:
     table = arguments(graph, NAMES)
     for rank in graph.ranks:
         mine = table.iloc[graph.activities.of_rank(rank)]
-        assert list(mine.itertuples(index=False, name=None)) == _in_file(graph.traces[rank].path, graph, rank)
+        assert list(mine.itertuples(index=False, name=None)) == _in_file(Path(graph.traces[rank].path), graph, rank)
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the shared traces")

@@ -74,9 +74,9 @@ def test_columns_are_read_only(tmp_path: Path) -> None:
 def test_a_file_that_was_changed_or_deleted_is_noticed(tmp_path: Path) -> None:
     trace = loaded(tmp_path, document(healthy(2)))
     assert trace.unchanged_path() == trace.path
-    trace.path.write_text("{}", encoding="utf-8")
+    Path(trace.path).write_text("{}", encoding="utf-8")
     with pytest.raises(TraceError, match="was changed since it was loaded; load it again"):
         trace.unchanged_path()
-    trace.path.unlink()
+    Path(trace.path).unlink()
     with pytest.raises(TraceError, match="cannot be read again"):
         trace.unchanged_path()

@@ -22,6 +22,7 @@ from htagraph.graph.storage.digests import FileState, file_states, is_unchanged
 from htagraph.graph.storage.parts import SCHEMA
 from htagraph.graph.storage.saved import read_graph, write_graph
 from htagraph.trace.reading.discover import TracePaths, find_files
+from htagraph.trace.remote import is_url, path_of
 
 __all__ = ["cached"]
 
@@ -55,9 +56,9 @@ def cached(
     folder, files = cache_folder(where), _files(paths)
     if folder is None or not _is_worth(files):
         return make()
-    record = folder / "jobs" / f"{_digest([[str(Path(file).absolute()) for file in files], list(files), options])}.json"
+    record = folder / "jobs" / f"{_digest([[_named(file) for file in files], list(files), options])}.json"
     try:
-        states = file_states([Path(file) for file in files], _known(record))
+        states = file_states([path_of(file) for file in files], _known(record))
     except OSError:  # which loading explains
         return make()
     by_file = dict(zip(files, states, strict=True))
@@ -66,7 +67,7 @@ def cached(
     graph = _opened(path, by_file)
     if graph is None:
         graph = make()
-        if not all(is_unchanged(Path(file), state) for file, state in by_file.items()):
+        if not all(is_unchanged(path_of(file), state) for file, state in by_file.items()):
             return graph  # it may hold either content
         _store(graph, path)
     _note(record, key, by_file)
@@ -77,15 +78,20 @@ def _files(paths: TracePaths) -> dict[str, int | None]:
     """Return the files of a job, as the graph names them, each with the rank that the caller gave; none on an error."""
     try:
         if isinstance(paths, Mapping):
-            return {str(Path(path).expanduser()): rank for rank, path in paths.items()}
+            return {str(path_of(path)): rank for rank, path in paths.items()}
         return {str(path): None for path in find_files(paths)}
     except (HtagraphError, OSError):  # which loading raises too
         return {}
 
 
+def _named(file: str) -> str:
+    """Return what names a file wherever a program runs."""
+    return file if is_url(file) else str(Path(file).absolute())
+
+
 def _is_worth(files: Sequence[str] | Mapping[str, Any]) -> bool:
     try:
-        return sum(Path(f).stat().st_size * (_GZIP_RATIO if ".gz" in f else 1) for f in files) >= _WORTH_BYTES
+        return sum(path_of(f).stat().st_size * (_GZIP_RATIO if ".gz" in f else 1) for f in files) >= _WORTH_BYTES
     except OSError:
         return False
 
@@ -147,7 +153,8 @@ def _store(graph: DependencyGraph, path: Path) -> None:
 
 def _note(record: Path, key: str, states: Mapping[str, FileState]) -> None:
     """Note the state of a job's files, so that they need not be read next time."""
-    job = os.path.commonpath([Path(path).absolute() for path in states])
+    names = [_named(path) for path in states]
+    job = names[0].rpartition("/")[0] if any(map(is_url, names)) else os.path.commonpath(names)
     content = {"graph": key, "job": job, "files": {path: dataclasses.astuple(state) for path, state in states.items()}}
     text = json.dumps(content).encode()
     with suppress(OSError):

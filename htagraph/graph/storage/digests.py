@@ -11,6 +11,8 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from htagraph.trace.remote import RemotePath, TracePath, fingerprint
+
 __all__ = ["FileState", "file_states", "is_unchanged"]
 
 _PIECE_BYTES: Final = 1 << 20
@@ -48,7 +50,7 @@ class FileState:
         return max(self.modified_ns, self.changed_ns) + _SETTLED_NS < self.found_ns
 
 
-def file_states(files: Sequence[Path], known: Mapping[str, FileState]) -> list[FileState]:
+def file_states(files: Sequence[TracePath], known: Mapping[str, FileState]) -> list[FileState]:
     """Return the state of each file with the digest of its bytes; files that are as they were known are not read.
 
     Args:
@@ -59,7 +61,9 @@ def file_states(files: Sequence[Path], known: Mapping[str, FileState]) -> list[F
         OSError: a file cannot be read.
     """
 
-    def state(path: Path) -> FileState:
+    def state(path: TracePath) -> FileState:
+        if isinstance(path, RemotePath):
+            return _in_store(path)
         now, before = _on_disk(path), known.get(str(path))
         if before is not None and before.disk == now.disk and before.is_settled:
             return before
@@ -69,12 +73,21 @@ def file_states(files: Sequence[Path], known: Mapping[str, FileState]) -> list[F
         return list(threads.map(state, files))
 
 
-def is_unchanged(path: Path, state: FileState) -> bool:
+def is_unchanged(path: TracePath, state: FileState) -> bool:
     """Return whether a file still is as it was found."""
     try:
-        return _on_disk(path).disk == state.disk
+        return (_in_store(path) if isinstance(path, RemotePath) else _on_disk(path)).disk == state.disk
     except OSError:
         return False
+
+
+def _in_store(path: RemotePath) -> FileState:
+    """Return the state of a file that a store keeps; its tag, or the time of its upload, stands for its bytes."""
+    size, tag = fingerprint(path)
+    if not tag:
+        msg = "the store does not say whether a file changed"
+        raise OSError(msg)
+    return FileState(size, tag, 0, 0, 0, time.time_ns(), f"{size} {tag}")
 
 
 def _on_disk(path: Path) -> FileState:

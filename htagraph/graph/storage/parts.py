@@ -25,6 +25,7 @@ from htagraph.graph.matches import Matches
 from htagraph.graph.tree import Tree
 from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
 from htagraph.trace.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
+from htagraph.trace.remote import RemotePath, TracePath, is_url
 
 __all__ = ["SCHEMA", "pack", "unpack"]
 
@@ -110,7 +111,7 @@ class _Packer:
             return [self.pack(each) for each in value]
         if isinstance(value, Mapping):
             return {"map": [[self.pack(key), self.pack(each)] for key, each in value.items()]}
-        if isinstance(value, Path):
+        if isinstance(value, Path | RemotePath):
             return {"path": str(value)}
         msg = f"{type(value).__name__} cannot be stored with a graph"
         raise TypeError(msg)
@@ -149,13 +150,17 @@ def _split(blob: Array, ends: Array) -> list[str]:
     return [text[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
 
 
+def _path(text: str) -> TracePath:
+    return RemotePath(text) if is_url(text) else Path(text)
+
+
 class _Unpacker:
     def __init__(self, arrays: Sequence[Array], texts: Sequence[str]) -> None:
         self._arrays = arrays
         self._texts = texts
         self._by_key: dict[str, Callable[[Any], Any]] = {
             "array": self._array, "int": lambda text: int(text, 16), "map": self._map, "model": self._model,
-            "object": self._object, "objects": self._objects, "path": Path, "texts": self._tuple_of_texts,
+            "object": self._object, "objects": self._objects, "path": _path, "texts": self._tuple_of_texts,
             "tuple": self._tuple,
         }  # fmt: skip
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.errors import TraceError
 from htagraph.core.group_stats import described
 from htagraph.hta.shapes.frame import ids_of_lanes, smallest_type, whole
 from htagraph.hta.shapes.job import HtaJob
@@ -214,6 +215,9 @@ def write_trace_with_counters(
             continue
         source = job.of_rank(rank).unchanged_path()
         stem, dot, ending = source.name.rpartition(".json")
+        if not isinstance(source, Path):
+            msg = f"{source}: the file with counters is written beside the trace; copy the trace to a disk first"
+            raise TraceError(msg)
         target = source.with_name(
             f"{stem or source.name}{output_suffix or '_with_counters'}{dot}{ending if dot else ''}"
         )

@@ -22,6 +22,7 @@ from htagraph.trace.columns import Trace
 from htagraph.trace.reading.discover import RankedFile, rank_files
 from htagraph.trace.reading.in_parallel import in_parallel
 from htagraph.trace.reading.read import read_trace
+from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,7 +175,7 @@ def _files(trace_files: TraceFiles, trace_dir: str) -> list[RankedFile]:
     return rank_files([_placed(path, trace_dir) for path in trace_files])
 
 
-def _warn_of_other_json(path: Path, why: HtagraphError) -> None:
+def _warn_of_other_json(path: TracePath, why: HtagraphError) -> None:
     if isinstance(why, OtherJsonError):
         warnings.warn(f"{why}; left out", stacklevel=6)
 

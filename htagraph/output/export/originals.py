@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +21,7 @@ from htagraph.trace.reading.collect.growing import Interner
 from htagraph.trace.reading.decode import BlockDecoder
 from htagraph.trace.reading.source import ahead, iter_bytes
 from htagraph.trace.reading.split import split
+from htagraph.trace.remote import TracePath
 
 __all__ = ["Lane", "Original", "survey"]
 
@@ -41,7 +41,7 @@ class Original:
     """The slices and arrows of a rank's file, and how its times are read."""
 
     rank: int
-    path: Path
+    path: TracePath
     clock: Clock
     base_ns: int
     """The moment that the file's times are relative to."""

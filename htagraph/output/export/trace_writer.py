@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from decimal import Decimal
 from itertools import groupby, islice
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeAlias, cast
 
@@ -27,6 +28,7 @@ from htagraph.trace.reading.decode import event_decoder, event_text_decoder
 from htagraph.trace.reading.discover import MADE_KEY
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
+from htagraph.trace.remote import TracePath, path_of
 
 try:
     _gzip_writer: Any = importlib.import_module("isal.igzip").IGzipFile
@@ -50,7 +52,7 @@ _GZIP_LEVEL = 2  # of isal's 0 to 3; of zlib's the fast ones
 
 
 def edit_trace(
-    source: str | Path,
+    source: str | PathLike[str],
     target: str | Path,
     edit: Edit | None = None,
     extra: Iterable[RawEvent] = (),
@@ -82,9 +84,10 @@ def edit_trace(
         >>> edit_trace("data/demo/rank-0.json.gz", target, extra=[mark])
         ()
     """
-    source, log, root_keys = Path(source), IssueLog(str(source)), dict[str, Any]()
-    blocks = _edited(raw_blocks(source, root_keys, log), edit) if edit else _copied(source, root_keys, log)
-    with TraceWriter(target, sources=[source]) as writer:
+    path = path_of(source)
+    log, root_keys = IssueLog(str(path)), dict[str, Any]()
+    blocks = _edited(raw_blocks(path, root_keys, log), edit) if edit else _copied(path, root_keys, log)
+    with TraceWriter(target, sources=[path]) as writer:
         for block in blocks:
             writer.begin(root_keys | (header or {}))
             writer.add_texts(block)
@@ -93,7 +96,7 @@ def edit_trace(
     return log.issues()
 
 
-def raw_blocks(source: Path, header: dict[str, Any], log: IssueLog) -> Iterator[list[RawEvent]]:
+def raw_blocks(source: TracePath, header: dict[str, Any], log: IssueLog) -> Iterator[list[RawEvent]]:
     """Yield the events of a trace file as dicts, block by block; fill `header` with the root keys, see `split`."""
     for _, events in split(iter_bytes(source, log), event_decoder(), header, log):
         yield events
@@ -131,7 +134,7 @@ class TraceWriter:
         2.001
     """
 
-    def __init__(self, target: str | Path, *, sources: Iterable[Path] = ()) -> None:
+    def __init__(self, target: str | Path, *, sources: Iterable[TracePath] = ()) -> None:
         """Open a file.
 
         Args:
@@ -265,15 +268,15 @@ def _each(block: list[RawEvent], edit: Edit) -> Iterator[RawEvent]:
             yield from changed
 
 
-def _copied(source: Path, header: dict[str, Any], log: IssueLog) -> Iterator[list[msgspec.Raw]]:
+def _copied(source: TracePath, header: dict[str, Any], log: IssueLog) -> Iterator[list[msgspec.Raw]]:
     for _, texts in split(iter_bytes(source, log), event_text_decoder(), header, log):
         yield texts
         del texts
 
 
-def _refuse_source(target: Path, sources: Iterable[Path]) -> None:
+def _refuse_source(target: Path, sources: Iterable[TracePath]) -> None:
     for source in sources:
-        if target.exists() and source.exists() and target.samefile(source):
+        if isinstance(source, Path) and target.exists() and source.exists() and target.samefile(source):
             msg = f"{target}: is the trace itself; write to another file"
             raise TraceError(msg)
 

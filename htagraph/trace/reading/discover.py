@@ -7,6 +7,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +16,25 @@ from typing import TypeAlias
 from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, TraceError
 from htagraph.trace.events import Header
 from htagraph.trace.reading.read import read_header
+from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_of
 
-__all__ = ["MADE_KEY", "SUFFIXES", "RankedFile", "TracePaths", "find_files", "rank_files"]
+__all__ = [
+    "MADE_KEY",
+    "SUFFIXES",
+    "RankedFile",
+    "TracePaths",
+    "find_files",
+    "look_all",
+    "look_at",
+    "rank_files",
+    "rank_in_name",
+]
 
 PathText: TypeAlias = str | os.PathLike[str]
 TracePaths: TypeAlias = PathText | Sequence[PathText] | Mapping[int, PathText]
-"""A folder, a file, a glob, several of these, or a map from rank to file."""
+"""A folder, a file, a glob, several of these, or a map from rank to file; each a path, or a URL such as ``s3://…``."""
 
-Skip: TypeAlias = Callable[[Path, HtagraphError], None]
+Skip: TypeAlias = Callable[[TracePath, HtagraphError], None]
 
 MADE_KEY = "htagraph"
 """Root key of the files that htagraph exports from traces, such as overlays. They are not recordings."""
@@ -32,6 +44,9 @@ _MAX_LISTED = 8
 """Files that an error message lists. Chosen: a line or two; doubling it lengthens the message only."""
 _MAX_HINTS = 3
 """Folders below that an error message suggests. Chosen: more would not fit into a line."""
+_REQUESTS = 16
+"""Headers of remote files that are read at once. Chosen: a store takes tens of ms to answer. Doubled, the headers of
+thousands of files are read in half the time, where the store allows it."""
 SUFFIXES = (".json", ".json.gz", ".json.tmp", ".json.gz.tmp")
 """How names of traces end in folders."""
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
@@ -42,7 +57,7 @@ _LAST_NUMBER = re.compile(r"(\d+)(?=\D*$)")
 class RankedFile:
     """A trace file, its rank, and how the rank is known."""
 
-    path: Path
+    path: TracePath
     rank: int
     source: str
     """``"header"``, ``"name"``, ``"given"`` or ``"only file"``."""
@@ -60,7 +75,11 @@ class RankedFile:
         return self.rank if header_rank is None else header_rank
 
 
-def find_files(paths: PathText | Sequence[PathText], skip: Skip | None = None) -> list[Path]:
+Looked: TypeAlias = tuple[TracePath, RankedFile | HtagraphError]
+Look: TypeAlias = Callable[[Sequence[TracePath]], Sequence[Looked]]
+
+
+def find_files(paths: PathText | Sequence[PathText], skip: Skip | None = None) -> list[TracePath]:
     """Return the trace files that a path, a folder, a glob or several of these stand for, sorted, each once.
 
     Args:
@@ -70,15 +89,20 @@ def find_files(paths: PathText | Sequence[PathText], skip: Skip | None = None) -
     Raises:
         TraceError: a path does not exist, or holds no trace file.
     """
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    files: set[Path] = set()
-    for path in several:
-        with _skipping(Path(path), skip):
-            files.update(_expand(os.fspath(path)))
-    return sorted(files)
+    local: set[Path] = set()
+    remote: set[RemotePath] = set()
+    for path in _several(paths):
+        with _skipping(path_of(path), skip):
+            if is_url(path):
+                remote.update(_expand_url(RemotePath(os.fspath(path))))
+            else:
+                local.update(_expand(on_disk(path)))
+    return [*sorted(local), *sorted(remote)]
 
 
-def rank_files(paths: TracePaths, skip: Skip | None = None, left_out: Skip | None = None) -> list[RankedFile]:
+def rank_files(
+    paths: TracePaths, skip: Skip | None = None, left_out: Skip | None = None, *, look: Look | None = None
+) -> list[RankedFile]:
     """Return the files of one job, each with its rank, ordered by rank.
 
     The rank is that given by the caller, else ``distributedInfo.rank`` in the file, else a number as in ``rank-3`` in
@@ -89,6 +113,7 @@ def rank_files(paths: TracePaths, skip: Skip | None = None, left_out: Skip | Non
         skip: called with each path that does not exist or is not a readable trace, instead of raising.
         left_out: called with each file of a folder or glob that is left out because there are recordings beside it:
             those that htagraph exported, see `MADE_KEY`, and other JSON, such as a configuration or an execution trace.
+        look: what is in the header of each file, see `look_all`, which is used if it is not given.
 
     Raises:
         TraceError: a path does not exist or holds no trace.
@@ -97,29 +122,53 @@ def rank_files(paths: TracePaths, skip: Skip | None = None, left_out: Skip | Non
     if isinstance(paths, Mapping):
         given = []
         for rank, path in paths.items():
-            with _skipping(Path(path), skip):
-                file = Path(path).expanduser()
+            with _skipping(path_of(path), skip):
+                file = path_of(path)
                 given.append(RankedFile(_existing(file), _checked(rank, file), "given", ""))
         return sorted(given, key=lambda file: file.rank)
-    ranked = _number_by_name(_recorded(_ranked(find_files(paths, skip), _named_files(paths), skip, left_out), left_out))
+    looked = (look or look_all)(find_files(paths, skip))
+    ranked = _number_by_name(_recorded(_ranked(looked, _named_files(paths), skip, left_out), left_out))
     _refuse_mixed(ranked)
     return sorted(ranked, key=lambda file: file.rank)
 
 
-def _named_files(paths: PathText | Sequence[PathText]) -> set[Path]:
+def _several(paths: PathText | Sequence[PathText]) -> Sequence[PathText]:
+    return [paths] if isinstance(paths, str | os.PathLike) else paths
+
+
+def _named_files(paths: PathText | Sequence[PathText]) -> set[TracePath]:
     """Return the files that the caller named one by one, not by a folder or glob."""
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return {Path(path).expanduser() for path in several if Path(path).expanduser().is_file()}
+    return {path for path in map(path_of, _several(paths)) if path.is_file()}
 
 
-def _ranked(files: Sequence[Path], named: set[Path], skip: Skip | None, left_out: Skip | None) -> list[RankedFile]:
+def look_all(files: Sequence[TracePath]) -> list[Looked]:
+    """Return what `look_at` finds in each file; many remote ones at once."""
+    alone = len(files) == 1
+    if not any(isinstance(path, RemotePath) for path in files):
+        return [look_at(path, alone=alone) for path in files]
+    with ThreadPoolExecutor(_REQUESTS, "htagraph-headers") as threads:
+        return list(threads.map(lambda path: look_at(path, alone=alone), files))
+
+
+def look_at(path: TracePath, *, alone: bool) -> Looked:
+    """Return a file with what its header and its name say of its rank, or the error that it has; and its path.
+
+    Args:
+        path: the file.
+        alone: True for the only file of a job, whose rank matters less than the time to search the whole file for it.
+    """
+    try:
+        return path, _rank_one(path, alone=alone)
+    except HtagraphError as error:
+        return path, error
+
+
+def _ranked(
+    looked: Sequence[Looked], named: set[TracePath], skip: Skip | None, left_out: Skip | None
+) -> list[RankedFile]:
     """Return the files that are traces; other JSON is an error only where it was named, or where there is no trace."""
-    ranked, refused = [], []
-    for path in files:
-        try:
-            ranked.append(_rank_one(path, alone=len(files) == 1))
-        except HtagraphError as error:
-            refused.append((path, error))
+    ranked = [found for _, found in looked if isinstance(found, RankedFile)]
+    refused = [(path, found) for path, found in looked if not isinstance(found, RankedFile)]
     for path, why in refused:
         if ranked and isinstance(why, OtherJsonError) and path not in named:
             if left_out is not None:
@@ -131,7 +180,7 @@ def _ranked(files: Sequence[Path], named: set[Path], skip: Skip | None, left_out
 
 
 @contextmanager
-def _skipping(path: Path, skip: Skip | None) -> Iterator[None]:
+def _skipping(path: TracePath, skip: Skip | None) -> Iterator[None]:
     """Pass an error about a path to `skip`, if there is one, instead of raising it."""
     try:
         yield
@@ -168,34 +217,55 @@ def _expand(text: str) -> list[Path]:
     return [file for file in matches if file.is_file() or _leads_nowhere(file)]  # a glob may match folders too
 
 
+def _expand_url(path: RemotePath) -> list[RemotePath]:
+    try:
+        found = path.below()
+    except OSError as error:
+        msg = f"{path}: {error.strerror or error}"
+        raise TraceError(msg) from error
+    files = found if path.has_magic or found == [path] else [file for file in found if file.name.endswith(SUFFIXES)]
+    if not files:
+        msg = f"{path}: no match" if path.has_magic else f"{path}: no .json or .json.gz file in this folder"
+        raise TraceError(msg)
+    return files
+
+
 def _leads_nowhere(path: Path) -> bool:
     """Return True for a link to nothing or to itself: a trace that is missing, which reading reports."""
     return path.is_symlink() and not path.exists()
 
 
-def _checked(rank: int, path: Path) -> int:
+def _checked(rank: int, path: TracePath) -> int:
     if not (isinstance(rank, int) and 0 <= rank < _RANK_LIMIT):
         msg = f"{path}: {rank!r} is not a rank; give the rank of each file: load({{0: 'a.json', 1: 'b.json'}})"
         raise RankError(msg)
     return rank
 
 
-def _existing(path: Path) -> Path:
+def _existing(path: TracePath) -> TracePath:
     if not path.is_file():
         msg = f"{path}: no such file"
         raise TraceError(msg)
     return path
 
 
-def _rank_one(path: Path, *, alone: bool) -> RankedFile:
+def _rank_one(path: TracePath, *, alone: bool) -> RankedFile:
     header = read_header(path, and_tail=not alone)
     rank, run, made = _rank_of(header), _run_of(header), MADE_KEY in (header.model_extra or {})
     if rank is not None:
         return RankedFile(path, rank, "header", run, made)
+    in_name = rank_in_name(path)
+    return RankedFile(path, in_name, "name" if in_name >= 0 else "", run, made)
+
+
+def rank_in_name(path: TracePath) -> int:
+    """Return the rank that a file's name has, as in ``rank-3``; -1 if it has none.
+
+    Raises:
+        RankError: the number is too large to be one.
+    """
     in_name = _RANK_IN_NAME.search(path.name)
-    if in_name:
-        return RankedFile(path, _checked(int(in_name[1]), path), "name", run, made)
-    return RankedFile(path, -1, "", run, made)
+    return _checked(int(in_name[1]), path) if in_name else -1
 
 
 def _recorded(files: list[RankedFile], left_out: Skip | None) -> list[RankedFile]:
@@ -283,8 +353,8 @@ def _guess_runs(files: list[RankedFile]) -> list[list[RankedFile]]:
     return groups
 
 
-def _modified(path: Path) -> tuple[float, str]:
-    return path.stat().st_mtime, path.name
+def _modified(path: TracePath) -> tuple[float, str]:
+    return 0.0 if isinstance(path, RemotePath) else path.stat().st_mtime, path.name
 
 
 def _listing(files: Iterable[RankedFile]) -> str:

@@ -6,7 +6,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from pathlib import Path
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from htagraph.trace.reading.salvage import salvage_header
 from htagraph.trace.reading.source import ahead, iter_bytes
 from htagraph.trace.reading.split import find_events, split
 from htagraph.trace.reading.times import padded
+from htagraph.trace.remote import TracePath, fingerprint, path_of
 
 if TYPE_CHECKING:
     from htagraph.trace.reading.collect.from_blocks import BlockColumns
@@ -45,7 +46,7 @@ _YEAR_NS = 365 * 24 * 3600 * 10**9
 
 
 def read_trace(
-    path: Path,
+    path: TracePath,
     rank_in: Callable[[Header], int],
     progress: Callable[[int], None] | None = None,
     *,
@@ -122,7 +123,7 @@ def _block_columns(columns: Columns) -> BlockColumns:
     return BlockColumns(columns)
 
 
-def read_events(path: str | Path) -> Iterator[Event]:
+def read_events(path: str | PathLike[str]) -> Iterator[Event]:
     """Yield every event of a trace file as its validated pydantic model, in the file's order.
 
     Use it where you need objects; `load` is about twenty times faster.
@@ -148,7 +149,7 @@ def read_events(path: str | Path) -> Iterator[Event]:
         >>> first.ph in "XMisfC"
         True
     """
-    path = Path(path)
+    path = path_of(path)
     log = IssueLog(str(path))
     for position, raws in split(iter_bytes(path, log), event_decoder(), {}, log):
         for number, raw in enumerate(raws, position):
@@ -158,7 +159,7 @@ def read_events(path: str | Path) -> Iterator[Event]:
         warnings.warn(f"{path}: {problems}", stacklevel=2)
 
 
-def read_event(path: Path, index: int, start: tuple[int, int] = (0, -1), *, unpadded: bool = False) -> Event:
+def read_event(path: TracePath, index: int, start: tuple[int, int] = (0, -1), *, unpadded: bool = False) -> Event:
     """Return the event at position `index` of the file's events.
 
     Args:
@@ -186,7 +187,7 @@ def read_event(path: Path, index: int, start: tuple[int, int] = (0, -1), *, unpa
     raise TraceError(msg)
 
 
-def read_header(path: Path, *, and_tail: bool) -> Header:
+def read_header(path: TracePath, *, and_tail: bool) -> Header:
     """Return the header from the root keys before the events: cheap, enough to find a file's rank.
 
     Args:
@@ -210,7 +211,7 @@ def _padded(raw: dict[str, Any]) -> dict[str, Any]:
     return raw | {key: padded(str(raw[key])) for key in ("ts", "dur") if isinstance(raw.get(key), Decimal | str)}
 
 
-def _parsed(raw: dict[str, Any], number: int, path: Path) -> Event:
+def _parsed(raw: dict[str, Any], number: int, path: TracePath) -> Event:
     try:
         return parse_event(raw)
     except ValidationError as error:
@@ -220,13 +221,12 @@ def _parsed(raw: dict[str, Any], number: int, path: Path) -> Event:
         raise TraceError(msg) from error
 
 
-def _stat(path: Path) -> tuple[int, int]:
+def _stat(path: TracePath) -> tuple[int, int]:
     try:
-        stat = path.stat()
+        return fingerprint(path)
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror or error})"
         raise TraceError(msg) from error
-    return stat.st_size, stat.st_mtime_ns
 
 
 def _header(raw: dict[str, Any], log: IssueLog) -> Header:
@@ -253,7 +253,7 @@ def _without_outliers(table: Table, extent: Extent, log: IssueLog) -> Table:
     return table.take(~early) if early.any() else table
 
 
-def _refuse_out_of_range(extent: Extent, base: int, path: Path) -> None:
+def _refuse_out_of_range(extent: Extent, base: int, path: TracePath) -> None:
     """Raise an error for times that int64 ns cannot hold: they would overflow silently."""
     if not -_MAX_NS < base + extent.first <= base + extent.last + extent.longest < _MAX_NS:
         what = "baseTimeNanoseconds (ns), or an event's ts or dur (µs), is not in its unit"

@@ -6,11 +6,11 @@ import importlib
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from htagraph.core.errors import NotATraceError, TraceError
 from htagraph.core.issues import IssueLog
+from htagraph.trace.remote import RemotePath, TracePath
 
 try:
     _gzip_engine: Any = importlib.import_module("isal.isal_zlib")
@@ -43,7 +43,7 @@ _FOREIGN = (
 
 
 def iter_bytes(
-    path: Path,
+    path: TracePath,
     log: IssueLog,
     progress: Callable[[int], None] | None = None,
     *,
@@ -66,7 +66,7 @@ def iter_bytes(
         NotATraceError: the content has another format than JSON.
     """
     try:
-        with path.open("rb") as file:
+        with _opened(path, piece_bytes) as file:
             head = file.read(_MAGIC_BYTES)
             file.seek(0)
             if not head:
@@ -81,6 +81,10 @@ def iter_bytes(
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror or error})"
         raise TraceError(msg) from error
+
+
+def _opened(path: TracePath, piece_bytes: int | None) -> BinaryIO:
+    return path.open(piece_bytes) if isinstance(path, RemotePath) else path.open("rb")
 
 
 def ahead(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -100,7 +104,7 @@ def _from(start: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
         start = max(0, start - len(piece))
 
 
-def _plain(file: BinaryIO, path: Path, size: int, start: int) -> Iterator[bytes]:
+def _plain(file: BinaryIO, path: TracePath, size: int, start: int) -> Iterator[bytes]:
     file.seek(start)
     first = file.read(size)
     if not start:
@@ -128,7 +132,7 @@ def _gunzip(file: BinaryIO, log: IssueLog, size: int) -> Iterator[bytes]:
                 return
             if piece:
                 if not sniffed:
-                    _refuse_foreign(piece, Path(file.name))
+                    _refuse_foreign(piece, file.name)
                     sniffed = True
                 done += len(piece)
                 yield piece
@@ -190,7 +194,7 @@ def _behind_gzip_header(data: bytes) -> bytes:
     return data[at + (flags[0] & 2) :]  # 2: checksum of the header
 
 
-def _refuse_foreign(head: bytes, path: Path) -> None:
+def _refuse_foreign(head: bytes, path: object) -> None:
     for magic, advice in _FOREIGN:
         if head.startswith(magic):
             msg = f"{path}: {advice}"

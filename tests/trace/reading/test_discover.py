@@ -11,6 +11,7 @@ import pytest
 
 from htagraph.core.errors import HtagraphError, RankError, TraceError
 from htagraph.trace.reading.discover import RankedFile, find_files, rank_files
+from htagraph.trace.remote import TracePath
 from tests.damage import document, header, healthy, kineto_text, written
 
 EVENTS = healthy(1)
@@ -145,7 +146,7 @@ def test_other_json_beside_a_trace_is_left_out_and_reported(tmp_path: Path) -> N
     written(tmp_path / "rank-0.json", document(EVENTS))
     written(tmp_path / "config.json", '{"lr": 0.1}')
     written(tmp_path / "et.json", '{"schema": "1.1", "nodes": []}')
-    left_out: list[tuple[Path, HtagraphError]] = []
+    left_out: list[tuple[TracePath, HtagraphError]] = []
     for where in (tmp_path, str(tmp_path / "*.json")):
         left_out.clear()
         files = rank_files(where, left_out=lambda path, error: left_out.append((path, error)))
@@ -195,7 +196,7 @@ def test_what_htagraph_made_of_traces_is_left_out_beside_them(tmp_path: Path) ->
     trace(tmp_path / "rank-0.json", 0)
     said: list[tuple[str, str]] = []
 
-    def note(path: Path, why: HtagraphError) -> None:
+    def note(path: TracePath, why: HtagraphError) -> None:
         said.append((path.name, str(why)))
 
     view = json.dumps({"htagraph": {"made_for": "viewing"}, "traceEvents": EVENTS})

@@ -43,7 +43,7 @@ def rank_of(file: RankedFile, *, progress: Callable[[int], None] = _nothing, com
     for at in (0, size // 2, size):
         progress(at)
     assert isinstance(compiled, bool)
-    return int(file.path.stem)
+    return int(Path(file.path).stem)
 
 
 def read_in_reverse(count: int) -> Callable[..., int]:
@@ -62,7 +62,7 @@ def read_in_reverse(count: int) -> Callable[..., int]:
 
 @pytest.mark.usefixtures("threads")
 def test_each_file_comes_with_its_own_result_whichever_is_done_first(files: list[RankedFile]) -> None:
-    assert sorted((file.path.stem, rank) for file, rank in in_parallel(files, rank_of)) == [
+    assert sorted((Path(file.path).stem, rank) for file, rank in in_parallel(files, rank_of)) == [
         (str(rank), rank) for rank in range(5)
     ]
     some = files[:3]

@@ -148,10 +148,10 @@ def test_an_event_of_march_2024_needs_the_style_of_its_file(quote: str, tmp_path
 def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
     trace = loaded(tmp_path, document(healthy()))
     assert trace.unchanged_path() == trace.path
-    written(trace.path, document(healthy(1)))
+    written(Path(trace.path), document(healthy(1)))
     with pytest.raises(TraceError, match="was changed since it was loaded"):
         trace.unchanged_path()
-    trace.path.unlink()
+    Path(trace.path).unlink()
     with pytest.raises(TraceError, match="cannot be read again"):
         trace.unchanged_path()
 

@@ -1,0 +1,148 @@
+"""DistributedJob: a job whose ranks lie with workers, and what they have in common here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import pandas as pd
+
+from htagraph.cluster.engines.engine import Engine
+from htagraph.cluster.on_worker import Reading, table_of
+from htagraph.cluster.run_each import Failed, Patience, run_each
+from htagraph.core.errors import SelectionError, TraceError
+from htagraph.core.issues import Issue
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.load import load
+from htagraph.queries.rank_digests.job_skeleton import JobSkeleton
+from htagraph.trace.reading.discover import RankedFile
+
+__all__ = ["DistributedJob", "MissingRank", "NotHereError"]
+
+_MAX_LISTED: Final = 5
+"""Ranks that a warning gives reasons for. Chosen: a few lines. Doubled, the warning is longer."""
+
+
+class NotHereError(SelectionError, AttributeError):
+    """What was asked needs activities, which only the workers have."""
+
+
+class MissingRank(NamedTuple):
+    """A rank that an answer lacks."""
+
+    rank: int
+    """-1 if the file does not tell."""
+    file: str
+    """Empty if no file of the rank was given."""
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class DistributedJob:
+    """A job whose ranks lie with workers. Made by `htagraph.load` if an engine is given.
+
+    Workers have read each rank and sent its digest; `moments` is the job that was joined from them. Breakdowns that
+    look at one rank at a time are asked as of a graph, ``htagraph.temporal_breakdown(job)``: workers analyse their
+    ranks, and the rows come together here.
+    """
+
+    moments: JobSkeleton
+    """The job at the moments that its ranks share: ``step_times()``, ``critical_path()``, ``waits()``, ``slack()``,
+    ``stragglers()``, ``what_if()``, ``makespan_ns()``."""
+    files: tuple[RankedFile, ...]
+    """The files that were read, by rank."""
+    missing: tuple[MissingRank, ...]
+    """The ranks that all answers lack, and why."""
+    engine: Engine = field(repr=False)
+    reading: Reading = field(repr=False)
+    skipped: tuple[Issue, ...] = field(repr=False, default=())
+    """Files beside the traces that were left out."""
+    patience: Patience = field(repr=False, default_factory=Patience)
+
+    def __repr__(self) -> str:
+        """Return how many ranks were read, and which are missing."""
+        lacking = f", {len(self.missing)} missing" if self.missing else ""
+        return f"DistributedJob({len(self.files):,} ranks{lacking}, {self.moments})"
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks that were read, ascending."""
+        return tuple(file.rank for file in self.files)
+
+    @property
+    def issues(self) -> tuple[Issue, ...]:
+        """What was wrong with the files, and which ranks are missing."""
+        lacking = tuple(Issue(each.file, "rank_missing", each.why, 1, each.rank) for each in self.missing)
+        return self.moments.issues + self.skipped + lacking
+
+    def load(self, ranks: Sequence[int], **options: Any) -> DependencyGraph:  # noqa: ANN401 - of load
+        """Return the graph of some ranks, read here: for what only activities can answer.
+
+        Args:
+            ranks: the ranks; together they must fit into memory.
+            options: those of `htagraph.load`, such as ``steps``.
+
+        Raises:
+            SelectionError: a rank was not read.
+        """
+        by_rank = {file.rank: file.path for file in self.files}
+        absent = sorted(set(ranks) - set(by_rank))
+        if absent:
+            msg = f"rank {absent[0]} is not among those that workers read; see .ranks and .missing"
+            raise SelectionError(msg)
+        own = {name: getattr(self.reading, name) for name in ("steps", "cache", "naming", "python")}
+        return load({rank: by_rank[rank] for rank in ranks}, **(own | options))
+
+    def rank_by_rank(self, analysis: Callable[..., pd.DataFrame], *given: Any, **options: Any) -> pd.DataFrame:  # noqa: ANN401
+        """Return the rows of an analysis of all ranks, in their order, each rank analysed by a worker.
+
+        Ranks that no worker could analyse are named in a warning, and in ``attrs["missing"]`` of the result.
+
+        Args:
+            analysis: one of htagraph, which looks at one rank at a time.
+            given: its further arguments.
+            options: its options.
+
+        Raises:
+            TraceError: no rank could be analysed.
+        """
+        tables: dict[int, pd.DataFrame] = {}
+        lacking = list(self.missing)
+        asked = (self.reading, analysis, given, options)
+        for file, answer in run_each(self.engine, table_of, self.files, *asked, patience=self.patience):
+            if isinstance(answer, Failed):
+                lacking.append(MissingRank(file.rank, str(file.path), answer.why))
+            else:
+                tables[file.rank] = answer
+        if not tables:
+            msg = f"no rank could be analysed: {reasons(lacking)}"
+            raise TraceError(msg)
+        if len(lacking) > len(self.missing):
+            warnings.warn(f"the answer lacks {len(lacking)} ranks: {reasons(lacking)}", stacklevel=3)
+        ordered = [tables[rank] for rank in sorted(tables)]
+        table = pd.concat([each for each in ordered if len(each)] or ordered[:1], ignore_index=True)
+        table.attrs["missing"] = [each.rank for each in sorted(lacking)]
+        return table
+
+    def of_moments(self, analysis: str) -> pd.DataFrame:
+        """Return what the moments of the job answer to an analysis of that name."""
+        return getattr(self.moments, analysis)()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - raises
+        if name.startswith("_"):
+            raise AttributeError(name)
+        msg = (
+            f"a job on workers has no {name} here: ask .moments (step_times, critical_path, waits, slack, stragglers, "
+            "what_if), or a breakdown by rank, such as htagraph.temporal_breakdown(job); for all else load some ranks: "
+            "job.load([0, 1])"
+        )
+        raise NotHereError(msg)
+
+
+def reasons(lacking: Iterable[MissingRank]) -> str:
+    """Return why ranks are missing, the first few of them."""
+    every = sorted(lacking)
+    more = f"; and {len(every) - _MAX_LISTED} more" if len(every) > _MAX_LISTED else ""
+    return "; ".join(f"rank {each.rank}: {each.why}" for each in every[:_MAX_LISTED]) + more

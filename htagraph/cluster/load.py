@@ -1,0 +1,116 @@
+"""load_on: trace files → a job whose ranks lie with workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from htagraph.cluster.engines.choose import engine_of
+from htagraph.cluster.engines.engine import Engine
+from htagraph.cluster.job import DistributedJob, MissingRank, reasons
+from htagraph.cluster.on_worker import Reading, digest_of, looks, release
+from htagraph.cluster.run_each import Failed, Patience, run_each
+from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, TraceError
+from htagraph.core.issues import Issue
+from htagraph.queries.rank_digests.digest import RankDigest
+from htagraph.queries.rank_digests.job_skeleton import joined_job
+from htagraph.trace.reading.discover import Looked, RankedFile, TracePaths, rank_files, rank_in_name
+from htagraph.trace.remote import TracePath
+
+__all__ = ["load_on"]
+
+_HEADERS: Final = 64
+"""Files whose headers one call reads. Chosen: a call costs some ms, as reading some headers does. Doubled, there are
+half as many calls, and workers share a few hundred files less evenly."""
+
+
+def load_on(
+    engine: Any,  # noqa: ANN401 - of one of several libraries
+    paths: TracePaths,
+    ranks: Sequence[int] | None,
+    reading: Mapping[str, Any],
+    *,
+    progress: Callable[[float], None] | None = None,
+    patience: Patience | None = None,
+) -> DistributedJob:
+    """Return a job whose ranks are read by workers, one file per call; only digests of ranks travel.
+
+    Files that cannot be read, and ranks whose workers were lost time and again, are left out: ``job.missing`` lists
+    them.
+
+    Args:
+        engine: the workers, as `htagraph.load` takes them; they must have the same release, and see the same files.
+        paths: as `htagraph.load` takes them.
+        ranks: read these only; all if not given.
+        reading: how to read: fields of `Reading`.
+        progress: called with the share done, 0 to 1.
+        patience: how long and how often to try.
+
+    Raises:
+        TraceError: a path does not exist, or no file could be read.
+        RankError: the files do not form one job.
+        TypeError: the engine is none.
+    """
+    workers, waits = engine_of(engine), patience or Patience()
+    read_as = Reading(**reading, release=release())
+    lacking: list[MissingRank] = []
+    beside: list[Issue] = []
+
+    def skip(path: TracePath, error: HtagraphError) -> None:
+        lacking.append(MissingRank(_named_rank(path), str(path), str(error)))
+
+    def leave_out(path: TracePath, why: HtagraphError) -> None:
+        kind = "other_json" if isinstance(why, OtherJsonError) else "made_by_htagraph"
+        beside.append(Issue(str(path), kind, str(why), 1))
+
+    files = rank_files(paths, skip, leave_out, look=lambda found: _looked(workers, found, waits))
+    if ranks is not None:
+        have = {file.rank for file in files}
+        lacking += [MissingRank(rank, "", "no file of it was given") for rank in sorted(set(ranks) - have)]
+        files = [file for file in files if file.rank in set(ranks)]
+    digests: dict[int, tuple[RankedFile, RankDigest]] = {}
+    for file, answer in run_each(workers, digest_of, files, read_as, patience=waits):
+        digest = answer if isinstance(answer, Failed) else _digest(answer)
+        if isinstance(digest, Failed):
+            lacking.append(MissingRank(file.rank, str(file.path), digest.why))
+        else:
+            digests[file.rank] = file, digest
+        if progress is not None:
+            progress((len(digests) + len(lacking)) / max(len(files) + len(lacking), 1))
+    if not digests:
+        msg = f"no file could be read: {reasons(lacking)}" if lacking else "no trace files were given"
+        raise TraceError(msg)
+    moments = joined_job([digest for _, digest in digests.values()], naming=read_as.naming)
+    if ranks is None:
+        known = {each.rank for each in lacking}
+        why = "no file of it could be read" if -1 in known else "no file of it was given"
+        lacking += [MissingRank(rank, "", why) for rank in moments.missing if rank not in known]
+    read = tuple(digests[rank][0] for rank in sorted(digests))
+    return DistributedJob(moments, read, tuple(sorted(lacking)), workers, read_as, tuple(beside), waits)
+
+
+def _looked(workers: Engine, paths: Sequence[TracePath], patience: Patience) -> list[Looked]:
+    """Return what the headers of files say, read by workers, in the order of the files."""
+    batches = [tuple(paths[at : at + _HEADERS]) for at in range(0, len(paths), _HEADERS)]
+    by_path: dict[TracePath, Looked] = {}
+    for batch, answer in run_each(workers, looks, batches, len(paths) == 1, patience=patience):
+        if isinstance(answer, Failed):
+            by_path.update((path, (path, TraceError(f"{path}: {answer.why}"))) for path in batch)
+        else:
+            by_path.update((looked[0], looked) for looked in answer)
+    return [by_path[path] for path in paths]
+
+
+def _named_rank(path: TracePath) -> int:
+    try:
+        return rank_in_name(path)
+    except RankError:
+        return -1
+
+
+def _digest(data: bytes) -> RankDigest | Failed:
+    """Return the digest in what a worker sent, which is never trusted to be one."""
+    try:
+        return RankDigest.from_bytes(data)
+    except HtagraphError as error:
+        return Failed(str(error))

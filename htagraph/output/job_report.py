@@ -1,0 +1,116 @@
+"""The report on a job whose ranks lie with workers: what ``htagraph summary --scheduler`` prints."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pandas as pd
+
+from htagraph.analyses.kernel_breakdown import kernel_breakdown
+from htagraph.analyses.step_times import step_times
+from htagraph.analyses.temporal_breakdown import temporal_breakdown
+from htagraph.cluster.job import DistributedJob
+from htagraph.output.phrases import and_list, time_text
+from htagraph.output.report import Report, Wording, inputs_of, window_us
+from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
+
+__all__ = ["job_report"]
+
+_TITLES: Final = {
+    "missing": "Ranks that this answer lacks",
+    "steps": "Step times over all ranks",
+    "time_by_rank": "Time by rank, most idle first",
+    "kernels": "Top kernels, all ranks",
+    "critical_path": "Critical path by what it is spent on",
+    "stragglers": "Ranks that others wait for",
+}
+_NAMED: Final = 4
+"""Missing ranks that a sentence names. Chosen: a line. Doubled, the sentence takes two."""
+
+
+def job_report(job: DistributedJob, *, top: int = 5) -> Report:
+    """Return the main answers about a job on workers: ranks that are missing, steps, time, kernels, path, stragglers.
+
+    Args:
+        job: the job.
+        top: rows that a reader is shown of tables by rank, and kernels.
+
+    Example:
+        >>> import htagraph as hg
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> with ThreadPoolExecutor(2) as workers:
+        ...     report = job_report(hg.load("data/demo", engine=workers))
+        >>> sorted(report.tables)
+        ['critical_path', 'kernels', 'missing', 'steps', 'stragglers', 'time_by_rank']
+    """
+    moments = job.moments
+    slow, path = moments.stragglers(), _path(moments.critical_path(), moments.classes)
+    tables = {
+        "missing": pd.DataFrame(list(job.missing), columns=["rank", "file", "why"]),
+        "steps": _steps(step_times(job)),
+        "time_by_rank": temporal_breakdown(job).sort_values(
+            "idle_us", ascending=False, kind="stable", ignore_index=True
+        ),
+        "kernels": kernel_breakdown(job, by="job"),
+        "critical_path": path,
+        "stragglers": slow.to_frame().sort_values("blamed_us", ascending=False, kind="stable", ignore_index=True),
+    }
+    brief = {
+        name: table.head(top) if name not in ("steps", "critical_path") else table for name, table in tables.items()
+    }
+    issues = pd.DataFrame(
+        [(issue.rank, issue.file, issue.what, issue.detail, issue.count) for issue in job.issues],
+        columns=["rank", "file", "what", "detail", "count"],
+    )
+    sentences = [
+        *_lacking(job),
+        f"The job takes {time_text(moments.makespan_ns() / 1000)}.",
+        *_spent(path),
+        *_late(slow),
+    ]
+    return Report(
+        "summary", inputs_of(moments.graph), issues, window_us(moments.graph), tables, sentences,
+        {"makespan_us": moments.makespan_ns() / 1000, "straggler": slow.straggler},
+        {name: table for name, table in brief.items() if len(table)}, Wording(_TITLES),
+    )  # fmt: skip
+
+
+def _steps(table: pd.DataFrame) -> pd.DataFrame:
+    """Return how long each step takes, over the ranks."""
+    return table.groupby("step", as_index=False).agg(
+        ranks=("rank", "size"), min_us=("duration_us", "min"), median_us=("duration_us", "median"),
+        max_us=("duration_us", "max"),
+    )  # fmt: skip
+
+
+def _path(segments: pd.DataFrame, classes: tuple[str, ...]) -> pd.DataFrame:
+    """Return the length of the critical path by what it is spent on."""
+    total = float(segments["duration_us"].sum())
+    by_class = {name: float(segments[f"{name}_us"].sum()) for name in classes}
+    by_class["other"] = max(total - sum(by_class.values()), 0.0)
+    table = pd.DataFrame({"spent_on": list(by_class), "total_us": list(by_class.values())})
+    return table.assign(share_percent=100 * table["total_us"] / (total or float("nan")))
+
+
+def _lacking(job: DistributedJob) -> list[str]:
+    if not job.missing:
+        return []
+    named = [f"rank {each.rank} ({each.why})" for each in job.missing[:_NAMED]]
+    more = len(job.missing) - len(named)
+    every = and_list([*named, f"{more} more"] if more else named)
+    return [f"{len(job.ranks)} ranks answered; missing are {every}. Waits for missing ranks are not known."]
+
+
+def _spent(path: pd.DataFrame) -> list[str]:
+    if not path["total_us"].any():
+        return []
+    most = path.sort_values("total_us", ascending=False).iloc[0]
+    return [f"Of the critical path, {most['share_percent']:.0f} % is {most['spent_on']}."]
+
+
+def _late(slow: RankStragglers) -> list[str]:
+    total = time_text(slow.total_wait_us)
+    if slow.straggler is None:
+        return [f"No rank is slower than its peers by more than chance; ranks wait {total} for each other in all."]
+    row = slow.ranks[slow.ranks["rank"] == slow.straggler].iloc[0]
+    return [f"Rank {slow.straggler} is the straggler: {row['share_percent']:.0f} % of all waiting ({total}) is for it."]

@@ -1,0 +1,284 @@
+"""Files that a URL names, such as ``s3://bucket/run42/rank-0.json.gz``: found and read through fsspec."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias, Union
+
+from htagraph.core.errors import HtagraphError, TraceError
+
+__all__ = ["RemotePath", "RemoteState", "TracePath", "fingerprint", "is_url", "on_disk", "path_of"]
+
+_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(::.*)?://")  # two letters at least: C:// is a drive
+_MAGIC: Final = re.compile(r"[*?\[]")
+_ON_DISK: Final = re.compile(r"^(file|local)://", re.IGNORECASE)
+_WEB: Final = ("http", "https")
+_WRAPPERS: Final = (
+    "asyncwrapper", "blockcache", "cached", "dask", "data", "dir", "filecache", "generic", "jlab", "jupyter",
+    "libarchive", "reference", "simplecache", "tar", "zip",
+)  # fmt: skip
+"""File systems of fsspec that stand for another one. A graph that a stranger saved names its files: none of them may
+run code or write files, as `reference` and the caches do."""
+_BLOCK_BYTES: Final = 4 << 20
+"""Bytes of a request. Chosen: as `source.PIECE_BYTES`; a store answers one in a tenth of a second or less. Doubled,
+there are half as many requests, and twice the memory for text in flight."""
+_BLOCKS: Final = 3
+"""Blocks of a file in memory: the one that is read, the next, which is fetched meanwhile, and the one before. Doubled,
+reading is not faster."""
+_TAGS: Final = (
+    "ETag", "etag", "md5Hash", "Content-MD5", "Digest", "content_md5", "checksum", "crc32c", "generation", "blob_id",
+)  # fmt: skip
+"""Where stores say what changes with a file's content."""
+_TIMES: Final = ("LastModified", "Last-Modified", "last_modified", "mtime", "modified", "updated", "created")
+"""Where stores say when a file was written."""
+_PACKAGES: Final[dict[str, str]] = {
+    "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "az": "adlfs", "abfs": "adlfs",
+    "abfss": "adlfs", "http": "aiohttp", "https": "aiohttp", "sftp": "paramiko", "ssh": "paramiko", "hdfs": "pyarrow",
+    "smb": "smbprotocol",
+}  # fmt: skip
+"""The package that fsspec needs for a protocol."""
+
+
+class RemoteState(NamedTuple):
+    """What a store says of a file; the names are those of `os.stat_result`."""
+
+    st_size: int
+    """Bytes; 0 if it does not say."""
+    st_mtime_ns: int
+    """A number that differs once the content does: of its tag or time. 0 if the store says neither."""
+
+
+@dataclass(frozen=True, order=True)
+class RemotePath:
+    """A file or folder that a URL names; it has what reading needs of a `pathlib.Path`.
+
+    Credentials, endpoints and other options are those that the store's own tools take (``AWS_PROFILE``,
+    ``AWS_ENDPOINT_URL``, ``GOOGLE_APPLICATION_CREDENTIALS``, ``HF_TOKEN``), or fsspec's configuration.
+    """
+
+    url: str
+
+    def __str__(self) -> str:
+        """Return the URL for messages and results: without a signature or a password."""
+        url = re.sub(r"://[^/@]*@", "://", self.url)
+        return url.split("?", 1)[0] if self.protocol in _WEB else url
+
+    def __fspath__(self) -> str:
+        return self.url
+
+    @property
+    def protocol(self) -> str:
+        """What is before ``://``."""
+        return self.url.split("://", 1)[0].lower()
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        return str(self).rstrip("/").rsplit("/", 1)[-1]
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name from the last dot on."""
+        return Path(self.name).suffix
+
+    @property
+    def parent(self) -> RemotePath:
+        """The folder."""
+        return RemotePath(str(self).rstrip("/").rsplit("/", 1)[0])
+
+    @property
+    def has_magic(self) -> bool:
+        """Whether it is a glob; addresses of web servers are none."""
+        return self.protocol not in _WEB and _MAGIC.search(self.url) is not None
+
+    def open(self, block_bytes: int | None = None) -> BinaryIO:
+        """Return the file, open for reading; while a block is read, the next one is fetched.
+
+        Args:
+            block_bytes: bytes of a request.
+
+        Raises:
+            OSError: it cannot be read.
+            TraceError: a package is absent.
+        """
+        with _explained(self):
+            files, path = self._found()
+            file = files.open(
+                path, "rb", block_size=block_bytes or _BLOCK_BYTES, cache_type="background",
+                cache_options={"maxblocks": _BLOCKS},
+            )  # fmt: skip
+            return _Explaining(self, file)  # type: ignore[return-value] # what reading needs of a file
+
+    def stat(self) -> RemoteState:
+        """Return the state of the file in the store, asked now.
+
+        Raises:
+            OSError: there is no such file, or the store does not answer.
+            TraceError: a package is absent.
+        """
+        with _explained(self):
+            files, path = self._found()
+            files.invalidate_cache(path)
+            info = files.info(path)
+            return RemoteState(int(info.get("size") or 0), _tag(info))
+
+    def is_file(self) -> bool:
+        """Return whether there is such a file; False if the store does not answer."""
+        if self.has_magic:
+            return False
+        try:
+            with _explained(self):
+                files, path = self._found()
+                return bool(files.isfile(path))
+        except OSError:
+            return False
+
+    def below(self) -> list[RemotePath]:
+        """Return the files of a folder, or those that a glob matches, or the file itself.
+
+        Raises:
+            OSError: there is nothing of that name, or the store does not answer.
+            TraceError: a package is absent.
+        """
+        with _explained(self):
+            files, path = self._found()
+            if self.has_magic:
+                found = files.glob(path, detail=True).values() or self._absent(files, path)
+            elif self.protocol in _WEB or files.isfile(path):
+                return [self]
+            else:
+                found = files.ls(path, detail=True)
+            return [RemotePath(files.unstrip_protocol(each["name"])) for each in found if each["type"] == "file"]
+
+    def _absent(self, files: Any, path: str) -> list[Any]:  # noqa: ANN401 - a file system of fsspec
+        """Return no file if the folder of a glob is there; its listing raises an error if it is not."""
+        files.ls(_MAGIC.split(path)[0].rpartition("/")[0] or path.split("/")[0], detail=True)
+        return []
+
+    def _found(self) -> tuple[Any, str]:
+        """Return (the file system, the path on it)."""
+        if self.protocol in _WRAPPERS or "::" in self.url:
+            msg = f"{self}: {self.protocol}:// stands for other files; give the URL of the traces themselves"
+            raise TraceError(msg)
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError as error:
+            raise _package_missing(self) from error
+        try:
+            return url_to_fs(self.url)
+        except ImportError as error:
+            raise _package_missing(self) from error
+        except ValueError as error:  # no such protocol
+            msg = f"{self}: no file system has URLs of the form {self.protocol}:// ({error})"
+            raise TraceError(msg) from error
+
+
+TracePath: TypeAlias = Union[Path, RemotePath]  # noqa: UP007 - evaluated
+"""Where a trace lies."""
+
+
+class _Explaining:
+    """An open file whose errors are those of files on disks."""
+
+    def __init__(self, path: RemotePath, file: Any) -> None:  # noqa: ANN401 - a file of fsspec
+        self.name, self._path, self._file = str(path), path, file
+
+    def __enter__(self) -> _Explaining:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def read(self, size: int = -1) -> bytes:
+        with _explained(self._path):
+            return self._file.read(size)
+
+    def seek(self, position: int) -> int:
+        return self._file.seek(position)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def is_url(path: object) -> bool:
+    r"""Return whether a path is a URL, which names a file on another machine or in memory.
+
+    Example:
+        >>> is_url("s3://bucket/rank-0.json.gz"), is_url("C:\\traces"), is_url("file:///tmp/rank-0.json")
+        (True, False, False)
+    """
+    if isinstance(path, RemotePath):
+        return True
+    match = _URL.match(path) if isinstance(path, str) else None
+    return match is not None and not _ON_DISK.match(match[0])
+
+
+def path_of(path: str | PathLike[str]) -> TracePath:
+    """Return a path on the disk, or that of a URL.
+
+    Example:
+        >>> path_of("s3://bucket/rank-0.json.gz").name
+        'rank-0.json.gz'
+        >>> path_of("file:///tmp/rank-0.json").as_posix()
+        '/tmp/rank-0.json'
+    """
+    if isinstance(path, RemotePath):
+        return path
+    if is_url(path):
+        return RemotePath(fspath(path))
+    return Path(on_disk(path)).expanduser()
+
+
+def on_disk(path: str | PathLike[str]) -> str:
+    """Return the text of a path on the disk, without ``file://``."""
+    return _ON_DISK.sub("", fspath(path))
+
+
+def fingerprint(path: TracePath) -> tuple[int, int]:
+    """Return (size in bytes, a number that differs once the content does: when it changed, ns, or that of a tag).
+
+    Raises:
+        OSError: there is no such file.
+    """
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+@contextmanager
+def _explained(path: RemotePath) -> Iterator[None]:
+    """Turn the errors of stores, each of which has its own, into those of files on disks."""
+    try:
+        yield
+    except (HtagraphError, MemoryError):
+        raise
+    except FileNotFoundError as error:
+        why = f"no such file, folder or bucket{f': {error}' if str(error) not in path.url else ''}"
+        raise FileNotFoundError(errno.ENOENT, why) from error
+    except ImportError as error:
+        raise _package_missing(path) from error
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        if isinstance(error, PermissionError) or "credential" in text.lower():
+            text += "; are the credentials of the store given as its own tools take them, and do they allow reading?"
+            raise PermissionError(errno.EACCES, text) from error
+        raise OSError(errno.EIO, text) from error
+
+
+def _package_missing(path: RemotePath) -> TraceError:
+    package = _PACKAGES.get(path.protocol, "")
+    return TraceError(f"{path}: {path.protocol}:// needs a package: pip install fsspec {package}".rstrip())
+
+
+def _tag(info: dict[str, Any]) -> int:
+    """Return a number that stands for a file's content, from what a store says of it; 0 if it says nothing."""
+    said = [str(info[key]) for key in _TAGS if info.get(key)] or [str(info[key]) for key in _TIMES if info.get(key)]
+    if not said:
+        return 0
+    return int.from_bytes(hashlib.blake2b(" ".join(said).encode(), digest_size=7).digest(), "little") or 1

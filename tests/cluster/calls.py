@@ -1,0 +1,45 @@
+"""Functions that workers of tests call; they import next to nothing, so that processes start soon."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from htagraph.cluster.run_each import Failed
+
+__all__ = ["doubled", "dying", "dying_once", "hanging_once"]
+
+
+def doubled(number: int) -> int | Failed:
+    """Return twice a number; odd ones fail for good."""
+    return Failed("odd") if number % 2 else 2 * number
+
+
+def dying(number: int, guilty: int) -> int:
+    """Return the number; the process dies of the guilty one."""
+    if number == guilty:
+        os._exit(1)
+    return number
+
+
+def dying_once(number: int, guilty: int, mark: str) -> int:
+    """Return the number; the first process that meets the guilty one dies."""
+    if number == guilty and _is_first(mark):
+        os._exit(1)
+    return number
+
+
+def hanging_once(number: int, guilty: int, mark: str) -> int:
+    """Return the number; the first process that meets the guilty one never answers."""
+    if number == guilty and _is_first(mark):
+        time.sleep(3600)
+    return number
+
+
+def _is_first(mark: str) -> bool:
+    try:
+        Path(mark).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True

@@ -1,0 +1,33 @@
+"""The report on a job whose ranks lie with workers."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import htagraph as hg
+from htagraph.output.job_report import job_report
+from tests.reach import DATA, graph_of
+
+
+def test_its_figures_are_those_of_the_graph_and_nothing_is_missing() -> None:
+    with ThreadPoolExecutor(2) as workers:
+        report = job_report(hg.load(DATA / "demo", engine=workers), top=2)
+    graph = graph_of(DATA / "demo")
+    assert report.figures["makespan_us"] == hg.replay(graph).makespan_ns / 1000
+    idle_us = hg.temporal_breakdown(graph)["idle_us"].sum()
+    assert report.tables["time_by_rank"]["idle_us"].sum() == pytest.approx(idle_us)
+    assert report.tables["critical_path"]["share_percent"].sum() == pytest.approx(100)
+    assert not any("missing" in sentence for sentence in report.sentences)
+
+
+def test_the_first_sentence_says_which_ranks_are_missing(tmp_path: Path) -> None:
+    for rank in (0, 2, 3):
+        shutil.copy(DATA / "demo" / f"rank-{rank}.json.gz", tmp_path)
+    with ThreadPoolExecutor(2) as workers:
+        report = job_report(hg.load(tmp_path, engine=workers))
+    assert report.sentences[0].startswith("3 ranks answered; missing are rank 1 (no file of it was given)")
+    assert report.to_dict()["results"]["missing"] == [{"rank": 1, "file": "", "why": "no file of it was given"}]

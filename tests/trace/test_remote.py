@@ -1,0 +1,168 @@
+"""Traces that a URL names: those of a store are the graph of those on the disk, and errors say what is wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import htagraph as hg
+from htagraph.graph.storage.digests import file_states, is_unchanged
+from htagraph.trace.reading.discover import find_files, rank_files
+from htagraph.trace.remote import RemotePath, fingerprint, is_url, path_of
+
+fsspec = pytest.importorskip("fsspec")
+
+DEMO = Path("data/demo")
+NAMES = sorted(path.name for path in DEMO.glob("*.json.gz"))
+
+
+@pytest.fixture
+def folder() -> Iterator[str]:
+    """A folder of fsspec's memory with the demo's traces and other files."""
+    memory = fsspec.filesystem("memory")
+    for name in NAMES:
+        memory.pipe(f"/bucket/run/{name}", (DEMO / name).read_bytes())
+    memory.pipe("/bucket/run/notes.txt", b"none")
+    yield "memory://bucket/run"
+    memory.rm("/bucket", recursive=True)
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """A folder of a local S3 server with the demo's traces."""
+    pytest.importorskip("s3fs")
+    server_module = pytest.importorskip("moto.server")
+    server = server_module.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    before = dict(os.environ)
+    os.environ |= {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b",
+        "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
+    }  # fmt: skip
+    store = fsspec.filesystem("s3")
+    store.mkdir("traces")
+    for name in NAMES:
+        store.pipe(f"traces/run/{name}", (DEMO / name).read_bytes())
+    yield "s3://traces/run"
+    os.environ.clear()
+    os.environ.update(before)
+    server.stop()
+
+
+def same(one: hg.DependencyGraph, other: hg.DependencyGraph) -> None:
+    """Assert that two graphs are the same but for the paths of their files."""
+    for name in ("start", "end", "kind", "rank", "event"):
+        assert (getattr(one.activities, name) == getattr(other.activities, name)).all(), name
+    assert (one.edges.source == other.edges.source).all()
+    assert (one.edges.lag == other.edges.lag).all()
+    pd.testing.assert_frame_equal(hg.temporal_breakdown(one), hg.temporal_breakdown(other))
+
+
+@pytest.mark.parametrize("ending", ["", "/*.json.gz", "/rank-?.json.gz"])
+def test_a_folder_and_a_glob_are_the_job(folder: str, ending: str) -> None:
+    same(hg.load(folder + ending), hg.load(DEMO))
+
+
+def test_a_store_gives_the_job_and_the_arguments_that_stay_in_its_files(bucket: str) -> None:
+    graph, local = hg.load(f"{bucket}/*.json.gz"), hg.load(DEMO)
+    same(graph, local)
+    kernels = local.select(kind="kernel", rank=0).activities[:3]
+    assert graph.event(kernels[0]) == local.event(kernels[0])
+    pd.testing.assert_frame_equal(hg.arguments(graph, ["grid"], kernels), hg.arguments(local, ["grid"], kernels))
+
+
+def test_a_saved_graph_finds_the_files_of_its_store_again(folder: str, tmp_path: Path) -> None:
+    graph = hg.load(f"{folder}/{NAMES[0]}")
+    hg.save(graph, tmp_path)
+    opened = hg.open(tmp_path)
+    assert opened.traces[0].path == RemotePath(f"{folder}/{NAMES[0]}")
+    assert opened.event(0) == graph.event(0)
+
+
+def test_a_file_that_changed_in_its_store_is_not_read_again(folder: str) -> None:
+    graph = hg.load(f"{folder}/{NAMES[0]}")
+    fsspec.filesystem("memory").pipe(f"/bucket/run/{NAMES[0]}", (DEMO / NAMES[1]).read_bytes())
+    with pytest.raises(hg.TraceError, match="was changed"):
+        graph.event(0)
+
+
+def test_the_tag_of_a_file_stands_for_its_bytes(folder: str) -> None:
+    path = RemotePath(f"{folder}/{NAMES[0]}")
+    [state] = file_states([path], {})
+    assert is_unchanged(path, state)
+    assert state.digest
+    fsspec.filesystem("memory").pipe(f"/bucket/run/{NAMES[0]}", b"{}")
+    assert not is_unchanged(path, state)
+    assert fingerprint(path)[0] == 2
+
+
+def test_disk_and_store_together_are_one_job(folder: str) -> None:
+    files = rank_files([DEMO / NAMES[1], f"{folder}/{NAMES[0]}"])
+    assert [file.rank for file in files] == [0, 1]
+    assert isinstance(files[0].path, RemotePath)
+    assert isinstance(files[1].path, Path)
+
+
+def test_a_url_of_the_disk_is_a_path() -> None:
+    assert find_files(DEMO.absolute().as_uri()) == find_files(DEMO.absolute())
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("memory://bucket/absent/x.json", "no such file, folder or bucket"),
+        ("memory://bucket/run/none*", "no match"),
+        ("memory://bucket", "no .json or .json.gz file in this folder"),
+        ("nothing://bucket/x", "no file system has URLs of the form nothing://"),
+        ("reference://bucket/x", "give the URL of the traces themselves"),
+        ("simplecache::memory://bucket/run", "give the URL of the traces themselves"),
+    ],
+)
+def test_an_error_says_what_is_wrong_with_a_url(folder: str, url: str, says: str) -> None:
+    del folder
+    with pytest.raises(hg.TraceError, match=says):
+        hg.load(url)
+
+
+def test_an_error_names_the_bucket_that_is_not_there(bucket: str) -> None:
+    del bucket
+    with pytest.raises(hg.TraceError, match="bucket does not exist"):
+        hg.load("s3://absent/run/*.json.gz")
+
+
+@pytest.mark.parametrize("url", ["gs://bucket/x.json", "s3://bucket/x.json"])
+def test_an_error_names_the_package_that_is_absent(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(url: str) -> None:
+        msg = f"Install what {url} needs"
+        raise ImportError(msg)
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", absent)
+    with pytest.raises(hg.TraceError, match=r"pip install fsspec (gcsfs|s3fs)"):
+        hg.load(url)
+
+
+def test_an_error_asks_for_credentials_where_a_store_does(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        msg = "Unable to locate credentials"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr(fsspec.filesystem("memory"), "isfile", refuse, raising=False)
+    with pytest.raises(hg.TraceError, match="are the credentials of the store given"):
+        hg.load(folder)
+
+
+def test_messages_and_results_have_no_password_and_no_signature() -> None:
+    assert str(RemotePath("https://host/rank-0.json?X-Signature=secret")) == "https://host/rank-0.json"
+    assert str(RemotePath("sftp://me:secret@host/rank-0.json")) == "sftp://host/rank-0.json"
+    assert RemotePath("https://host/rank-0.json?X-Signature=secret").name == "rank-0.json"
+
+
+@pytest.mark.parametrize("path", ["C:\\traces\\a.json", "C:/a", "/tmp/a", "a:b", "run://"[:-1], Path("s3:/a")])
+def test_paths_on_disks_are_no_urls(path: str | Path) -> None:
+    assert not is_url(path)
+    assert isinstance(path_of(path), Path)
