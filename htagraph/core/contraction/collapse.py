@@ -57,7 +57,7 @@ def relevant_ends(  # noqa: PLR0913, PLR0917 - a graph as arrays
     return ends & ~followed
 
 
-@njit(cache=True)
+@njit(no_cpython_wrapper=True)
 def _never_negative(weights: Weights, edge: int, bounds: Array) -> bool:
     least = weights.base[edge]
     for i in range(weights.offsets[edge], weights.offsets[edge + 1]):
@@ -125,7 +125,7 @@ def collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
     return Collapsed(sources, targets, made, count, work)
 
 
-@njit(cache=True)
+@njit(no_cpython_wrapper=True)
 def _extend(
     result: Array, row: int, paths: Array, path: int, weights: Weights, edge: int
 ) -> None:  # fmt: skip
@@ -137,13 +137,13 @@ def _extend(
         result[row, weights.component[i]] += weights.amount[i]
 
 
-@njit(cache=True)
+@njit(no_cpython_wrapper=True)
 def _copy(result: Array, row: int, paths: Array, path: int) -> None:
     for i in range(result.shape[1]):
         result[row, i] = paths[path, i]
 
 
-@njit(cache=True)
+@njit(no_cpython_wrapper=True)
 def _offer(  # noqa: PLR0913, PLR0917 - one vertex's part of the arrays above
     new: int, begin: int, root: int, sources: Array, before: Array, latest: Array, made: Array, bounds: Array
 ) -> int:
@@ -166,7 +166,7 @@ def _offer(  # noqa: PLR0913, PLR0917 - one vertex's part of the arrays above
     return compared
 
 
-@njit(cache=True)
+@njit(no_cpython_wrapper=True)
 def _compact(begin: int, count: int, sources: Array, made: Array, latest: Array) -> int:
     """Close the gaps that marked edges leave from `begin` on; return how many edges there are then."""
     kept = begin
@@ -180,7 +180,7 @@ def _compact(begin: int, count: int, sources: Array, made: Array, latest: Array)
     return kept
 
 
-@njit(cache=True)
+@njit(no_cpython_wrapper=True)
 def _room(array: Array) -> Array:
     larger = np.empty(2 * len(array), array.dtype)
     for i in range(len(array)):
@@ -188,7 +188,7 @@ def _room(array: Array) -> Array:
     return larger
 
 
-@njit(cache=True)
+@njit(no_cpython_wrapper=True)
 def _rows_room(array: Array) -> Array:
     larger = np.empty((2 * len(array), array.shape[1]), array.dtype)
     for i in range(len(array)):

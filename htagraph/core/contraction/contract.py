@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.contraction.collapse import Collapsed, collapse
-from htagraph.core.contraction.eliminate import Net, net_of, prune, shrink
+from htagraph.core.contraction.eliminate import shrink
+from htagraph.core.contraction.net import Net, net_of
+from htagraph.core.contraction.prune import prune
 from htagraph.core.contraction.vectors import Weights, sparse
 from htagraph.core.traverse import counting_order
 

@@ -52,7 +52,7 @@ def segment(  # noqa: PLR0913, PLR0917 - a graph as arrays, and two of its verti
     return path[:count][::-1]
 
 
-@njit(cache=True)
+@njit(no_cpython_wrapper=True)
 def _between(  # noqa: PLR0913, PLR0917 - as above
     first: int, last: int, place: Array, offsets: Array, edges: Array, source: Array, kept: Array
 ) -> Array:

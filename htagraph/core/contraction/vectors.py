@@ -92,7 +92,7 @@ def cover_together(vectors: Array, first: int, second: int, other: int, bounds: 
     return False
 
 
-@njit(cache=True)
+@njit(no_cpython_wrapper=True)
 def _ahead(vectors: Array, first: int, second: int, other: int, same: int, bounds: Array) -> float:
     """Return by how much a mean of two vectors is at least longer than a third one; -1 if it may be shorter.
 

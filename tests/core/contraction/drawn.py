@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
+from htagraph.core.contraction.net import Net, net_of
 from htagraph.core.contraction.vectors import UNBOUNDED
 
 LIMIT = 3
@@ -75,3 +76,13 @@ def distances(
                     length[target] = max(length.get(target, via), via)
         found |= {(first, last): length[last] for last in ends if last in length}
     return found
+
+
+def net(dag: Dag) -> Net:
+    return net_of(len(dag.order), dag.source, dag.target, dag.weight)
+
+
+def edges_of(made: Net) -> list[tuple[int, int, tuple[int, ...]]]:
+    live = np.flatnonzero(made.source >= 0)
+    source, target = made.source[live].tolist(), made.target[live].tolist()
+    return list(zip(source, target, map(tuple, made.weight[live].tolist()), strict=True))
