@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from htagraph.trace.remote import TracePath
 
 __all__ = ["is_large"]
 
@@ -11,6 +11,6 @@ _LARGE_BYTES = 1 << 20
 and saves as much on a packed file of that size. Doubled, files of 1 to 2 MB take up to 0.1 s more."""
 
 
-def is_large(path: Path) -> bool:
+def is_large(path: TracePath) -> bool:
     """Return whether a compiled scan reads a file sooner than the general decoder, with the time to load it."""
     return path.stat().st_size >= _LARGE_BYTES
