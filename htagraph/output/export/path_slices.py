@@ -12,7 +12,8 @@ import pandas as pd
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
-from htagraph.output.export.row_texts import INTEGER, MICROSECONDS, TEXT, Column, Rows, row_texts
+from htagraph.output.export.row_texts import INTEGER, MICROSECONDS, TEXT, Column, row_texts
+from htagraph.output.export.rows import Rows
 from htagraph.output.export.trace_writer import readable
 from htagraph.queries.attribution import module_of, operator_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath

@@ -20,7 +20,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.path_slices import CATEGORY, PATH_PID, path_slices
 from htagraph.output.export.recorded_events import PidOf, RecordedEvents
-from htagraph.output.export.row_texts import Rows
+from htagraph.output.export.rows import Rows
 from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter, us
 from htagraph.output.export.tracks import nesting_tracks
 from htagraph.queries.attribution import names_of, operator_of

@@ -25,9 +25,9 @@ from htagraph.output.export.row_texts import (
     SPAN,
     TEXT,
     Column,
-    Rows,
     row_texts,
 )  # fmt: skip
+from htagraph.output.export.rows import Rows
 from htagraph.output.export.trace_writer import RawEvent, us
 from htagraph.trace.reading.collect.growing import Interner, label
 from htagraph.trace.reading.scan.events import FLAGS, OFFSET, PHASE, START_ABSENT, STOP

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.compiled import njit
+from htagraph.output.export.rows import SEPARATOR, Rows
 
 __all__ = [
     "INTEGER",
@@ -38,8 +38,6 @@ NO_TEXT: Final = -1
 """Value of a `TEXT` column in a row that has no text there."""
 NO_NUMBER: Final = -(2**63)
 """Value of a column of times or whole numbers in a row that has none there."""
-SEPARATOR: Final = b",\n"
-"""What stands behind each row."""
 _NUMBER_BYTES: Final = 24
 """Bytes that a number takes at most: 19 digits, a sign, a point and a zero before it."""
 
@@ -50,27 +48,6 @@ class Column(NamedTuple):
     kind: int
     values: Array | int
     """One value per row, or one for all rows."""
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Texts of rows with a `SEPARATOR` behind each."""
-
-    text: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int64]
-    """Where each row begins in `text`, and where the last one ends."""
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def part(self, first: int, last: int) -> Rows:
-        """Return the rows from `first` on, before `last`."""
-        return Rows(self.text, self.starts[first : last + 1])
-
-    @property
-    def joined(self) -> memoryview:
-        """The rows with separators between them."""
-        return self.text[self.starts[0] : max(self.starts[-1] - len(SEPARATOR), self.starts[0])].data
 
 
 def row_texts(columns: Sequence[Column], count: int, texts: Sequence[bytes], source: Array | None = None) -> Rows:

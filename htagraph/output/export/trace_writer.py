@@ -23,7 +23,7 @@ import msgspec
 
 from htagraph.core.errors import TraceError
 from htagraph.core.issues import Issue, IssueLog
-from htagraph.output.export.row_texts import SEPARATOR, Rows
+from htagraph.output.export.rows import SEPARATOR, Rows
 from htagraph.trace.reading.decode import event_decoder, event_text_decoder
 from htagraph.trace.reading.discover import MADE_KEY
 from htagraph.trace.reading.source import iter_bytes

@@ -35,8 +35,3 @@ def test_what_a_row_lacks_is_left_out() -> None:
     )
     rows = row_texts(columns, 2, [b"a", b"b"], np.frombuffer(b"0123456789", np.uint8))
     assert [bytes(rows.part(at, at + 1).joined) for at in range(2)] == [b"b", b"2344"]
-
-
-def test_no_rows_are_no_text() -> None:
-    rows = row_texts([Column(TEXT, 0)], 0, [b"a"])
-    assert (len(rows), bytes(rows.joined), bytes(rows.part(0, 0).joined)) == (0, b"", b"")
