@@ -40,15 +40,15 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_tree_is_that_of_names",
         }
     ),
-    "tests/analyses/differences/test_compared_parts.py": frozenset(
-        {
-            "test_repeats_are_the_pairs_of_rank_and_step_that_have_activities",
-        }
-    ),
     "tests/analyses/differences/test_compare.py": frozenset(
         {
             "test_columns_are_the_same_on_every_kind_of_job",
             "test_counts_and_times_are_those_of_the_activities",
+        }
+    ),
+    "tests/analyses/differences/test_compared_parts.py": frozenset(
+        {
+            "test_repeats_are_the_pairs_of_rank_and_step_that_have_activities",
         }
     ),
     "tests/analyses/differences/test_diff.py": frozenset(
@@ -225,8 +225,8 @@ SLOW: dict[str, frozenset[str]] = {
     ),
     "tests/cli/test_critical_path.py": frozenset(
         {
-            "test_a_step_has_a_path_of_its_own",
             "test_a_faster_network_never_saves_more_than_the_path_allows",
+            "test_a_step_has_a_path_of_its_own",
             "test_the_path_names_what_bounds_the_job_and_a_change_that_helps",
         }
     ),
@@ -294,6 +294,7 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/cli/test_summary.py": frozenset(
         {
             "test_the_verdict_is_that_of_the_library",
+            "test_workers_answer_for_the_ranks_that_they_can_read",
         }
     ),
     "tests/cli/test_what_if.py": frozenset(
@@ -303,6 +304,30 @@ SLOW: dict[str, frozenset[str]] = {
             "test_any_sequence_of_options_is_kept_in_order",
             "test_changes_apply_in_the_order_of_the_command_line",
             "test_what_nothing_fits_is_one_line_that_names_what_would",
+        }
+    ),
+    "tests/cluster/engines/test_dask.py": frozenset(
+        {
+            "test_a_job_on_workers_answers_as_one_graph",
+            "test_a_killed_worker_and_a_file_that_cannot_be_read_cost_no_other_rank_its_answer",
+            "test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item",
+            "test_workers_answer_and_say_what_failed",
+        }
+    ),
+    "tests/cluster/engines/test_processes.py": frozenset(
+        {
+            "test_a_process_that_hangs_is_ended",
+        }
+    ),
+    "tests/cluster/engines/test_ray.py": frozenset(
+        {
+            "test_a_job_on_workers_answers_as_one_graph",
+            "test_workers_answer_and_workers_that_die_cost_nothing",
+        }
+    ),
+    "tests/cluster/test_job.py": frozenset(
+        {
+            "test_breakdowns_by_rank_and_step_times_are_those_of_one_graph",
         }
     ),
     "tests/core/test_compiled.py": frozenset(
@@ -362,15 +387,15 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_edge_was_made_by_a_rule",
         }
     ),
+    "tests/graph/construction/test_fit.py": frozenset(
+        {
+            "test_no_lag_is_longer_than_observed",
+        }
+    ),
     "tests/graph/construction/test_partial_overlap.py": frozenset(
         {
             "test_parents_are_what_the_slow_search_finds_lane_by_lane",
             "test_the_fast_path_gives_the_same",
-        }
-    ),
-    "tests/graph/construction/test_fit.py": frozenset(
-        {
-            "test_no_lag_is_longer_than_observed",
         }
     ),
     "tests/graph/construction/test_settle.py": frozenset(
@@ -378,9 +403,9 @@ SLOW: dict[str, frozenset[str]] = {
             "test_no_lag_is_larger_than_what_was_recorded",
         }
     ),
-    "tests/graph/evidence/test_waits_at_collectives.py": frozenset(
+    "tests/graph/evidence/test_call_sites.py": frozenset(
         {
-            "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+            "test_the_owner_is_the_first_place_on_the_way_up",
         }
     ),
     "tests/graph/evidence/test_calls.py": frozenset(
@@ -398,9 +423,9 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_kth_record_back_is_what_a_search_finds",
         }
     ),
-    "tests/graph/evidence/test_call_sites.py": frozenset(
+    "tests/graph/evidence/test_waits_at_collectives.py": frozenset(
         {
-            "test_the_owner_is_the_first_place_on_the_way_up",
+            "test_waits_without_calls_are_true_and_those_that_bind_are_found",
         }
     ),
     "tests/graph/rules/test_autograd.py": frozenset(
@@ -688,6 +713,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_copy_holds_what_the_file_holds",
         }
     ),
+    "tests/output/test_job_report.py": frozenset(
+        {
+            "test_its_figures_are_those_of_the_graph_and_nothing_is_missing",
+            "test_stragglers_alone_are_those_of_the_summary",
+        }
+    ),
     "tests/output/test_render.py": frozenset(
         {
             "test_any_summary_can_be_shown_in_any_form",
@@ -704,6 +735,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_recorded_world_gives_every_recorded_moment_back",
         }
     ),
+    "tests/queries/rank_digests/test_digest.py": frozenset(
+        {
+            "test_a_digest_of_any_rank_is_some_kilobytes",
+        }
+    ),
     "tests/queries/rank_digests/test_digest_bytes.py": frozenset(
         {
             "test_every_digest_comes_back_from_its_bytes",
@@ -712,6 +748,7 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/queries/rank_digests/test_job_skeleton.py": frozenset(
         {
             "test_a_slower_rank_never_makes_a_job_shorter",
+            "test_slack_is_that_of_the_whole_graph",
         }
     ),
     "tests/queries/rank_digests/test_joined.py": frozenset(
@@ -789,6 +826,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_of_parallel_branches_the_longest_is_next_and_its_slack_is_what_it_is_shorter",
         }
     ),
+    "tests/queries/test_path_window.py": frozenset(
+        {
+            "test_each_step_of_a_rank_is_a_window_that_its_path_fills",
+        }
+    ),
     "tests/queries/test_paths.py": frozenset(
         {
             "test_a_way_is_critical_as_soon_as_it_is_longer_by_its_slack",
@@ -819,11 +861,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_all_time_has_one_owner_or_none",
         }
     ),
-    "tests/queries/test_path_window.py": frozenset(
-        {
-            "test_each_step_of_a_rank_is_a_window_that_its_path_fills",
-        }
-    ),
     "tests/test_house.py": frozenset(
         {
             "test_a_summary_can_be_made_of_every_kind_of_job",
@@ -843,6 +880,11 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/trace/reading/test_split.py": frozenset(
         {
             "test_every_serialisation_cut_into_any_pieces_reads_the_same",
+        }
+    ),
+    "tests/trace/test_remote.py": frozenset(
+        {
+            "test_a_store_gives_the_job_and_the_arguments_that_stay_in_its_files",
         }
     ),
     "tests/whatif/changes/test_cuda_graph.py": frozenset(

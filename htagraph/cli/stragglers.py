@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import (
+    Form,
+    Format,
+    Output,
+    Paths,
+    Ranks,
+    Scheduler,
+    Steps,
+    Top,
+    given,
+    read,
+    read_on,
+    show,
+)  # fmt: skip
 from htagraph.output.wording import stragglers as wording
 
 if TYPE_CHECKING:
@@ -16,15 +29,21 @@ if TYPE_CHECKING:
 __all__ = ["report", "stragglers"]
 
 
-def stragglers(
+def stragglers(  # noqa: PLR0913, PLR0917 - one argument per option
     paths: Paths,
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 10,
     form: Form = Format.TABLE,
     output: Output = None,
+    scheduler: Scheduler = None,
 ) -> None:
     """Which rank makes the others wait, for how long, and why it is late."""
+    if scheduler is not None:
+        from htagraph.output.job_report import job_stragglers_report
+
+        show(job_stragglers_report(read_on(scheduler, paths, ranks, steps), top=top), form, output, paths)
+        return
     graph = read(paths, ranks, steps)
     from htagraph.analyses.stragglers import stragglers as stragglers_of
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
@@ -18,17 +17,16 @@ import numpy.typing as npt
 
 from htagraph.graph.barrier_times import BarrierTimes, TimeTable, group_medians
 from htagraph.graph.clock_fits import (
-    MIN_FOR_DRIFT,
     RESOLUTION_NS,
     as_recorded_is_possible,
     by_ends,
     islands,
     least_ahead,
-    limits,
     limits_of,
     no_offset_is_possible,
     residuals,
 )
+from htagraph.graph.shared_clocks import shared_clocks
 
 if TYPE_CHECKING:
     from htagraph.graph.construction.matching.match import Matching
@@ -42,18 +40,6 @@ _SAMPLE: Final = 20_000
 _MAX_CELLS: Final = 1 << 25
 """The estimate also uses at most so many collectives that, times the clocks, they give this number. Chosen: 256 MiB for
 each table of times; of up to 1,600 clocks all of `_SAMPLE` are used. Doubled, larger jobs take twice the memory."""
-_TOLERANCE_NS: Final = 2_000
-"""ns: by which an arrival may seem to come after an end; as in `matching.sequence_alignment`. Doubled, ranks of one
-host whose clocks differ by 4 µs are taken to share one."""
-_TYPICAL_SHARE: Final = 0.8
-"""Share of the differences of ends that the spread of a pair covers; the rest are outliers. Chosen. At 1 one outlier
-decides."""
-_MAX_SPREADS: Final = 5.0
-"""Ranks of one host share a clock if their ends differ by no more than this many times their spread. Measured: up to
-twice on real hosts. Doubled, offsets within a host of up to ten spreads are taken as 0."""
-_MIN_FOR_OFFSET: Final = 4
-"""Collectives whose ends prove that ranks of one host do not share a clock. Chosen: fewer may agree by chance. Doubled,
-short recordings of skewed ranks of one host have unknown clocks."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +112,7 @@ def estimate_clocks(ranks: Sequence[int], matching: Matching) -> tuple[Clock, ..
     host = [matching.host.get(rank, -1) for rank in ranks]
     contradicted: set[int] = set()
     if barriers is not None:
-        units, contradicted = _units(host, barriers)
+        units, contradicted = shared_clocks(host, barriers)
         for island in islands(barriers.presence(units)):
             for clock in _estimate(ranks, [units[number] for number in island], barriers):
                 clocks[clock.rank] = clock
@@ -214,52 +200,6 @@ def _barriers(ranks: list[int], matching: Matching, *, sends: bool = False) -> B
 def _clocks(ranks: list[int], matching: Matching) -> int:
     """Return how many clocks there are, if the ranks of each host share one."""
     return len(set(matching.host.values())) + sum(rank not in matching.host for rank in ranks)
-
-
-def _units(host: list[int], barriers: BarrierTimes) -> tuple[list[list[int]], set[int]]:
-    """Return the columns grouped by clocks, and the hosts whose ranks some collective shows to have different ones.
-
-    A group are ranks of one host that collectives show to share its clock, or one rank. If a rank's collectives
-    contradict that it shares the clock of any other rank of its host, nobody there does.
-    """
-    columns: dict[int, list[int]] = {}
-    for column, own in enumerate(host):
-        columns.setdefault(own, []).append(column)
-    units = [[column] for column in columns.pop(-1, [])]
-    contradicted: set[int] = set()
-    for own, of_host in columns.items():
-        agrees, differs = np.eye(len(of_host), dtype=np.bool_), np.zeros(len(of_host), np.bool_)
-        for a, b in combinations(range(len(of_host)), 2):
-            verdict = _one_clock(barriers.pair(of_host[a], of_host[b]))
-            agrees[a, b] = agrees[b, a] = verdict is True
-            differs[[a, b]] |= verdict is False
-        if differs.any():
-            contradicted.add(own)
-        if (differs & (agrees.sum(axis=1) == 1)).any():
-            agrees = np.eye(len(of_host), dtype=np.bool_)
-        units += [[of_host[at] for at in island] for island in islands(agrees)]
-    return sorted(units), contradicted
-
-
-def _one_clock(pair: TimeTable) -> bool | None:
-    """Return whether the collectives of two ranks agree with one clock; None where they do not tell."""
-    low, high = limits(pair.waited, pair.start, 0)
-    if not (np.isfinite(low[1]) or np.isfinite(high[1])):
-        return None
-    if low[1] > _TOLERANCE_NS or high[1] < -_TOLERANCE_NS:
-        return False
-    apart = pair.end[:, 1] - pair.end[:, 0]
-    known = np.isfinite(apart)
-    apart, when = apart[known], pair.end[known, 0]
-    if not len(apart):
-        return True if np.isfinite(low[1]) and np.isfinite(high[1]) else None
-    middle, trend = float(np.median(apart)), np.zeros(len(apart))
-    if len(apart) >= MIN_FOR_DRIFT:
-        trend = np.polyval(np.polyfit(when - when.mean(), apart - middle, 1), when - when.mean())
-    spread = max(RESOLUTION_NS, float(np.quantile(np.abs(apart - middle - trend), _TYPICAL_SHARE)))
-    if max(abs(middle), float(np.ptp(trend))) <= _MAX_SPREADS * spread:
-        return True
-    return False if len(apart) >= _MIN_FOR_OFFSET else None
 
 
 def _estimate(ranks: list[int], units: list[list[int]], barriers: BarrierTimes) -> list[Clock]:

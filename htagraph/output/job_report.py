@@ -1,8 +1,8 @@
-"""The report on a job whose ranks lie with workers: what ``htagraph summary --scheduler`` prints."""
+"""The report on a job whose ranks lie with workers: what commands with ``--scheduler`` print."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -14,7 +14,7 @@ from htagraph.output.phrases import and_list, time_text
 from htagraph.output.report import Report, Wording, inputs_of, window_us
 from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
 
-__all__ = ["job_report"]
+__all__ = ["job_report", "job_stragglers_report"]
 
 _TITLES: Final = {
     "missing": "Ranks that this answer lacks",
@@ -46,33 +46,69 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
     moments = job.moments
     slow, path = moments.stragglers(), _path(moments.critical_path(), moments.classes)
     tables = {
-        "missing": pd.DataFrame(list(job.missing), columns=["rank", "file", "why"]),
+        "missing": _missing(job),
         "steps": _steps(step_times(job)),
         "time_by_rank": temporal_breakdown(job).sort_values(
             "idle_us", ascending=False, kind="stable", ignore_index=True
         ),
         "kernels": kernel_breakdown(job, by="job"),
         "critical_path": path,
-        "stragglers": slow.to_frame().sort_values("blamed_us", ascending=False, kind="stable", ignore_index=True),
+        "stragglers": _ranks(slow),
     }
     brief = {
         name: table.head(top) if name not in ("steps", "critical_path") else table for name, table in tables.items()
     }
-    issues = pd.DataFrame(
-        [(issue.rank, issue.file, issue.what, issue.detail, issue.count) for issue in job.issues],
-        columns=["rank", "file", "what", "detail", "count"],
-    )
     sentences = [
         *_lacking(job),
         f"The job takes {time_text(moments.makespan_ns() / 1000)}.",
         *_spent(path),
         *_late(slow),
     ]
+    figures = {"makespan_us": moments.makespan_ns() / 1000, "straggler": slow.straggler}
+    return _report(job, "summary", tables, brief, sentences, figures)
+
+
+def job_stragglers_report(job: DistributedJob, *, top: int = 10) -> Report:
+    """Return for which rank of a job on workers the others wait: ranks that are missing, and stragglers.
+
+    Args:
+        job: the job.
+        top: rows that a reader is shown of each table.
+    """
+    slow = job.moments.stragglers()
+    tables = {"missing": _missing(job), "stragglers": _ranks(slow)}
+    figures = {"straggler": slow.straggler, "total_wait_us": slow.total_wait_us}
+    brief = {name: table.head(top) for name, table in tables.items()}
+    return _report(job, "stragglers", tables, brief, [*_lacking(job), *_late(slow)], figures)
+
+
+def _report(
+    job: DistributedJob,
+    command: str,
+    tables: dict[str, pd.DataFrame],
+    brief: dict[str, pd.DataFrame],
+    sentences: list[str],
+    figures: dict[str, Any],
+) -> Report:
+    """Return a report of a command on a job: its tables, those of them that a reader is shown, and what it says."""
+    issues = pd.DataFrame(
+        [(issue.rank, issue.file, issue.what, issue.detail, issue.count) for issue in job.issues],
+        columns=["rank", "file", "what", "detail", "count"],
+    )
+    graph = job.moments.graph
     return Report(
-        "summary", inputs_of(moments.graph), issues, window_us(moments.graph), tables, sentences,
-        {"makespan_us": moments.makespan_ns() / 1000, "straggler": slow.straggler},
+        command, inputs_of(graph), issues, window_us(graph), tables, sentences, figures,
         {name: table for name, table in brief.items() if len(table)}, Wording(_TITLES),
     )  # fmt: skip
+
+
+def _missing(job: DistributedJob) -> pd.DataFrame:
+    return pd.DataFrame(list(job.missing), columns=["rank", "file", "why"])
+
+
+def _ranks(slow: RankStragglers) -> pd.DataFrame:
+    """Return a row per rank, the one that the others wait for longest first."""
+    return slow.to_frame().sort_values("blamed_us", ascending=False, kind="stable", ignore_index=True)
 
 
 def _steps(table: pd.DataFrame) -> pd.DataFrame:

@@ -27,7 +27,7 @@ from tests.reach import DATA
 
 MATCHING, GRAPH = "htagraph.graph.construction.matching", "htagraph.graph"
 CONSTANTS = {
-    f"{GRAPH}.clocks": ("_TOLERANCE_NS", "_MAX_SPREADS", "_MIN_FOR_OFFSET"),
+    f"{GRAPH}.shared_clocks": ("_TOLERANCE_NS", "_MAX_SPREADS", "_MIN_FOR_OFFSET"),
     f"{GRAPH}.clock_fits": ("RESOLUTION_NS", "_CLOSE_NS", "MIN_FOR_DRIFT", "_MIN_DRIFT_SPREADS", "_MAX_SWEEPS"),
     f"{GRAPH}.matches": ("_TRANSFER_PERCENTILE", "_MAX_TRANSFER_RATIO", "_MIN_MESSAGES", "_MAX_VIOLATED_SHARE",
                          "_TOLERANCE_NS"),
@@ -123,7 +123,7 @@ def worst_change(jobs: Iterable[str]) -> float:
 
 def jobs_of(module: str) -> tuple[str, ...]:
     """Return the generated jobs in which the thresholds of a module have something to decide."""
-    of_ranks = MATCHING in module or module.endswith((".clocks", ".clock_fits", ".matches"))
+    of_ranks = MATCHING in module or module.endswith(("_clocks", ".clock_fits", ".matches"))
     return ("without arguments", "pipeline") if of_ranks else ("blocked hosts", "full queue")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import htagraph as hg
-from htagraph.output.job_report import job_report
+from htagraph.output.job_report import job_report, job_stragglers_report
 from tests.reach import DATA, graph_of
 
 
@@ -31,3 +31,13 @@ def test_the_first_sentence_says_which_ranks_are_missing(tmp_path: Path) -> None
         report = job_report(hg.load(tmp_path, engine=workers))
     assert report.sentences[0].startswith("3 ranks answered; missing are rank 1 (no file of it was given)")
     assert report.to_dict()["results"]["missing"] == [{"rank": 1, "file": "", "why": "no file of it was given"}]
+
+
+def test_stragglers_alone_are_those_of_the_summary() -> None:
+    with ThreadPoolExecutor(2) as workers:
+        job = hg.load(DATA / "demo", engine=workers)
+        summary, stragglers = job_report(job), job_stragglers_report(job)
+    assert stragglers.tables["stragglers"].equals(summary.tables["stragglers"])
+    assert stragglers.figures["straggler"] == 2
+    assert stragglers.sentences == summary.sentences[-1:]
+    assert stragglers.sentences[0].startswith("Rank 2 is the straggler: 100 % of all waiting")
