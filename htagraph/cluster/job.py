@@ -142,7 +142,10 @@ class DistributedJob:
 
 
 def reasons(lacking: Iterable[MissingRank]) -> str:
-    """Return why ranks are missing, the first few of them."""
+    """Return why ranks are missing, the first few of them; what names no rank, names its file."""
     every = sorted(lacking)
     more = f"; and {len(every) - _MAX_LISTED} more" if len(every) > _MAX_LISTED else ""
-    return "; ".join(f"rank {each.rank}: {each.why}" for each in every[:_MAX_LISTED]) + more
+    return (
+        "; ".join(f"rank {each.rank}: {each.why}" if each.rank >= 0 else each.why for each in every[:_MAX_LISTED])
+        + more
+    )

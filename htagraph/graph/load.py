@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -120,7 +121,7 @@ def load(  # noqa: PLR0913 - one argument per choice
         TraceError: a path does not exist, or a file is no trace or damaged beyond recovery.
         RankError: files do not form one job, or a rank in `ranks` is absent.
         SelectionError: a step in `steps` is in no rank.
-        ValueError: the window in `time` ends before it begins, or is given with an engine.
+        ValueError: the window in `time` is none, ends before it begins, or is given with an engine.
 
     Example:
         >>> import htagraph as hg
@@ -254,7 +255,7 @@ def _spans(
 def _span(file: Surveyed, common: int, time: Window) -> tuple[int, int]:
     """Return a window on a file's clock, ns."""
     origin = common if file.first > _YEAR_NS else file.first  # without a common base, times cannot be compared
-    begin, end = (None if each is None else origin + round(each * 1000) for each in time)
+    begin, end = (None if each is None else min(origin + round(each * 1000), _NEVER_NS) for each in time)
     return file.extent.valid_from + file.base if begin is None else begin, _NEVER_NS if end is None else end
 
 
@@ -277,10 +278,17 @@ def _surveyed(
 
 
 def _checked(time: Window | None) -> Window | None:
-    """Return a window as floats; refuse one that ends before it begins."""
+    """Return a window as floats within what a clock can say; refuse what is none, or ends before it begins."""
     if time is None:
         return None
-    begin, end = (None if each is None else float(each) for each in time)
+    most = _NEVER_NS / 1000
+    try:
+        begin, end = (None if each is None else min(max(float(each), -most), most) for each in time)
+    except (TypeError, ValueError, OverflowError):
+        begin = end = math.nan
+    if any(each is not None and math.isnan(each) for each in (begin, end)):
+        msg = f"time={time!r}: give (from, to) in µs, None for an end that is open"
+        raise ValueError(msg)
     if begin is not None and end is not None and not begin < end:
         msg = f"time={tuple(time)}: the window ends before it begins; give (from, to) in µs"
         raise ValueError(msg)

@@ -38,6 +38,9 @@ _TAGS: Final = (
 """Where stores say what changes with a file's content."""
 _TIMES: Final = ("LastModified", "Last-Modified", "last_modified", "mtime", "modified", "updated", "created")
 """Where stores say when a file was written."""
+_SECRET_CHARACTERS: Final = 4
+"""Characters from which a password of a URL is left out of messages. Chosen: shorter ones protect nothing, and are in
+words of any message. Doubled, short passwords are shown."""
 _PACKAGES: Final[dict[str, str]] = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "az": "adlfs", "abfs": "adlfs",
     "abfss": "adlfs", "http": "aiohttp", "https": "aiohttp", "sftp": "paramiko", "ssh": "paramiko", "hdfs": "pyarrow",
@@ -67,7 +70,7 @@ class RemotePath:
 
     def __str__(self) -> str:
         """Return the URL for messages and results: without a signature or a password."""
-        url = re.sub(r"://[^/@]*@", "://", self.url)
+        url = re.sub(r"://[^/]*@", "://", self.url)  # up to the last @: passwords may have some
         return url.split("?", 1)[0] if self.protocol in _WEB else url
 
     def __fspath__(self) -> str:
@@ -259,16 +262,27 @@ def _explained(path: RemotePath) -> Iterator[None]:
     except (HtagraphError, MemoryError):
         raise
     except FileNotFoundError as error:
-        why = f"no such file, folder or bucket{f': {error}' if str(error) not in path.url else ''}"
+        why = f"no such file, folder or bucket{f': {_told(error, path)}' if str(error) not in path.url else ''}"
         raise FileNotFoundError(errno.ENOENT, why) from error
     except ImportError as error:
         raise _package_missing(path) from error
     except Exception as error:
-        text = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {_told(error, path)}"
         if isinstance(error, PermissionError) or "credential" in text.lower():
             text += "; are the credentials of the store given as its own tools take them, and do they allow reading?"
             raise PermissionError(errno.EACCES, text) from error
         raise OSError(errno.EIO, text) from error
+
+
+def _told(error: Exception, path: RemotePath) -> str:
+    """Return what an error of a store says, without the password and the signature of the URL, which it may repeat."""
+    user = re.match(r"[^/]*//([^/]*)@", path.url)
+    parts = [user[1], *user[1].split(":", 1)[1:]] if user else []
+    parts += path.url.split("?", 1)[1:] if path.protocol in _WEB else []
+    text = str(error)
+    for part in parts:
+        text = text.replace(part, "…") if len(part) >= _SECRET_CHARACTERS else text
+    return text
 
 
 def _package_missing(path: RemotePath) -> TraceError:

@@ -58,6 +58,12 @@ def test_nothing_to_read_is_an_error(folder: Path, workers: ThreadPoolExecutor) 
         hg.load(folder, engine=workers)
 
 
+def test_a_path_that_is_not_there_is_named_without_a_rank(tmp_path: Path, workers: ThreadPoolExecutor) -> None:
+    with pytest.raises(hg.TraceError, match="no such file") as told:
+        hg.load(tmp_path / "nothere", engine=workers)
+    assert "rank" not in str(told.value).replace(str(tmp_path), "")
+
+
 def test_workers_with_another_release_are_refused(
     folder: Path, workers: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from importlib import import_module
 from pathlib import Path
@@ -259,6 +260,19 @@ def test_a_window_of_some_steps_is_in_both(tmp_path: Path) -> None:
 def test_a_window_that_ends_before_it_begins_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"time=\(5, 5\): the window ends before it begins"):
         hg.load(job(tmp_path), time=(5, 5))
+
+
+@pytest.mark.parametrize("time", [5, "ab", (1,), (1, 2, 3), (math.nan, 5), (None, math.nan), ("a", None), (0, 10**400)])
+def test_what_is_no_window_is_refused(time: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"time=.*: give \(from, to\) in µs, None for an end that is open"):
+        hg.load(job(tmp_path), time=time)
+
+
+def test_a_window_may_reach_beyond_all_time(tmp_path: Path) -> None:
+    whole = recorded(hg.load(job(tmp_path)))
+    for time in ((0, math.inf), (-(10**30), 10**30), (-math.inf, None)):
+        assert recorded(hg.load(tmp_path, time=time)) == whole
+    assert len(hg.load(tmp_path, time=(10**30, None)).activities) == 0
 
 
 def test_a_window_skips_what_cannot_be_read(tmp_path: Path) -> None:

@@ -159,7 +159,23 @@ def test_an_error_asks_for_credentials_where_a_store_does(folder: str, monkeypat
 def test_messages_and_results_have_no_password_and_no_signature() -> None:
     assert str(RemotePath("https://host/rank-0.json?X-Signature=secret")) == "https://host/rank-0.json"
     assert str(RemotePath("sftp://me:secret@host/rank-0.json")) == "sftp://host/rank-0.json"
+    assert str(RemotePath("sftp://me:se@cret@host/rank-0.json")) == "sftp://host/rank-0.json"
     assert RemotePath("https://host/rank-0.json?X-Signature=secret").name == "rank-0.json"
+
+
+@pytest.mark.parametrize("url", ["memory://me:secret@host/a.json", "https://host/a.json?X-Signature=secret"])
+@pytest.mark.parametrize("kind", [ValueError, FileNotFoundError, PermissionError])
+def test_errors_of_stores_are_told_without_what_is_secret_in_their_url(
+    url: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(self: RemotePath) -> None:
+        message = f"{self.url}: refused; for {self.url.split('//')[1].split('/')[0]}"
+        raise kind(message)
+
+    monkeypatch.setattr(RemotePath, "_found", refusing)
+    with pytest.raises(OSError, match="refused") as told:
+        RemotePath(url).stat()
+    assert "secret" not in str(told.value)
 
 
 @pytest.mark.parametrize("path", ["C:\\traces\\a.json", "C:/a", "/tmp/a", "a:b", "run://"[:-1], Path("s3:/a")])

@@ -25,7 +25,7 @@ from htagraph.trace.reading.scan.events import (
     START_SLIP,
 )  # fmt: skip
 from htagraph.trace.reading.scan.scanner import Block, span_text
-from htagraph.trace.reading.times import FractionStyle, numbers_to_ns, text_to_ns
+from htagraph.trace.reading.times import FractionStyle, decimal_us, numbers_to_ns, text_to_ns
 
 __all__ = ["FLOWS", "ArrowEnds", "Arrows", "start_ns"]
 
@@ -82,8 +82,8 @@ class ArrowEnds:
 
     def add(self, events: list[Any], *, exact: bool) -> None:
         """Take a list of decoded events into account."""
-        flows = [event for event in events if event.ph in FLOWS and event.ts not in (None, b"")]
-        others = [event.ts for event in events if event.ph not in _NOT_OTHERS and event.ts not in (None, b"")]
+        flows = [event for event in events if event.ph in FLOWS and _is_time(event.ts)]
+        others = [event.ts for event in events if event.ph not in _NOT_OTHERS and _is_time(event.ts)]
         columns = self._columns
         rows = [
             (ord(e.ph), self._labels[str(e.cat or ""), str(e.name)], columns.flow_id(e.id), columns.lanes[e.pid, e.tid])
@@ -159,6 +159,12 @@ def _last_tails(phase: Array, label: Array, number: Array) -> npt.NDArray[np.int
     has = before >= group
     tails[order[has]] = order[before[has]]
     return tails
+
+
+def _is_time(value: Any) -> bool:  # noqa: ANN401 - of a decoded event
+    """Return whether a value is a time: an arrow or an instant without one costs the others nothing."""
+    text = bytes(value).decode("utf-8", "replace") if isinstance(value, msgspec.Raw) else str(value)
+    return decimal_us(text.strip('"')) is not None
 
 
 def _times(values: list[Any], *, exact: bool) -> tuple[Array, Array]:

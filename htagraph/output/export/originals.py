@@ -109,6 +109,7 @@ def survey(graph: DependencyGraph, rank: int) -> Original:
     least = _least(graph, rank)
     own = table.start + base
     kept = np.flatnonzero(own >= least)
+    kept = kept[np.argsort(table.index[kept], kind="stable")]  # durations of begins and ends come last in the table
     start = clock.common(own[kept])
     lane, duration = table.lane[kept], clock.common(own[kept] + table.duration[kept]) - start
     level = nesting_tracks(lane, start, duration)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -292,7 +292,7 @@ def _words(texts: tuple[str, ...], which: Array) -> Any:  # noqa: ANN401 - panda
     return pd.Categorical.from_codes(numbers[which], categories=pd.Index(list(codes), dtype="str"))
 
 
-def joined_job(digests: Sequence[RankDigest], *, naming: Naming = DEFAULT_NAMING) -> JobSkeleton:
+def joined_job(digests: Iterable[RankDigest], *, naming: Naming = DEFAULT_NAMING) -> JobSkeleton:
     """Return a job from the digests of its ranks: collectives matched, clocks compared, JOINs between ranks.
 
     The digests of some ranks of a job make a job too: `JobSkeleton.missing` says which ranks it lacks.
@@ -317,8 +317,8 @@ def joined_job(digests: Sequence[RankDigest], *, naming: Naming = DEFAULT_NAMING
         >>> bool((job.time == job.graph.time).all())
         True
     """
-    joined = joined_graph(digests, naming)
     ordered = sorted(digests, key=lambda each: each.rank)
+    joined = joined_graph(ordered, naming)
     skeleton = skeleton_of(joined, ordered[0].criteria, ordered[0].classes.limits)
     return JobSkeleton(
         joined.graph, skeleton, tuple(ordered[0].criteria), missing_ranks(joined.graph),

@@ -200,7 +200,12 @@ def _no_events(text: bytes, log: IssueLog) -> Exception:
     keys = ", ".join(each[:_SHOWN] for each in sorted(root)[:6]) if isinstance(root, dict) else type(root).__name__
     if isinstance(root, dict) and {"schema", "nodes"} <= set(root):
         return OtherJsonError(f"{log.file}: a PyTorch execution trace (Chakra host ET), not a Kineto trace")
-    return OtherJsonError(f"{log.file}: JSON, but without traceEvents (found: {keys}); not a Kineto trace")
+    lacking = (
+        "whose traceEvents are no list"
+        if isinstance(root, dict) and "traceEvents" in root
+        else f"without traceEvents (found: {keys})"
+    )
+    return OtherJsonError(f"{log.file}: JSON, but {lacking}; not a Kineto trace")
 
 
 def _take_block(buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog) -> tuple[Any, bytes, bool]:

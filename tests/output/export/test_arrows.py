@@ -5,7 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,3 +56,18 @@ def test_each_head_has_the_last_tail_of_its_id(rows: list[tuple[str, str, int, i
         if phase != "f":
             tails[category, number] = at
     assert (list(arrows), arrows.ends_left_out) == (expected, len(rows) - len(used))
+
+
+@pytest.mark.parametrize("bad", ["", "soon", "1e300", None, msgspec.Raw(b""), msgspec.Raw(b'""'), 1e300, float("nan")])
+def test_arrows_and_instants_without_a_time_cost_the_others_nothing(bad: object) -> None:
+    ends = ArrowEnds(Columns(IssueLog("")))
+    events: list[Any] = [
+        SimpleNamespace(ph=phase, cat="c", name="n", id=1, ts=moment, pid=1, tid=1)
+        for phase, moment in [("s", 1), ("s", bad), ("f", 3), ("i", bad), ("C", 7), ("C", bad)]
+    ]
+    ends.add(events, exact=False)
+    assert ends.others(unpadded=False).tolist() == [7_000]
+    arrows = ends.arrows(
+        np.array([0, 2000]), lambda _, moment: (moment > 2000).astype(np.int64), np.asarray, unpadded=False
+    )
+    assert list(arrows) == [("c", "n", 0, 1)]

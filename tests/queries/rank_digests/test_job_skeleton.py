@@ -113,7 +113,7 @@ def test_slack_is_that_of_the_whole_graph(folder: Path) -> None:
 
 
 def test_a_job_lacks_the_ranks_whose_digests_are_missing() -> None:
-    job = hg.joined_job([RankDigest.from_bytes(each.to_bytes()) for each in digests_of(DATASETS[0])[1:]])
+    job = hg.joined_job(RankDigest.from_bytes(each.to_bytes()) for each in digests_of(DATASETS[0])[1:])
     assert job.missing == (0,)
     assert job.ranks == (1, 2, 3)
     assert "1 missing" in repr(job)

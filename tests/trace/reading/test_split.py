@@ -205,7 +205,7 @@ def test_traces_without_activities_are_read(text: str, events_read: int, tmp_pat
         ('{"traceEvents": [{"a": 1}, {"b": 2}]}', NotATraceError, "does not hold events"),
         ('{"traceEvents": [1, 2]}', NotATraceError, "JSON, but the list does not hold events"),
         ('{"a": 1}', NotATraceError, "without traceEvents"),
-        ('{"traceEvents": {}}', NotATraceError, "without traceEvents"),
+        ('{"traceEvents": {}}', NotATraceError, "whose traceEvents are no list"),
         ('"text"', NotATraceError, "not a Kineto trace"),
         ("hello", NotATraceError, "not JSON"),
         ('{"schema": "1.1", "nodes": []}', NotATraceError, "execution trace"),
