@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import fields
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from htagraph.core.errors import HtagraphError
 from htagraph.graph.construction.activities import RankPart
+from htagraph.graph.construction.join import TEXTS
 from htagraph.graph.storage.parts import pack, unpack
 from htagraph.queries.rank_digests.digest import RankDigest
 from htagraph.queries.rank_digests.work_sums import WorkSums
@@ -97,10 +99,43 @@ def _read(raw: bytes) -> RankDigest:
     part = RankPart(
         kept["activities"], kept["names"], kept["lanes"], none, none, kept["rest"], kept["steps"], kept["issues"]
     )  # fmt: skip
-    return RankDigest(
+    digest = RankDigest(
         part, **parts["arrays"], classes=TimeClasses(*parts["classes"]), criteria=found["criteria"],
         sums=WorkSums(*parts["sums"]),
     )  # fmt: skip
+    if not _fits(digest):
+        msg = "its parts do not belong together"
+        raise ValueError(msg)
+    return digest
+
+
+def _fits(digest: RankDigest) -> bool:
+    """Return whether columns have equal lengths and numbers refer to what is there."""
+    part, acts = digest.part, digest.part.activities
+    count, names = len(acts), len(part.names)
+    columns = [getattr(acts, each.name) for each in fields(acts) if each.name != "args"]
+    texts = [acts.name, acts.category, *(column.values for name, column in acts.args.items() if name in TEXTS)]
+    references = [(each, -1, names) for each in texts]
+    references += [(acts.lane, -1, len(part.lanes)), (acts.parent, -1, count), (acts.cause, -1, count)]
+    references += [(column.rows, 0, count) for column in acts.args.values()]
+    moments = [digest.source, digest.target, *digest.inside[:2]]
+    references += [*((each, 0, 2 * count) for each in moments), (digest.owner, 0, count)]
+    sums = digest.sums
+    lengths = [
+        [*map(len, columns), len(digest.linked)], [*map(len, (digest.source, digest.target, digest.weight))],
+        [*map(len, digest.inside), len(digest.owner)], [*map(len, (sums.program, sums.instances))],
+        [*map(len, (sums.device, sums.name, sums.step, sums.calls, sums.total))],
+        *([len(column.rows), len(column.values)] for column in acts.args.values()),
+    ]  # fmt: skip
+    shapes = len(digest.inside) == 3 and digest.weight.shape[1:] == (1 + len(digest.classes.parts),)
+    return (
+        shapes
+        and all(min(each) == max(each) for each in lengths)
+        and all(
+            not len(each) or bool(least <= int(each.min()) and int(each.max()) < most)
+            for each, least, most in references
+        )
+    )
 
 
 def _packed(array: Array) -> tuple[int, bytes]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,26 @@ def test_damaged_bytes_are_refused_or_give_a_digest(data: st.DataObject) -> None
         assert RankDigest.from_bytes(zlib.compress(bytes(raw))).rank >= -(1 << 63)
     except HtagraphError as error:
         assert "no digest of a rank" in str(error)
+
+
+@pytest.mark.parametrize("column", ["source", "target", "owner", "linked"])
+def test_numbers_that_refer_to_nothing_are_refused(column: str) -> None:
+    digest = digests_of(DATASETS[0])[0]
+    changed = replace(digest, **{column: np.append(getattr(digest, column)[:-1], 1 << 40)})
+    if column == "linked":
+        changed = replace(digest, linked=digest.linked[1:])
+    with pytest.raises(HtagraphError, match="do not belong together"):
+        RankDigest.from_bytes(changed.to_bytes())
+
+
+@pytest.mark.parametrize("column", ["name", "lane", "parent"])
+def test_activities_that_refer_to_nothing_are_refused(column: str) -> None:
+    digest = digests_of(DATASETS[0])[0]
+    acts = digest.part.activities
+    acts = replace(acts, **{column: np.full_like(getattr(acts, column), 1 << 20)})
+    changed = replace(digest, part=replace(digest.part, activities=acts))
+    with pytest.raises(HtagraphError, match="do not belong together"):
+        RankDigest.from_bytes(changed.to_bytes())
 
 
 def test_bytes_that_unpack_to_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
