@@ -74,7 +74,8 @@ def test_damaged_bytes_are_refused_or_give_a_digest(data: st.DataObject) -> None
 @pytest.mark.parametrize("column", ["source", "target", "owner", "linked"])
 def test_numbers_that_refer_to_nothing_are_refused(column: str) -> None:
     digest = digests_of(DATASETS[0])[0]
-    changed = replace(digest, **{column: np.append(getattr(digest, column)[:-1], 1 << 40)})
+    other: dict[str, Any] = {column: np.append(getattr(digest, column)[:-1], 1 << 40)}
+    changed = replace(digest, **other)
     if column == "linked":
         changed = replace(digest, linked=digest.linked[1:])
     with pytest.raises(HtagraphError, match="do not belong together"):
@@ -85,7 +86,8 @@ def test_numbers_that_refer_to_nothing_are_refused(column: str) -> None:
 def test_activities_that_refer_to_nothing_are_refused(column: str) -> None:
     digest = digests_of(DATASETS[0])[0]
     acts = digest.part.activities
-    acts = replace(acts, **{column: np.full_like(getattr(acts, column), 1 << 20)})
+    other: dict[str, Any] = {column: np.full_like(getattr(acts, column), 1 << 20)}
+    acts = replace(acts, **other)
     changed = replace(digest, part=replace(digest.part, activities=acts))
     with pytest.raises(HtagraphError, match="do not belong together"):
         RankDigest.from_bytes(changed.to_bytes())
