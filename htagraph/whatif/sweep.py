@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from htagraph.core.errors import SelectionError
+from htagraph.core.processors import processors
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.whatif.scenario import Scenario
 from htagraph.whatif.what_if import what_if
@@ -74,6 +74,6 @@ def sweep(
         )  # fmt: skip
 
     rows = [row(factor) for factor in numbers[:1]]
-    with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, _MAX_THREADS)) as pool:
+    with ThreadPoolExecutor(threads or min(processors(), _MAX_THREADS)) as pool:
         rows += pool.map(row, numbers[1:])
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype("float64")

@@ -172,7 +172,7 @@ def test_an_error_in_another_thread_is_the_same_error(tmp_path: Path, monkeypatc
 
 def test_an_interrupted_load_leaves_no_thread_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("htagraph.trace.reading.in_parallel._LARGE_BYTES", 0)
-    monkeypatch.setattr("htagraph.trace.reading.in_parallel._processors", lambda: 2)
+    monkeypatch.setattr("htagraph.trace.reading.in_parallel.processors", lambda: 2)
 
     def interrupt(share: float) -> None:
         raise KeyboardInterrupt(share)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from typing import Any, TypeVar
+
+from htagraph.core.processors import processors
 
 __all__ = ["Processes"]
 
@@ -20,7 +21,7 @@ class Processes:
     hopeless: tuple[type[BaseException], ...] = ()
 
     def __init__(self, count: int | None = None) -> None:
-        self._count = count or _processors()
+        self._count = count or processors()
         self._pool = self._new()
 
     def submit(self, function: Callable[..., T], /, *given: Any) -> Future[T]:  # noqa: ANN401 - the function's
@@ -45,7 +46,3 @@ class Processes:
 
     def _new(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(self._count, mp_context=multiprocessing.get_context("spawn"))
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from htagraph.core.processors import processors
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint
 
 __all__ = ["FileState", "file_states", "is_unchanged"]
@@ -69,7 +69,7 @@ def file_states(files: Sequence[TracePath], known: Mapping[str, FileState]) -> l
             return before
         return replace(now, digest=_digest(path))
 
-    with ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1)) as threads:
+    with ThreadPoolExecutor(min(_MAX_THREADS, processors())) as threads:
         return list(threads.map(state, files))
 
 

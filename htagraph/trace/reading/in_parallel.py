@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from typing import Protocol, TypeVar
 
+from htagraph.core.processors import processors
 from htagraph.trace.reading.discover import RankedFile
 
 __all__ = ["Read", "in_parallel", "json_bytes"]
@@ -46,7 +46,7 @@ def in_parallel(
     def result(number: int) -> T:
         return read(files[number], progress=lambda at: report.advance(number, at), compiled=large)
 
-    workers = min(len(files), _processors())
+    workers = min(len(files), processors())
     if workers < 2 or not large:
         for number, file in enumerate(files):
             yield file, result(number)
@@ -87,8 +87,3 @@ class _Report:
 def json_bytes(file: RankedFile) -> int:
     """Return about how many bytes of JSON a file holds."""
     return file.path.stat().st_size * (_GZIP_RATIO if file.path.suffix == ".gz" else 1)
-
-
-def _processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

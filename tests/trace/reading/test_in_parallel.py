@@ -31,7 +31,7 @@ def files(tmp_path: Path) -> list[RankedFile]:
 def threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let any job count as large, on a machine of three processors."""
     monkeypatch.setattr(module, "_LARGE_BYTES", 0)
-    monkeypatch.setattr(module, "_processors", lambda: 3)
+    monkeypatch.setattr(module, "processors", lambda: 3)
 
 
 def _nothing(_at: int) -> None:
@@ -89,7 +89,7 @@ def test_there_is_a_thread_per_processor_at_most(files: list[RankedFile]) -> Non
 def test_small_jobs_and_single_files_are_read_by_the_caller_in_order(
     files: list[RankedFile], processors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_processors", lambda: processors)
+    monkeypatch.setattr(module, "processors", lambda: processors)
     seen: list[tuple[int, bool]] = []
 
     def read(file: RankedFile, *, progress: Callable[[int], None], compiled: bool) -> int:
