@@ -8,9 +8,11 @@ import pandas as pd
 
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.step_times import step_times
+from htagraph.analyses.stragglers import ENOUGH_STEPS
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.cluster.job import DistributedJob
-from htagraph.output.phrases import and_list, time_text
+from htagraph.output.parts_of_time import with_shares
+from htagraph.output.phrases import and_list, plural, time_text
 from htagraph.output.report import Report, Wording, inputs_of, window_us
 from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
 
@@ -24,8 +26,16 @@ _TITLES: Final = {
     "critical_path": "Critical path by what it is spent on",
     "stragglers": "Ranks that others wait for",
 }
+_SPENT_ON: Final = {
+    "computation": "computation", "host": "spent on the host", "communication": "communication",
+    "other": "none of computation, host and communication",
+}  # fmt: skip
 _NAMED: Final = 4
 """Missing ranks that a sentence names. Chosen: a line. Doubled, the sentence takes two."""
+_CHARGED: Final = 2
+"""Ranks that a sentence names as those that most waiting is for. Chosen. Doubled, it names ranks that matter less."""
+_MOSTLY_PERCENT: Final = 50
+"""Percent of all waiting from which these ranks are named. It cannot be doubled."""
 
 
 def job_report(job: DistributedJob, *, top: int = 5) -> Report:
@@ -58,6 +68,7 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
     brief = {
         name: table.head(top) if name not in ("steps", "critical_path") else table for name, table in tables.items()
     }
+    brief["time_by_rank"] = with_shares(brief["time_by_rank"])
     sentences = [
         *_lacking(job),
         f"The job takes {time_text(moments.makespan_ns() / 1000)}.",
@@ -141,12 +152,25 @@ def _spent(path: pd.DataFrame) -> list[str]:
     if not path["total_us"].any():
         return []
     most = path.sort_values("total_us", ascending=False).iloc[0]
-    return [f"Of the critical path, {most['share_percent']:.0f} % is {most['spent_on']}."]
+    return [f"Of the critical path, {most['share_percent']:.0f} % is {_SPENT_ON[str(most['spent_on'])]}."]
 
 
 def _late(slow: RankStragglers) -> list[str]:
     total = time_text(slow.total_wait_us)
     if slow.straggler is None:
-        return [f"No rank is slower than its peers by more than chance; ranks wait {total} for each other in all."]
+        return [f"Ranks wait {total} for each other (summed over ranks){_most_charged(slow)}, but {_why_not(slow)}."]
     row = slow.ranks[slow.ranks["rank"] == slow.straggler].iloc[0]
     return [f"Rank {slow.straggler} is the straggler: {row['share_percent']:.0f} % of all waiting ({total}) is for it."]
+
+
+def _most_charged(slow: RankStragglers) -> str:
+    ranks = slow.ranks.sort_values("share_percent", ascending=False, kind="stable").head(_CHARGED)
+    named = [f"rank {rank} ({share:.0f} %)" for rank, share in zip(ranks["rank"], ranks["share_percent"], strict=True)]
+    return f", most of it for {and_list(named)}" if ranks["share_percent"].sum() > _MOSTLY_PERCENT else ""
+
+
+def _why_not(slow: RankStragglers) -> str:
+    """Return why no rank is the straggler."""
+    if slow.steps < ENOUGH_STEPS:
+        return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
+    return "no single rank is shown to be slower than its peers beyond chance"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,8 @@ from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.claim_sentences import sentences
 from htagraph.output.claims import claims_of
-from htagraph.output.phrases import short_number, time_text
+from htagraph.output.parts_of_time import with_shares
+from htagraph.output.phrases import time_text
 from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.queries.claim import Claim
 from htagraph.queries.replay import replay
@@ -51,9 +51,6 @@ SUMMARY_HEADINGS = {
 """Headings of columns whose names do not say enough."""
 _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
-_MIN_US_IN_MS = 10_000.0
-"""µs from which a window's parts are shown in ms, as in the other tables."""
-_PARTS = ("computation", "exposed_communication", "exposed_memory", "other", "idle")
 _FOR_PROGRAMS = ("idle_breakdown", "critical_path", "stragglers", "opportunities", "gaps")
 """Tables that have commands of their own; what they say first is in the verdict."""
 
@@ -120,7 +117,7 @@ class Summary:
             del brief["clocks"]
         brief["inputs"] = self.inputs.drop(columns="world_size")
         if "temporal_breakdown" in brief:
-            brief["temporal_breakdown"] = _with_shares(brief["temporal_breakdown"])
+            brief["temporal_breakdown"] = with_shares(brief["temporal_breakdown"])
         if "rank_idle" in brief:
             by_cause = brief["rank_idle"].pivot(index="rank", columns="cause", values="idle_us")
             brief["rank_idle"] = by_cause.add_suffix("_us").reset_index()
@@ -180,21 +177,6 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
     }
     claims = claims_of(graph, path, tables, inputs, slow)
     return Summary(inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims))
-
-
-def _with_shares(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the temporal breakdown with each part and its share in one column, without parts that never occur."""
-    unit, scale = ("ms", 1000) if table["window_us"].max() >= _MIN_US_IN_MS else ("µs", 1)
-    joined = table[["rank", "executor", "window_us"]].copy()
-    for part in _PARTS:
-        if part == "other" and not table["other_us"].any():
-            continue
-        pairs = zip(table[f"{part}_us"], table[f"{part}_percent"], strict=True)
-        joined[f"{part} {unit} (%)"] = [
-            f"{short_number(us / scale)} ({share:.0f} %)" if math.isfinite(share) else short_number(us / scale)
-            for us, share in pairs
-        ]
-    return joined
 
 
 def _steps(graph: DependencyGraph) -> pd.DataFrame:

@@ -6,10 +6,12 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.output.job_report import job_report, job_stragglers_report
+from htagraph.output.job_report import _late, job_report, job_stragglers_report
+from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
 from tests.reach import DATA, graph_of
 
 
@@ -41,3 +43,21 @@ def test_stragglers_alone_are_those_of_the_summary() -> None:
     assert stragglers.figures["straggler"] == 2
     assert stragglers.sentences == summary.sentences[-1:]
     assert stragglers.sentences[0].startswith("Rank 2 is the straggler: 100 % of all waiting")
+
+
+def test_a_reader_sees_parts_of_the_time_with_their_shares() -> None:
+    with ThreadPoolExecutor(2) as workers:
+        report = job_report(hg.load(DATA / "demo", engine=workers))
+    assert report.brief is not None
+    shown = report.brief["time_by_rank"].set_index("rank")
+    assert shown.loc[2, "computation ms (%)"] == "17.7 (71 %)"  # as `htagraph summary data/demo` says
+
+
+def test_from_few_steps_nobody_is_said_to_be_as_fast_as_the_others() -> None:
+    ranks = pd.DataFrame({"rank": [0, 1, 2], "share_percent": [60.0, 30.0, 10.0]})
+    few, many = (RankStragglers(ranks, None, 2_000.0, None, steps) for steps in (1, 20))
+    start = (
+        "Ranks wait 2.00 ms for each other (summed over ranks), most of it for rank 0 (60 %) and rank 1 (30 %), but "
+    )
+    assert _late(few) == [start + "from 1 step nobody can tell whether a rank is slow or was late by chance."]
+    assert _late(many) == [start + "no single rank is shown to be slower than its peers beyond chance."]

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import RankError, SelectionError
-from htagraph.core.kinds import EdgeKind, Provenance
+from htagraph.core.issues import Issue
+from htagraph.core.kinds import UNCERTAIN, EdgeKind, Provenance
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities, Edges
 from htagraph.graph.clocks import estimate_clocks
@@ -67,6 +68,7 @@ def joined_graph(digests: Sequence[RankDigest], naming: Naming = DEFAULT_NAMING)
     digests = sorted(digests, key=lambda each: each.rank)
     _refuse_unlike(digests)
     job = join([each.part for each in digests], naming)
+    job = replace(job, issues=_of_files(job.issues))
     number, job = _matched(job, np.concatenate([each.linked for each in digests]))
     first = np.cumsum([0, *(len(each.part.activities) for each in digests)])[:-1]
     shifts = [2 * int(each) for each in first]
@@ -87,6 +89,16 @@ def joined_graph(digests: Sequence[RankDigest], naming: Naming = DEFAULT_NAMING)
     last = first + [len(each.part.activities) for each in digests] - 2
     spans = number[last]
     return JoinedGraph(_linked(job, inside, paths), source, target, weight, parts, spans)
+
+
+def _of_files(issues: Sequence[Issue]) -> tuple[Issue, ...]:
+    """Return the issues of files, and one for all dependencies inside ranks that are little more than a guess."""
+    guessed = [issue.count for issue in issues if issue.what == "edges_uncertain"]
+    others = tuple(issue for issue in issues if issue.what != "edges_uncertain")
+    if not guessed:
+        return others
+    what = f"dependencies inside ranks known with less than {UNCERTAIN} % confidence; what-ifs are not run without them"
+    return (*others, Issue("", "edges_uncertain", what, sum(guessed)))
 
 
 def _refuse_unlike(digests: Sequence[RankDigest]) -> None:

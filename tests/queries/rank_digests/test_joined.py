@@ -10,9 +10,10 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import RankError, SelectionError
+from htagraph.core.issues import Issue
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.queries.collective_waits import waits_of
-from htagraph.queries.rank_digests.joined import joined_graph
+from htagraph.queries.rank_digests.joined import _of_files, joined_graph
 from tests.digests import digests_of, digests_of_events, moved
 from tests.host_jobs import host_job, transfer
 from tests.reach import DATASETS, SHARED, graph_of, label
@@ -126,3 +127,12 @@ def test_matching_and_clocks_take_work_in_proportion_to_the_ranks(monkeypatch: p
         assert graph.ranks == tuple(range(ranks))
         counts[ranks] = seen[0]
     assert counts[128] < 4 * 1.2 * counts[32], counts
+
+
+def test_guesses_inside_ranks_are_one_issue() -> None:
+    of_file = Issue("a.json", "truncated", "cut", 1, 3)
+    guesses = [Issue("", "edges_uncertain", "what-ifs are also run without them", count) for count in (2, 5)]
+    kept, folded = _of_files([guesses[0], of_file, guesses[1]])
+    assert kept == of_file
+    assert (folded.what, folded.count) == ("edges_uncertain", 7)
+    assert "also run without" not in folded.detail  # which what-ifs of a joined job are not
