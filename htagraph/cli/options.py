@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -45,6 +46,9 @@ _HARMLESS = (
 _MAX_REPEATED_PATHS = 4
 """Paths that a suggested command repeats; chosen: more make it unreadable. Doubled, it may fill several lines."""
 _PLAIN = re.compile(r"\d+(\.\d*)?")
+_MAX_ALIKE = 8
+"""Warnings of one kind that are said; the results list all. Chosen: those of a host with eight devices. Doubled, jobs
+of many ranks fill a screen with them."""
 _MIN_WIDTH = 40
 """Columns of a terminal; chosen: tables are unreadable below. Doubled, narrow terminals wrap the lines of tables."""
 _FILE_WIDTH = 140
@@ -293,7 +297,13 @@ def progress(what: str) -> Iterator[Progress | None]:
 
 def _warn(issues: Sequence[Issue]) -> None:
     """Say on stderr what was damaged; the results list it in full."""
+    said = Counter[str]()
     for issue in issues:
-        if issue.what not in _HARMLESS:
+        said[issue.what] += issue.what not in _HARMLESS
+        if 0 < said[issue.what] <= _MAX_ALIKE and issue.what not in _HARMLESS:
             where = f"{issue.file}: " if issue.file else ""
             typer.echo(printable(f"htagraph: warning: {where}{issue.detail} ({issue.count})"), err=True)
+    for what, count in said.items():
+        if count > _MAX_ALIKE:
+            more = f"{count - _MAX_ALIKE:,} more warnings of this kind ({what}); --format json lists them all"
+            typer.echo(f"htagraph: warning: {more}", err=True)

@@ -10,8 +10,9 @@ import pytest
 import typer
 
 import htagraph as hg
-from htagraph.cli.options import chosen, refuse_input, width_of, window
+from htagraph.cli.options import _MAX_ALIKE, _warn, chosen, refuse_input, width_of, window
 from htagraph.cli.options import given as words_of
+from htagraph.core.issues import Issue
 from tests.reach import REPOSITORY
 
 DEMO = str(REPOSITORY / "data" / "demo")
@@ -71,3 +72,12 @@ def test_a_command_reads_a_window_without_python_functions_and_suggests_the_same
         f"{DEMO} --time 1ms..9ms --no-python"
         in run("idle", DEMO, "--no-cache", "--time", "1ms..9ms", "--no-python").out
     )
+
+
+def test_of_many_warnings_of_a_kind_some_are_said_and_the_others_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    cut = [Issue(f"rank-{rank}.json", "truncated", "the file ends early", 1, rank) for rank in range(_MAX_ALIKE + 3)]
+    _warn([*cut, Issue("a.json", "header_damaged", "read in part", 1), Issue("a.json", "no_window_end", "harmless", 1)])
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == _MAX_ALIKE + 2
+    assert lines[-1] == "htagraph: warning: 3 more warnings of this kind (truncated); --format json lists them all"
+    assert not any("harmless" in line for line in lines)
