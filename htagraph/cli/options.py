@@ -198,8 +198,9 @@ def read_on(scheduler: str, paths: list[str], ranks: str | None, steps: str | No
 
     try:
         engine = engine_of(scheduler)
-    except TypeError as error:
-        raise typer.BadParameter(str(error), param_hint="--scheduler") from None
+    except TypeError:
+        msg = f"{scheduler!r} is none; give tcp://… of a Dask scheduler, processes (of this machine), or ray"
+        raise typer.BadParameter(msg, param_hint="--scheduler") from None
     chosen_ranks, chosen_steps, reading = chosen(ranks, "--ranks"), chosen(steps, "--steps"), _reading.get()
     if reading.time is not None:
         msg = "it counts from the first activity of all ranks, which no worker knows: choose --steps instead"

@@ -69,6 +69,7 @@ def job_report(job: DistributedJob, *, top: int = 5) -> Report:
         name: table.head(top) if name not in ("steps", "critical_path") else table for name, table in tables.items()
     }
     brief["time_by_rank"] = with_shares(brief["time_by_rank"])
+    brief["stragglers"] = _shown(brief["stragglers"])
     sentences = [
         *_lacking(job),
         f"The job takes {time_text(moments.makespan_ns() / 1000)}.",
@@ -89,7 +90,7 @@ def job_stragglers_report(job: DistributedJob, *, top: int = 10) -> Report:
     slow = job.moments.stragglers()
     tables = {"missing": _missing(job), "stragglers": _ranks(slow)}
     figures = {"straggler": slow.straggler, "total_wait_us": slow.total_wait_us}
-    brief = {name: table.head(top) for name, table in tables.items()}
+    brief = {"missing": tables["missing"].head(top), "stragglers": _shown(tables["stragglers"].head(top))}
     return _report(job, "stragglers", tables, brief, [*_lacking(job), *_late(slow)], figures)
 
 
@@ -120,6 +121,11 @@ def _missing(job: DistributedJob) -> pd.DataFrame:
 def _ranks(slow: RankStragglers) -> pd.DataFrame:
     """Return a row per rank, the one that the others wait for longest first."""
     return slow.to_frame().sort_values("blamed_us", ascending=False, kind="stable", ignore_index=True)
+
+
+def _shown(ranks: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of stragglers without what only slow ranks have, if none is slow."""
+    return ranks if ranks["slow"].any() else ranks.drop(columns=["slow", "slow_steps", "slow_excess_us", "cause"])
 
 
 def _steps(table: pd.DataFrame) -> pd.DataFrame:
