@@ -9,6 +9,7 @@ HtagraphError
 ├── GraphError             a graph breaks one of its invariants
 ├── StoredGraphError       a file does not hold a saved graph, or a damaged one
 └── SelectionError         a selection names something the graph does not have
+    └── NothingMeetsError  a selection is sound, but nothing in the graph meets it
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ __all__ = [
     "GraphError",
     "HtagraphError",
     "NotATraceError",
+    "NothingMeetsError",
     "OtherJsonError",
     "RankError",
     "SelectionError",
@@ -66,6 +68,10 @@ class StoredGraphError(HtagraphError):
 
 class SelectionError(HtagraphError):
     """A selection asks for something the graph does not have."""
+
+
+class NothingMeetsError(SelectionError):
+    """Nothing in this graph meets a selection, though something in another one may."""
 
 
 def printable(text: str) -> str:

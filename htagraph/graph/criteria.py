@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import SelectionError
+from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE, HOST, KERNELS, ActivityKind
 from htagraph.core.spelling import nearest_words
@@ -149,7 +149,7 @@ def _step_index(graph: DependencyGraph, position: IntSelector) -> Mask:
     absent = [number for number in wanted if not -len(steps) <= number < len(steps)]
     if absent:
         msg = f"step_index {absent[0]}: this graph has {len(steps)} steps; the first is 0, the last -1"
-        raise SelectionError(msg)
+        raise NothingMeetsError(msg)
     return np.isin(graph.activities.step, [steps[number] for number in wanted])
 
 
@@ -196,7 +196,7 @@ def _activity(graph: DependencyGraph, activity: IntSelector) -> Mask:
     absent = [number for number in wanted if not 0 <= number < count]
     if absent:
         msg = f"activity {absent[0]}: this graph has activities 0 to {count - 1}"
-        raise SelectionError(msg)
+        raise NothingMeetsError(msg)
     chosen = np.zeros(count, np.bool_)
     chosen[np.array(wanted, np.int64)] = True
     return chosen
@@ -226,5 +226,5 @@ def _known(value: IntSelector, known: tuple[int, ...], what: str) -> list[int]:
         shown = ", ".join(map(str, known[:_SHOWN_NUMBERS])) or "none"
         more = f" and {len(known) - _SHOWN_NUMBERS} more" if len(known) > _SHOWN_NUMBERS else ""
         msg = f"{what} {absent[0]} is not in this graph; its {what}s: {shown}{more}"
-        raise SelectionError(msg)
+        raise NothingMeetsError(msg)
     return wanted

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import SelectionError
+from htagraph.core.errors import NothingMeetsError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind
 from htagraph.graph.criteria import Criteria, Mask, mask_of
@@ -49,7 +49,8 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
     Untraced time has no activities.
 
     Raises:
-        SelectionError: nothing meets the criteria; names what would.
+        NothingMeetsError: nothing meets the criteria; names what would.
+        SelectionError: an unknown criterion, or a value that the criterion does not accept.
     """
     graph = state.graph
     kinds = kinds_of(criteria)
@@ -100,10 +101,10 @@ def _meeting(graph: DependencyGraph, criteria: dict[str, Any]) -> Mask:
     return inside & mask_of(graph, cast("Criteria", others)) if others else inside
 
 
-def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> SelectionError:
+def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> NothingMeetsError:
     """Return the error for criteria that no activity meets, with similar names and looser criteria that would match."""
     if not len(graph.activities):
-        return SelectionError("this graph has no activities, so nothing in it can be changed")
+        return NothingMeetsError("this graph has no activities, so nothing in it can be changed")
     given = {key: value for key, value in criteria.items() if value is not None}
     text = ", ".join(f"{key}={value!r}" for key, value in given.items()) or "no criteria"
     globs = [key for key in ("name", "op", "regex") if key in given]
@@ -121,7 +122,7 @@ def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> SelectionError
     elif not hints:
         kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind)})
         hints.append(f"the graph has the kinds {', '.join(kinds)}")
-    return SelectionError(f"nothing matches {text}; {'; '.join(hints)}")
+    return NothingMeetsError(f"nothing matches {text}; {'; '.join(hints)}")
 
 
 def _short(name: str) -> str:

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.work_times import work_times
 
-__all__ = ["rank_speed", "speed_of_sums"]
+__all__ = ["MIN_SHARE_OF_NAME", "rank_speed", "speed_of_sums"]
 
 Array: TypeAlias = npt.NDArray[Any]
-_MIN_SHARE_OF_NAME = 0.03
+MIN_SHARE_OF_NAME = 0.03
 """Share of the compared time that a name takes on every rank, at least. Chosen: rare names vary too much by chance.
 Doubled, fewer names are compared, and a rank that is slow in all of them by design is more likely."""
 _MIN_NAMES = 3
@@ -64,7 +64,7 @@ def speed_of_sums(total: Array, count: Array, whole: Array) -> npt.NDArray[np.fl
         whole: the time of each rank in all names, ns.
     """
     of_rank = total.sum(axis=2) / np.maximum(whole, 1)[:, None]
-    common = (of_rank >= _MIN_SHARE_OF_NAME).all(axis=0) & (count > 0).all(axis=(0, 2))
+    common = (of_rank >= MIN_SHARE_OF_NAME).all(axis=0) & (count > 0).all(axis=(0, 2))
     if common.sum() < _MIN_NAMES:
         return None
     mean = total[:, common] / count[:, common]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,9 +25,12 @@ from htagraph.queries.replay import predict
 from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
 from htagraph.queries.weights import initial, own_time, with_factor
 
-__all__ = ["NOBODY", "Straggler", "charges_of", "named_among", "straggler_among", "straggler_of"]
+__all__ = ["NOBODY", "SavedBy", "Straggler", "charges_of", "named_among", "straggler_among", "straggler_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
+SavedBy: TypeAlias = Callable[[int, float, tuple[str, ...]], int]
+"""By how much a job is shorter, ns, if a rank's work of some kinds takes a multiple of its time: given the rank, the
+multiple, the kinds."""
 NOBODY = ("recording", "clocks")
 """Causes for which no rank is charged."""
 _MIN_STEP_SHARE = 0.004
@@ -91,16 +95,11 @@ def straggler_among(graph: DependencyGraph, slow: SlowRanks, blame: Blame) -> St
         slow: how much longer its ranks take for their steps.
         blame: what they are charged.
     """
-
-    def shortens(rank: int) -> bool:
-        return slow.stage is not None and _is_worth(graph, rank, *slow.stage)
-
-    return named_among(graph, slow, blame, shortens, lambda at: _alone_ns(graph, at, slow))
+    return named_among(graph, slow, blame, partial(_saved_ns, graph), lambda at: _alone_ns(graph, at, slow))
 
 
 def named_among(
-    graph: DependencyGraph, slow: SlowRanks, blame: Blame, shortens: Callable[[int], bool],
-    alone_ns: Callable[[int], float],
+    graph: DependencyGraph, slow: SlowRanks, blame: Blame, saved_ns: SavedBy, alone_ns: Callable[[int], float]
 ) -> Straggler:  # fmt: skip
     """Return what `straggler_among` does, of a job whose work is looked at elsewhere.
 
@@ -108,7 +107,7 @@ def named_among(
         graph: the job, of which ranks, waits and collectives are read.
         slow: how much longer its ranks take for their steps.
         blame: what they are charged.
-        shortens: whether the job is shorter if a rank, a stage of a pipeline, is as fast as the others.
+        saved_ns: by how much the job is shorter if a rank, a stage of a pipeline, is as fast as the others.
         alone_ns: how long a rank, given by position, works in a step on what no other rank does, ns.
     """
     by_cause = charges_of(graph, blame)
@@ -125,7 +124,9 @@ def named_among(
     if slow.stage is None:
         holds_up &= beyond[at] >= max(beyond.max(), 0 if nobody else 1)
     else:
-        holds_up &= charged[at] > 0 and shortens(graph.ranks[at])
+        whole = int(graph.time.max()) - graph.origin_ns  # charges of stages are mostly by design
+        saved = saved_ns(graph.ranks[at], 1 / slow.stage.ratio, slow.stage.kinds) if charged[at] > 0 else 0
+        holds_up &= charged[at] > 0 and saved >= _MIN_STEP_SHARE * whole
     if not holds_up or by_cause[at, CAUSES.index("network")] > _MOST * charged[at]:
         return Straggler(None, charged_most=most)
     if _is_waited_for(graph, graph.ranks[at]) and alone_ns(at) > _MOST * slow.in_slow[at]:
@@ -133,13 +134,11 @@ def named_among(
     return Straggler(graph.ranks[at], charged_most=most)
 
 
-def _is_worth(graph: DependencyGraph, rank: int, ratio: float, kinds: tuple[str, ...]) -> bool:
-    """Return whether the job is shorter if a stage is as fast as the others: charges of stages are mostly by design."""
+def _saved_ns(graph: DependencyGraph, rank: int, factor: float, kinds: tuple[str, ...]) -> int:
+    """Return by how much the job is shorter if kinds of work of a rank take a multiple of their time, ns."""
     state = initial(graph)
-    fixed = with_factor(state, own_time(state, {"rank": rank, "kind": list(kinds)}), 1 / ratio)
-    last = int(predict(graph, fixed.lag, fixed.gap).max())
-    whole = int(graph.time.max())
-    return whole - last >= _MIN_STEP_SHARE * (whole - graph.origin_ns)
+    fixed = with_factor(state, own_time(state, {"rank": rank, "kind": list(kinds)}), factor)
+    return int(graph.time.max()) - int(predict(graph, fixed.lag, fixed.gap).max())
 
 
 def _is_waited_for(graph: DependencyGraph, rank: int) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.distinct import distinct
-from htagraph.core.errors import SelectionError
+from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BETWEEN, ActivityKind, GapKind
 from htagraph.core.spelling import nearest_words
@@ -37,7 +37,8 @@ def untraced_gaps(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArr
             ``max_us`` (length of the gap). None leaves a criterion out.
 
     Raises:
-        SelectionError: an unknown criterion, or no gap meets them.
+        NothingMeetsError: no gap meets the criteria.
+        SelectionError: an unknown criterion.
 
     Example:
         >>> import htagraph as hg
@@ -59,7 +60,7 @@ def untraced_gaps(graph: DependencyGraph, criteria: dict[str, Any]) -> npt.NDArr
     length = graph.gap[target] / 1000
     fits &= (length >= given.get("min_us", 0)) & (length <= given.get("max_us", np.inf))
     if not fits.any():
-        raise SelectionError(_nothing(graph, target, criteria))
+        raise NothingMeetsError(_nothing(graph, target, criteria))
     return distinct(target[fits], graph.vertex_count)
 
 

@@ -27,7 +27,7 @@ from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
 from htagraph.trace.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
 from htagraph.trace.remote import RemotePath, TracePath, is_url
 
-__all__ = ["SCHEMA", "pack", "unpack"]
+__all__ = ["SCHEMA", "are_within", "pack", "unpack"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Json: TypeAlias = Any
@@ -73,6 +73,21 @@ def unpack(content: Json, arrays: Sequence[Array]) -> Any:  # noqa: ANN401 - a g
     """
     first = content["texts"]
     return _Unpacker(arrays, _split(*arrays[first : first + 2])).unpack(content["value"])
+
+
+def are_within(references: Iterable[tuple[Array, int, int]]) -> bool:
+    """Return whether what stored numbers refer to is there: all of each array are from one bound up to another.
+
+    Args:
+        references: arrays of integers, each with the least number that it may hold and that above the largest one.
+
+    Example:
+        >>> are_within([(np.array([-1, 2]), -1, 3)]), are_within([(np.array([0, 3]), 0, 3)])
+        (True, False)
+    """
+    return all(
+        not len(each) or bool(least <= int(each.min()) and int(each.max()) < most) for each, least, most in references
+    )
 
 
 class _Packer:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from htagraph.core.errors import GraphError, StoredGraphError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.array_file import read_file, write_file
-from htagraph.graph.storage.parts import SCHEMA, pack, unpack
+from htagraph.graph.storage.parts import SCHEMA, are_within, pack, unpack
 from htagraph.graph.tree import Tree
 
 __all__ = ["GRAPH_FILE", "open", "read_graph", "save", "write_graph"]
@@ -148,11 +148,8 @@ def _fits(graph: DependencyGraph, tree: Tree) -> bool:
     same = {len(getattr(acts, name)) for name in SCHEMA["Activities"] if name != "args"} == {count}
     same &= {len(getattr(edges, name)) for name in SCHEMA["Edges"]} == {len(edges)}
     same &= {len(getattr(tree, name)) for name in SCHEMA["Tree"]} == {count}
-    within = same and all(
-        not len(each) or bool(least <= np.min(each) and np.max(each) < most) for each, least, most in references
-    )
     above = tree.parent, acts.parent, np.where(acts.on_device, acts.cause, acts.parent)
-    return within and all(_climbs_end(each, tree.first) for each in above)
+    return same and are_within(references) and all(_climbs_end(each, tree.first) for each in above)
 
 
 def _climbs_end(parent: Array, first: Array) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import SelectionError
+from htagraph.core.errors import NothingMeetsError
 from htagraph.core.kinds import EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.class_parts import Parts
@@ -91,7 +91,7 @@ def _of_communication(graph: DependencyGraph, criteria: Criteria, own: Array) ->
     for number, of_class in enumerate(criteria.values()):
         try:
             time = own_time(state, dict(of_class))
-        except SelectionError:
+        except NothingMeetsError:
             continue  # no communication is of this class
         lag.multiply(time.edges, np.maximum(graph.edges.lag[time.edges] - time.fixed, 0), number)
     lag.mask[lag.amount == 0] = 0

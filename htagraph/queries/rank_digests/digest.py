@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import SelectionError
+from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities, Lane
@@ -156,8 +156,8 @@ def _own_skeleton(
     for name, of_class in criteria.items():
         try:
             own_time(state, dict(of_class))
-        except SelectionError:
-            continue
+        except NothingMeetsError:
+            continue  # on other ranks there may be some
         present.append(name)
     inside = weighed(state, rows.bodies, NEVER)
     both = np.concatenate([2 * rows.linked, 2 * rows.linked + 1])

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from htagraph.core.errors import HtagraphError
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.construction.join import TEXTS
-from htagraph.graph.storage.parts import pack, unpack
+from htagraph.graph.storage.parts import are_within, pack, unpack
 from htagraph.queries.rank_digests.digest import RankDigest
 from htagraph.queries.rank_digests.work_sums import WorkSums
 from htagraph.queries.time_classes import TimeClasses
@@ -128,14 +128,7 @@ def _fits(digest: RankDigest) -> bool:
         *([len(column.rows), len(column.values)] for column in acts.args.values()),
     ]  # fmt: skip
     shapes = len(digest.inside) == 3 and digest.weight.shape[1:] == (1 + len(digest.classes.parts),)
-    return (
-        shapes
-        and all(min(each) == max(each) for each in lengths)
-        and all(
-            not len(each) or bool(least <= int(each.min()) and int(each.max()) < most)
-            for each, least, most in references
-        )
-    )
+    return shapes and all(min(each) == max(each) for each in lengths) and are_within(references)
 
 
 def _packed(array: Array) -> tuple[int, bytes]:

@@ -26,11 +26,9 @@ from htagraph.queries.rank_digests.compared_sums import alone_ns, counts_of, exc
 from htagraph.queries.rank_digests.work_sums import WorkSums
 from htagraph.queries.rank_roles import roles_among
 from htagraph.queries.slow_ranks import SlowRanks, slow_among
-from htagraph.queries.straggler import charges_of, named_among
+from htagraph.queries.straggler import SavedBy, charges_of, named_among
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
 
 __all__ = ["RankStragglers", "digest_stragglers"]
@@ -74,33 +72,21 @@ class RankStragglers:
         return f"RankStragglers({who}, {self.total_wait_us / 1000:.3f} ms of waiting over {len(self.ranks)} ranks)"
 
 
-def digest_stragglers(
-    graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns: Callable[[int, float, tuple[str, ...]], int]
-) -> RankStragglers:
+def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns: SavedBy) -> RankStragglers:
     """Return which rank of a joined job makes the others wait in collectives, and how much.
 
     Args:
         graph: the graph of the joined job.
         sums: by rank, its work by name.
-        saved_ns: by how much the job is shorter if kinds of work of a rank take a multiple of their time: given the
-            rank, the multiple, and the kinds.
+        saved_ns: by how much the job is shorter if kinds of work of a rank take a multiple of their time.
     """
     waits = waits_of(graph)
     roles = roles_among(graph, partial(counts_of, sums))
     slow = slow_among(own_steps(graph, waits), roles, lambda _: [], partial(speed_among, sums))
     blame = blame_of(graph, waits, _chains(graph, waits, roles[0]))
-
-    def shortens(rank: int) -> bool:
-        whole = int(graph.time.max()) - graph.origin_ns
-        return slow.stage is not None and saved_ns(rank, 1 / slow.stage.ratio, slow.stage.kinds) >= _WORTH * whole
-
-    who = named_among(graph, slow, blame, shortens, lambda at: alone_ns(sums, at, slow.steps[slow.when[at]]))
+    who = named_among(graph, slow, blame, saved_ns, lambda at: alone_ns(sums, at, slow.steps[slow.when[at]]))
     total = int(waits.wait.sum())
     return RankStragglers(_table(graph, waits, blame, slow, sums), who.rank, total / 1000, who.serves, len(slow.steps))
-
-
-_WORTH: Final = 0.004
-"""Share of the job that it is shorter by, at least. Chosen: as in `queries.straggler`. Doubled, as there."""
 
 
 def _chains(graph: DependencyGraph, waits: Waits, roles: Array) -> Chains:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME
 from htagraph.queries.work_times import work_times
 
 __all__ = ["ALL_NAMES", "WorkSums", "work_sums"]
@@ -18,9 +19,6 @@ Array: TypeAlias = npt.NDArray[Any]
 
 ALL_NAMES: Final = -1
 """Stands for all names together, where others are numbers from 0 on."""
-_LEAST_SHARE: Final = 0.03
-"""Share of a rank's work that a name takes, at least, for its times to be kept. Chosen: as in `rank_speed`, which
-compares no others. Doubled, jobs whose time is spread over many names are not compared."""
 
 
 class WorkSums(NamedTuple):
@@ -83,7 +81,7 @@ def _side(graph: DependencyGraph, *, device: bool) -> npt.NDArray[np.int64]:
     total, calls = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     np.add.at(total.reshape(-1), cell, time)
     np.add.at(calls.reshape(-1), cell, 1)
-    large = total.sum(axis=1) >= _LEAST_SHARE * max(int(total.sum()), 1)
+    large = total.sum(axis=1) >= MIN_SHARE_OF_NAME * max(int(total.sum()), 1)  # no others are compared
     numbers = np.append(_numbers(graph, names[large]), ALL_NAMES)
     total, calls = (np.concatenate([each[large], each.sum(axis=0)[None]]) for each in (total, calls))
     at, when = np.nonzero(calls)

@@ -42,11 +42,6 @@ class Frames:
         self.left_out = 0
         """Number of those left out but for `windows`."""
 
-    @property
-    def are_all_kept(self) -> bool:
-        """Whether nothing is left out so far."""
-        return not self._none and self._windows is None
-
     def holds(self, count: int) -> bool:
         """Return whether a file with so many of them keeps them."""
         return self._asked is True or (self._asked is None and count <= self._most)

@@ -119,3 +119,10 @@ def test_what_was_not_packed_is_refused(content: Any) -> None:
 
 def test_all_of_a_trace_is_kept() -> None:
     assert set(parts.SCHEMA["Trace"]) == {each.name for each in dataclasses.fields(Trace)}
+
+
+def test_numbers_below_and_above_what_is_there_are_found() -> None:
+    numbers = np.array([-1, 0, 4], np.int32)
+    assert parts.are_within([(numbers, -1, 5), (numbers[:0], 0, 0)])
+    assert not parts.are_within([(numbers, -1, 5), (numbers, 0, 5)])
+    assert not parts.are_within([(numbers, -1, 4), (numbers, -1, 5)])

@@ -57,6 +57,14 @@ def test_a_class_that_a_rank_has_nothing_of_is_a_class_all_the_same() -> None:
     assert hg.joined_job([digest]).what_if({"host": 0.0}).makespan_ns() == 0
 
 
+def test_a_class_of_an_unknown_kind_or_criterion_is_refused() -> None:
+    graph = load([op("aten::mm", 0, 9)])
+    assert hg.digest(graph, {"mine": {"name": "nccl*"}}).classes.parts == ()
+    for criteria in ({"knid": "host"}, {"kind": "hots"}):
+        with pytest.raises(SelectionError, match="choose from"):
+            hg.digest(graph, {"mine": criteria})
+
+
 def test_a_rank_with_nothing_but_a_step_has_a_digest() -> None:
     digest = hg.digest(load([step(3, 5, 40), op("aten::add", 10, 9), launch(12, 2, 1)]))
     job = hg.joined_job([digest])
