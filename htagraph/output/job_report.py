@@ -8,9 +8,10 @@ import pandas as pd
 
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.step_times import step_times
+from htagraph.analyses.stragglers import ENOUGH_STEPS
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.cluster.job import DistributedJob
-from htagraph.output.phrases import and_list, time_text
+from htagraph.output.phrases import and_list, plural, time_text
 from htagraph.output.report import Report, Wording, inputs_of, window_us
 from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
 
@@ -147,6 +148,19 @@ def _spent(path: pd.DataFrame) -> list[str]:
 def _late(slow: RankStragglers) -> list[str]:
     total = time_text(slow.total_wait_us)
     if slow.straggler is None:
-        return [f"No rank is slower than its peers by more than chance; ranks wait {total} for each other in all."]
+        return [f"Ranks wait {total} for each other (summed over ranks); {_nobody(slow)}."]
     row = slow.ranks[slow.ranks["rank"] == slow.straggler].iloc[0]
     return [f"Rank {slow.straggler} is the straggler: {row['share_percent']:.0f} % of all waiting ({total}) is for it."]
+
+
+def _nobody(slow: RankStragglers) -> str:
+    """Return why no rank is the straggler."""
+    if slow.serves is not None:
+        return f"rank {slow.serves} does work that no other rank does, and the others wait for its result"
+    if slow.ranks["slow"].any():
+        rank = int(slow.ranks.loc[slow.ranks["slow"], "rank"].iloc[0])
+        return f"rank {rank}, which is slower than its peers, does not explain most of it"
+    if slow.steps < ENOUGH_STEPS:
+        few = plural(slow.steps, "step")
+        return f"from {few} nobody can tell whether a rank is slower than the others or was late by chance"
+    return "no rank is slower than its peers by more than chance"

@@ -6,10 +6,12 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import htagraph as hg
 from htagraph.output.job_report import job_report, job_stragglers_report
+from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
 from tests.reach import DATA, graph_of
 
 
@@ -41,3 +43,28 @@ def test_stragglers_alone_are_those_of_the_summary() -> None:
     assert stragglers.figures["straggler"] == 2
     assert stragglers.sentences == summary.sentences[-1:]
     assert stragglers.sentences[0].startswith("Rank 2 is the straggler: 100 % of all waiting")
+
+
+@pytest.mark.parametrize(
+    ("steps", "slow", "serves", "why"),
+    [
+        (1, False, None, "from 1 step nobody can tell whether a rank is slower than the others or was late by chance"),
+        (4, False, None, "from 4 steps nobody can tell whether a rank is slower than the others or was late by chance"),
+        (5, False, None, "no rank is slower than its peers by more than chance"),
+        (1, True, None, "rank 1, which is slower than its peers, does not explain most of it"),
+        (1, True, 1, "rank 1 does work that no other rank does, and the others wait for its result"),
+    ],
+)
+def test_that_nobody_is_slow_is_said_only_where_there_are_steps_to_tell(
+    steps: int,
+    slow: bool,
+    serves: int | None,
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,  # noqa: FBT001
+) -> None:
+    with ThreadPoolExecutor(2) as workers:
+        job = hg.load(DATA / "demo", engine=workers)
+    ranks = pd.DataFrame({"rank": [0, 1], "blamed_us": [7000.0, 0.0], "slow": [False, slow]})
+    found = RankStragglers(ranks, None, 7000.0, serves, steps)
+    monkeypatch.setattr(type(job.moments), "stragglers", lambda _: found)
+    assert job_stragglers_report(job).sentences == [f"Ranks wait 7.00 ms for each other (summed over ranks); {why}."]
