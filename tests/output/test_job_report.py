@@ -57,10 +57,10 @@ def test_stragglers_alone_are_those_of_the_summary() -> None:
 )
 def test_that_nobody_is_slow_is_said_only_where_there_are_steps_to_tell(
     steps: int,
-    slow: bool,
+    slow: bool,  # noqa: FBT001
     serves: int | None,
     why: str,
-    monkeypatch: pytest.MonkeyPatch,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with ThreadPoolExecutor(2) as workers:
         job = hg.load(DATA / "demo", engine=workers)
