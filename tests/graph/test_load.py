@@ -232,6 +232,17 @@ def test_a_window_keeps_what_begins_in_it(begin: float | None, end: float | None
         assert recorded(part).get(rank, []) == sorted(acts.event[chosen].tolist())
 
 
+@pytest.mark.parametrize(("end", "cut"), [(150, 1), (190, 2), (200, 0), (None, 0)])
+def test_what_outlasts_the_window_is_an_issue_as_what_it_calls_is_missing(
+    end: float | None, cut: int, tmp_path: Path
+) -> None:
+    events = [op(1, ts=100, dur=200), op(2, ts=110, dur=20), op(3, ts=280, dur=20)]
+    graph = hg.load(written(tmp_path / "a.json", document(events)), time=(0, end))
+    issues = [issue for issue in graph.issues if issue.what == "window_cuts"]
+    assert [issue.count for issue in issues] == ([cut] if cut else [])
+    assert not cut or f"end up to {(200 - (end or 0)) / 1000:.3f} ms after it" in issues[0].detail
+
+
 def test_a_window_counts_from_the_first_activity_of_all_ranks(tmp_path: Path) -> None:
     for rank, shift in ((0, 0), (1, 500_000)):
         root = {**header(rank, baseTimeNanoseconds=BASE_NS + shift), "traceEvents": [op(number) for number in (1, 9)]}
