@@ -42,6 +42,7 @@ _HARMLESS = (
     "no_window_end",
     "no_base_time",
     "python_not_read",
+    "window_cuts",
 )  # true of most healthy traces, or asked for
 _MAX_REPEATED_PATHS = 4
 """Paths that a suggested command repeats; chosen: more make it unreadable. Doubled, it may fill several lines."""

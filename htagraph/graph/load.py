@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -120,7 +120,7 @@ def load(  # noqa: PLR0913 - one argument per choice
     Raises:
         TraceError: a path does not exist, or a file is no trace or damaged beyond recovery.
         RankError: files do not form one job, or a rank in `ranks` is absent.
-        SelectionError: a step in `steps` is in no rank.
+        SelectionError: a step in `steps` is in no rank, or no activity begins in the window in `time`.
         ValueError: the window in `time` is none, ends before it begins, or is given with an engine.
 
     Example:
@@ -168,7 +168,9 @@ def _joined(  # noqa: PLR0913 - what `load` was given
     files = rank_files(path, skip if on_error == "skip" else None, leave_out)
     files = _chosen(files, ranks)
     first, then = (progress, progress) if time is None else _halves(progress)
-    each = partial(_part, naming=naming, wanted=wanted, spans=_spans(files, wanted, time, first))
+    surveyed = None if time is None else _surveys(files, wanted, first)
+    spans = None if time is None or surveyed is None else _spans(surveyed, time)
+    each = partial(_part, naming=naming, wanted=wanted, spans=spans)
     by_rank: dict[int, RankPart] = {}
     for file, part in in_parallel(files, each, then):
         if isinstance(part, RankPart):
@@ -185,6 +187,8 @@ def _joined(  # noqa: PLR0913 - what `load` was given
     if files[0].source != "given":
         _refuse_apart(parts)
     _require_steps(parts, wanted.steps)
+    if time is not None and surveyed is not None and not any(len(part.activities) for part in parts):
+        raise _none_begins(time, list(surveyed.values()), wanted.steps)
     return build(parts, naming), tuple(skipped)
 
 
@@ -234,29 +238,54 @@ def _too_large(path: TracePath) -> TraceError:
     return TraceError(f"{path}: {what} (steps=, time=), or leave out calls of Python functions (python=False)")
 
 
-def _spans(
-    files: list[RankedFile], wanted: Wanted, time: Window | None, progress: Progress | None
-) -> dict[TracePath, tuple[Surveyed, tuple[int, int]] | HtagraphError] | None:
-    """Return by file what is known of it and which window of its clock is wanted, or why it cannot be read.
+def _surveys(
+    files: list[RankedFile], wanted: Wanted, progress: Progress | None
+) -> dict[TracePath, Surveyed | HtagraphError]:
+    """Return by file what is known of it, or why it cannot be read."""
+    return {file.path: each for file, each in in_parallel(files, partial(_surveyed, wanted=wanted), progress)}
 
-    None if no window is wanted.
-    """
-    if time is None:
-        return None
-    found = {file.path: each for file, each in in_parallel(files, partial(_surveyed, wanted=wanted), progress)}
-    firsts = [each.first for each in found.values() if isinstance(each, Surveyed)]
-    common = min((first for first in firsts if first > _YEAR_NS), default=0)
+
+def _spans(
+    surveyed: Mapping[TracePath, Surveyed | HtagraphError], time: Window
+) -> dict[TracePath, tuple[Surveyed, tuple[int, int]] | HtagraphError]:
+    """Return by file what is known of it and which window of its clock is wanted, or why it cannot be read."""
+    common = _common(surveyed.values())
     return {
         path: each if isinstance(each, HtagraphError) else (each, _span(each, common, time))
-        for path, each in found.items()
+        for path, each in surveyed.items()
     }
+
+
+def _common(surveyed: Iterable[Surveyed | HtagraphError]) -> int:
+    """Return when the first activity of the files with a common base starts, ns; 0 if there is none."""
+    firsts = [each.first for each in surveyed if isinstance(each, Surveyed)]
+    return min((first for first in firsts if first > _YEAR_NS), default=0)
+
+
+def _origin(file: Surveyed, common: int) -> int:
+    """Return from when a file's times count, ns on its clock: without a common base, times cannot be compared."""
+    return common if file.first > _YEAR_NS else file.first
 
 
 def _span(file: Surveyed, common: int, time: Window) -> tuple[int, int]:
     """Return a window on a file's clock, ns."""
-    origin = common if file.first > _YEAR_NS else file.first  # without a common base, times cannot be compared
+    origin = _origin(file, common)
     begin, end = (None if each is None else min(origin + round(each * 1000), _NEVER_NS) for each in time)
     return file.extent.valid_from + file.base if begin is None else begin, _NEVER_NS if end is None else end
+
+
+def _none_begins(
+    time: Window, surveyed: Sequence[Surveyed | HtagraphError], steps: Sequence[int] | None
+) -> SelectionError:
+    """Return the error for a window of time in which no activity begins; it says in which some do."""
+    common = _common(surveyed)
+    known = [each for each in surveyed if isinstance(each, Surveyed) and each.extent.events]
+    latest = max((each.last - _origin(each, common) for each in known), default=None)
+    chosen = "" if steps is None else f" in steps {', '.join(map(str, steps))}"
+    have = "the job has no activities" if latest is None else (
+        f"the job's activities begin from 0 to {latest / 1000:,.0f} µs"
+    )  # fmt: skip
+    return SelectionError(f"time={time}: no activity{chosen} begins in this window; {have}")
 
 
 def _halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:

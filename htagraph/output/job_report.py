@@ -163,6 +163,8 @@ def _spent(path: pd.DataFrame) -> list[str]:
 
 def _late(slow: RankStragglers) -> list[str]:
     total = time_text(slow.total_wait_us)
+    if not slow.total_wait_us:
+        return ["No rank waits for another."]
     if slow.straggler is None:
         return [f"Ranks wait {total} for each other (summed over ranks){_most_charged(slow)}, but {_why_not(slow)}."]
     row = slow.ranks[slow.ranks["rank"] == slow.straggler].iloc[0]
@@ -177,6 +179,11 @@ def _most_charged(slow: RankStragglers) -> str:
 
 def _why_not(slow: RankStragglers) -> str:
     """Return why no rank is the straggler."""
+    if slow.serves is not None:
+        return f"rank {slow.serves} does work that no other rank does, and the others wait for its result"
+    if slow.ranks["slow"].any():
+        rank = int(slow.ranks.loc[slow.ranks["slow"], "rank"].iloc[0])
+        return f"rank {rank}, which is slower than its peers, does not explain most of it"
     if slow.steps < ENOUGH_STEPS:
         return f"from {plural(slow.steps, 'step')} nobody can tell whether a rank is slow or was late by chance"
     return "no single rank is shown to be slower than its peers beyond chance"

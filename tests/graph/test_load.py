@@ -219,7 +219,7 @@ def recorded(graph: hg.DependencyGraph) -> dict[int, list[int]]:
     return {rank: sorted(acts.event[(acts.rank == rank) & (acts.event >= 0)].tolist()) for rank in graph.ranks}
 
 
-@pytest.mark.parametrize(("begin", "end"), [(100.0, 320.5), (None, 250), (250, None), (None, None), (0.001, 0.002)])
+@pytest.mark.parametrize(("begin", "end"), [(100.0, 320.5), (None, 250), (250, None), (None, None), (0, 1)])
 def test_a_window_keeps_what_begins_in_it(begin: float | None, end: float | None, tmp_path: Path) -> None:
     whole, part = hg.load(job(tmp_path)), hg.load(tmp_path, time=(begin, end))
     part.check()
@@ -230,6 +230,17 @@ def test_a_window_keeps_what_begins_in_it(begin: float | None, end: float | None
     for rank in whole.ranks:
         chosen = (acts.rank == rank) & (acts.event >= 0) & (low <= begun) & (begun < high)
         assert recorded(part).get(rank, []) == sorted(acts.event[chosen].tolist())
+
+
+@pytest.mark.parametrize(("end", "cut"), [(150, 1), (190, 2), (200, 0), (None, 0)])
+def test_what_outlasts_the_window_is_an_issue_as_what_it_calls_is_missing(
+    end: float | None, cut: int, tmp_path: Path
+) -> None:
+    events = [op(1, ts=100, dur=200), op(2, ts=110, dur=20), op(3, ts=280, dur=20)]
+    graph = hg.load(written(tmp_path / "a.json", document(events)), time=(0, end))
+    issues = [issue for issue in graph.issues if issue.what == "window_cuts"]
+    assert [issue.count for issue in issues] == ([cut] if cut else [])
+    assert not cut or f"end up to {(200 - (end or 0)) / 1000:.3f} ms after it" in issues[0].detail
 
 
 def test_a_window_counts_from_the_first_activity_of_all_ranks(tmp_path: Path) -> None:
@@ -272,7 +283,40 @@ def test_a_window_may_reach_beyond_all_time(tmp_path: Path) -> None:
     whole = recorded(hg.load(job(tmp_path)))
     for time in ((0, math.inf), (-(10**30), 10**30), (-math.inf, None)):
         assert recorded(hg.load(tmp_path, time=time)) == whole
-    assert len(hg.load(tmp_path, time=(10**30, None)).activities) == 0
+    with pytest.raises(SelectionError, match=r"no activity begins in this window"):
+        hg.load(tmp_path, time=(10**30, None))
+
+
+@pytest.mark.parametrize("base", [BASE_NS, 0])
+def test_a_window_in_which_nothing_begins_is_refused_and_one_that_has_something_named(
+    base: int, tmp_path: Path
+) -> None:
+    for rank in (0, 1):
+        events = [op(number, ts=2_000 + 500 * number, dur=50) for number in range(1, 4 + rank)]
+        root = {**header(rank, baseTimeNanoseconds=base), "traceEvents": events}
+        written(tmp_path / f"{rank}.json", json.dumps(root))
+    with pytest.raises(SelectionError) as error:
+        hg.load(tmp_path, time=(100, 400))
+    assert str(error.value) == (
+        "time=(100.0, 400.0): no activity begins in this window; the job's activities begin from 0 to 1,500 µs"
+    )
+    assert recorded(hg.load(tmp_path, time=(1500, None))) == {0: [], 1: [3]}
+    with pytest.raises(SelectionError, match="no activity begins"):
+        hg.load(tmp_path, time=(1501, None))
+
+
+@pytest.mark.parametrize("steps", [None, [1]])
+def test_a_window_of_a_job_without_activities_or_beside_the_steps_is_refused(
+    steps: list[int] | None, tmp_path: Path
+) -> None:
+    if steps is None:
+        written(tmp_path / "a.json", '{"traceEvents": []}')
+        match = "the job has no activities"
+    else:
+        job(tmp_path)
+        match = "no activity in steps 1 begins in this window"
+    with pytest.raises(SelectionError, match=match):
+        hg.load(tmp_path, steps=steps, time=(10**6, None))
 
 
 def test_a_window_skips_what_cannot_be_read(tmp_path: Path) -> None:

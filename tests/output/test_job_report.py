@@ -53,11 +53,27 @@ def test_a_reader_sees_parts_of_the_time_with_their_shares() -> None:
     assert shown.loc[2, "computation ms (%)"] == "17.7 (71 %)"  # as `htagraph summary data/demo` says
 
 
-def test_from_few_steps_nobody_is_said_to_be_as_fast_as_the_others() -> None:
-    ranks = pd.DataFrame({"rank": [0, 1, 2], "share_percent": [60.0, 30.0, 10.0]})
-    few, many = (RankStragglers(ranks, None, 2_000.0, None, steps) for steps in (1, 20))
-    start = (
-        "Ranks wait 2.00 ms for each other (summed over ranks), most of it for rank 0 (60 %) and rank 1 (30 %), but "
+@pytest.mark.parametrize(
+    ("steps", "is_slow", "serves", "why"),
+    [
+        (1, "no", None, "from 1 step nobody can tell whether a rank is slow or was late by chance"),
+        (4, "no", None, "from 4 steps nobody can tell whether a rank is slow or was late by chance"),
+        (5, "no", None, "no single rank is shown to be slower than its peers beyond chance"),
+        (1, "yes", None, "rank 1, which is slower than its peers, does not explain most of it"),
+        (1, "yes", 1, "rank 1 does work that no other rank does, and the others wait for its result"),
+    ],
+)
+def test_that_nobody_is_slow_is_said_only_where_there_are_steps_to_tell(
+    steps: int, is_slow: str, serves: int | None, why: str
+) -> None:
+    ranks = pd.DataFrame(
+        {"rank": [0, 1, 2], "share_percent": [60.0, 30.0, 10.0], "slow": [False, is_slow == "yes", False]}
     )
-    assert _late(few) == [start + "from 1 step nobody can tell whether a rank is slow or was late by chance."]
-    assert _late(many) == [start + "no single rank is shown to be slower than its peers beyond chance."]
+    whom = "most of it for rank 0 (60 %) and rank 1 (30 %)"
+    said = _late(RankStragglers(ranks, None, 2_000.0, serves, steps))
+    assert said == [f"Ranks wait 2.00 ms for each other (summed over ranks), {whom}, but {why}."]
+
+
+def test_where_nobody_waits_nobody_is_late() -> None:
+    ranks = pd.DataFrame({"rank": [0], "share_percent": [0.0], "slow": [False]})
+    assert _late(RankStragglers(ranks, None, 0.0, None, 9)) == ["No rank waits for another."]

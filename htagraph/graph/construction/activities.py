@@ -93,6 +93,7 @@ def prepare(
         begun = np.where(cause >= 0, table.start[cause], table.start)
         table, kind, step, cause = _kept((span[0] <= begun) & (begun < span[1]), table, kind, step, cause)
         step = _steps(trace, table, kind, cause)  # a step that began before is not there
+        _report_beyond(table, ~_on_device(kind), span[1], log)
     device = _on_device(kind)
     runtime = _in_categories(trace, table, RUNTIME_CATEGORIES)
     launched = cause[device & (cause >= 0)]
@@ -115,6 +116,15 @@ def prepare(
         _with_boundaries(activities), names, lanes, boundaries, at_work, rest, in_file,
         trace.issues + log.issues(trace.rank),
     )  # fmt: skip
+
+
+def _report_beyond(table: Table, host: Array, until: int, log: IssueLog) -> None:
+    """Add an issue if host activities end after the window of time in which they begin."""
+    by = (table.end - until)[host]
+    by = by[by > 0]
+    if len(by):
+        which = f"host activities that begin in the window and end up to {by.max() / 1e6:.3f} ms after it"
+        log.add("window_cuts", f"{which}; what they call after it is left out, and that time counts as theirs", len(by))
 
 
 def _on_device(kind: Array) -> npt.NDArray[np.bool_]:

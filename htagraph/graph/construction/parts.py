@@ -54,6 +54,8 @@ class Surveyed:
     """Times of its events, ns as in the file."""
     first: int
     """When its first activity starts, ns on the clock of the trace."""
+    last: int
+    """When its last activity starts, as `first`."""
 
     @property
     def base(self) -> int:
@@ -65,8 +67,8 @@ def survey(read: Read, wanted: Wanted) -> Surveyed:
     """Return a file's steps and times; reads it once, and keeps little in memory."""
     sieve = Survey()
     marks = read(frames=Frames(asked=False), sieve=sieve)
-    first = sieve.first(Frames(asked=wanted.python)) + (marks.header.base_time_nanoseconds or 0)
-    return Surveyed(marks, sieve.extent, first)
+    frames, base = Frames(asked=wanted.python), marks.header.base_time_nanoseconds or 0
+    return Surveyed(marks, sieve.extent, sieve.first(frames) + base, sieve.last(frames) + base)
 
 
 def part_of(read: Read, wanted: Wanted, naming: Naming) -> RankPart:

@@ -62,8 +62,16 @@ class Survey:
             frames: decides whether calls of Python functions are activities.
         """
         valid_from = self.extent.valid_from
+        return min((each.first(valid_from) for each in self._counted(frames)), default=self.extent.first)
+
+    def last(self, frames: Frames) -> int:
+        """Return when the last activity starts, ns as in the file; arguments as for `first`."""
+        return max((each.result().last for each in self._counted(frames)), default=self.extent.last)
+
+    def _counted(self, frames: Frames) -> list[Extents]:
+        """Return the times of what are activities."""
         counted = [self._others, self._frames] if frames.holds(self._frames.count) else [self._others]
-        return min((each.first(valid_from) for each in counted if each.count), default=self.extent.first)
+        return [each for each in counted if each.count]
 
     def see(self, into: Columns, category: Array, start: Array, duration: Array) -> None:
         """Note the times of complete events, ns as in the file."""
