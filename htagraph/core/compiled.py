@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba.core import config, event
+from numba.core import config, event, types
 
 __all__ = ["for_reading", "njit"]
 
@@ -59,9 +59,29 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:  # noqa: A
     options = {"no_cfunc_wrapper": True, **options}  # for callers in C: there are none, and it takes as long to compile
 
     def decorate(function: F) -> F:
-        return _kept(function, options) if cache else numba.njit(**options)(function)
+        return _called_with_wide_integers(_kept(function, options) if cache else numba.njit(**options)(function))
 
     return decorate
+
+
+def _called_with_wide_integers(dispatcher: Any) -> Any:  # noqa: ANN401 - numba's
+    """Return numba's object for a function, which other compiled functions call with signed integers of 64 bits.
+
+    numba would compile it once more for integers of 32 bits, and again for 0 and each other number that is written in
+    a call: contraction compiled `covers` eight times. Results are the same, as numba computes with 64 bits anyway.
+    """
+    choose = dispatcher.get_call_template
+
+    def chosen(args: Any, kws: Any) -> Any:  # noqa: ANN401
+        return choose([_wide(each) for each in args], {name: _wide(each) for name, each in dict(kws).items()})
+
+    dispatcher.get_call_template = chosen
+    return dispatcher
+
+
+def _wide(given: Any) -> Any:  # noqa: ANN401 - a type of numba's
+    plain = types.unliteral(given)
+    return types.int64 if isinstance(plain, types.Integer) and plain.signed else given
 
 
 def for_reading(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
