@@ -9,7 +9,6 @@ logger ``htagraph`` says so. It also says when something is about to be compiled
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import pickle
 import stat
@@ -223,6 +222,8 @@ class _Teller(event.Listener):
     """Says once that functions of this package are being compiled; numba asks only if none is kept."""
 
     def on_start(self, started: Any) -> None:  # noqa: ANN401
+        import multiprocessing
+
         function = getattr(started.data["dispatcher"], "py_func", None)
         in_package = getattr(function, "__module__", "").startswith("htagraph.")
         if in_package and multiprocessing.parent_process() is None:

@@ -12,7 +12,19 @@ import numpy.typing as npt
 
 from htagraph.core.compiled import for_reading, njit
 from htagraph.core.contraction.net import (
-    FIRST_IN, FIRST_OUT, IN_DEGREE, MAX_PAIRS, NEXT_IN, NEXT_OUT, NONE, OUT_DEGREE, SOURCE, TARGET, Net, insert, remove,
+    FIRST_IN,
+    FIRST_OUT,
+    IN_DEGREE,
+    MAX_PAIRS,
+    NEXT_IN,
+    NEXT_OUT,
+    NONE,
+    OUT_DEGREE,
+    SOURCE,
+    TARGET,
+    Net,
+    insert,
+    remove,
 )  # fmt: skip
 from htagraph.core.contraction.vectors import add, copy, covers
 

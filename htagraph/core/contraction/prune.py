@@ -115,7 +115,7 @@ def _sort_by_widest(net: Net, rows: Array, count: int) -> None:
         low = high = net.weight[rows[0, 0], i]
         for j in range(count):
             weight = net.weight[rows[0, j], i]
-            low, high = weight if weight < low else low, weight if weight > high else high  # noqa: FURB136
+            low, high = weight if weight < low else low, weight if weight > high else high
         if high - low > spread:
             widest, spread = i, high - low
     step = count // 2
