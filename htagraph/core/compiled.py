@@ -29,6 +29,7 @@ __all__ = ["for_reading", "njit"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _numba: Any = config  # whose settings have no types
+_types: Any = types
 _listen_to: Callable[..., None] = event.register
 _logger = logging.getLogger("htagraph")
 _UNREADABLE = (
@@ -79,8 +80,8 @@ def _called_with_wide_integers(dispatcher: Any) -> Any:  # noqa: ANN401 - numba'
 
 
 def _wide(given: Any) -> Any:  # noqa: ANN401 - a type of numba's
-    plain = types.unliteral(given)
-    return types.int64 if isinstance(plain, types.Integer) and plain.signed else given
+    plain = _types.unliteral(given)
+    return _types.int64 if isinstance(plain, _types.Integer) and plain.signed else given
 
 
 def for_reading(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
