@@ -224,12 +224,53 @@ def _names_of_events(path: Path) -> list[str]:
     ]
 
 
-def test_importing_the_package_loads_no_heavy_library() -> None:
-    code = (
-        "import sys, htagraph; print(*sorted({'pandas', 'numba', 'numpy', 'networkx', 'pydantic'} & set(sys.modules)))"
-    )
+def _loaded_by(code: str) -> set[str]:
+    """Return the modules that a new interpreter holds after it ran some code."""
+    code = f"import sys\n{code}\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
-    assert done.stdout.split() == []
+    return set(done.stdout.splitlines()[-1].split())
+
+
+_HEAVY = {"pandas", "numba", "numpy", "networkx", "pydantic", "pyarrow", "plotly", "graphviz", "scipy"}
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    loaded = _loaded_by("import htagraph")
+    assert not loaded & _HEAVY
+
+
+def test_the_version_loads_nothing_that_reads_traces() -> None:
+    loaded = _loaded_by(f"{_RUN} main(['--version'])")
+    assert not loaded & (_HEAVY - {"pydantic"})  # typer's
+    assert len(_ours(loaded)) <= 12, sorted(_ours(loaded))
+
+
+def test_help_loads_nothing_that_reads_traces() -> None:
+    """It lists every verb, so each one's module is imported: what they need must come when they run."""
+    loaded = _loaded_by(f"{_RUN} main(['--help'])")
+    assert not loaded & {"pandas", "numba", "networkx", "pyarrow", "plotly", "graphviz", "scipy"}
+    assert not {name for name in loaded if name.startswith(("htagraph.graph", "htagraph.trace", "htagraph.analyses"))}
+    assert len(_ours(loaded)) <= 75, sorted(_ours(loaded))
+
+
+def test_summary_loads_only_the_analyses_that_it_shows() -> None:
+    loaded = _loaded_by(
+        "import htagraph.cli.summary, htagraph.graph.load, htagraph.output.summary, htagraph.output.render"
+    )
+    assert not loaded & {"networkx", "plotly", "graphviz", "scipy", "dask", "fsspec"}
+    not_needed = (
+        "htagraph.hta", "htagraph.simulate", "htagraph.cluster", "htagraph.trace.profiler_files",
+        "htagraph.output.export", "htagraph.output.plot", "htagraph.core.contraction", "htagraph.trace.reading.scan",
+    )  # fmt: skip
+    assert not sorted(name for name in loaded if name.startswith(not_needed))
+    assert len(_ours(loaded)) <= 260, sorted(_ours(loaded))  # each takes about a millisecond
+
+
+_RUN = "from contextlib import suppress\nfrom htagraph.cli.main import app as main\nwith suppress(SystemExit):"
+
+
+def _ours(loaded: set[str]) -> set[str]:
+    return {name for name in loaded if name.split(".")[0] == "htagraph"}
 
 
 def test_twelve_names_at_most_lie_at_the_top_of_the_package() -> None:

@@ -13,7 +13,7 @@ import typer
 from htagraph.cli.options import Form, Format, Output, Ranks, Top, chosen, read, show
 from htagraph.core.spelling import nearest_words
 from htagraph.output.wording import diff as wording
-from htagraph.queries.paths import CATEGORIES
+from htagraph.queries.bound import CATEGORIES
 
 if TYPE_CHECKING:
     import pandas as pd
