@@ -14,8 +14,8 @@ from htagraph.core.errors import HtagraphError, shown
 __all__ = ["folder_of", "rank_of_process", "whole", "write_packed"]
 
 _LEVEL = 6
-"""Level of gzip. Measured on 8.5 MB of `data/gloo_ddp`: 6 takes 0.14 s and 9, Python's own choice, 0.50 s for files that
-are a ninth smaller; every rank waits while its file is written. Halved, 0.06 s and a third larger."""
+"""Level of gzip. Measured on 8.5 MB of `data/gloo_ddp`: 6 takes 0.14 s and 9, Python's own choice, 0.50 s for files
+that are a ninth smaller; every rank waits while its file is written. Halved, 0.06 s and a third larger."""
 _CHUNK = 2**20
 """Bytes that are compressed at a time. Chosen: large enough that Python's share is small. Doubled, nothing changes."""
 _RANK_VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
