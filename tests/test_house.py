@@ -29,8 +29,8 @@ from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
 PACKAGE = REPOSITORY / "htagraph"
 TESTS = REPOSITORY / "tests"
-OUTPUTS = ("cli", "output", "hta", "simulate", "__main__")
-"""Packages that may print, draw or write: `output`, what lies above it, and the oracle, which writes traces."""
+OUTPUTS = ("cli", "output", "hta", "simulate", "record", "__main__")
+"""Packages that may print, draw or write: `output`, what lies above it, the oracle, and the recorder."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FILES = [path for pattern in ("*.py", "memory/*.py") for path in (PACKAGE / "analyses").glob(pattern)]
