@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import GraphError, StoredGraphError
+from htagraph.core.wrong_types import check_type
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.array_file import read_file, write_file
 from htagraph.graph.storage.parts import SCHEMA, are_within, pack, unpack
@@ -47,6 +48,7 @@ def save(graph: DependencyGraph, folder: str | os.PathLike[str]) -> Path:
         ...     hg.open(folder)
         DependencyGraph(4 ranks, 9,526 activities, 21,990 edges)
     """
+    check_type(graph, DependencyGraph, "htagraph.save takes a graph (of a job on workers: job.load([0, 1]))")
     path = Path(folder) / GRAPH_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     write_graph(graph, path, durable=True)
