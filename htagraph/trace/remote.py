@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias, Union
@@ -72,6 +72,8 @@ class RemotePath:
     """
 
     url: str
+    named_by: str = field(default="", compare=False)
+    """The file that names this one, if no user did: it is not followed then, as anyone may have written it."""
 
     def __str__(self) -> str:
         """Return the URL for messages and results: without a signature or a password."""
@@ -182,6 +184,12 @@ class RemotePath:
 
     def _found(self) -> tuple[Any, str]:
         """Return (the file system, the path on it)."""
+        if self.named_by:
+            msg = (
+                f"{self}: only the saved graph {self.named_by} names this address, and it is not followed for it; if "
+                "you trust it, give the traces yourself: htagraph.open(folder, traces=…)"
+            )
+            raise TraceError(msg)
         if self.protocol in _WRAPPERS or "::" in self.url:
             msg = f"{self}: {self.protocol}:// stands for other files; give the URL of the traces themselves"
             raise TraceError(msg)

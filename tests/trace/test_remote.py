@@ -82,7 +82,9 @@ def test_a_store_gives_the_job_and_the_arguments_that_stay_in_its_files(bucket: 
 def test_a_saved_graph_finds_the_files_of_its_store_again(folder: str, tmp_path: Path) -> None:
     graph = hg.load(f"{folder}/{NAMES[0]}")
     hg.save(graph, tmp_path)
-    opened = hg.open(tmp_path)
+    with pytest.raises(hg.TraceError, match="not followed"):
+        hg.open(tmp_path).event(0)
+    opened = hg.open(tmp_path, traces=f"{folder}/{NAMES[0]}")
     assert opened.traces[0].path == RemotePath(f"{folder}/{NAMES[0]}")
     assert opened.event(0) == graph.event(0)
 
