@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ class Reading(NamedTuple):
     release: str = ""
 
 
+@cache
 def release() -> str:
     """Return the release of the program that runs here."""
     try:
