@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
@@ -32,7 +31,6 @@ class Reading(NamedTuple):
     release: str = ""
 
 
-@cache
 def release() -> str:
     """Return the release of the program that runs here."""
     try:
