@@ -12,6 +12,7 @@ import pandas as pd
 
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, UNEXPLAINED, GapKind
+from htagraph.core.wrong_types import check_type
 from htagraph.graph.activities import frozen
 from htagraph.graph.dependency_graph import DependencyGraph
 
@@ -143,4 +144,5 @@ def replay(graph: DependencyGraph) -> Replay:
         >>> hg.replay(hg.load("data/demo")).max_error_ns
         0
     """
+    check_type(graph, DependencyGraph, "htagraph.replay takes a graph (of a job on workers: job.load([0, 1]))")
     return Replay(graph)
