@@ -13,7 +13,7 @@ import pandas as pd
 from htagraph.core.distinct import sums_by
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BETWEEN, BLOCKING, HOST_GAPS, LAUNCHES, EdgeKind, GapKind
-from htagraph.queries.replay import predict
+from htagraph.queries.replay import last_end, predict
 from htagraph.queries.weights import OwnTime, State, of_kind, with_factor
 from htagraph.whatif.link_sharing import assumed, time_from_sharing
 
@@ -36,9 +36,8 @@ class Trial:
 
     def _end(self, time: Array) -> int:
         """Return the last moment of any thread or stream that takes part in the job, ns."""
-        nothing = np.iinfo(np.int64).min
-        last = int(time[1::2].max(where=self.state.graph.awake, initial=nothing))
-        return last if last > nothing else self.state.graph.origin_ns
+        last = last_end(self.state.graph, time)
+        return self.state.graph.origin_ns if last is None else last
 
     def gain(self, time: OwnTime, factor: float) -> int:
         """Return how much shorter the job is if some time is multiplied, ns."""
