@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from dataclasses import replace
+from threading import Lock
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -73,13 +74,14 @@ def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | N
         lag: the lags of these edges, ns.
         change: the name of the change, for errors.
     """
-    known = _EXTENDED.setdefault(state.graph, {})
     key = b"".join(np.ascontiguousarray(each).tobytes() for each in vars(waits).values())
-    if key not in known:
-        while len(known) >= _MAX_EXTENDED:
-            del known[next(iter(known))]
-        known[key] = _extended(state.graph, waits)
-    graph, origin = known[key]
+    with _EXTENDING:
+        known = _EXTENDED.setdefault(state.graph, {})
+        if key not in known:
+            while len(known) >= _MAX_EXTENDED:
+                del known[next(iter(known))]
+            known[key] = _extended(state.graph, waits)
+        graph, origin = known[key]
     lags = np.concatenate([state.lag, lag])
     if graph is not None and not _frees(state):
         return replace(state, graph=graph, lag=frozen(lags.take(origin)), jitter=())
@@ -90,6 +92,7 @@ def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | N
 
 
 _EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
+_EXTENDING = Lock()
 _MAX_EXTENDED = 3
 """Graphs with more waits that are kept per job. Chosen: the readings of a recording that add waits. Doubled, three more
 copies of the edges stay in memory, of use only to changes that take turns."""

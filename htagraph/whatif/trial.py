@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -33,6 +34,7 @@ class Trial:
         self.links = assumed(state)
         self.last = self._end(state.graph.time)
         self.makespan = self.last - state.graph.origin_ns
+        self._lock = Lock()
 
     def _end(self, time: Array) -> int:
         """Return the last moment of any thread or stream that takes part in the job, ns."""
@@ -41,9 +43,11 @@ class Trial:
 
     def gain(self, time: OwnTime, factor: float) -> int:
         """Return how much shorter the job is if some time is multiplied, ns."""
-        if self._runs is None:
+        with self._lock:  # the first replay finds what all share
+            runs = self._runs
+        if runs is None:
             return self.gained(with_factor(self.state, time, factor))
-        return self.last - self._runs.end(time.edges, time.fixed, time.gaps, factor)
+        return self.last - runs.end(time.edges, time.fixed, time.gaps, factor)
 
     def gained(self, state: State) -> int:
         """Return how much shorter the job is with other weights, ns."""
