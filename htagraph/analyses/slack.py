@@ -63,7 +63,7 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
     return pd.DataFrame(
         {
             "rank": acts.rank[rows].astype(np.int64),
-            "name": pd.array(np.array(graph.names, object)[acts.name[rows]], dtype="str"),
+            "name": texts_of(graph.names, acts.name[rows]),
             "kind": texts_of([kind.label for kind in ActivityKind], acts.kind[rows]),
             "start_us": (begin - graph.origin_ns) / 1000,
             "duration_us": (graph.time[end] - begin) / 1000,
