@@ -68,7 +68,7 @@ def _number_keys(keys: Array, number: Array, size: int) -> Array:
 
 
 @njit(nogil=True)
-def _slot(slots: Array, found: Array, key: int) -> int:
+def _slot(slots: Array, found: Array, key: int) -> np.int64:
     """Return the slot that has a key, or the free one where it belongs; the number of slots is a power of two."""
     mixed = np.uint64(key) * np.uint64(_MIX)
     slot = np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(len(slots) - 1))
