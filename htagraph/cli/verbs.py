@@ -16,7 +16,7 @@ _READING = (
     "memory", "launches", "counters", "patterns", "roofline",
 )  # fmt: skip
 """Those that read traces, or open what an earlier one read."""
-_OTHERS = ("validate", "simulate", "cache")
+_OTHERS = ("validate", "demo", "simulate", "cache")
 _MODULES = {name.replace("_", "-"): name for name in (*_READING, *_OTHERS)}
 
 
