@@ -269,7 +269,7 @@ def _part(array: Array) -> tuple[int, int]:
 
 
 def _objects_are_utf8(text: Array, rows: Array) -> bool:
-    """Return True if the events that are read as objects are valid UTF-8; of others, only texts that are used matter."""
+    """Return True if the events that are read as objects are valid UTF-8; of others, only texts in use matter."""
     where = np.flatnonzero(np.isin(rows[:, PHASE], _AS_OBJECTS))
     spans = zip(rows[where, OFFSET].tolist(), rows[where, STOP].tolist(), strict=True)
     try:
