@@ -14,6 +14,7 @@ from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.analyses.idle_intervals import idle_intervals
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.kernel_distribution import kernel_distribution
+from htagraph.analyses.kernel_owners import kernel_owners
 from htagraph.analyses.kernel_patterns import kernel_patterns
 from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.late_starts import late_starts
@@ -44,6 +45,7 @@ __all__ = [
     "idle_intervals",
     "kernel_breakdown",
     "kernel_distribution",
+    "kernel_owners",
     "kernel_patterns",
     "kernel_types",
     "late_starts",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    from plotly.graph_objects import Figure
     from pandas.api.extensions import ExtensionArray
 
     from htagraph.output.export.perfetto import Written
@@ -294,6 +295,12 @@ class CriticalPath:
 
         ways = ways_beside(self, count, int(self.makespan_ns * least_percent / 100))
         return pd.DataFrame([_way_row(self, way) for way in ways], columns=[*_NEAR]).astype(_NEAR)
+
+    def plot(self) -> Figure:
+        """Return the figure of the path: what it is spent on by step, and where it runs; `htagraph.plot.critical_path`."""
+        from htagraph.output.plot.critical_path import critical_path
+
+        return critical_path(self)
 
     def to_perfetto(self, target: str | Path) -> Written:
         """Write the recorded events of every rank, with this path drawn over them, for Perfetto's UI (ui.perfetto.dev).

@@ -12,7 +12,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.memory_analysis import MemoryAnalysis
-from htagraph.output.plot.memory import memory_categories, memory_in_use, memory_timeline
+from htagraph.output.plot.hta_shapes.memory import memory_categories, memory_in_use, memory_timeline
 from tests.strategies import load, op
 from tests.trace.profiler_files.made import allocation
 

@@ -6,7 +6,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.plot.breakdowns import user_annotation_breakdown
+from htagraph.output.plot.hta_shapes.breakdowns import user_annotation_breakdown
 from htagraph.output.plot.labels import unique_labels
 
 NAMES = st.lists(st.text(alphabet="ab<>( ", max_size=6) | st.just("x" * 61) | st.just("x" * 62), max_size=8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from htagraph.output.plot.memory import memory_categories, memory_timeline
+from htagraph.output.plot.hta_shapes.memory import memory_categories, memory_timeline
 from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
 
 GIB = 1024**3

@@ -10,7 +10,7 @@ import pytest
 import htagraph as hg
 from htagraph.hta.shapes import breakdowns
 from htagraph.hta.shapes.job import HtaJob, open_job
-from htagraph.output.plot import breakdowns as figures
+from htagraph.output.plot.hta_shapes import breakdowns as figures
 from tests.reach import REPOSITORY
 from tests.strategies import COMMUNICATE, COMPUTE, annotation, kernel, launch, write
 

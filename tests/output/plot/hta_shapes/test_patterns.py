@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.output.plot.patterns import patterns_figure
+from htagraph.output.plot.hta_shapes.patterns import patterns_figure
 from htagraph.output.plot.roofline import roofline_figure
 from tests.analyses.test_kernel_patterns import linear
 from tests.reach import DATA

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import htagraph as hg
-from htagraph.output.plot.launches import late_starts_figure, launch_stats_figures, operator_kernels_figure
+from htagraph.output.plot.hta_shapes.launches import late_starts_figure, launch_stats_figures, operator_kernels_figure
 from tests.reach import DATA, graph_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from htagraph.output.plot.diff import counts_diff, duration_diff
+from htagraph.output.plot.hta_shapes.diff import counts_diff, duration_diff
 
 TABLE = pd.DataFrame(
     {
