@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
-    from plotly.graph_objects import Figure
     from pandas.api.extensions import ExtensionArray
+    from plotly.graph_objects import Figure
 
     from htagraph.output.export.perfetto import Written
 
@@ -297,7 +297,7 @@ class CriticalPath:
         return pd.DataFrame([_way_row(self, way) for way in ways], columns=[*_NEAR]).astype(_NEAR)
 
     def plot(self) -> Figure:
-        """Return the figure of the path: what it is spent on by step, and where it runs; `htagraph.plot.critical_path`."""
+        """Return the figure of what the path is spent on, and where it runs; see `htagraph.plot.critical_path`."""
         from htagraph.output.plot.critical_path import critical_path
 
         return critical_path(self)

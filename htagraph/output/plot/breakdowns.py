@@ -126,28 +126,31 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
     by_stream = "stream" in table
     keys = ["rank", "device", "stream"] if by_stream else ["rank"]
     wide = table.pivot_table(index=keys, columns="cause", values="idle_us", aggfunc="sum", fill_value=0.0)
-    several = by_stream and table["device"].gt(0).any()
+    several = by_stream and int(table.groupby("rank")["device"].nunique().max()) > 1
+    where = "rank, device, stream" if several else "rank, stream" if by_stream else "rank"
     labels = [_place(key if isinstance(key, tuple) else (key,), several=several) for key in wide.index]
     factor, unit = time_unit(float(wide.sum(axis=1).max()))
     causes = {cause: words for cause, words in _CAUSES.items() if cause in wide}
     parts = {words: (wide[cause] / factor).to_numpy() for cause, (words, _) in causes.items()}
     hovers = {
-        words: [f"{label}: {time_text(us)} idle<br>{words}" for label, us in zip(labels, wide[cause], strict=True)]
+        words: [
+            f"{where} {label}: {time_text(us)} idle<br>{words}" for label, us in zip(labels, wide[cause], strict=True)
+        ]
         for cause, (words, _) in causes.items()
     }
     traces, layout = parts_by_rank(labels, parts, dict(causes.values()), hovers, f"idle time ({unit})")
-    layout["xaxis"]["title"] = {"text": "stream" if by_stream else "rank"}
+    layout["xaxis"]["title"] = {"text": where}
     total = float(wide.to_numpy().sum())
     whose = "streams are" if by_stream else "ranks are"
     if not total:
-        return drawn(traces, f"No {whose.replace('s are', ' is')} idle between its first and last work", about, **layout)
+        return drawn(
+            traces, f"No {whose.replace('s are', ' is')} idle between its first and last work", about, **layout
+        )
     shares = sorted(((float(wide[cause].sum()), words) for cause, (words, _) in causes.items()), reverse=True)
     named = "; ".join(f"{100 * us / total:.0f} % {words}" for us, words in shares if 100 * us >= _MIN_PERCENT * total)
     return drawn(traces, f"Summed up, {whose} idle for {time_text(total)}: {named}", about, **layout)
 
 
 def _place(key: tuple[int, ...], *, several: bool) -> str:
-    if len(key) == 1:
-        return f"{key[0]}"
-    rank, device, stream = key
-    return f"rank {rank}, device {device}, {stream}" if several else f"rank {rank}, {stream}"
+    """Return the label of a rank or stream: its numbers, of which that of the device is left out if it says nothing."""
+    return ", ".join(str(each) for at, each in enumerate(key) if several or at != 1)

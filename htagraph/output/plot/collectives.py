@@ -9,7 +9,7 @@ import numpy as np
 from htagraph.output.phrases import plural, time_text
 from htagraph.output.plot.pictures import category_ticks, color_bar, parts_by_rank
 from htagraph.output.plot.raster import columns_of, covered
-from htagraph.output.plot.style import COLORS, MAX_BARS, SEQUENTIAL, drawn, nothing, row_pixels, time_unit
+from htagraph.output.plot.style import COLORS, EMPTY, MAX_BARS, SEQUENTIAL, drawn, nothing, row_pixels, time_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,8 +81,10 @@ def collectives(table: pd.DataFrame) -> Figure:
     return drawn(
         traces, _finding(table), about, height=above + below,
         xaxis2={"anchor": "y2", "title": {"text": f"time since the job's first activity ({time})"}},
-        yaxis2={**category_ticks(ranks), "domain": [0.0, split * (1 - _GAP)], "title": {"text": "rank"}, "anchor": "x2"},
-        **layout,
+        yaxis2={
+            **category_ticks(ranks), "domain": [0.0, split * (1 - _GAP)], "title": {"text": "rank"}, "anchor": "x2",
+        },
+        plot_bgcolor=EMPTY, **layout,
     )  # fmt: skip
 
 
@@ -94,7 +96,9 @@ def _waiting(table: pd.DataFrame, ranks: np.ndarray) -> tuple[np.ndarray, np.nda
     )
     row = np.searchsorted(ranks, table["rank"].to_numpy())
     time = covered(row, start, start + table["wait_us"].to_numpy(), edges, len(ranks))
-    return np.minimum(100 * time / np.diff(edges), 100.0), edges
+    share = np.minimum(100 * time / np.diff(edges), 100.0)
+    share[share == 0] = np.nan
+    return share, edges
 
 
 def _finding(table: pd.DataFrame) -> str:

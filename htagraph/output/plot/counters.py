@@ -11,7 +11,7 @@ from htagraph.output.phrases import time_text
 from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_ticks, color_bar
 from htagraph.output.plot.raster import columns_of, mean_of_steps
-from htagraph.output.plot.style import SEQUENTIAL, drawn, nothing, row_pixels, time_unit
+from htagraph.output.plot.style import EMPTY, SEQUENTIAL, drawn, nothing, row_pixels, time_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +45,8 @@ def queue_length(table: pd.DataFrame) -> Figure:
     about = "Kernels and copies whose launch call has begun, and that have not started."
     if not len(table):
         return nothing("No launch of device work was recorded", about)
-    most = table.loc[table["queue_length"].idxmax()]
-    where = f"rank {most['rank']}, stream {most['stream']}, at {time_text(float(most['time_us']))}"
+    most = table.iloc[int(table["queue_length"].to_numpy().argmax())]
+    where = f"rank {int(most['rank'])}, stream {int(most['stream'])}, at {time_text(float(most['time_us']))}"
     finding = f"At most {int(most['queue_length']):,} kernels and copies are queued ({where})"
     return _drawn(table, ["rank", "device", "stream"], "queue_length", ("queued", ""), (finding, about))
 
@@ -69,7 +69,7 @@ def memory_bandwidth(table: pd.DataFrame) -> Figure:
     about = "Bandwidth of all copies and memsets of one kind that run on a rank at the same moment."
     if not len(table):
         return nothing("No copies were recorded", about)
-    most = table.loc[table["bandwidth_gb_s"].idxmax()]
+    most = table.iloc[int(table["bandwidth_gb_s"].to_numpy().argmax())]
     where = f"{plain(str(most['copy']))}, rank {most['rank']}, at {time_text(float(most['time_us']))}"
     finding = f"Copies reach at most {float(most['bandwidth_gb_s']):,.3g} GB/s ({where})"
     return _drawn(table, ["rank", "copy"], "bandwidth_gb_s", ("GB/s", " GB/s"), (finding, about))
@@ -89,7 +89,7 @@ def _drawn(
     """
     from plotly.graph_objects import Heatmap, Scatter
 
-    device = "device" in table and bool(table["device"].gt(0).any())
+    device = "device" in table and int(table.groupby("rank")["device"].nunique().max()) > 1
     shown = [key for key in keys if key != "device" or device]
     rows = {_label(shown, keys, key): each for key, each in table.groupby(list(keys))}
     factor, unit = time_unit(float(table["time_us"].max()))
@@ -108,14 +108,15 @@ def _drawn(
     picture = np.array([
         mean_of_steps(each["time_us"].to_numpy(), each[column].to_numpy(np.float64), edges) for each in rows.values()
     ])  # fmt: skip
+    picture[picture == 0] = np.nan
     labels = list(rows)
     heat = Heatmap(
         x=(edges[1:] + edges[:-1]) / 2 / factor, y=np.arange(len(labels)), z=picture, colorscale=SEQUENTIAL,
         colorbar=color_bar(words[0]), hovertemplate=f"%{{x:.4g}} {unit}: %{{z:.4g}}{words[1]}<extra></extra>",
     )  # fmt: skip
     return drawn(
-        [heat], texts[0], f"{texts[1]} Each cell: the mean over its time.", height=row_pixels(len(labels)),
-        xaxis=time, yaxis=category_ticks(labels),
+        [heat], texts[0], f"{texts[1]} Each cell: the mean over its time; none where it is 0.",
+        height=row_pixels(len(labels)), xaxis=time, yaxis=category_ticks(labels), plot_bgcolor=EMPTY,
     )  # fmt: skip
 
 

@@ -103,8 +103,8 @@ def _composition(path: CriticalPath) -> tuple[list[Bar], str]:
         ]
         bars.append(
             Bar(
-                name=_words(CATEGORIES[code]), x=words, y=table[order, code] / factor, hovertext=hover, hoverinfo="text",
-                marker_color=KIND_COLORS[CATEGORIES[code]],
+                name=_words(CATEGORIES[code]), x=words, y=table[order, code] / factor, hovertext=hover,
+                hoverinfo="text", marker_color=KIND_COLORS[CATEGORIES[code]],
             )
         )  # fmt: skip
     return bars, unit

@@ -48,7 +48,7 @@ def diff(
     """
     check_choice("by", by, ("rank", "category", "edge", "operator", "kernel", "module"))
     finding = result.sentences()[0].rstrip(".")
-    about = f"Time on the critical path per {result.unit}, by {by}: the steps lead from before to after and sum to the change."
+    about = f"Time on the critical path per {result.unit}, by {by}: from before to after, bars sum to the change."
     if not result.before_us and not result.after_us:
         return nothing(finding, about)
     from plotly.graph_objects import Waterfall
@@ -84,7 +84,9 @@ def diff(
     )  # fmt: skip
     return drawn(
         [waterfall], finding, f"{about} The axis does not begin at 0.", height=110 + 26 * len(names), showlegend=False,
-        xaxis={"title": {"text": f"{result.unit} time ({unit})"}, "range": [(low - room) / factor, (high + room) / factor]},
+        xaxis={
+            "title": {"text": f"{result.unit} time ({unit})"}, "range": [(low - room) / factor, (high + room) / factor],
+        },
         yaxis={
             "tickvals": list(range(len(names))), "ticktext": names, "range": [len(names) - 0.5, -0.5],
             "showgrid": False,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from htagraph.core.naming import short_name
 from htagraph.output.phrases import time_text
-from htagraph.output.plot.labels import axis_labels, escaped, hover_name, plain
+from htagraph.output.plot.labels import escaped, hover_name, middle, plain, row_labels
 from htagraph.output.plot.pictures import color_bar, rank_axis
 from htagraph.output.plot.style import COLORS, DIVERGING, KIND_COLORS, drawn, nothing, text_color
 
@@ -32,7 +33,11 @@ _CLEAR = 1.05
 differ by less. Doubled, differences of 5 to 110 % are not named."""
 _TITLE_NAME = 60
 """Letters of a name in a title. Doubled, it may fill two lines."""
-_NO_NAME = "none"
+_NO_NAME = "outside all of them"
+_BY_KIND = ("kind", "name")
+_TILE_LETTERS, _TILE_LINE = 30, 15
+"""Letters of the label of a tile, and of a line of it. Chosen: plotly leaves out labels that do not fit. Doubled, most
+tiles have none."""
 
 
 def kernel_breakdown(table: pd.DataFrame) -> Figure:
@@ -51,7 +56,7 @@ def kernel_breakdown(table: pd.DataFrame) -> Figure:
         'treemap'
     """
     about = "Summed durations over all ranks, by kind and name; those that overlap count in full."
-    return _treemap(table, ["kind", "name"], "total_us", ("takes", "kernel time"), about)
+    return _treemap(table, _BY_KIND, "total_us", ("takes", "kernel time"), about)
 
 
 def operator_breakdown(table: pd.DataFrame) -> Figure:
@@ -127,7 +132,9 @@ def kernel_distribution(table: pd.DataFrame) -> Figure:
         >>> figure.layout.title.text.split("<br>")[0]
         'Rank 2 is the slowest in 22 of the 23 computation kernels shown'
     """
-    about = f"Mean duration over the median of the ranks, of the {_ROWS} kernels with most time. Ranks that arrive first"
+    about = (
+        f"Mean duration over the median of the ranks, of the {_ROWS} kernels with most time. Ranks that arrive first"
+    )
     about += " wait in communication kernels: there, longer is not slower."
     if not len(table):
         return nothing("No kernels were recorded", about)
@@ -135,34 +142,32 @@ def kernel_distribution(table: pd.DataFrame) -> Figure:
 
     kernels = table[["kind", "name"]].drop_duplicates().head(_ROWS)
     shown = kernels.merge(table, on=["kind", "name"])
-    labels = axis_labels(kernels["name"])
+    labels = row_labels([short_name(name) for name in kernels["name"]])
     rows = {pair: at for at, pair in enumerate(kernels.itertuples(index=False, name=None))}
     ranks = sorted(shown["rank"].unique().tolist())
     z = np.full((len(kernels), len(ranks)), np.nan)
     hover = [["did not run" for _ in ranks] for _ in rows]
     column = {rank: at for at, rank in enumerate(ranks)}
-    for each in shown.itertuples():
-        row, at = rows[each.kind, each.name], column[each.rank]
-        z[row, at] = each.relative
+    for each in shown.to_dict("records"):
+        row, at = rows[each["kind"], each["name"]], column[each["rank"]]
+        z[row, at] = each["relative"]
         hover[row][at] = (
-            f"{hover_name(str(each.name))}<br>rank {each.rank}: {time_text(float(each.mean_us))} on average, "
-            f"{each.relative:.2f} × the median<br>{each.count:,} times, {time_text(float(each.total_us))} in all"
+            f"{hover_name(str(each['name']))}<br>rank {each['rank']}: {time_text(each['mean_us'])} on average, "
+            f"{each['relative']:.2f} × the median<br>{each['count']:,} times, {time_text(each['total_us'])} in all"
         )
     far = max(_RANGE, float(np.nanpercentile(np.abs(z - 1), 95))) if np.isfinite(z).any() else _RANGE
-    names = [f"{labels[name]} ·{number}" if _twice(kernels, name) else labels[name]
-             for number, name in enumerate(kernels["name"])]  # fmt: skip
     heat = Heatmap(
-        x=[*map(str, ranks)], y=names, z=z, zmid=1, zmin=1 - far, zmax=1 + far, colorscale=DIVERGING, hovertext=hover,
+        x=[*map(str, ranks)], y=labels, z=z, zmid=1, zmin=1 - far, zmax=1 + far, colorscale=DIVERGING, hovertext=hover,
         hoverinfo="text", colorbar=color_bar("× the median of the ranks"), xgap=int(len(ranks) < 64), ygap=1,
     )  # fmt: skip
     return drawn(
-        [heat], _uneven(shown, len(ranks)), about, height=90 + 22 * len(kernels), xaxis=rank_axis([*map(str, ranks)]),
+        [heat],
+        _uneven(shown, len(ranks)),
+        about,
+        height=90 + 22 * len(kernels),
+        xaxis=rank_axis([*map(str, ranks)]),
         yaxis={"autorange": "reversed", "showgrid": False, "tickfont": {"size": 11}, "dtick": 1},
     )
-
-
-def _twice(kernels: pd.DataFrame, name: str) -> bool:
-    return bool((kernels["name"] == name).sum() > 1)
 
 
 def _uneven(shown: pd.DataFrame, ranks: int) -> str:
@@ -175,7 +180,8 @@ def _uneven(shown: pd.DataFrame, ranks: int) -> str:
     word = "operators" if (kernels["kind"] == "op").any() else "computation kernels"
     if len(slow) and 2 * int(slow.iloc[0]) > len(kernels):
         count, whole = int(slow.iloc[0]), len(kernels)
-        return f"Rank {slow.index[0]} is the slowest in {count} of the {whole} {word} shown"
+        of = f"all {whole}" if count == whole else f"{count} of the {whole}"
+        return f"Rank {slow.index[0]} is the slowest in {of} {word} shown"
     return f"No rank is the slowest in most of the {len(kernels)} {word} shown"
 
 
@@ -183,9 +189,9 @@ def _by_owner(table: pd.DataFrame, what: str) -> Figure:
     on_device = not len(table) or float(table["device_us"].sum()) > 0
     if on_device:
         about = f"Device work of all ranks by the innermost {what} that launched it."
-        return _treemap(table, ["kind", "name"], "device_us", ("launches", "device time"), about)
+        return _treemap(table, _BY_KIND, "device_us", ("launches", "device time"), about)
     about = f"Own time on the threads of all ranks, by {what}: there was no device work."
-    return _treemap(table, ["kind", "name"], "host_self_us", ("takes", "time of its own"), about)
+    return _treemap(table, _BY_KIND, "host_self_us", ("takes", "time of its own"), about)
 
 
 def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, words: tuple[str, str], about: str) -> Figure:
@@ -205,15 +211,16 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, words: tupl
 
     sums = table.groupby(list(levels), sort=False)[value].sum()
     sums = sums[sums > 0].sort_values(ascending=False, kind="stable")
-    tiles = _Tiles(sums, levels)
-    largest = sums.groupby(level=levels[-1], sort=False).sum().sort_values(ascending=False, kind="stable")
-    name = plain(short_name(str(largest.index[0])) or "work without a name", _TITLE_NAME)
-    finding = f"{name} {words[0]} most {words[1]}: {100 * float(largest.iloc[0]) / total:.0f} % of {time_text(total)}"
+    kinds = dict(zip(table["name"], table["kind"], strict=True))
+    tiles = _Tiles(sums, levels, kinds)
+    first = [plain(short_name(str(name)), _TITLE_NAME) or "work outside all of them" for name in sums.index[0]]
+    name = " > ".join(first) if len(levels) > len(_BY_KIND) else first[-1]
+    finding = f"{name} {words[0]} most {words[1]}: {100 * float(sums.iloc[0]) / total:.0f} % of {time_text(total)}"
     whole = Treemap(
         ids=tiles.ids, labels=tiles.labels, parents=tiles.parents, values=tiles.values, branchvalues="total",
         hovertext=tiles.hover, hoverinfo="text", texttemplate="%{label}<br>%{percentRoot:.1%}",
         marker={"colors": tiles.colors, "line": {"width": 1, "color": "rgba(128,128,128,0.6)"}}, tiling={"pad": 1},
-        textfont={"color": [text_color(color) for color in tiles.colors]}, pathbar={"visible": True, "thickness": 18},
+        textfont={"size": 11, "color": [text_color(color) for color in tiles.colors]}, pathbar={"thickness": 18},
     )  # fmt: skip
     return drawn(
         [whole], finding, about, height=520, margin={"l": 8, "r": 8, "b": 8}, uniformtext={"minsize": 9, "mode": "hide"}
@@ -223,7 +230,7 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, words: tupl
 class _Tiles:
     """The tiles of a treemap as plotly's columns; small ones are one tile, so that sums are kept."""
 
-    def __init__(self, sums: pd.Series[float], levels: Sequence[str]) -> None:
+    def __init__(self, sums: pd.Series[float], levels: Sequence[str], kinds: Mapping[str, str]) -> None:
         self.ids: list[str] = []
         self.labels: list[str] = []
         self.parents: list[str] = []
@@ -232,8 +239,7 @@ class _Tiles:
         self.colors: list[str] = []
         self._at: dict[tuple[str, ...], int] = {}
         self._whole = float(sums.sum())
-        self._palette = [*COLORS.values()]
-        self._levels = levels
+        self._levels, self._kinds = levels, kinds
         for number, (key, us) in enumerate(sums.items()):
             path = tuple(map(str, key)) if isinstance(key, tuple) else (str(key),)
             self._add(path if number < _TILES else (*path[:1], _Tiles._OTHERS), float(us))
@@ -255,17 +261,20 @@ class _Tiles:
         at = len(self.ids)
         self.ids.append(str(at))
         self.parents.append(str(self._at[path[:-1]]) if len(path) > 1 else "")
-        self.labels.append(self._label(name))
+        self.labels.append(self._label(path))
         self.values.append(0.0)
         self.hover.append("")
-        outermost = self.colors[int(self.parents[-1])] if len(path) > 1 else ""
-        self.colors.append(outermost or KIND_COLORS.get(name) or self._palette[len(self._at) % len(self._palette)])
+        kind = path[0] if self._levels == _BY_KIND else self._kinds[name] if len(path) == len(self._levels) else ""
+        self.colors.append(KIND_COLORS.get(kind, COLORS["grey"]) if kind or len(path) > 1 else COLORS["light"])
         return at
 
-    def _label(self, name: str) -> str:
+    def _label(self, path: tuple[str, ...]) -> str:
+        name = path[-1]
         if name == self._OTHERS:
             return "smaller ones"
-        return escaped(plain(short_name(name), _TITLE_NAME).replace("_", " " if name in KIND_COLORS else "_")) or _NO_NAME
+        is_kind = self._levels == _BY_KIND and len(path) == 1
+        word = (name.replace("_", " ") if is_kind else short_name(name)) or _NO_NAME
+        return "<br>".join(map(escaped, textwrap.wrap(middle(plain(word), _TILE_LETTERS), _TILE_LINE)))
 
     def _hover(self, path: tuple[str, ...], us: float) -> str:
         names = [hover_name(name) if name else _NO_NAME for name in path if name != self._OTHERS]
@@ -275,5 +284,3 @@ class _Tiles:
 
     def _words(self) -> list[str]:
         return [{"name": "kernel"}.get(level, level) for level in self._levels]
-
-

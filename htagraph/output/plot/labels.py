@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
 
-__all__ = ["axis_labels", "escaped", "hover_name", "plain", "unique_labels"]
+__all__ = ["axis_labels", "escaped", "hover_name", "middle", "plain", "row_labels", "unique_labels"]
 
 _MAX_LETTERS = 60
 """Letters of a name in a legend. Chosen: longer names push the figure aside. Doubled, two pies do not fit."""
 _AXIS_LETTERS = 34
-"""Letters of a name beside an axis. Chosen: a third of a figure 700 pixels wide. Doubled, labels leave no room there."""
+"""Letters of a name beside an axis. Chosen: a third of a figure 700 pixels wide. Doubled, they leave no room."""
 _HOVER_LETTERS = 480
 """Letters of a name where one points. Chosen: six lines hold the name of nearly every kernel. Doubled, names of
 templates cover what they are shown beside."""
@@ -44,21 +44,30 @@ def unique_labels(names: Iterable[str], letters: int = _MAX_LETTERS) -> dict[str
 
 
 def axis_labels(names: Iterable[str]) -> dict[str, str]:
-    """Return a label for each name as `unique_labels` does, shorter, and as plotly's markup.
+    """Return a label for each name of a kernel or operator as `unique_labels` does, shorter, and as plotly's markup.
 
     Example:
-        >>> axis_labels(["a<b>", "x" * 40])["x" * 40]
-        'xxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxx'
+        >>> axis_labels(["void a<int>(int)", "x" * 40])
+        {'void a<int>(int)': 'a', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx': 'xxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxx'}
     """
     names = list(dict.fromkeys(names))
-    cut = {name: _middle(plain(short_name(name)), _AXIS_LETTERS) or "(no name)" for name in names}
-    same: dict[str, list[str]] = defaultdict(list)
-    for name, label in cut.items():
-        same[label].append(name)
-    return {
-        name: escaped(label if len(same[label]) == 1 else f"{label} [{same[label].index(name) + 1}]")
-        for name, label in cut.items()
-    }
+    return dict(zip(names, row_labels([short_name(name) for name in names]), strict=True))
+
+
+def row_labels(texts: Sequence[str], letters: int = _AXIS_LETTERS) -> list[str]:
+    """Return a label for each row of a figure, as plotly's markup: cut in the middle, and numbered if rows look alike.
+
+    Example:
+        >>> row_labels(["a<b", "copy", "copy"])
+        ['a&lt;b', 'copy [1]', 'copy [2]']
+    """
+    cut = [middle(plain(text), letters) or "(no name)" for text in texts]
+    alike, seen = Counter(cut), Counter[str]()
+    labels = []
+    for label in cut:
+        seen[label] += 1
+        labels.append(escaped(label if alike[label] == 1 else f"{label} [{seen[label]}]"))
+    return labels
 
 
 def hover_name(name: str) -> str:
@@ -93,7 +102,7 @@ def _shortened(name: str, letters: int) -> str:
     return short if len(short) <= letters else short[: letters - 1] + "…"
 
 
-def _middle(text: str, letters: int) -> str:
+def middle(text: str, letters: int) -> str:
     """Return a text without its middle: names of kernels differ at their ends."""
     if len(text) <= letters:
         return text

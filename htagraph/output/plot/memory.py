@@ -11,7 +11,7 @@ from htagraph.output.phrases import time_text
 from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_ticks, color_bar
 from htagraph.output.plot.raster import columns_of, mean_of_steps
-from htagraph.output.plot.style import COLORS, GREY, SEQUENTIAL, drawn, nothing, row_pixels, time_unit
+from htagraph.output.plot.style import COLORS, SEQUENTIAL, drawn, nothing, row_pixels, time_unit
 from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def memory_timeline(result: pd.DataFrame | MemorySnapshot) -> Figure:
         >>> figure.layout.title.text.split("<br>")[0]
         'No allocation was recorded: profile with profile_memory=True'
     """
-    table = getattr(result, "events", result)
+    table: pd.DataFrame = getattr(result, "events", result)
     if not len(table):
         return nothing("No allocation was recorded: profile with profile_memory=True", _ABOUT)
     if "total_bytes" in table:
@@ -90,9 +90,15 @@ def _by_category(table: pd.DataFrame) -> Figure:
 
 
 def _by_device(table: pd.DataFrame) -> Figure:
-    (divisor, size), (factor, unit) = _size_unit(table["allocated_bytes"].max()), time_unit(float(table["time_us"].max()))
-    groups = {f"rank {rank}, {escaped(plain(str(device)))}": each for (rank, device), each in table.groupby(["rank", "device"])}
-    most = table.loc[table["allocated_bytes"].idxmax()]
+    (divisor, size), (factor, unit) = (
+        _size_unit(table["allocated_bytes"].max()),
+        time_unit(float(table["time_us"].max())),
+    )
+    groups = {
+        f"rank {rank}, {escaped(plain(str(device)))}": each
+        for (rank, device), each in table.groupby(["rank", "device"])
+    }
+    most = table.iloc[int(table["allocated_bytes"].to_numpy().argmax())]
     where = f"rank {most['rank']}, {plain(str(most['device']))}"
     finding = (
         f"Memory in use peaks at {_size(float(most['allocated_bytes']))} ({where}, "
@@ -129,11 +135,11 @@ def _lines(label: str, table: pd.DataFrame, units: tuple[float, float], number: 
     return [
         Scatter(
             name=f"{label}, {words}", x=(table["time_us"] / factor).to_numpy(), y=(table[column] / divisor).to_numpy(),
-            mode="lines", line={"shape": "hv", "dash": dash, "color": [*COLORS.values()][number] if number < 9 else GREY},
+            mode="lines", line={"shape": "hv", "dash": dash, "color": [*COLORS.values()][number]},
             hovertemplate="%{y:.4g}",
         )
         for words, (column, dash) in columns.items()
-        if column in table and table[column].any()
+        if column in table and (column == "allocated_bytes" or table[column].any())
     ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from htagraph.core.naming import short_name
 from htagraph.output.phrases import group_words, time_text
-from htagraph.output.plot.labels import axis_labels, hover_name, plain
+from htagraph.output.plot.labels import hover_name, plain, row_labels
 from htagraph.output.plot.style import AFTER, BEFORE, COLORS, drawn, nothing, time_unit
 
 if TYPE_CHECKING:
@@ -43,11 +43,8 @@ def opportunities(table: pd.DataFrame) -> Figure:
     from plotly.graph_objects import Bar, Scatter
 
     shown = table.head(_ROWS)
-    names = [f"{row['what']} {row['name']}" if row["what"] not in ("rank", "straggler", "phase") else row["name"]
-             for row in shown.to_dict("records")]  # fmt: skip
-    names = [plain(name) if what != "group" else group_words(name.removeprefix("group "))
-             for name, what in zip(names, shown["what"], strict=True)]  # fmt: skip
-    ticks = _labels(names)
+    names = [_words(str(row["what"]), str(row["name"])) for row in shown.to_dict("records")]
+    ticks = row_labels(names)
     factor, unit = time_unit(float(shown[["gain_us", "critical_us"]].to_numpy().max()))
     hover = [_hover(row) for row in shown.to_dict("records")]
     rows = list(range(len(shown)))
@@ -66,7 +63,7 @@ def opportunities(table: pd.DataFrame) -> Figure:
             )
         )  # fmt: skip
     first = shown.iloc[0]
-    name = plain(short_name(names[0]), _TITLE_NAME)
+    name = plain(names[0], _TITLE_NAME)
     finding = (
         f"Largest gain: {time_text(float(first['gain_us']))} ({first['gain_percent']:.0f} % of the job) if "
         f"{name} took no time"
@@ -79,10 +76,14 @@ def opportunities(table: pd.DataFrame) -> Figure:
     )  # fmt: skip
 
 
-def _labels(names: list[str]) -> list[str]:
-    """Return a label for each row; names may be the same."""
-    labels = axis_labels(names)
-    return [labels[name] for name in names]
+def _words(what: str, name: str) -> str:
+    """Return what a row is about: names of phases and ranks say it already."""
+    if what == "group":
+        return f"transfers of {group_words(plain(name))}"
+    if what == "straggler":
+        return f"what {plain(name)} takes"
+    short = plain(short_name(name) if what == "kernel" else name)
+    return short if what in ("rank", "phase") else f"{what} {short}"
 
 
 def _hover(row: dict[Any, Any]) -> str:

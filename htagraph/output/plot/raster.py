@@ -101,4 +101,4 @@ def _beyond(moments: Array, edges: Array) -> npt.NDArray[np.float64]:
     moments = np.sort(moments)
     sums = np.concatenate(([0.0], np.cumsum(moments)))
     before = np.searchsorted(moments, edges)
-    return before * edges - sums[before]
+    return np.asarray(before * edges - sums[before], np.float64)

@@ -74,7 +74,7 @@ def roofline(table: pd.DataFrame) -> Figure:
 
 
 def _finding(known: pd.DataFrame) -> str:
-    first = known.loc[known["time_us"].idxmax()]
+    first = known.iloc[int(known["time_us"].to_numpy().argmax())]
     name, reached = plain(str(first["operator"]), 60), float(first["tflop_s"])
     speed = f"{name}, the row with most time, reaches {reached:.3g} TFLOP/s"
     if first["roof_percent"] > 0:
@@ -84,8 +84,9 @@ def _finding(known: pd.DataFrame) -> str:
 
 def _hover(row: dict[Any, Any]) -> str:
     roof = f"<br>{row['roof_percent']:.0f} % of the roof" if row["roof_percent"] > 0 else ""
+    shapes = f"<br>{hover_name(str(row['shapes']))}" if row["shapes"] else ""
     return (
-        f"{hover_name(str(row['operator']))}<br>{hover_name(str(row['shapes']))}<br>rank {row['rank']}, "
+        f"{hover_name(str(row['operator']))}{shapes}<br>rank {row['rank']}, "
         f"{row['count']:,} times, {time_text(row['time_us'])}<br>{row['intensity']:.3g} flop/B, "
         f"{row['tflop_s']:.3g} TFLOP/s{roof}"
     )

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["stragglers"]
 
+_NO_STEP = -1
+_GAPS_UP_TO = 64
+"""Ranks or steps between whose cells there is a line. Chosen: cells are 5 pixels then. Doubled, lines hide them."""
+
 
 def stragglers(result: Stragglers) -> Figure:
     """Return the figure of how much longer each rank takes for each step than the others: a heat map.
@@ -45,7 +49,8 @@ def stragglers(result: Stragglers) -> Figure:
     from plotly.graph_objects import Heatmap
 
     wide = table.pivot_table(index="rank", columns="step", values=column, dropna=False)
-    ranks, steps = [str(rank) for rank in wide.index], ["the recording" if each < 0 else str(each) for each in wide]
+    ranks = [str(rank) for rank in wide.index]
+    steps = [str(step) if step != _NO_STEP else "the recording" for step in wide.columns]
     values = wide.to_numpy()
     far = float(np.nanmax(np.abs(values)))
     factor, unit = time_unit(far)
@@ -58,14 +63,14 @@ def stragglers(result: Stragglers) -> Figure:
     scale = {"colorscale": DIVERGING, "zmid": 0, "zmin": -far / factor, "zmax": far / factor} if compares else {
         "colorscale": SEQUENTIAL}  # fmt: skip
     heat = Heatmap(
-        x=steps, y=np.arange(len(ranks)), z=values / factor, hovertext=hover, hoverinfo="text", xgap=int(len(steps) < 64),
-        ygap=int(len(ranks) < 64), colorbar=color_bar(f"{word} ({unit})"), **scale,
+        x=steps, y=np.arange(len(ranks)), z=values / factor, hovertext=hover, hoverinfo="text",
+        xgap=int(len(steps) < _GAPS_UP_TO), ygap=int(len(ranks) < _GAPS_UP_TO), colorbar=color_bar(f"{word} ({unit})"), **scale,
     )  # fmt: skip
     if not compares:
         about = "What each rank does by itself in a step, waiting for others left out. The ranks' work is not the same."
     return drawn(
-        [heat], finding, about, height=row_pixels(len(ranks)) + 80, xaxis={"type": "category", "title": {"text": "step"}},
-        yaxis={**category_ticks(ranks), "title": {"text": "rank"}},
+        [heat], finding, about, height=row_pixels(len(ranks)) + 80, yaxis={**category_ticks(ranks), "title": {"text": "rank"}},
+        xaxis={"type": "category", "title": {"text": "step"}},
     )  # fmt: skip
 
 

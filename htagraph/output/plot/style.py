@@ -12,23 +12,26 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = [
-    "AFTER", "BEFORE", "COLORS", "DIVERGING", "GREY", "KIND_COLORS", "MAX_BARS", "SEQUENTIAL", "drawn", "heading",
-    "nothing", "row_pixels", "text_color", "time_unit",
+    "AFTER", "BEFORE", "COLORS", "DIVERGING", "EMPTY", "GREY", "KIND_COLORS", "MAX_BARS", "SEQUENTIAL", "drawn",
+    "heading", "nothing", "row_pixels", "text_color", "time_unit",
 ]  # fmt: skip
 
 GREY = "#767676"
 """Of text and lines. Chosen: its contrast is 4.5 to 1 on white and on black, so that one figure suits both."""
 _GRID = "rgba(128,128,128,0.25)"
+EMPTY = "rgba(128,128,128,0.12)"
+"""Behind pictures of time: where there is nothing."""
 COLORS = {
     "blue": "#0072B2", "orange": "#E69F00", "green": "#009E73", "vermillion": "#D55E00", "sky": "#56B4E9",
     "purple": "#CC79A7", "yellow": "#F0E442", "brown": "#8C6D31", "grey": "#999999", "light": "#C4C4C4",
 }  # fmt: skip
-"""Okabe and Ito's colours, which readers of all kinds of colour vision tell apart; a brown and two greys beside them."""
+"""Okabe and Ito's colours, which readers of all kinds of colour vision tell apart; a brown and two greys as well."""
 KIND_COLORS: Mapping[str, str] = {
     "computation": COLORS["blue"], "communication": COLORS["vermillion"], "memory": COLORS["purple"],
     "host": COLORS["orange"], "launch": COLORS["yellow"], "sync": COLORS["green"], "waiting": COLORS["sky"],
     "data_loading": COLORS["brown"], "gap": COLORS["grey"], "head": COLORS["light"], "idle": COLORS["light"],
     "op": COLORS["orange"], "host_communication": COLORS["vermillion"], "device_other": COLORS["sky"],
+    "module": COLORS["sky"], "annotation": COLORS["green"], "step": COLORS["brown"], "": COLORS["grey"],
 }  # fmt: skip
 """Kinds of activity and categories of time: each has one colour in all figures."""
 BEFORE, AFTER = COLORS["light"], COLORS["blue"]
@@ -39,9 +42,9 @@ DIVERGING = [[0.0, COLORS["blue"]], [0.5, "#E8E8E8"], [1.0, COLORS["vermillion"]
 MAX_BARS = 32
 """Ranks or streams that are bars. Chosen: bars of 15 pixels at a width of 700. More are a heat map; doubled, bars and
 the labels below them are too thin to read."""
-_TITLE_LETTERS = 74
+_TITLE_LETTERS = 84
 """Letters of a line of a title, which must fit a figure 700 pixels wide. Doubled, titles are cut there."""
-_ABOUT_LETTERS = 100
+_ABOUT_LETTERS = 112
 """The same of the smaller lines below it."""
 _MAX_TITLE = 240
 """Letters of a title. Chosen: four lines. Doubled, a title may take as much room as its figure."""
@@ -83,7 +86,7 @@ def heading(finding: str, about: str) -> tuple[str, int]:
     big = "<br>".join(map(escaped, title))
     small = "<br>".join(map(escaped, lines))
     text = f'{big}<br><span style="font-size:12px">{small}</span>' if small else big
-    return text, 30 + _TITLE_PIXELS * len(title) + _ABOUT_PIXELS * len(lines)
+    return text, 36 + _TITLE_PIXELS * len(title) + _ABOUT_PIXELS * len(lines)
 
 
 def nothing(finding: str, about: str = "") -> Figure:
@@ -130,7 +133,7 @@ def _template() -> dict[str, Any]:
             "font": {"color": GREY, "size": 12}, "xaxis": axis, "yaxis": axis,
             "title": {
                 "x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
-                "pad": {"l": 14, "t": 12}, "font": {"size": 15},
+                "pad": {"l": 14, "t": 20}, "font": {"size": 15},
             },
             "legend": {"bgcolor": "rgba(0,0,0,0)", "font": {"size": 11}},
             "hoverlabel": {"align": "left", "font": {"size": 12}},

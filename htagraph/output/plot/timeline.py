@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -14,11 +15,12 @@ from htagraph.output.phrases import plural, time_text
 from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_map, category_ticks, legend_of
 from htagraph.output.plot.raster import columns_of, covered, longest, running
-from htagraph.output.plot.style import KIND_COLORS, drawn, nothing, row_pixels, time_unit
+from htagraph.output.plot.style import EMPTY, KIND_COLORS, drawn, nothing, row_pixels, time_unit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from htagraph.graph.activities import Lane
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["timeline"]
@@ -71,7 +73,9 @@ def timeline(graph: DependencyGraph) -> Figure:
     time = covered(row, start, end, edges, len(lanes))
     mostly = np.minimum(time / np.diff(edges), 1.0)
     factor, unit = time_unit(float(end.max()))
-    labels = [_label(graph, int(lanes[at])) for at in order]
+    places = [graph.lanes[int(lanes[at])] for at in order]
+    devices = Counter(rank for rank, _ in {(each.rank, each.device) for each in places})
+    labels = [_label(each, several=devices[each.rank] > 1) for each in places]
     heat = category_map(
         (edges[1:] + edges[:-1]) / 2 / factor, codes, [KIND_COLORS[kind] for kind in _WORDS],
         _hover(graph, rows, running(row, start, end, edges, len(lanes)), labels, mostly),
@@ -85,7 +89,7 @@ def timeline(graph: DependencyGraph) -> Figure:
         [heat, *legend_of(used)], finding, about.replace("stream", word), height=row_pixels(len(lanes)) + 40,
         showlegend=True, xaxis={"title": {"text": f"time since the job's first activity ({unit})"}, "showgrid": False},
         yaxis=category_ticks(labels), legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
-        plot_bgcolor="rgba(128,128,128,0.12)",
+        plot_bgcolor=EMPTY,
     )  # fmt: skip
 
 
@@ -104,9 +108,10 @@ def _place(graph: DependencyGraph, lane: int) -> tuple[int, int, int, int]:
     return each.rank, each.device, each.stream, lane
 
 
-def _label(graph: DependencyGraph, lane: int) -> str:
-    each = graph.lanes[lane]
-    return escaped(f"rank {each.rank}, {plain(each.label, _LABEL_LETTERS)}")
+def _label(lane: Lane, *, several: bool) -> str:
+    if lane.stream >= 0 and not several:
+        return f"rank {lane.rank}, stream {lane.stream}"
+    return escaped(f"rank {lane.rank}, {plain(lane.label, _LABEL_LETTERS)}")
 
 
 def _hover(graph: DependencyGraph, rows: Array, which: Array, labels: list[str], busy: Array) -> list[list[str]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["sweep", "what_if"]
 
 _MAX_BARS = 40
-"""Steps that are pairs of bars. Chosen: they are 6 pixels wide at 700. More are two lines; doubled, bars of 3 pixels."""
+"""Steps that are pairs of bars. Chosen: they are 6 pixels wide at 700; more are two lines. Doubled, they are 3 wide."""
 _MAX_NOTES = 2
 """Notes on the prediction below the title; chosen: they are the most important. Doubled, they push the figure down."""
 
@@ -139,10 +139,10 @@ def sweep(table: pd.DataFrame) -> Figure:
     recorded = float(table["makespan_us"].iloc[0] + table["saved_us"].iloc[0])
     factor, unit = time_unit(max(recorded, float(table["makespan_us"].max())))
     words = [
-        f"factor {row.factor:g}: {time_text(float(row.makespan_us))}, {row.speedup:.2f} times as fast"
-        for row in table.itertuples()
+        f"factor {row['factor']:g}: {time_text(row['makespan_us'])}, {row['speedup']:.2f} times as fast"
+        for row in table.to_dict("records")
     ]
-    best = table.loc[table["makespan_us"].idxmin()]
+    best = table.iloc[int(table["makespan_us"].to_numpy().argmin())]
     curve = Scatter(
         name="predicted", x=table["factor"].to_numpy(), y=(table["makespan_us"] / factor).to_numpy(),
         mode="lines+markers", line={"color": AFTER}, hovertext=words, hoverinfo="text",
@@ -158,5 +158,3 @@ def sweep(table: pd.DataFrame) -> Figure:
     )
     axis = {"title": {"text": f"whole job ({unit})"}, "rangemode": "tozero"}
     return drawn([curve, line], finding, about, xaxis={"title": {"text": "factor"}}, yaxis=axis, showlegend=True)
-
-

@@ -1,1 +1,1 @@
-"""HTA's figures of tables in HTA's shape, for `htagraph/hta` alone; figures of native results lie beside this folder."""
+"""Figures of tables in HTA's shape, for `htagraph/hta` alone; those of native results lie beside this folder."""

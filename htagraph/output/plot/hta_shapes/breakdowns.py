@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = [
-    "comm_comp_overlap", "gpu_kernel_breakdown", "idle_time_breakdown", "kernel_distribution", "temporal_breakdown",
+    "comm_comp_overlap", "gpu_kernel_breakdown", "idle_time_breakdown", "temporal_breakdown",
     "user_annotation_breakdown",
 ]  # fmt: skip
 
@@ -111,33 +111,6 @@ def user_annotation_breakdown(table: pd.DataFrame) -> list[Figure]:
     """
     title = "User annotation distribution on each rank"
     return [_pies(table, title), _means(table, "User annotations - mean duration, from shortest to longest")]
-
-
-def kernel_distribution(table: pd.DataFrame, *, top: int = 30) -> Figure:
-    """Return which ranks are slow in which kernels: mean durations relative to the median of the ranks.
-
-    Args:
-        table: result of `htagraph.kernel_distribution`.
-        top: how many kernels to show, those with most time.
-    """
-    from plotly.graph_objects import Figure, Heatmap
-
-    kernels = table[["kind", "name"]].drop_duplicates().head(top)
-    shown = kernels.merge(table, on=["kind", "name"])
-    label_of = unique_labels(kernels["name"])
-    names = [f"{kind}: {label_of[name]}" for kind, name in zip(shown["kind"], shown["name"], strict=True)]
-    shows = (
-        "%{customdata[2]}, rank %{x}: %{z:.3f} × the median, %{customdata[0]:.1f} µs × %{customdata[1]}<extra></extra>"
-    )
-    heat = Heatmap(
-        x=shown["rank"].astype("str"), y=names, z=shown["relative"], zmid=1, colorscale="RdBu_r",
-        customdata=shown[["mean_us", "count", "name"]],
-        hovertemplate=shows,
-    )  # fmt: skip
-    return Figure(heat).update_layout(
-        title_text="Mean duration relative to the median of the ranks", xaxis={"title": "Rank", "type": "category"},
-        yaxis={"autorange": "reversed"}, height=_ROW_PIXELS + 15 * len(kernels),
-    )  # fmt: skip
 
 
 def _pies(table: pd.DataFrame, title: str) -> Figure:

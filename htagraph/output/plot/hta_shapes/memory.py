@@ -1,4 +1,4 @@
-"""Figures of memory over time."""
+"""The figure of HTA's memory analysis."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-    from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
-
-__all__ = ["memory_categories", "memory_in_use", "memory_timeline"]
+__all__ = ["memory_categories"]
 
 _GIB = 1024**3  # bytes
 _US_PER_MS = 1000  # µs
@@ -36,45 +34,6 @@ def memory_categories(timeline: pd.DataFrame) -> Figure:
             )
         )  # fmt: skip
     return _titled(figure, "What memory is used for")
-
-
-def memory_timeline(timeline: pd.DataFrame) -> Figure:
-    """Return the figure of memory in use and reserved by device.
-
-    Args:
-        timeline: what `htagraph.memory.timeline` gave.
-    """
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    for (rank, device), rows in timeline.groupby(["rank", "device"], sort=False):
-        for column, dash in (("allocated_bytes", "solid"), ("reserved_bytes", "dot")):
-            figure.add_trace(
-                go.Scatter(
-                    x=rows["time_us"] / _US_PER_MS, y=rows[column] / _GIB, mode="lines", text=rows["name"],
-                    name=f"rank {rank} {device} {column.removesuffix('_bytes')}", line={"shape": "hv", "dash": dash},
-                )
-            )  # fmt: skip
-    return _titled(figure, "Memory in use")
-
-
-def memory_in_use(snapshot: MemorySnapshot) -> Figure:
-    """Return the figure of what was requested and in use over the recorded history, by device.
-
-    Args:
-        snapshot: what `htagraph.memory.read_snapshot` gave.
-    """
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    for device, rows in snapshot.events.groupby("device"):
-        figure.add_trace(
-            go.Scatter(
-                x=rows["time_us"] / _US_PER_MS, y=rows["allocated_bytes"] / _GIB, mode="lines",
-                name=f"device {device}", line={"shape": "hv"},
-            )
-        )  # fmt: skip
-    return _titled(figure, "Memory in use")
 
 
 def _words(category: str) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import htagraph as hg
 from htagraph.hta.shapes import breakdowns
 from htagraph.hta.shapes.job import HtaJob, open_job
 from htagraph.output.plot.hta_shapes import breakdowns as figures
@@ -66,12 +65,6 @@ def test_ranks_need_not_begin_at_0(tmp_path: Path) -> None:
     assert list(bars.data[0].y) == [50]
 
 
-def test_the_slow_rank_stands_out_in_the_distribution(job: HtaJob) -> None:
-    table = hg.kernel_distribution(job.graph)
-    (heat,) = figures.kernel_distribution(table, top=5).data
-    assert list(heat.z) == pytest.approx(table["relative"].head(20).tolist())
-
-
 def test_empty_tables_have_empty_figures(tmp_path: Path) -> None:
     with pytest.warns(UserWarning):
         nothing = open_job({0: str(write([], tmp_path / "a.json"))})
@@ -79,8 +72,7 @@ def test_empty_tables_have_empty_figures(tmp_path: Path) -> None:
             figures.temporal_breakdown(breakdowns.temporal_breakdown(nothing)),
             figures.idle_time_breakdown(breakdowns.idle_time_breakdown(nothing)[0]),
             *figures.gpu_kernel_breakdown(*breakdowns.gpu_kernel_breakdown(nothing)),
-            figures.kernel_distribution(hg.kernel_distribution(nothing.graph)),
         ]
-    holds = {"bar": "y", "pie": "values", "heatmap": "z"}
+    holds = {"bar": "y", "pie": "values"}
     shown = [trace[holds[trace.type]] for figure in made for trace in figure.data]
     assert all(values is None or not len(values) for values in shown)

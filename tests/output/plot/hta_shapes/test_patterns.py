@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-import pytest
-
 import htagraph as hg
 from htagraph.output.plot.hta_shapes.patterns import patterns_figure
-from htagraph.output.plot.roofline import roofline_figure
 from tests.analyses.test_kernel_patterns import linear
-from tests.reach import DATA
 from tests.strategies import load
 
 
@@ -20,18 +16,3 @@ def test_a_pattern_is_a_bar_as_high_as_its_count() -> None:
 
 def test_no_pattern_is_an_empty_figure() -> None:
     assert len(patterns_figure(hg.kernel_patterns(load([])), "rank 0").data[0].y) == 0
-
-
-def test_the_roofline_has_a_point_per_row_and_the_roof_bends_at_the_ridge() -> None:
-    table = hg.roofline(hg.load(DATA / "gloo_ddp", ranks=[0]), peak_tflop_s=2.0, peak_gb_s=100.0)
-    points, roof = roofline_figure(table).data
-    assert len(points.x) == len(table)
-    assert roof.x[1] == pytest.approx(20.0)
-    assert list(roof.y[1:]) == [2.0, 2.0]
-    assert roof.y[0] == pytest.approx(roof.x[0] * 0.1)
-
-
-def test_without_limits_there_is_no_roof_and_without_rows_no_point() -> None:
-    table = hg.roofline(hg.load(DATA / "gloo_ddp", ranks=[0]))
-    assert len(roofline_figure(table).data) == 1
-    assert len(roofline_figure(table.head(0)).data) == 0
