@@ -27,7 +27,7 @@ def test_it_sums_to_the_breakdowns_by_module_operator_and_kernel(by: str) -> Non
         ("name", hg.kernel_breakdown, "total_us"),
     ):  # fmt: skip
         mine = table.groupby([*keys, key])["device_us"].sum()
-        whole: pd.Series[float] = other(graph).groupby([*keys, "name"])[value].sum()  # type: ignore[operator]
+        whole: pd.Series[float] = other(graph).groupby([*keys, "name"])[value].sum()
         whole = whole[whole > 0]
         assert mine.to_dict() == pytest.approx(whole.to_dict())
     assert table.groupby(keys)["share_percent"].sum().tolist() == pytest.approx([100.0] * 4) if keys else True

@@ -47,7 +47,7 @@ def memory_timeline(result: pd.DataFrame | MemorySnapshot) -> Figure:
         >>> figure.layout.title.text.split("<br>")[0]
         'No allocation was recorded: profile with profile_memory=True'
     """
-    table: pd.DataFrame = getattr(result, "events", result)
+    table: pd.DataFrame = result.events if hasattr(result, "events") else result  # type: ignore[assignment]
     if not len(table):
         return nothing("No allocation was recorded: profile with profile_memory=True", _ABOUT)
     if "total_bytes" in table:

@@ -50,7 +50,7 @@ def stragglers(result: Stragglers) -> Figure:
 
     wide = table.pivot_table(index="rank", columns="step", values=column, dropna=False)
     ranks = [str(rank) for rank in wide.index]
-    steps = [str(step) if step != _NO_STEP else "the recording" for step in wide.columns]
+    steps = ["the recording" if step == str(_NO_STEP) else step for step in map(str, wide.columns)]
     values = wide.to_numpy()
     far = float(np.nanmax(np.abs(values)))
     factor, unit = time_unit(far)
@@ -64,12 +64,14 @@ def stragglers(result: Stragglers) -> Figure:
         "colorscale": SEQUENTIAL}  # fmt: skip
     heat = Heatmap(
         x=steps, y=np.arange(len(ranks)), z=values / factor, hovertext=hover, hoverinfo="text",
-        xgap=int(len(steps) < _GAPS_UP_TO), ygap=int(len(ranks) < _GAPS_UP_TO), colorbar=color_bar(f"{word} ({unit})"), **scale,
+        xgap=int(len(steps) < _GAPS_UP_TO), ygap=int(len(ranks) < _GAPS_UP_TO),
+        colorbar=color_bar(f"{word} ({unit})"), **scale,
     )  # fmt: skip
     if not compares:
         about = "What each rank does by itself in a step, waiting for others left out. The ranks' work is not the same."
     return drawn(
-        [heat], finding, about, height=row_pixels(len(ranks)) + 80, yaxis={**category_ticks(ranks), "title": {"text": "rank"}},
+        [heat], finding, about, height=row_pixels(len(ranks)) + 80,
+        yaxis={**category_ticks(ranks), "title": {"text": "rank"}},
         xaxis={"type": "category", "title": {"text": "step"}},
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ def graph() -> DependencyGraph:
 def test_the_parts_of_each_rank_stack_up_to_100_percent(graph: DependencyGraph) -> None:
     figure = hg.plot.temporal_breakdown(hg.temporal_breakdown(graph))
     assert figure.layout.barmode == "stack"
-    assert sum(np.array(bar.y) for bar in figure.data).tolist() == pytest.approx([100.0] * 4)
+    assert np.array([bar.y for bar in figure.data]).sum(axis=0).tolist() == pytest.approx([100.0] * 4)
 
 
 def test_a_title_gives_the_shares_of_all_ranks_time() -> None:
