@@ -33,7 +33,9 @@ _CLEAR = 1.05
 differ by less. Doubled, differences of 5 to 110 % are not named."""
 _TITLE_NAME = 60
 """Letters of a name in a title. Doubled, it may fill two lines."""
-_NO_NAME = "outside all of them"
+_NO_NAME = "(no name)"
+_OUTSIDE = {"module": "outside all modules and annotations", "operator": "outside all operators"}
+_ON_HOSTS = frozenset({"op", "host_communication"})
 _BY_KIND = ("kind", "name")
 _TILE_LETTERS, _TILE_LINE = 30, 15
 """Letters of the label of a tile, and of a line of it. Chosen: plotly leaves out labels that do not fit. Doubled, most
@@ -56,6 +58,9 @@ def kernel_breakdown(table: pd.DataFrame) -> Figure:
         'treemap'
     """
     about = "Summed durations over all ranks, by kind and name; those that overlap count in full."
+    if len(table) and set(table["kind"]) <= _ON_HOSTS:
+        about = "Operators by self time and collectives on threads, over all ranks: there was no device work."
+        return _treemap(table, _BY_KIND, "total_us", ("takes", "time on the host"), about)
     return _treemap(table, _BY_KIND, "total_us", ("takes", "kernel time"), about)
 
 
@@ -113,6 +118,7 @@ def kernel_owners(table: pd.DataFrame) -> Figure:
         True
     """
     about = "Device work of all ranks by innermost module (or annotation), operator that launched it, and kernel."
+    table = table.assign(**{what: table[what].replace("", word) for what, word in _OUTSIDE.items()})
     return _treemap(table, ["module", "operator", "name"], "device_us", ("takes", "device time"), about)
 
 
@@ -186,6 +192,7 @@ def _uneven(shown: pd.DataFrame, ranks: int) -> str:
 
 
 def _by_owner(table: pd.DataFrame, what: str) -> Figure:
+    table = table.assign(name=table["name"].replace("", _OUTSIDE[what]), kind=table["kind"].replace("", "neither"))
     on_device = not len(table) or float(table["device_us"].sum()) > 0
     if on_device:
         about = f"Device work of all ranks by the innermost {what} that launched it."
@@ -213,8 +220,9 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, words: tupl
     sums = sums[sums > 0].sort_values(ascending=False, kind="stable")
     kinds = dict(zip(table["name"], table["kind"], strict=True))
     tiles = _Tiles(sums, levels, kinds)
-    first = [plain(short_name(str(name)), _TITLE_NAME) or "work outside all of them" for name in sums.index[0]]
+    first = [plain(short_name(str(name)), _TITLE_NAME) or _NO_NAME for name in sums.index[0]]
     name = " > ".join(first) if len(levels) > len(_BY_KIND) else first[-1]
+    name = f"work {name}" if first[0] == _OUTSIDE["module"] or first[-1] in _OUTSIDE.values() else name
     finding = f"{name} {words[0]} most {words[1]}: {100 * float(sums.iloc[0]) / total:.0f} % of {time_text(total)}"
     whole = Treemap(
         ids=tiles.ids, labels=tiles.labels, parents=tiles.parents, values=tiles.values, branchvalues="total",
