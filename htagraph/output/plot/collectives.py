@@ -63,9 +63,9 @@ def collectives(table: pd.DataFrame) -> Figure:
     scale, time = time_unit(float(edges[-1]))
     traces.append(
         Heatmap(
-            x=(edges[1:] + edges[:-1]) / 2 / scale, y=np.arange(len(ranks)), z=picture, zmin=0, zmax=100,
+            x=(edges[1:] + edges[:-1]) / 2 / scale, y=ranks, z=picture.astype(np.float32), zmin=0, zmax=100,
             colorscale=SEQUENTIAL, xaxis="x2", yaxis="y2",
-            hovertemplate=f"%{{x:.4g}} {time}: waits %{{z:.0f}} % of the time<extra></extra>",
+            hovertemplate=f"rank %{{y}}, %{{x:.4g}} {time}: waits %{{z:.0f}} % of the time<extra></extra>",
         )
     )  # fmt: skip
     above = max(240, layout.pop("height", 240))

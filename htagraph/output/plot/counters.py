@@ -10,7 +10,7 @@ import numpy as np
 from htagraph.output.phrases import time_text
 from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_ticks, color_bar
-from htagraph.output.plot.raster import columns_of, mean_of_steps
+from htagraph.output.plot.raster import columns_of, highest_of_steps
 from htagraph.output.plot.style import EMPTY, SEQUENTIAL, drawn, nothing, row_pixels, time_unit
 
 if TYPE_CHECKING:
@@ -106,16 +106,16 @@ def _drawn(
         return drawn(lines, *texts, xaxis=time, yaxis=axis, showlegend=len(rows) > 1)
     edges = columns_of(float(table["time_us"].min()), float(table["time_us"].max()), len(rows))
     picture = np.array([
-        mean_of_steps(each["time_us"].to_numpy(), each[column].to_numpy(np.float64), edges) for each in rows.values()
+        highest_of_steps(each["time_us"].to_numpy(), each[column].to_numpy(np.float64), edges) for each in rows.values()
     ])  # fmt: skip
     picture[picture == 0] = np.nan
     labels = list(rows)
     heat = Heatmap(
-        x=(edges[1:] + edges[:-1]) / 2 / factor, y=np.arange(len(labels)), z=picture, colorscale=SEQUENTIAL,
-        colorbar=color_bar(words[0]), hovertemplate=f"%{{x:.4g}} {unit}: %{{z:.4g}}{words[1]}<extra></extra>",
+        x=(edges[1:] + edges[:-1]) / 2 / factor, y=labels, z=picture.astype(np.float32), colorscale=SEQUENTIAL,
+        colorbar=color_bar(words[0]), hovertemplate=f"%{{y}}, %{{x:.4g}} {unit}: %{{z:.4g}}{words[1]}<extra></extra>",
     )  # fmt: skip
     return drawn(
-        [heat], texts[0], f"{texts[1]} Each cell: the mean over its time; none where it is 0.",
+        [heat], texts[0], f"{texts[1]} Each cell: the highest in its time; none where that is 0.",
         height=row_pixels(len(labels)), xaxis=time, yaxis=category_ticks(labels), plot_bgcolor=EMPTY,
     )  # fmt: skip
 

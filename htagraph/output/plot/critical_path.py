@@ -29,6 +29,9 @@ _NAMED_CELLS = 20_000
 """Cells of the strip that say the name of what runs there. Chosen: they take 2 MB. Doubled, 4 MB."""
 _NAME_LETTERS = 60
 """Letters of such a name. Doubled, so are these megabytes."""
+_LEAST_IN_LEGEND = 0.001
+"""Share of the path from which a category has a line in the legend. Chosen: less is no pixel of a bar. Doubled, the
+same."""
 _GAP = 70
 """Pixels between both pictures: the axis of the upper one."""
 _ABOVE = 260
@@ -104,7 +107,8 @@ def _composition(path: CriticalPath) -> tuple[list[Bar], str]:
         bars.append(
             Bar(
                 name=_words(CATEGORIES[code]), x=words, y=table[order, code] / factor, hovertext=hover,
-                hoverinfo="text", marker_color=KIND_COLORS[CATEGORIES[code]],
+                showlegend=bool(table[:, code].sum() >= _LEAST_IN_LEGEND * whole.sum()), hoverinfo="text",
+                marker_color=KIND_COLORS[CATEGORIES[code]],
             )
         )  # fmt: skip
     return bars, unit
@@ -132,7 +136,8 @@ def _strip(path: CriticalPath) -> tuple[Heatmap, list[str], str]:
     which = running(row, start, end, edges, len(ranks))
     factor, unit = time_unit(float(end.max()))
     colors = [KIND_COLORS[category] for category in CATEGORIES]
-    strip = category_map((edges[1:] + edges[:-1]) / 2 / factor, codes, colors, _names(path, which, labels, codes))
+    middles = (edges[1:] + edges[:-1]) / 2 / factor
+    strip = category_map(middles, labels, codes, colors, _names(path, which, labels, codes))
     strip.update(xaxis="x2", yaxis="y2")
     return strip, labels, unit
 

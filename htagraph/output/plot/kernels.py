@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,11 @@ _ROWS = 30
 _RANGE = 0.5
 """Difference from the median at which the colours of a heat map end at least, as a share of it. Chosen: 10 % is pale
 then, and a rank that is twice as slow is not paler for one that is ten times as slow. Doubled, 20 % is pale."""
+_MAX_RANGE = 1.0
+"""The largest such difference: the median itself. What is more than twice the median has the colour of twice. It
+cannot be doubled: no duration is below 0."""
+_NAMED_RANKS = 64
+"""Ranks whose cells give all their numbers where one points. Chosen: they take 0.5 MB. Doubled, 1 MB."""
 _CLEAR = 1.05
 """Slowest rank's mean over the fastest's from which a title says that it is slower. Chosen: kernels of one device
 differ by less. Doubled, differences of 5 to 110 % are not named."""
@@ -37,7 +42,7 @@ _NO_NAME = "(no name)"
 _OUTSIDE = {"module": "outside all modules and annotations", "operator": "outside all operators"}
 _ON_HOSTS = frozenset({"op", "host_communication"})
 _BY_KIND = ("kind", "name")
-_TILE_LETTERS, _TILE_LINE = 30, 15
+_TILE_LETTERS, _TILE_LINE = 32, 18
 """Letters of the label of a tile, and of a line of it. Chosen: plotly leaves out labels that do not fit. Doubled, most
 tiles have none."""
 
@@ -60,8 +65,8 @@ def kernel_breakdown(table: pd.DataFrame) -> Figure:
     about = "Summed durations over all ranks, by kind and name; those that overlap count in full."
     if len(table) and set(table["kind"]) <= _ON_HOSTS:
         about = "Operators by self time and collectives on threads, over all ranks: there was no device work."
-        return _treemap(table, _BY_KIND, "total_us", ("takes", "time on the host"), about)
-    return _treemap(table, _BY_KIND, "total_us", ("takes", "kernel time"), about)
+        return _treemap(table, _BY_KIND, "total_us", "time on the host", about)
+    return _treemap(table, _BY_KIND, "total_us", "kernel time", about)
 
 
 def operator_breakdown(table: pd.DataFrame) -> Figure:
@@ -119,7 +124,7 @@ def kernel_owners(table: pd.DataFrame) -> Figure:
     """
     about = "Device work of all ranks by innermost module (or annotation), operator that launched it, and kernel."
     table = table.assign(**{what: table[what].replace("", word) for what, word in _OUTSIDE.items()})
-    return _treemap(table, ["module", "operator", "name"], "device_us", ("takes", "device time"), about)
+    return _treemap(table, ["module", "operator", "name"], "device_us", "device time", about)
 
 
 def kernel_distribution(table: pd.DataFrame) -> Figure:
@@ -162,9 +167,12 @@ def kernel_distribution(table: pd.DataFrame) -> Figure:
             f"{each['relative']:.2f} × the median<br>{each['count']:,} times, {time_text(each['total_us'])} in all"
         )
     far = max(_RANGE, float(np.nanpercentile(np.abs(z - 1), 95))) if np.isfinite(z).any() else _RANGE
+    far = min(far, _MAX_RANGE)
+    brief = {"hovertemplate": "%{y}<br>rank %{x}: %{z:.2f} × the median<extra></extra>"}
+    words = brief if len(ranks) > _NAMED_RANKS else {"hovertext": hover, "hoverinfo": "text"}
     heat = Heatmap(
-        x=[*map(str, ranks)], y=labels, z=z, zmid=1, zmin=1 - far, zmax=1 + far, colorscale=DIVERGING, hovertext=hover,
-        hoverinfo="text", colorbar=color_bar("× the median of the ranks"), xgap=int(len(ranks) < 64), ygap=1,
+        x=[*map(str, ranks)], y=labels, z=z, zmid=1, zmin=1 - far, zmax=1 + far, colorscale=DIVERGING,
+        colorbar=color_bar("× the median of the ranks"), xgap=int(len(ranks) <= _NAMED_RANKS), ygap=1, **words,
     )  # fmt: skip
     return drawn(
         [heat],
@@ -196,19 +204,19 @@ def _by_owner(table: pd.DataFrame, what: str) -> Figure:
     on_device = not len(table) or float(table["device_us"].sum()) > 0
     if on_device:
         about = f"Device work of all ranks by the innermost {what} that launched it."
-        return _treemap(table, _BY_KIND, "device_us", ("launches", "device time"), about)
+        return _treemap(table, _BY_KIND, "device_us", "device time", about)
     about = f"Own time on the threads of all ranks, by {what}: there was no device work."
-    return _treemap(table, _BY_KIND, "host_self_us", ("takes", "time of its own"), about)
+    return _treemap(table, _BY_KIND, "host_self_us", "own time on the host", about)
 
 
-def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, words: tuple[str, str], about: str) -> Figure:
+def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, what: str, about: str) -> Figure:
     """Return a treemap of sums.
 
     Args:
         table: rows with names and a time.
         levels: columns of names, the outermost first.
         value: the column of times, µs.
-        words: what is said of the largest: the verb, and what the whole is.
+        what: what the times are.
         about: what is drawn.
     """
     total = float(table[value].sum()) if len(table) else 0.0
@@ -222,8 +230,7 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, words: tupl
     tiles = _Tiles(sums, levels, kinds)
     first = [plain(short_name(str(name)), _TITLE_NAME) or _NO_NAME for name in sums.index[0]]
     name = " > ".join(first) if len(levels) > len(_BY_KIND) else first[-1]
-    name = f"work {name}" if first[0] == _OUTSIDE["module"] or first[-1] in _OUTSIDE.values() else name
-    finding = f"{name} {words[0]} most {words[1]}: {100 * float(sums.iloc[0]) / total:.0f} % of {time_text(total)}"
+    finding = f"Most {what}: {name}, {100 * float(sums.iloc[0]) / total:.0f} % of {time_text(total)}"
     whole = Treemap(
         ids=tiles.ids, labels=tiles.labels, parents=tiles.parents, values=tiles.values, branchvalues="total",
         hovertext=tiles.hover, hoverinfo="text", texttemplate="%{label}<br>%{percentRoot:.1%}",
@@ -233,6 +240,16 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, words: tupl
     return drawn(
         [whole], finding, about, height=520, margin={"l": 8, "r": 8, "b": 8}, uniformtext={"minsize": 9, "mode": "hide"}
     )
+
+
+def _lines(name: str) -> list[str]:
+    """Return a name in lines that end where its words do."""
+    lines = [""]
+    for word in re.findall(r"[^_:. ]*[_:. ]*", name):
+        if lines[-1] and len(lines[-1]) + len(word) > _TILE_LINE:
+            lines.append("")
+        lines[-1] += word
+    return lines
 
 
 class _Tiles:
@@ -273,7 +290,7 @@ class _Tiles:
         self.values.append(0.0)
         self.hover.append("")
         kind = path[0] if self._levels == _BY_KIND else self._kinds[name] if len(path) == len(self._levels) else ""
-        self.colors.append(KIND_COLORS.get(kind, COLORS["grey"]) if kind or len(path) > 1 else COLORS["light"])
+        self.colors.append(KIND_COLORS.get(kind, COLORS["grey"]) if kind else COLORS["light"])
         return at
 
     def _label(self, path: tuple[str, ...]) -> str:
@@ -282,7 +299,7 @@ class _Tiles:
             return "smaller ones"
         is_kind = self._levels == _BY_KIND and len(path) == 1
         word = (name.replace("_", " ") if is_kind else short_name(name)) or _NO_NAME
-        return "<br>".join(map(escaped, textwrap.wrap(middle(plain(word), _TILE_LETTERS), _TILE_LINE)))
+        return "<br>".join(map(escaped, _lines(middle(plain(word), _TILE_LETTERS))))
 
     def _hover(self, path: tuple[str, ...], us: float) -> str:
         names = [hover_name(name) if name else _NO_NAME for name in path if name != self._OTHERS]

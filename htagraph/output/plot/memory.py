@@ -115,8 +115,8 @@ def _by_device(table: pd.DataFrame) -> Figure:
     edges = columns_of(float(table["time_us"].min()), float(table["time_us"].max()), len(groups))
     picture = np.array([_mean_of(each, edges) for each in groups.values()]) / divisor
     heat = Heatmap(
-        x=(edges[1:] + edges[:-1]) / 2 / factor, y=np.arange(len(groups)), z=picture, colorscale=SEQUENTIAL,
-        colorbar=color_bar(size), hovertemplate=f"%{{x:.4g}} {unit}: %{{z:.4g}} {size}<extra></extra>",
+        x=(edges[1:] + edges[:-1]) / 2 / factor, y=[*groups], z=picture.astype(np.float32), colorscale=SEQUENTIAL,
+        colorbar=color_bar(size), hovertemplate=f"%{{y}}, %{{x:.4g}} {unit}: %{{z:.4g}} {size}<extra></extra>",
     )  # fmt: skip
     about = f"{_ABOUT} Each cell: the mean over its time."
     return drawn([heat], finding, about, height=row_pixels(len(groups)), xaxis=time, yaxis=category_ticks([*groups]))

@@ -63,7 +63,7 @@ def stragglers(result: Stragglers) -> Figure:
     scale = {"colorscale": DIVERGING, "zmid": 0, "zmin": -far / factor, "zmax": far / factor} if compares else {
         "colorscale": SEQUENTIAL}  # fmt: skip
     heat = Heatmap(
-        x=steps, y=np.arange(len(ranks)), z=values / factor, hovertext=hover, hoverinfo="text",
+        x=steps, y=ranks, z=values / factor, hovertext=hover, hoverinfo="text",
         xgap=int(len(steps) < _GAPS_UP_TO), ygap=int(len(ranks) < _GAPS_UP_TO),
         colorbar=color_bar(f"{word} ({unit})"), **scale,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,7 @@ _HEIGHT = 420
 _MIN_ROW, _MAX_ROW, _ROWS_PIXELS = 2, 28, 900
 """Pixels of a row of a heat map, least and most, and of many rows together. Chosen: 512 ranks fit a screen. Doubled,
 they do not."""
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|[nµm]?s\b|[KMG]?i?B\b|TFLOP|GB/s)")
 _UNITS = ((1e6, 1e6, "s"), (1e3, 1e3, "ms"), (0.0, 1.0, "µs"))
 _DARK_LUMINANCE = 0.35
 """Relative luminance below which text on a colour is white. Chosen: only blue, brown and vermillion are darker than
@@ -81,12 +83,18 @@ def drawn(traces: Iterable[Any], finding: str, about: str, **layout: Any) -> Fig
 
 def heading(finding: str, about: str) -> tuple[str, int]:
     """Return a title with what is drawn below it, as plotly's markup, and how high it is in pixels."""
-    title = textwrap.wrap(plain(finding, _MAX_TITLE), _TITLE_LETTERS) or [""]
-    lines = textwrap.wrap(plain(about, 2 * _MAX_TITLE), _ABOUT_LETTERS)
+    title = _lines(plain(finding, _MAX_TITLE), _TITLE_LETTERS) or [""]
+    lines = _lines(plain(about, 2 * _MAX_TITLE), _ABOUT_LETTERS)
     big = "<br>".join(map(escaped, title))
     small = "<br>".join(map(escaped, lines))
     text = f'{big}<br><span style="font-size:12px">{small}</span>' if small else big
     return text, 36 + _TITLE_PIXELS * len(title) + _ABOUT_PIXELS * len(lines)
+
+
+def _lines(text: str, letters: int) -> list[str]:
+    """Return a text in lines, which begin with no unit."""
+    lines = textwrap.wrap(_BEFORE_UNIT.sub("\xa0", text), letters)
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def nothing(finding: str, about: str = "") -> Figure:

@@ -75,10 +75,12 @@ def timeline(graph: DependencyGraph) -> Figure:
     factor, unit = time_unit(float(end.max()))
     places = [graph.lanes[int(lanes[at])] for at in order]
     devices = Counter(rank for rank, _ in {(each.rank, each.device) for each in places})
-    labels = [_label(each, several=devices[each.rank] > 1) for each in places]
+    labels = _unlike([_label(each, several=devices[each.rank] > 1) for each in places])
     heat = category_map(
-        (edges[1:] + edges[:-1]) / 2 / factor, codes, [KIND_COLORS[kind] for kind in _WORDS],
-        _hover(graph, rows, running(row, start, end, edges, len(lanes)), labels, mostly),
+        (edges[1:] + edges[:-1]) / 2 / factor, labels, codes, [KIND_COLORS[kind] for kind in _WORDS],
+        _hover(graph, rows, running(row, start, end, edges, len(lanes)), labels, mostly)
+        if mostly.size <= _NAMED_CELLS
+        else f"%{{y}}, %{{x:.4g}} {unit}<extra></extra>",
     )  # fmt: skip
     used = {_WORDS[int(each)]: KIND_COLORS[_WORDS[int(each)]] for each in np.unique(codes[~np.isnan(codes)])}
     ranks, length = len(np.unique(acts.rank[rows])), float(end.max() - start.min())
@@ -114,6 +116,12 @@ def _label(lane: Lane, *, several: bool) -> str:
     return escaped(f"rank {lane.rank}, {plain(lane.label, _LABEL_LETTERS)}")
 
 
+def _unlike(labels: list[str]) -> list[str]:
+    """Return labels of which no two are the same: threads may share a name."""
+    alike = Counter(labels)
+    return [label if alike[label] == 1 else f"{label} ({number})" for number, label in enumerate(labels)]
+
+
 def _hover(graph: DependencyGraph, rows: Array, which: Array, labels: list[str], busy: Array) -> list[list[str]]:
     """Return what to show at each cell: where it is, how busy, and in small pictures the name of what runs."""
     name = graph.activities.name[rows]
@@ -121,7 +129,7 @@ def _hover(graph: DependencyGraph, rows: Array, which: Array, labels: list[str],
 
     def words(at: int, share: float, label: str) -> str:
         line = f"{label}: busy {100 * share:.0f} %"
-        if at < 0 or which.size > _NAMED_CELLS:
+        if at < 0:
             return line
         if name[at] not in texts:
             texts[name[at]] = escaped(plain(short_name(graph.names[name[at]]), _NAME_LETTERS))

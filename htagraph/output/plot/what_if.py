@@ -18,6 +18,9 @@ __all__ = ["sweep", "what_if"]
 
 _MAX_BARS = 40
 """Steps that are pairs of bars. Chosen: they are 6 pixels wide at 700; more are two lines. Doubled, they are 3 wide."""
+_LEAST_CHANGE = 0.005
+"""Share of the job that a sweep must change to be called a change. Chosen: runs of one job differ by as much. Doubled,
+changes of 0.5 to 1 % are called none."""
 _MAX_NOTES = 2
 """Notes on the prediction below the title; chosen: they are the most important. Doubled, they push the figure down."""
 
@@ -152,7 +155,9 @@ def sweep(table: pd.DataFrame) -> Figure:
         name="recorded", x=ends, y=[recorded / factor] * 2, mode="lines", line={"color": GREY, "dash": "dash"},
         hovertext=[f"recorded: {time_text(recorded)}"] * 2, hoverinfo="text",
     )  # fmt: skip
-    finding = (
+    changes = table["saved_us"].abs().max() >= _LEAST_CHANGE * recorded
+    finding = f"None of these factors changes the job's {time_text(recorded)} by {100 * _LEAST_CHANGE:g} % or more"
+    finding = finding if not changes else (
         f"Of these factors, {best['factor']:g} is the fastest: {time_text(float(best['makespan_us']))}, "
         f"{best['speedup']:.2f} times as fast as recorded"
     )

@@ -14,16 +14,17 @@ def test_up_to_32_ranks_are_bars(ranks: int, kind: str) -> None:
     assert {trace.type for trace in traces} == {kind}
 
 
-@pytest.mark.parametrize("rows", [1, 24, 25, 512])
+@pytest.mark.parametrize("rows", [1, 40, 41, 512])
 def test_few_labels_are_drawn_beside_many_rows(rows: int) -> None:
     axis = category_ticks([str(row) for row in range(rows)])
-    assert len(axis["ticktext"]) <= 24
-    assert [int(text) for text in axis["ticktext"]] == axis["tickvals"]
+    assert len(axis["ticktext"]) <= 40
+    assert set(axis["tickvals"]) <= set(axis["categoryarray"])
+    assert axis["tickvals"][0] == "0"
 
 
 def test_a_category_has_the_whole_stretch_of_its_colour() -> None:
     colors = ["#111111", "#222222", "#333333"]
-    picture = category_map(np.array([0.0]), np.array([[1.0]]), colors, [["x"]])
+    picture = category_map(np.array([0.0]), ["row"], np.array([[1.0]]), colors, [["x"]])
     place = (1.0 - picture.zmin) / (picture.zmax - picture.zmin)
     below = [color for at, color in picture.colorscale if at <= place]
     above = [color for at, color in picture.colorscale if at >= place]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.plot.raster import columns_of, covered, longest, mean_of_steps, running
+from htagraph.output.plot.raster import columns_of, covered, highest_of_steps, longest, mean_of_steps, running
 
 INTERVALS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 12), st.integers(0, 2)), max_size=12
@@ -59,6 +59,9 @@ def test_a_mean_over_a_cell_is_that_of_its_moments(steps: list[tuple[int, int]])
     level = np.array([next((v for t, v in reversed(steps) if t <= moment), 0) for moment in range(40)], float)
     time, value = (np.array(each, float) for each in zip(*steps, strict=True))
     np.testing.assert_allclose(mean_of_steps(time, value, EDGES), level.reshape(-1, 4).mean(axis=1), atol=1e-9)
+    order = np.unique(time[::-1], return_index=True)[1]  # of changes at one moment, the last holds
+    last = (time[::-1][order], value[::-1][order])
+    np.testing.assert_allclose(highest_of_steps(*last, EDGES), level.reshape(-1, 4).max(axis=1), atol=1e-9)
 
 
 def test_pictures_of_many_rows_have_fewer_columns() -> None:
