@@ -24,8 +24,10 @@ _PARTS = {
     "wait_or_transfer_us": ("wait or transfer, not known", COLORS["light"]),
     "beside_us": ("beside other work", COLORS["green"]),
 }
-_GAP = 0.16
-"""Share of the height between both pictures: the axis of the upper one, and its title."""
+_ABOVE = 240
+"""Pixels of the upper picture. Chosen; doubled, the lower one is off the screen."""
+_GAP = 80
+"""Pixels between both pictures: the axis of the upper one, and its title."""
 
 
 def collectives(table: pd.DataFrame) -> Figure:
@@ -68,21 +70,22 @@ def collectives(table: pd.DataFrame) -> Figure:
             hovertemplate=f"rank %{{y}}, %{{x:.4g}} {time}: waits %{{z:.0f}} % of the time<extra></extra>",
         )
     )  # fmt: skip
-    above = max(240, layout.pop("height", 240))
+    above = layout.pop("height", _ABOVE)
     below = row_pixels(len(ranks))
-    split = below / (above + below)
-    traces[-1].update(colorbar={**color_bar("waits (%)"), "y": 0, "yanchor": "bottom", "len": split * (1 - _GAP)})
-    layout["yaxis"] = {**layout["yaxis"], "domain": [split + _GAP * (1 - split), 1.0]}
+    height = above + _GAP + below
+    split, upper = below / height, (below + _GAP) / height
+    traces[-1].update(colorbar={**color_bar("waits (%)"), "y": 0, "yanchor": "bottom", "len": split})
+    layout["yaxis"] = {**layout["yaxis"], "domain": [upper, 1.0]}
     layout["xaxis"] = {**layout["xaxis"], "anchor": "y"}
     if len(ranks) > MAX_BARS:
-        traces[0].update(colorbar={"y": 1, "yanchor": "top", "len": (1 - split) * (1 - _GAP)})
+        traces[0].update(colorbar={"y": 1, "yanchor": "top", "len": 1 - upper})
     else:
         layout["legend"] = {"y": 1, "yanchor": "top", "traceorder": "reversed"}
     return drawn(
-        traces, _finding(table), about, height=above + below,
+        traces, _finding(table), about, height=height,
         xaxis2={"anchor": "y2", "title": {"text": f"time since the job's first activity ({time})"}},
         yaxis2={
-            **category_ticks(ranks), "domain": [0.0, split * (1 - _GAP)], "title": {"text": "rank"}, "anchor": "x2",
+            **category_ticks(ranks), "domain": [0.0, split], "title": {"text": "rank"}, "anchor": "x2",
         },
         plot_bgcolor=EMPTY, **layout,
     )  # fmt: skip

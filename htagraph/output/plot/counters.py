@@ -11,7 +11,7 @@ from htagraph.output.phrases import time_text
 from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_ticks, color_bar
 from htagraph.output.plot.raster import columns_of, highest_of_steps
-from htagraph.output.plot.style import EMPTY, SEQUENTIAL, drawn, nothing, row_pixels, time_unit
+from htagraph.output.plot.style import EMPTY, MAX_BARS, SEQUENTIAL, drawn, nothing, row_pixels, time_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +91,8 @@ def _drawn(
 
     device = "device" in table and int(table.groupby("rank")["device"].nunique().max()) > 1
     shown = [key for key in keys if key != "device" or device]
-    rows = {_label(shown, keys, key): each for key, each in table.groupby(list(keys))}
+    order = [*keys[1:], keys[0]] if table["rank"].nunique() > MAX_BARS else list(keys)  # then ranks can be compared
+    rows = {_label(shown, order, key): each for key, each in table.groupby(order)}
     factor, unit = time_unit(float(table["time_us"].max()))
     time = {"title": {"text": f"time since the job's first activity ({unit})"}}
     if len(rows) <= _MAX_LINES and len(table) <= _MAX_POINTS:

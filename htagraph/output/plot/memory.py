@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["memory_timeline"]
 
 _UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_NO_RANK = -1
+"""Stands for the rank of a snapshot, which does not say whose it is."""
 _MAX_POINTS = 2000
 """Points of a line. Chosen: more than a figure has pixels; of those between, the highest is kept. Doubled, files are
 twice as large and look the same."""
@@ -53,7 +55,7 @@ def memory_timeline(result: pd.DataFrame | MemorySnapshot) -> Figure:
     if "total_bytes" in table:
         return _by_category(table)
     if "rank" not in table:
-        table = table.assign(rank=0, device=[f"device {each}" for each in table["device"]])
+        table = table.assign(rank=_NO_RANK, device=[f"device {each}" for each in table["device"]])
     return _by_device(table)
 
 
@@ -94,17 +96,20 @@ def _by_device(table: pd.DataFrame) -> Figure:
         _size_unit(table["allocated_bytes"].max()),
         time_unit(float(table["time_us"].max())),
     )
-    groups = {
-        f"rank {rank}, {escaped(plain(str(device)))}": each
-        for (rank, device), each in table.groupby(["rank", "device"])
-    }
+    groups = {escaped(_place(*key)): each for key, each in table.groupby(["rank", "device"])}
     most = table.iloc[int(table["allocated_bytes"].to_numpy().argmax())]
-    where = f"rank {most['rank']}, {plain(str(most['device']))}"
+    where = _place(most["rank"], most["device"])
     finding = (
         f"Memory in use peaks at {_size(float(most['allocated_bytes']))} ({where}, "
         f"at {time_text(float(most['time_us']))})"
     )
-    time = {"title": {"text": f"time since the first activity ({unit})"}}
+    time = {
+        "title": {
+            "text": f"time since the first recorded one ({unit})"
+            if (table["rank"] < 0).all()
+            else f"time since the job's first activity ({unit})"
+        }
+    }
     if len(groups) <= _MAX_LINES:
         lines = [line for at, each in enumerate(groups.items()) for line in _lines(*each, (divisor, factor), at)]
         axis = {"title": {"text": size}, "rangemode": "tozero"}
@@ -120,6 +125,10 @@ def _by_device(table: pd.DataFrame) -> Figure:
     )  # fmt: skip
     about = f"{_ABOUT} Each cell: the mean over its time."
     return drawn([heat], finding, about, height=row_pixels(len(groups)), xaxis=time, yaxis=category_ticks([*groups]))
+
+
+def _place(rank: object, device: object) -> str:
+    return plain(str(device)) if rank == _NO_RANK else f"rank {rank}, {plain(str(device))}"
 
 
 def _mean_of(table: pd.DataFrame, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

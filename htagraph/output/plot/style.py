@@ -51,11 +51,13 @@ _MAX_TITLE = 240
 """Letters of a title. Chosen: four lines. Doubled, a title may take as much room as its figure."""
 _TITLE_PIXELS, _ABOUT_PIXELS = 20, 16
 """Heights of a line of the title and of one below it; those of their letters, 15 and 12 pixels, and a third more."""
+_LEGEND_PIXELS = 24
+"""Height of a legend that is one line above the figure."""
 _HEIGHT = 420
 """Pixels of a figure without rows. Chosen: a figure and its text fit on a screen. Doubled, one fills a screen."""
-_MIN_ROW, _MAX_ROW, _ROWS_PIXELS = 2, 28, 900
-"""Pixels of a row of a heat map, least and most, and of many rows together. Chosen: 512 ranks fit a screen. Doubled,
-they do not."""
+_MAX_ROW, _ROWS_PIXELS = 28, 1024
+"""Pixels of a row of a heat map, and of all rows together, at most. Chosen: 1,024 streams have a pixel each, and of
+more, some share one. Doubled, one scrolls."""
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|[nµm]?s\b|[KMG]?i?B\b|TFLOP|GB/s)")
 _UNITS = ((1e6, 1e6, "s"), (1e3, 1e3, "ms"), (0.0, 1.0, "µs"))
 _DARK_LUMINANCE = 0.35
@@ -75,6 +77,8 @@ def drawn(traces: Iterable[Any], finding: str, about: str, **layout: Any) -> Fig
     from plotly.graph_objects import Figure
 
     title, pixels = heading(finding, about)
+    above = layout.get("legend", {}).get("orientation") == "h"
+    pixels += _LEGEND_PIXELS * above
     height = layout.pop("height", _HEIGHT)
     margin = {"l": 60, "r": 24, "b": 56, "t": pixels} | layout.pop("margin", {})
     figure = Figure(list(traces)).update_layout(template=_template(), title={"text": title})
@@ -115,7 +119,7 @@ def time_unit(longest_us: float) -> tuple[float, str]:
 
 def row_pixels(rows: int) -> int:
     """Return how high a heat map of some rows is, pixels."""
-    return 60 + rows * max(_MIN_ROW, min(_MAX_ROW, _ROWS_PIXELS // max(rows, 1)))
+    return 60 + min(rows * _MAX_ROW, _ROWS_PIXELS)
 
 
 def text_color(color: str) -> str:
@@ -132,7 +136,8 @@ def text_color(color: str) -> str:
 
 def _template() -> dict[str, Any]:
     axis = {
-        "gridcolor": _GRID, "linecolor": GREY, "zerolinecolor": _GRID, "tickcolor": GREY, "automargin": True,
+        "gridcolor": _GRID, "linecolor": GREY, "zerolinecolor": _GRID, "automargin": True, "ticks": "outside",
+        "ticklen": 4, "tickcolor": "rgba(0,0,0,0)",
         "title": {"standoff": 8},
     }  # fmt: skip
     return {

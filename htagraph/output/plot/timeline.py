@@ -15,7 +15,7 @@ from htagraph.output.phrases import plural, time_text
 from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_map, category_ticks, legend_of
 from htagraph.output.plot.raster import columns_of, covered, longest, running
-from htagraph.output.plot.style import EMPTY, KIND_COLORS, drawn, nothing, row_pixels, time_unit
+from htagraph.output.plot.style import EMPTY, KIND_COLORS, MAX_BARS, drawn, nothing, row_pixels, time_unit
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -63,7 +63,8 @@ def timeline(graph: DependencyGraph) -> Figure:
     lanes, row = np.unique(acts.lane[rows], return_inverse=True)
     start = (graph.time[2 * rows] - graph.origin_ns) / 1000
     end = (graph.time[2 * rows + 1] - graph.origin_ns) / 1000
-    order = sorted(range(len(lanes)), key=lambda at: _place(graph, int(lanes[at])))
+    many = len(np.unique(acts.rank[rows])) > MAX_BARS
+    order = sorted(range(len(lanes)), key=lambda at: _place(graph, int(lanes[at]), by_stream=many))
     row = np.argsort(order)[row]
     edges = columns_of(float(start.min()), float(end.max()), len(lanes))
     code = np.full(len(rows), -1)
@@ -105,9 +106,10 @@ def _work(graph: DependencyGraph) -> tuple[Array, str]:
     return np.flatnonzero(outermost | (kind == ActivityKind.HOST_COMMUNICATION)), "thread"
 
 
-def _place(graph: DependencyGraph, lane: int) -> tuple[int, int, int, int]:
+def _place(graph: DependencyGraph, lane: int, *, by_stream: bool) -> tuple[int, ...]:
+    """Return what rows are ordered by; of many ranks, the same streams lie together, so that ranks can be compared."""
     each = graph.lanes[lane]
-    return each.rank, each.device, each.stream, lane
+    return (each.stream, each.rank, each.device, lane) if by_stream else (each.rank, each.device, each.stream, lane)
 
 
 def _label(lane: Lane, *, several: bool) -> str:

@@ -157,9 +157,13 @@ def sweep(table: pd.DataFrame) -> Figure:
     )  # fmt: skip
     changes = table["saved_us"].abs().max() >= _LEAST_CHANGE * recorded
     finding = f"None of these factors changes the job's {time_text(recorded)} by {100 * _LEAST_CHANGE:g} % or more"
-    finding = finding if not changes else (
-        f"Of these factors, {best['factor']:g} is the fastest: {time_text(float(best['makespan_us']))}, "
-        f"{best['speedup']:.2f} times as fast as recorded"
+    finding = (
+        finding
+        if not changes
+        else (
+            f"Of these factors, {best['factor']:g} is the fastest: {time_text(float(best['makespan_us']))}, "
+            f"{best['speedup']:.2f} times as fast as recorded"
+        )
     )
     axis = {"title": {"text": f"whole job ({unit})"}, "rangemode": "tozero"}
     return drawn([curve, line], finding, about, xaxis={"title": {"text": "factor"}}, yaxis=axis, showlegend=True)

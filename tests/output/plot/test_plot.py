@@ -29,7 +29,7 @@ def test_every_figure_of_every_job_can_be_drawn(name: str, kind: str) -> None:
     text = json.dumps(json.loads(figure.to_json())["layout"]["title"])
     assert figure.layout.title.text
     assert not _TAGS.search(text), text
-    assert figure.layout.height < 1500
+    assert figure.layout.height < 1600
 
 
 @pytest.mark.parametrize("name", ["critical_path", "stragglers", "diff", "what_if"])
