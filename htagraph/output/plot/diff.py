@@ -19,6 +19,8 @@ __all__ = ["diff"]
 _ROWS = 12
 """Contributions that are drawn apart, the largest; all others are one. Chosen: they fit a screen without scrolling.
 Doubled, most rows are too small to see."""
+_NONE = "none"
+"""What `Diff.summary` calls time that belongs to no operator, kernel or module."""
 _ROOM = 0.08
 """Share of the axis beyond both ends. Chosen; doubled, the changes are smaller."""
 
@@ -101,7 +103,7 @@ def _labels(keys: list[str], by: str) -> list[str]:
     if by == "rank":
         return [f"rank {key}" for key in keys]
     labels = axis_labels(keys)
-    return [labels[key] for key in keys]
+    return [f"outside all {by}s" if key == _NONE else labels[key] for key in keys]
 
 
 def _hover(row: dict[Any, Any]) -> str:

@@ -23,6 +23,9 @@ __all__ = ["kernel_breakdown", "kernel_distribution", "kernel_owners", "module_b
 _TILES = 60
 """Tiles of a treemap that are kept apart, those with most time. Chosen: smaller ones cannot be read. Doubled, a third
 of the tiles is smaller than a letter."""
+_OUTERMOST = 16
+"""Outermost tiles that are kept apart, those with most time. Chosen: models have hundreds of modules, and their frames
+hide what is in them. Doubled, a third of the picture is frames."""
 _ROWS = 30
 """Kernels of a heat map of ranks, those with most time. Chosen: they fit a screen. Doubled, one scrolls."""
 _RANGE = 0.5
@@ -245,7 +248,7 @@ def _treemap(table: pd.DataFrame, levels: Sequence[str], value: str, what: str, 
 def _lines(name: str) -> list[str]:
     """Return a name in lines that end where its words do."""
     lines = [""]
-    for word in re.findall(r"[^_:. ]*[_:. ]*", name):
+    for word in filter(None, re.findall(r"[^_:. ]*[_:. ]*", name)):
         if lines[-1] and len(lines[-1]) + len(word) > _TILE_LINE:
             lines.append("")
         lines[-1] += word
@@ -265,9 +268,12 @@ class _Tiles:
         self._at: dict[tuple[str, ...], int] = {}
         self._whole = float(sums.sum())
         self._levels, self._kinds = levels, kinds
+        outer = sums.groupby(level=0, sort=False).sum().sort_values(ascending=False, kind="stable")
+        kept = set(map(str, outer.index[:_OUTERMOST]))
         for number, (key, us) in enumerate(sums.items()):
             path = tuple(map(str, key)) if isinstance(key, tuple) else (str(key),)
-            self._add(path if number < _TILES else (*path[:1], _Tiles._OTHERS), float(us))
+            path = path if number < _TILES else (path[0], _Tiles._OTHERS)
+            self._add(path if path[0] in kept else (_Tiles._OTHERS,), float(us))
 
     _OTHERS = "\0"
     """The name of the tile that holds what is small: no name of a trace, which has no NUL after it was cleaned."""
