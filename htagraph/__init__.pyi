@@ -73,6 +73,8 @@ from .queries.rank_digests.job_skeleton import joined_job as joined_job
 from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
 from .queries.skeleton import Skeleton as Skeleton
+from .record.profile import profile as profile
+from .record.trace_handler import trace_handler as trace_handler
 from .trace.argument_checks import check_arguments as check_arguments
 from .trace.reading.read import read_events as read_events
 from .whatif.opportunities import opportunities as opportunities

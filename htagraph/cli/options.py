@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from htagraph.output.report import Report
 
 __all__ = [
-    "Form", "Format", "Output", "Paths", "Ranks", "Scheduler", "Steps", "Top", "chosen", "emit", "given", "progress",
+    "Form", "Format", "Paths", "Ranks", "Scheduler", "Steps", "Top", "chosen", "emit", "given", "progress",
     "read", "read_on", "refuse_input", "show", "wants_color", "width_of", "window", "with_reading",
 ]  # fmt: skip
 
@@ -67,7 +67,6 @@ class Format(str, Enum):
 
 Paths = Annotated[list[str], typer.Argument(help="A folder, a file, a glob, or several of these.", show_default=False)]
 Form = Annotated[Format, typer.Option("--format", "-f", help="How to write the results.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")]
 Ranks = Annotated[str | None, typer.Option("--ranks", help="Only these ranks, such as 0,3-7.")]
 Steps = Annotated[str | None, typer.Option("--steps", help="Only these ProfilerStep numbers, such as 4 or 4-6.")]
 Scheduler = Annotated[

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from htagraph.cli.options import (
     Form,
     Format,
-    Output,
     Paths,
     Ranks,
     Scheduler,
@@ -19,6 +18,7 @@ from htagraph.cli.options import (
     read_on,
     show,
 )  # fmt: skip
+from htagraph.cli.targets import Output
 from htagraph.output.wording import stragglers as wording
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from htagraph.cli.options import (
     Form,
     Format,
-    Output,
     Paths,
     Ranks,
     Scheduler,
@@ -18,6 +17,7 @@ from htagraph.cli.options import (
     wants_color,
     width_of,
 )  # fmt: skip
+from htagraph.cli.targets import Output
 
 __all__ = ["summary"]
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Output, Paths, emit, progress, wants_color, width_of
+from htagraph.cli.options import Form, Format, Paths, emit, progress, wants_color, width_of
+from htagraph.cli.targets import Output
 
 __all__ = ["validate"]
 

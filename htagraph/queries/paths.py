@@ -16,6 +16,7 @@ from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.queries.attribution import in_data_loader, label_of, module_of, names_of, operator_of
+from htagraph.queries.bound import CATEGORIES
 from htagraph.queries.near_critical import Way, ways_beside
 
 if TYPE_CHECKING:
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["CATEGORIES", "CriticalPath", "Segments", "path_to", "segments_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
-
-CATEGORIES = (
-    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
-)  # fmt: skip
-"""What the time of a segment was spent on; defined at `CriticalPath.to_frame`."""
 
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
     ActivityKind.LAUNCH: "launch", ActivityKind.SYNC: "sync", ActivityKind.HOST_COMMUNICATION: "communication",
