@@ -144,7 +144,7 @@ def kernel_distribution(table: pd.DataFrame) -> Figure:
         >>> import htagraph as hg
         >>> figure = hg.plot.kernel_distribution(hg.kernel_distribution(hg.load("data/demo")))
         >>> figure.layout.title.text.split("<br>")[0]
-        'Rank 2 is the slowest in 22 of the 23 computation kernels shown'
+        'Rank 2 is the slowest in all 21 computation kernels shown'
     """
     about = (
         f"Mean duration over the median of the ranks, of the {_ROWS} kernels with most time. Ranks that arrive first"

@@ -141,6 +141,7 @@ def _template() -> dict[str, Any]:
         "title": {"standoff": 8},
     }  # fmt: skip
     return {
+        "data": {"bar": [{"marker": {"line": {"width": 0}}}]},  # the default is white, which glares on dark pages
         "layout": {
             "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "colorway": [*COLORS.values()],
             "font": {"color": GREY, "size": 12}, "xaxis": axis, "yaxis": axis,

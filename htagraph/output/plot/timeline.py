@@ -53,7 +53,7 @@ def timeline(graph: DependencyGraph) -> Figure:
         >>> import htagraph as hg
         >>> figure = hg.plot.timeline(hg.load("data/demo"))
         >>> figure.layout.title.text.split("<br>")[0]
-        'The 8 streams of 4 ranks are busy 49 % of 26.2 ms'
+        'The 8 streams of 4 ranks are busy 52 % of 24.9 ms'
     """
     about = "Each row is a stream; each cell has the colour of the work that takes most of its time."
     rows, word = _work(graph)
