@@ -271,8 +271,8 @@ def steps_us(trace: str) -> float:
 def record(part: str, step: Callable[[], None], output: Path, **options: Any) -> int:  # noqa: ANN401
     """Record as many steps as fit into the part's bytes, at most three, and return how many.
 
-    Of several recordings, the one with the shortest steps is kept. With `shapes_last` in the options, shapes are left out
-    before steps are.
+    Of several recordings, the one with the shortest steps is kept. With `shapes_last` in the options, shapes are left
+    out before steps are.
     """
     attempts = [(3, True), (2, True), (1, True)]
     if options.pop("shapes_last", False):
