@@ -53,8 +53,10 @@ from htagraph.record import profile  # noqa: E402 - found only now
 
 MOST_SECONDS = 240
 """After this, no further part begins."""
-MOST_BYTES = {"train": 130_000, "before": 75_000, "after": 75_000, "compiled": 50_000, "generate": 60_000}
-"""Of each recording, packed: it is made again, with less, until it fits. Together below 400 KB."""
+MOST_BYTES = {"train": 260_000, "before": 125_000, "after": 125_000, "compiled": 85_000, "generate": 90_000}
+"""Of each recording, packed: it is made again, with less, until it fits. Together below 700 KB."""
+TRIES = 5
+"""Recordings of which the one with the shortest steps is kept: others are longer by what else ran on the machine."""
 WARM, MEASURED, ROUNDS = 10, 30, 5
 """Steps that are not measured, steps that are, and how often."""
 
@@ -145,7 +147,7 @@ class Training:
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, foreach=True)  # type: ignore[attr-defined]
         texts = Texts(sizes, sizes.loader_ms)
         pinned = device == "cuda"
-        beside: dict[str, Any] = {} if slow_loader else {"num_workers": min(6, os.cpu_count() or 1)}
+        beside: dict[str, Any] = {} if slow_loader else {"num_workers": min(4, os.cpu_count() or 1)}
         self.batches = iter(DataLoader(texts, batch_size=None, pin_memory=pinned and not slow_loader, **beside))
         self.losses: list[Any] = []
 
@@ -244,23 +246,39 @@ def anonymous(trace: str) -> str:
     return re.sub(r'"(?:/[^"/ ]+)+/((?:torch|data|python3[^"/]*)/[^"]*\(\d+\): )', r'"\1', trace)
 
 
+def recorded(step: Callable[[], None], steps: int, options: dict[str, Any]) -> str:
+    """Return the trace of some steps."""
+    with tempfile.TemporaryDirectory() as folder:
+        with profile(steps=steps, out=folder, warmup=3, **options) as prof:
+            for _ in range(1 + 3 + steps):
+                step()
+                if prof.current_action.name == "WARMUP":
+                    synchronize()  # so that no kernel is recorded whose launch was not
+                prof.step()
+        return gzip.decompress((Path(folder) / "rank-0.json.gz").read_bytes()).decode()
+
+
+def steps_us(trace: str) -> float:
+    """Return how long all steps of a trace take on the host, in µs."""
+    events = json.loads(trace)["traceEvents"]
+    return sum(
+        event["dur"]
+        for event in events
+        if event.get("cat") == "user_annotation" and event["name"].startswith("ProfilerStep#")
+    )
+
+
 def record(part: str, step: Callable[[], None], output: Path, **options: Any) -> int:  # noqa: ANN401
     """Record as many steps as fit into the part's bytes, at most three, and return how many.
 
-    With `shapes_last` in the options, shapes are left out before steps are.
+    Of several recordings, the one with the shortest steps is kept. With `shapes_last` in the options, shapes are left
+    out before steps are.
     """
     attempts = [(3, True), (2, True), (1, True)]
     if options.pop("shapes_last", False):
         attempts = [(3, True), (3, False), (2, False), (1, False)]
     for steps, shapes in attempts:
-        with tempfile.TemporaryDirectory() as folder:
-            with profile(steps=steps, out=folder, warmup=3, **options | {"record_shapes": shapes}) as prof:
-                for _ in range(1 + 3 + steps):
-                    step()
-                    if prof.current_action.name == "WARMUP":
-                        synchronize()  # so that no kernel is recorded whose launch was not
-                    prof.step()
-            text = gzip.decompress((Path(folder) / "rank-0.json.gz").read_bytes()).decode()
+        text = min((recorded(step, steps, options | {"record_shapes": shapes}) for _ in range(TRIES)), key=steps_us)
         packed = gzip.compress(anonymous(text).encode(), compresslevel=9, mtime=0)
         kinds = Counter(re.findall(r'"cat": "(\w+)"', text)).most_common()
         print(f"  {part}: {steps} steps, shapes: {shapes}, packed {len(packed):,} bytes, {kinds}", flush=True)

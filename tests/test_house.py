@@ -52,7 +52,9 @@ def is_output(path: Path) -> bool:
 
 def public_functions() -> Iterator[tuple[str, types.FunctionType]]:
     """Return the functions that `htagraph` and its namespaces export."""
-    namespaces = [f"{each}.{name}" for each in ("memory", "execution_trace") for name in getattr(hg, each).__all__]
+    namespaces = [
+        f"{each}.{name}" for each in ("memory", "execution_trace", "plot") for name in getattr(hg, each).__all__
+    ]
     for name in [*dir(hg), *namespaces]:
         value = attrgetter(name)(hg)
         if isinstance(value, types.FunctionType):
@@ -160,8 +162,14 @@ def test_only_the_uppermost_layer_prints_draws_or_writes() -> None:
 def _outputs(path: Path) -> list[str]:
     """Return what a module draws, prints or writes with."""
     found = []
+    typing = {
+        id(node)
+        for block in ast.walk(parsed(path))
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in ast.walk(block)
+    }
     for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in typing:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
             found += [name for name in names if name.split(".")[0] in {"plotly", "matplotlib", "graphviz", "rich"}]
         if isinstance(node, ast.Call):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from pandas.api.extensions import ExtensionArray
+    from plotly.graph_objects import Figure
 
     from htagraph.output.export.perfetto import Written
 
@@ -290,6 +291,12 @@ class CriticalPath:
 
         ways = ways_beside(self, count, int(self.makespan_ns * least_percent / 100))
         return pd.DataFrame([_way_row(self, way) for way in ways], columns=[*_NEAR]).astype(_NEAR)
+
+    def plot(self) -> Figure:
+        """Return the figure of what the path is spent on, and where it runs; see `htagraph.plot.critical_path`."""
+        from htagraph.output.plot.critical_path import critical_path
+
+        return critical_path(self)
 
     def to_perfetto(self, target: str | Path) -> Written:
         """Write the recorded events of every rank, with this path drawn over them, for Perfetto's UI (ui.perfetto.dev).

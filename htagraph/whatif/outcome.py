@@ -20,6 +20,7 @@ from htagraph.queries.weights import NEVER, State
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
@@ -210,6 +211,12 @@ class Outcome:
         from htagraph.queries.path_window import path_in_window
 
         return path_in_window(self.graph, steps, ranks)
+
+    def plot(self) -> Figure:
+        """Return the figure of the job and its steps before and after; see `htagraph.plot.what_if`."""
+        from htagraph.output.plot.what_if import what_if
+
+        return what_if(self)
 
     @cached_property
     def samples_ns(self) -> npt.NDArray[np.int64]:

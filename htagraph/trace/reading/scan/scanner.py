@@ -23,6 +23,7 @@ from htagraph.trace.reading.scan.events import (
     NAME,
     NEEDS_EXACT,
     NO_SPAN,
+    OFFSET,
     PHASE,
     RAW,
     ROW_WIDTH,
@@ -30,6 +31,7 @@ from htagraph.trace.reading.scan.events import (
     SIGNED,
     SPAN,
     START,
+    STOP,
     TEXT,
     THREAD,
     UNSIGNED,
@@ -53,6 +55,7 @@ makes 8. Doubled, texts with many short arguments would be declined."""
 _MAX_TEXT_BYTES = 2**31 - 1
 """Bytes of a text: positions in it are the upper half of a span. Doubled, spans would overflow."""
 _PAIR_BYTES = 16  # of two int64
+_AS_OBJECTS = tuple(map(ord, "MBE"))  # phases whose events are read as objects, whole
 _ByKey: TypeAlias = dict[int, tuple[Array, Array]]
 _KINDS = {"int64": SIGNED, "uint64": UNSIGNED, "float64": FLOAT, "str": TEXT}
 
@@ -182,6 +185,8 @@ class Scanner:
         if result != SCANNED:
             return None, result == NEEDS_EXACT
         rows = rows[:events]
+        if not _objects_are_utf8(padded, rows):
+            return None, False
         left_out = self._left_out(base, rows)
         rows[left_out, NAME] = NO_SPAN
         # event by event, while its text is in a cache
@@ -261,6 +266,17 @@ class Scanner:
 
 def _part(array: Array) -> tuple[int, int]:
     return array.ctypes.data, len(array)
+
+
+def _objects_are_utf8(text: Array, rows: Array) -> bool:
+    """Return True if the events that are read as objects are valid UTF-8; of others, only texts in use matter."""
+    where = np.flatnonzero(np.isin(rows[:, PHASE], _AS_OBJECTS))
+    spans = zip(rows[where, OFFSET].tolist(), rows[where, STOP].tolist(), strict=True)
+    try:
+        b"".join(text[start:stop].tobytes() for start, stop in spans).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _by_column(rows: Array) -> Array:

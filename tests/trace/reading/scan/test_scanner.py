@@ -146,6 +146,18 @@ def test_a_name_that_is_not_text_declines_its_block_only() -> None:
     assert scanner.scan(b'{"ph": "X", "name": "\xff"}', 0, exact=False)[0] is None
 
 
+@pytest.mark.parametrize("phase", "MBE")
+def test_an_event_that_is_read_whole_declines_its_block_if_a_text_in_it_is_not_utf8(phase: str, tmp_path: Path) -> None:
+    text = f'{{"ph": "{phase}", "name": "thread_name", "pid": 1, "tid": 2, "ts": 3, "args": {{"name": "X"}}}}'.encode()
+    assert Scanner(calls=False).scan(text, 0, exact=False)[0] is not None
+    assert Scanner(calls=False).scan(text.replace(b'"X"', b'"\xbf"'), 0, exact=False)[0] is None
+    whole = document(healthy(2)).encode().replace(b'"traceEvents": [', b'"traceEvents": [' + text + b",")
+    both = both_ways(written(tmp_path / "a.json", whole.replace(b'"X"', b'"\xbf"', 1)))
+    assert both is not None
+    assert_same_columns(*both)
+    assert "bad_utf8" in {issue.what for issue in both[0].issues}
+
+
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
 def test_an_event_is_found_again_from_the_block_that_has_it(name: str, tmp_path: Path) -> None:
     path = written(tmp_path / name, document(healthy(30)))
