@@ -53,8 +53,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     for section in config.nav or []:
         if "Functions" in section:
             classes = [name for name in PUBLIC if name.rpartition(".")[2][0].isupper()]
-            section["Functions"] += [{name: f"functions/{name}.md"} for name in PUBLIC if name not in classes]
-            section["Functions"].append({"Classes": [{name: f"functions/{name}.md"} for name in classes]})
+            figures = [name for name in PUBLIC if name.startswith("plot.")]
+            section["Functions"] += [
+                {name: f"functions/{name}.md"} for name in PUBLIC if name not in (*classes, *figures)
+            ]
+            for title, names in (("Figures", figures), ("Classes", classes)):
+                section["Functions"].append({title: [{name: f"functions/{name}.md"} for name in names]})
         if "Project" in section:
             section["Project"][-1]["Decisions"] += [f"decisions/{name}" for name in decisions]
     return config
@@ -63,8 +67,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add a page for each function and class, and those of the repository."""
     for name, path in PUBLIC.items():
-        picture = f"img/{name}.svg"
-        shown = f"![Figure of hg.{name}](../{picture})\n" if (REPOSITORY / "docs" / picture).is_file() else ""
+        picture, figure = f"img/figures/{name}.svg", f"plot.{name.replace('.', '_')}"
+        has_picture = figure in PUBLIC and (REPOSITORY / "docs" / picture).is_file()
+        shown = f"## Figure\n\n[`hg.{figure}`]({figure}.md) draws it:\n\n![hg.{figure}](../{picture})\n" * has_picture
         text = f"::: {path}\n    options:\n      heading: hg.{name}\n      toc_label: hg.{name}\n\n{shown}"
         files.append(File.generated(config, f"functions/{name}.md", content=text))
     for source, uri in ELSEWHERE.items():

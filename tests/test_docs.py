@@ -39,7 +39,7 @@ def blocks(path: Path) -> Iterator[tuple[str, str]]:
 
 def commands() -> dict[str, list[str]]:
     """Return the command lines on all pages as lists of words, by their text."""
-    found = {}
+    found: dict[str, list[str]] = {}
     for path in PAGES:
         for language, text in blocks(path):
             if language in ("", "bash", "console"):
@@ -54,8 +54,8 @@ def commands() -> dict[str, list[str]]:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder in which every path that the pages name is there; commands read each job once."""
-    for name in ("traces", "before", "after"):
-        (tmp_path / name).symlink_to(DATA / "demo")
+    for name, job in (("traces", "demo"), ("before", "gpu_demo/before"), ("after", "gpu_demo/after")):
+        (tmp_path / name).symlink_to(DATA / job)
     (tmp_path / "data").symlink_to(DATA)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(load_module, "load", _load_once)
@@ -151,6 +151,12 @@ def test_a_picture_is_small_and_runs_nothing(path: Path) -> None:
     assert len(text) <= _LARGEST_PICTURE
     assert "<script" not in text
     assert not re.search(r"(href|src)=\"http", text)
+
+
+def test_a_figure_is_of_a_function_that_has_one() -> None:
+    names = [path.stem for path in (DOCS / "img" / "figures").glob("*.svg")]
+    assert names
+    assert [name for name in names if not hasattr(hg.plot, name.replace(".", "_"))] == []
 
 
 def test_the_job_of_the_drawings_is_that_of_the_concepts() -> None:
