@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, Top, given, read, show
 from htagraph.output.wording import collectives as wording
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def collectives(  # noqa: PLR0913 - one argument per option
     steps: Steps = None,
     top: Top = 20,
     each: Annotated[bool, typer.Option("--each", help="Print every rank's part in every collective.")] = False,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """How long ranks wait for each other in collectives, how long transfers take, and at which bandwidth."""

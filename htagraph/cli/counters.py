@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, given, read, refuse_input, show
+from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, given, read, refuse_input, show
 from htagraph.output.wording import counters as wording
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def counters(  # noqa: PLR0913 - one argument per option
         Path | None,
         typer.Option("--perfetto", help="Write the trace with these counters to this file, for ui.perfetto.dev."),
     ] = None,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """How many kernels and copies each stream has queued, how long a queue is full, and how fast memory is copied."""

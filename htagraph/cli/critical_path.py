@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Top, chosen, given, read, refuse_input, show
+from htagraph.cli.options import Form, Output, Paths, Ranks, Top, chosen, given, read, refuse_input, show
 from htagraph.output.wording import critical_path as wording
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def critical_path(  # noqa: PLR0913 - one argument per option
         Path | None,
         typer.Option("--graphviz", help="Draw the path as .svg, .pdf or .png, or write its source as .dot."),
     ] = None,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """What decided when the job, or a step, ended: the chain of work and waits across ranks."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, read, show
+from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, Top, read, show
 from htagraph.output.wording import memory as wording
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def memory(
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 15,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """How much memory was in use at the peak, and what held it.

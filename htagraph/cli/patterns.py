@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, Top, given, read, show
 from htagraph.core.naming import LINEAR
 from htagraph.output.wording import patterns as wording
 
@@ -37,7 +37,7 @@ def patterns(  # noqa: PLR0913 - one argument per option
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 5,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """Which sequences of kernels an operator launches, how often, and how long they take."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from htagraph.cli.options import Form, Format, Output, Paths, Ranks, Steps, Top, read, show
+from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, Top, read, show
 from htagraph.output.wording import what_if as wording
 from htagraph.whatif.change_options import CHANGES, Change
 
@@ -84,7 +84,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 5,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """How fast would the job be if …? Changes apply in the order given; each option may be repeated.

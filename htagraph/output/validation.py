@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,13 @@ class Validation:
     """One row per analysis: ``analysis``, ``supported`` (``yes``, ``partly``, ``no``), ``why``."""
     arguments: pd.DataFrame | None = None
     """Where asked for: ``rank``, and the columns of `htagraph.check_arguments`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``--format json`` prints."""
+        frames = {"issues": self.files, "support": self.support}
+        frames |= {} if self.arguments is None else {"arguments": self.arguments}
+        rows = {name: frame.to_dict("records") for name, frame in frames.items()}
+        return {"schema_version": 1, "tool": "htagraph", "command": "validate", "usable": self.usable, **rows}
 
 
 def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None) -> Validation:
