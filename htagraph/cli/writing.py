@@ -152,6 +152,7 @@ def _write_tables(
         msg = f"{output}: this command has {len(own)} tables ({names}); give -o DIR/ for a {form} file of each"
         raise typer.BadParameter(msg, param_hint="--output")
     refuse_input(output, paths, "--output")
+    _refuse_mistakable(output, form, paths)
     write_whole(output, table_bytes(next(iter(own.values())), form))
 
 

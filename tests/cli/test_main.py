@@ -320,7 +320,7 @@ def test_no_error_line_is_long(tmp_path: Path, run: Any) -> None:
         assert len(ran.err) < 600
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "md"])
+@pytest.mark.parametrize("form", ["table", "md"])
 def test_what_would_be_taken_for_a_trace_is_not_written_beside_traces(form: str, traces: Path, run: Any) -> None:
     ran = run("validate", traces, "-f", form, "-o", traces / "out.json")
     one_line_of_error(ran, "would be taken for a trace")
