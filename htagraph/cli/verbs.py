@@ -17,7 +17,7 @@ _READING = (
     "phases", "compare",
 )  # fmt: skip
 """Those that read traces, or open what an earlier one read."""
-_OTHERS = ("execution_trace", "validate", "simulate", "cache")
+_OTHERS = ("execution_trace", "validate", "schema", "simulate", "cache")
 _MODULES = {name.replace("_", "-"): name for name in (*_READING, *_OTHERS)}
 
 

@@ -44,5 +44,6 @@ def sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[str]:
 
 def _slope(rows: pd.DataFrame, at: int) -> str:
     """Return how much longer a step gets per tenth of the factor between two neighbours."""
-    (low, first), (high, last) = (rows.loc[i, ["factor", "mean_step_us"]] for i in (at, at + 1))
+    low, high = rows["factor"].iloc[at : at + 2].tolist()
+    first, last = rows["mean_step_us"].iloc[at : at + 2].tolist()
     return f"{time_text(_TENTH * (last - first) / (high - low))} between {low:g} and {high:g}"
