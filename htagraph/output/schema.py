@@ -50,7 +50,9 @@ def envelope_model(command: str, *, strict: bool = False) -> type[BaseModel]:
 @cache
 def _envelope(command: str, *, strict: bool) -> type[BaseModel]:
     config = ConfigDict(extra="forbid" if strict else "allow", title=f"htagraph {command} --format json")
-    rows = {name: _table(command, name, columns, strict=strict) for name, columns in TABLES[command].items()}
+    rows: dict[str, Any] = {
+        name: _table(command, name, columns, strict=strict) for name, columns in TABLES[command].items()
+    }
     common: dict[str, Any] = {
         "schema_version": (Literal[SCHEMA_VERSION], ...), "tool": (Literal["htagraph"], ...),
         "command": (Literal[command.removesuffix(_ON_WORKERS)], ...),
@@ -58,7 +60,7 @@ def _envelope(command: str, *, strict: bool) -> type[BaseModel]:
     if command == "validate":
         files = Field(description="Whether every file could be read.")
         return create_model(_name(command), __config__=config, **common, usable=(bool, files), **rows)
-    figures = {name: _field(name, kind) for name, kind in FIGURES.get(command, {}).items()}
+    figures: dict[str, Any] = {name: _field(name, kind) for name, kind in FIGURES.get(command, {}).items()}
     inputs = rows.pop("inputs")
     said: dict[str, Any] = {SENTENCES.get(command, "conclusions"): (list[str], Field(description="What they mean."))}
     results = create_model(
@@ -83,11 +85,12 @@ def error_model() -> type[BaseModel]:
         "Error", __config__=ConfigDict(extra="forbid"), message=(str, ...), file=(str | None, ...),
         hint=(str | None, ...), exit_code=(int, ...),
     )  # fmt: skip
-    return create_model(
-        "Failure", __config__=ConfigDict(extra="forbid", title="htagraph: a command that failed"),
-        schema_version=(Literal[SCHEMA_VERSION], ...), tool=(Literal["htagraph"], ...), tool_version=(str, ...),
-        command=(str | None, ...), error=(error, ...),
-    )  # fmt: skip
+    fields: dict[str, Any] = {
+        "schema_version": (Literal[SCHEMA_VERSION], ...), "tool": (Literal["htagraph"], ...), "tool_version": (str, ...),
+        "command": (str | None, ...), "error": (error, ...),
+    }  # fmt: skip
+    config = ConfigDict(extra="forbid", title="htagraph: a command that failed")
+    return create_model("Failure", __config__=config, **fields)
 
 
 def json_schema(command: str | None = None) -> dict[str, Any]:
@@ -111,18 +114,18 @@ def _name(command: str) -> str:
     return "".join(word.capitalize() for word in command.replace(" ", "-").split("-") if word)
 
 
-def _table(command: str, name: str, columns: str, *, strict: bool) -> tuple[Any, Any]:
+def _table(command: str, name: str, columns: str, *, strict: bool) -> Any:  # noqa: ANN401 - what pydantic takes
     """Return the field of a table: a list of rows; None by default where a command does not always have it."""
     declared, always = columns.removeprefix("?").split(), not columns.startswith("?")
-    fields = {f"column_{i}": _column(*text.split(":")) for i, text in enumerate(declared)}
+    fields: dict[str, Any] = {f"column_{i}": _column(*text.split(":")) for i, text in enumerate(declared)}
     row = create_model(
         f"{_name(command)}{_name(name.replace('_', '-'))}Row",
         __config__=ConfigDict(extra="forbid" if strict else "allow"), **fields,
     )  # fmt: skip
-    return (list[row], ...) if always else (list[row], Field(default_factory=list))  # type: ignore[valid-type]
+    return (list[row], ...) if always else (list[row], Field(default_factory=list))
 
 
-def _column(name: str, kind: str) -> tuple[Any, Any]:
+def _column(name: str, kind: str) -> Any:  # noqa: ANN401 - what pydantic takes
     """Return the field of a column, whose name may be one that models have for themselves."""
     optional = name.endswith("?")
     name = name.removesuffix("?")
@@ -131,7 +134,7 @@ def _column(name: str, kind: str) -> tuple[Any, Any]:
     return _TYPES[kind], Field(alias=name, description=unit, **more)
 
 
-def _field(name: str, kind: str) -> tuple[Any, Any]:
+def _field(name: str, kind: str) -> Any:  # noqa: ANN401 - what pydantic takes
     unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), None)
     if kind.endswith("?"):
         return _TYPES[kind.removesuffix("?")], Field(default=None, description=unit)
