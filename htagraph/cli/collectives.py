@@ -45,20 +45,26 @@ def report(
     table = by_operation(parts).head(top)
     tables = {"collectives": table}
     empty = [part for part in ("beside_us", "wait_or_transfer_us") if not table[part].any()]
-    brief = {"collectives": table.drop(columns=["algbw_gb_s", *empty])}
+    brief = {"collectives": _readable(table.drop(columns=["algbw_gb_s", *empty]))}
     late = _last(parts)
     if len(late):
         tables["last_arrivals"] = brief["last_arrivals"] = late
     if each:
         tables["parts"] = parts
-        brief["parts"] = parts[[
+        brief["parts"] = _readable(parts)[[
             "collective", "op", "group", "rank", "step", "start_us", "duration_us", "beside_us", "wait_us",
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
         ]].drop(columns=empty)  # fmt: skip
     return report_on(
         graph, "collectives", tables, wording.sentences(parts, late, inputs), brief=brief,
-        wording=Wording(wording.TITLES),
+        wording=Wording(wording.TITLES, wording.HEADINGS),
     )  # fmt: skip
+
+
+def _readable(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with short names of process groups, unless some would be alike."""
+    short = table["group"].map(wording.group_text)
+    return table.assign(group=short) if short.nunique() == table["group"].nunique() else table
 
 
 def by_operation(parts: pd.DataFrame) -> pd.DataFrame:

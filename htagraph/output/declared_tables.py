@@ -300,8 +300,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         ),
         "changes": "?change:text predicted_us:number saved_us:number speedup:number",
         "step_times": (
-            "?step:int rank:int start_us:number end_us:number predicted_start_us:number "
-            "predicted_end_us:number"
+            "?step:int rank:int start_us:number end_us:number predicted_start_us:number predicted_end_us:number"
         ),
         "bounds": (
             "?group:text key:text before_time_us:number after_time_us:number before_share_percent:number "

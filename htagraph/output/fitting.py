@@ -23,11 +23,16 @@ _SUBJECTS = (
     "key", "what", "example", "shapes", "file",
 )  # fmt: skip
 """Columns of names and sentences, of which a table's longest is to be read."""
+_SENTENCES = ("why", "detail")
+"""Columns whose texts go on in the next line where they do not fit."""
+_NOTHING = frozenset({"", "-", "0", "0.0"})
+"""Cells that say nothing: a number column of these is left out before all others."""
 _LEAST = (
     "matched", "std", "p25", "p75", "std_gb_s", "p25_gb_s", "p75_gb_s", "min_gb_s", "world_size", "residual_us",
     "gauge", "ranks", "min_us", "events", "device", "busbw_gb_s", "host_self_us", "late_count", "spread", "max_us",
     "mean_us", "excess_us", "executor", "critical_us", "start_utc", "before_count", "after_count",
     "before_per_step_count", "after_per_step_count", "kernel_delay_us", "launch_delay_us", "host_us", "activities",
+    "last_rank",
 )  # fmt: skip
 """Columns by their names that are left out first where a table does not fit; then numbers, the last but one first."""
 
@@ -41,7 +46,7 @@ class Fitted:
     widths: list[int]
     """Of each, in letters."""
     cells: list[list[str]]
-    """Of each, so that they fit."""
+    """Of each, so that they fit; sentences whole."""
     left_out: list[str]
     """Headings of the columns for which there is no room."""
 
@@ -94,6 +99,8 @@ def cut_all(texts: Sequence[str], room: int) -> list[str]:
 
 def _cells(column: Column, room: int) -> list[str]:
     """Return the cells of a column that fit; of names that do not, what differs without what is in angle brackets."""
+    if column.name in _SENTENCES:
+        return column.cells
     if not column.short or column.width <= room:
         return cut_all(column.cells, room)
     kept = [cell if len(cell) <= room else cut(short, room)
@@ -122,6 +129,9 @@ def _subject(columns: Sequence[Column]) -> int | None:
 
 def _least_important(columns: Sequence[Column]) -> int | None:
     """Return the place of the column to leave out next; None where only what must stay is left."""
+    for i, column in enumerate(columns):
+        if i > 0 and column.is_number and _NOTHING.issuperset(column.cells):
+            return i
     for name in _LEAST:
         for i, column in enumerate(columns):
             if column.name == name and i > 0:

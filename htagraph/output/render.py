@@ -225,7 +225,7 @@ def _show_table(console: Console, columns: list[Column], width: int) -> None:
     for column, room in zip(shown.columns, shown.widths, strict=True):
         wrapped = "\n".join(textwrap.wrap(column.heading, max(room, 1)))
         justify: Literal["left", "right"] = "right" if column.is_number else "left"
-        table.add_column(Text(wrapped), justify=justify, no_wrap=True, min_width=room, max_width=room)
+        table.add_column(Text(wrapped), justify=justify, no_wrap=column.width <= room, min_width=room, max_width=room)
     for row in zip(*shown.cells, strict=True):
         table.add_row(*map(Text, row))
     console.print(table)

@@ -86,8 +86,8 @@ def error_model() -> type[BaseModel]:
         hint=(str | None, ...), exit_code=(int, ...),
     )  # fmt: skip
     fields: dict[str, Any] = {
-        "schema_version": (Literal[SCHEMA_VERSION], ...), "tool": (Literal["htagraph"], ...), "tool_version": (str, ...),
-        "command": (str | None, ...), "error": (error, ...),
+        "schema_version": (Literal[SCHEMA_VERSION], ...), "tool": (Literal["htagraph"], ...),
+        "tool_version": (str, ...), "command": (str | None, ...), "error": (error, ...),
     }  # fmt: skip
     config = ConfigDict(extra="forbid", title="htagraph: a command that failed")
     return create_model("Failure", __config__=config, **fields)

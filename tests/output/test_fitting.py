@@ -58,6 +58,14 @@ def test_what_has_no_room_is_named_and_the_first_and_last_numbers_stay() -> None
     assert fitted(table(TILES, **numbers), 140).left_out == []
 
 
+def test_sentences_are_whole_and_columns_of_nothing_go_first() -> None:
+    why = "no device work was recorded: threads are analyzed instead"
+    rows = {"analysis": ["x" * 20], "why": [why], "gain_us": [0.0], "total_us": [5.0], "share_percent": [7.0]}
+    shown = fitted(columns_of(pd.DataFrame(rows), Wording()), 62)
+    assert shown.left_out == ["gain µs"]
+    assert shown.cells[1] == [why]
+
+
 def test_empty_texts_take_no_room() -> None:
     frame = pd.DataFrame({"name": ["a", "b"], "cause_name": ["", ""], "rank": [1, 2]})
     assert [column.name for column in fitted(columns_of(frame, Wording()), 80).columns] == ["name", "rank"]
