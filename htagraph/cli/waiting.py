@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ class _Shown:
 
     def __init__(self, what: str) -> None:
         self._what = what
+        self._begun = time.monotonic()
         self._lock = threading.Lock()
         self._bar: Bar | None = None
         self._over = False
@@ -47,6 +49,7 @@ class _Shown:
                 *columns, console=Console(stderr=True), transient=True, refresh_per_second=_REFRESHES_PER_S
             )
             self._bar.add_task(self._what, total=None)
+            self._bar.tasks[0].start_time = self._begun
             self._bar.start()
 
     def end(self) -> None:
