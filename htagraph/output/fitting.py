@@ -18,6 +18,9 @@ are left out at 80."""
 _MIN_NAME_WIDTH = 26
 """Letters that a name keeps, before any number is left out for it. Chosen: the ends of kernel names that differ, such
 as ampere_bf16_…tages_64x3_nn. Doubled, a table at 80 columns is names and little else."""
+_MAX_WHOLE_WIDTH = 72
+"""Letters of a name with template arguments, of those that differ in nothing else. Chosen: more is hard to tell apart
+than what differs. Doubled, numbers are far from their names on wide terminals."""
 _SUBJECTS = (
     "name", "kernel", "path", "main", "kernel_sequence", "operator", "why", "detail", "for_example", "phase", "change",
     "key", "what", "example", "shapes", "file",
@@ -127,6 +130,11 @@ def _subject(columns: Sequence[Column]) -> int | None:
     return max(texts, key=lambda i: columns[i].width) if texts else None
 
 
+def _most(column: Column) -> int:
+    """Return the width beyond which a column tells nothing more."""
+    return max(_MAX_WHOLE_WIDTH, *map(len, column.short)) if column.short else column.width
+
+
 def _least_important(columns: Sequence[Column]) -> int | None:
     """Return the place of the column to leave out next; None where only what must stay is left."""
     for i, column in enumerate(columns):
@@ -142,7 +150,7 @@ def _least_important(columns: Sequence[Column]) -> int | None:
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
     """Return a width for each column: numbers whole, the widest texts cut until the line fits."""
-    widths = [column.width for column in columns]
+    widths = [min(column.width, _most(column)) for column in columns]
     least = (
         _least(columns)
         if _span(_least(columns)) <= width

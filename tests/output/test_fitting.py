@@ -66,6 +66,13 @@ def test_sentences_are_whole_and_columns_of_nothing_go_first() -> None:
     assert shown.cells[1] == [why]
 
 
+def test_template_arguments_take_no_more_room_than_tells_names_apart() -> None:
+    names = [f"void f<{'x' * 300}, {what}>(int)" for what in ("add", "mul")]
+    shown = fitted(table(names, total_us=[1.0, 2.0]), 500)
+    assert shown.widths[1] == 72
+    assert len(set(shown.cells[1])) == 2
+
+
 def test_empty_texts_take_no_room() -> None:
     frame = pd.DataFrame({"name": ["a", "b"], "cause_name": ["", ""], "rank": [1, 2]})
     assert [column.name for column in fitted(columns_of(frame, Wording()), 80).columns] == ["name", "rank"]
