@@ -68,7 +68,7 @@ def fitted(columns: Sequence[Column], width: int) -> Fitted:
         >>> names = ["gemm_of_a_very_long_name_with_32x32_tiles", "gemm_of_a_very_long_name_with_64x64_tiles"]
         >>> shown = fitted([Column("rank", "rank", ["0", "1"], True), Column("name", "name", names, False)], 30)
         >>> shown.cells[1]
-        ['gemm_of_a_v…with_32x32_t', 'gemm_of_a_v…with_64x64_t']
+        ['gemm_of_a_v…_32x32_tiles', 'gemm_of_a_v…_64x64_tiles']
     """
     shown = [each for each in columns if each.is_number or any(each.cells)]
     left_out = list[str]()
@@ -87,7 +87,7 @@ def cut(text: str, room: int) -> str:
 
     Example:
         >>> cut("ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_64x3_tn", 24)
-        'ampere_bf16…tages_64x3_tn'
+        'ampere_bf16…ages_64x3_tn'
     """
     if len(text) <= room:
         return text
