@@ -137,7 +137,7 @@ def decode(path: Path) -> dict[str, Any]:
 
     _warm()
     files = sorted(path.glob("*.json*")) if path.is_dir() else [path]
-    return _timed(lambda: [read_trace(file, lambda header: 0) for file in files]).times
+    return _timed(lambda: [read_trace(file, lambda *_: 0) for file in files]).times
 
 
 def what_if(path: Path) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _warm() -> None:
     from htagraph.trace.reading.read import read_trace
 
     hg.load(_DEMO)
-    read_trace(next(_DEMO.glob("*.json.gz")), lambda header: 0)  # by the scan, which so small a job does not use
+    read_trace(next(_DEMO.glob("*.json.gz")), lambda *_: 0)  # by the scan, which so small a job does not use
 
 
 def _timed(run: Callable[[], Any]) -> Timed:

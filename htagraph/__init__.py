@@ -36,7 +36,7 @@ _RENAMED = {
     "link_execution_trace": _Renamed("htagraph.execution_trace.link", "htagraph.analyses.execution_trace", "link"),
     "memory_at_peak": _Renamed("htagraph.memory.at_peak", "htagraph.analyses.memory", "at_peak"),
     "memory_bandwidth_summary": _Renamed(
-        'htagraph.memory_bandwidth(graph, by="copy")', "htagraph.analyses", "memory_bandwidth", "copy",
+        'htagraph.memory_bandwidth(graph, by="copy")', "htagraph.analyses.memory_bandwidth", "memory_bandwidth", "copy",
         (
             ("mean_gb_s", "mean"), ("std_gb_s", "std"), ("min_gb_s", "min"), ("p25_gb_s", "p25"),
             ("median_gb_s", "median"), ("p75_gb_s", "p75"), ("max_gb_s", "max"), ("copied_gb", "gb"),
@@ -45,10 +45,10 @@ _RENAMED = {
     "memory_peaks": _Renamed("htagraph.memory.peaks", "htagraph.analyses.memory", "peaks"),
     "memory_timeline": _Renamed("htagraph.memory.timeline", "htagraph.analyses.memory", "timeline"),
     "queue_summary": _Renamed(
-        'htagraph.queue_length(graph, by="stream")', "htagraph.analyses", "queue_length", "stream"
+        'htagraph.queue_length(graph, by="stream")', "htagraph.analyses.queue_length", "queue_length", "stream"
     ),
     "rank_idle": _Renamed(
-        'htagraph.idle_breakdown(graph, by="rank")', "htagraph.analyses", "idle_breakdown", "rank"
+        'htagraph.idle_breakdown(graph, by="rank")', "htagraph.analyses.idle_breakdown", "idle_breakdown", "rank"
     ),
     "read_execution_trace": _Renamed("htagraph.execution_trace.read", "htagraph.analyses.execution_trace", "read"),
     "read_memory_snapshot": _Renamed("htagraph.memory.read_snapshot", "htagraph.analyses.memory", "read_snapshot"),

@@ -15,6 +15,7 @@ from .analyses.idle_breakdown import idle_breakdown as idle_breakdown
 from .analyses.idle_intervals import idle_intervals as idle_intervals
 from .analyses.kernel_breakdown import kernel_breakdown as kernel_breakdown
 from .analyses.kernel_distribution import kernel_distribution as kernel_distribution
+from .analyses.kernel_owners import kernel_owners as kernel_owners
 from .analyses.kernel_patterns import kernel_patterns as kernel_patterns
 from .analyses.kernel_types import kernel_types as kernel_types
 from .analyses.late_starts import late_starts as late_starts
@@ -53,6 +54,7 @@ from .graph.matches import Matches as Matches
 from .graph.selection import Selection as Selection
 from .graph.storage.saved import open as open
 from .graph.storage.saved import save as save
+from .output import plot as plot
 from .output.export.graphviz import to_graphviz as to_graphviz
 from .output.export.parquet import to_parquet as to_parquet
 from .output.export.perfetto import to_perfetto as to_perfetto
@@ -71,6 +73,8 @@ from .queries.rank_digests.job_skeleton import joined_job as joined_job
 from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
 from .queries.skeleton import Skeleton as Skeleton
+from .record.profile import profile as profile
+from .record.trace_handler import trace_handler as trace_handler
 from .trace.argument_checks import check_arguments as check_arguments
 from .trace.reading.read import read_events as read_events
 from .whatif.opportunities import opportunities as opportunities

@@ -96,7 +96,7 @@ def written(path: Path, text: str | bytes) -> Path:
 
 
 def read(path: Path) -> Trace:
-    return read_trace(path, lambda _: 0)
+    return read_trace(path, lambda *_: 0)
 
 
 def loaded(folder: Path, text: str | bytes, name: str = "trace.json") -> Trace:

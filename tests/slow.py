@@ -670,6 +670,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_caller_waits_for_the_thread_of_autograd",
         }
     ),
+    "tests/laws/test_figures_in_chromium.py": frozenset(
+        {
+            "test_every_figure_is_drawn_without_an_error_and_its_texts_can_be_read",
+        }
+    ),
     "tests/laws/test_patterns_in_perfetto.py": frozenset(
         {
             "test_every_mark_is_found_in_perfetto_and_nothing_is_lost",

@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph import DependencyGraph, EdgeKind, analyses
+from htagraph import DependencyGraph, EdgeKind
 from htagraph.core.naming import activity_kind
 from htagraph.graph.rules import RULES
 from htagraph.whatif import changes
@@ -29,8 +29,8 @@ from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
 PACKAGE = REPOSITORY / "htagraph"
 TESTS = REPOSITORY / "tests"
-OUTPUTS = ("cli", "output", "hta", "simulate", "__main__")
-"""Packages that may print, draw or write: `output`, what lies above it, and the oracle, which writes traces."""
+OUTPUTS = ("cli", "output", "hta", "simulate", "record", "__main__")
+"""Packages that may print, draw or write: `output`, what lies above it, the oracle, and the recorder."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FILES = [path for pattern in ("*.py", "memory/*.py") for path in (PACKAGE / "analyses").glob(pattern)]
@@ -51,7 +51,9 @@ def is_output(path: Path) -> bool:
 
 def public_functions() -> Iterator[tuple[str, types.FunctionType]]:
     """Return the functions that `htagraph` and its namespaces export."""
-    namespaces = [f"{each}.{name}" for each in ("memory", "execution_trace") for name in getattr(hg, each).__all__]
+    namespaces = [
+        f"{each}.{name}" for each in ("memory", "execution_trace", "plot") for name in getattr(hg, each).__all__
+    ]
     for name in [*dir(hg), *namespaces]:
         value = attrgetter(name)(hg)
         if isinstance(value, types.FunctionType):
@@ -93,9 +95,6 @@ def test_an_analysis_is_a_function_of_its_modules_name(name: str) -> None:
 
 @every_analysis
 def test_an_analysis_is_exported(name: str) -> None:
-    namespace, _, function = name.rpartition(".")
-    package = importlib.import_module(f"htagraph.analyses.{namespace}".rstrip("."))
-    assert function in package.__all__, f"{package.__file__} does not export {function}"
     stub, top = (PACKAGE / "__init__.pyi").read_text(encoding="utf-8"), name.partition(".")[0]
     assert re.search(rf"import {top} as {top}$", stub, re.MULTILINE), f"htagraph/__init__.pyi does not export {top}"
     assert callable(attrgetter(name)(hg))
@@ -164,8 +163,14 @@ def test_only_the_uppermost_layer_prints_draws_or_writes() -> None:
 def _outputs(path: Path) -> list[str]:
     """Return what a module draws, prints or writes with."""
     found = []
+    typing = {
+        id(node)
+        for block in ast.walk(parsed(path))
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in ast.walk(block)
+    }
     for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in typing:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [each.name for each in node.names]
             found += [name for name in names if name.split(".")[0] in {"plotly", "matplotlib", "graphviz", "rich"}]
         if isinstance(node, ast.Call):
@@ -224,12 +229,53 @@ def _names_of_events(path: Path) -> list[str]:
     ]
 
 
-def test_importing_the_package_loads_no_heavy_library() -> None:
-    code = (
-        "import sys, htagraph; print(*sorted({'pandas', 'numba', 'numpy', 'networkx', 'pydantic'} & set(sys.modules)))"
-    )
+def _loaded_by(code: str) -> set[str]:
+    """Return the modules that a new interpreter holds after it ran some code."""
+    code = f"import sys\n{code}\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=REPOSITORY)
-    assert done.stdout.split() == []
+    return set(done.stdout.splitlines()[-1].split())
+
+
+_HEAVY = {"pandas", "numba", "numpy", "networkx", "pydantic", "pyarrow", "plotly", "graphviz", "scipy"}
+
+
+def test_importing_the_package_loads_no_heavy_library() -> None:
+    loaded = _loaded_by("import htagraph")
+    assert not loaded & _HEAVY
+
+
+def test_the_version_loads_nothing_that_reads_traces() -> None:
+    loaded = _loaded_by(f"{_RUN} main(['--version'])")
+    assert not loaded & (_HEAVY - {"pydantic"})  # typer's
+    assert len(_ours(loaded)) <= 12, sorted(_ours(loaded))
+
+
+def test_help_loads_nothing_that_reads_traces() -> None:
+    """It lists every verb, so each one's module is imported: what they need must come when they run."""
+    loaded = _loaded_by(f"{_RUN} main(['--help'])")
+    assert not loaded & {"pandas", "numba", "networkx", "pyarrow", "plotly", "graphviz", "scipy"}
+    assert not {name for name in loaded if name.startswith(("htagraph.graph", "htagraph.trace", "htagraph.analyses"))}
+    assert len(_ours(loaded)) <= 75, sorted(_ours(loaded))
+
+
+def test_summary_loads_only_the_analyses_that_it_shows() -> None:
+    loaded = _loaded_by(
+        "import htagraph.cli.summary, htagraph.graph.load, htagraph.output.summary, htagraph.output.render"
+    )
+    assert not loaded & {"networkx", "plotly", "graphviz", "scipy", "dask", "fsspec"}
+    not_needed = (
+        "htagraph.hta", "htagraph.simulate", "htagraph.cluster", "htagraph.trace.profiler_files",
+        "htagraph.output.export", "htagraph.output.plot", "htagraph.core.contraction", "htagraph.trace.reading.scan",
+    )  # fmt: skip
+    assert not sorted(name for name in loaded if name.startswith(not_needed))
+    assert len(_ours(loaded)) <= 260, sorted(_ours(loaded))  # each takes about a millisecond
+
+
+_RUN = "from contextlib import suppress\nfrom htagraph.cli.main import app as main\nwith suppress(SystemExit):"
+
+
+def _ours(loaded: set[str]) -> set[str]:
+    return {name for name in loaded if name.split(".")[0] == "htagraph"}
 
 
 def test_twelve_names_at_most_lie_at_the_top_of_the_package() -> None:
@@ -327,7 +373,7 @@ def test_a_public_functions_docstring_is_whole(name: str) -> None:
 
 @every_analysis
 def test_an_analysis_names_every_column_and_units(name: str) -> None:
-    analysis = attrgetter(name)(analyses)
+    analysis = attrgetter(name)(hg)
     text = inspect.getdoc(analysis) or ""
     result = analysis(graph_of(DATASETS[0]))
     table = _table(result)
@@ -379,7 +425,7 @@ def _usual_job() -> DependencyGraph:
 @cache
 def _usual_types(name: str) -> dict[Any, Any]:
     """Return the types of an analysis' columns on a job that has some of everything."""
-    return dict(_table(attrgetter(name)(analyses)(_usual_job())).dtypes.to_dict())
+    return dict(_table(attrgetter(name)(hg)(_usual_job())).dtypes.to_dict())
 
 
 def _table(result: Any) -> pd.DataFrame:
@@ -392,7 +438,7 @@ def _table(result: Any) -> pd.DataFrame:
 @pytest.mark.parametrize("job", JOBS)
 @every_analysis
 def test_an_analysis_gives_its_columns_on_every_kind_of_job(name: str, job: str) -> None:
-    table = _table(attrgetter(name)(analyses)(_job(job)))
+    table = _table(attrgetter(name)(hg)(_job(job)))
     assert table.dtypes.to_dict() == _usual_types(name)
 
 

@@ -116,7 +116,7 @@ def test_a_name_that_never_was_is_an_error() -> None:
         hg.idle_brekdown  # type: ignore[attr-defined]  # noqa: B018
 
 
-@pytest.mark.parametrize("name", ["memory", "execution_trace"])
+@pytest.mark.parametrize("name", ["memory", "execution_trace", "plot"])
 def test_a_namespace_can_be_imported_and_lists_what_it_has(name: str) -> None:
     namespace = getattr(hg, name)
     assert name in dir(hg)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.distinct import distinct, occurring
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import FRAMES, ActivityKind
@@ -68,7 +69,8 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     end = acts.end[region].copy()
     np.maximum.at(end, group, acts.end[work])
     busy = group_lengths(np.maximum(acts.start[work], acts.start[region][group]), acts.end[work], group, count)
-    phase_of_name = {name: inference_phase(graph.names[name]) for name in np.unique(acts.name[region]).tolist()}
+    used = distinct(acts.name[region], len(graph.names)).tolist()
+    phase_of_name = {name: inference_phase(graph.names[name]) for name in used}
     of_name = [phase_of_name[name] for name in acts.name[region].tolist()]
     table = pd.DataFrame({
         "rank": acts.rank[region], "phase": [phase for phase, _ in of_name],
@@ -76,7 +78,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
         "tokens": [tokens for _, tokens in of_name], "host_us": acts.duration[region] / 1000,
         "wall_us": (end - acts.start[region]) / 1000, "busy_us": busy / 1000,
         "kernels": np.bincount(group, minlength=count),
-        "launches": np.bincount(place[graph.tree.nearest(place >= 0, np.unique(call))], minlength=count),
+        "launches": np.bincount(place[graph.tree.nearest(place >= 0, distinct(call, len(acts)))], minlength=count),
     })  # fmt: skip
     return _grouped(table)
 
@@ -110,5 +112,5 @@ def _regions(graph: DependencyGraph, annotation: str | None) -> Array:
         return outermost(regions | (is_phase[acts.name] & (acts.kind == ActivityKind.ANNOTATION)))
     collective = names_that(lambda name: collective_op(name, host=True) != "", graph.names)
     rows = outermost((acts.kind == ActivityKind.ANNOTATION) & ~collective[acts.name])
-    bare = ~np.isin(acts.rank, np.unique(acts.rank[rows]))
+    bare = ~np.isin(acts.rank, occurring(acts.rank[rows]))
     return np.union1d(rows, outermost((acts.kind == ActivityKind.STEP) & bare))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.device_peaks import peak_of
+from htagraph.core.distinct import occurring
 from htagraph.core.flops import cost_of
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import (
@@ -203,8 +204,8 @@ def _time_us(graph: DependencyGraph, operators: Array, work: Array, owner: Array
     """Return the durations of the work of operators; on ranks without a device, their own, µs."""
     acts = graph.activities
     time = np.bincount(owner, acts.duration[work] / 1000, len(acts))[operators].astype(np.float64)
-    without = ~np.isin(acts.rank[operators], acts.rank[acts.on_device])
-    launched = np.isin(acts.rank[operators], acts.rank[acts.kind == ActivityKind.LAUNCH])
+    without = ~np.isin(acts.rank[operators], occurring(acts.rank[acts.on_device]))
+    launched = np.isin(acts.rank[operators], occurring(acts.rank[acts.kind == ActivityKind.LAUNCH]))
     time[without & ~launched] = acts.duration[operators[without & ~launched]] / 1000
     time[without & launched] = np.nan  # there was device work, which the profiler did not record
     return time

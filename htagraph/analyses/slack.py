@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.distinct import distinct
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind, EdgeKind
 from htagraph.core.texts import texts_of
@@ -53,7 +54,7 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
     acts, edges = graph.activities, graph.edges
     added = of_kinds(acts.kind, ADDED)
     owned = (edges.activity >= 0) & (edges.kind != EdgeKind.HOST_ORDER) & ~added[edges.activity]
-    rows = np.unique(edges.activity[owned]).astype(np.int64)
+    rows = distinct(edges.activity[owned], len(acts))
     job = _Job.of(graph)
     end = 2 * rows + 1
     total = (job.late - graph.time)[end]
@@ -62,7 +63,7 @@ def slack(graph: DependencyGraph, *, epsilon_us: float = 0.0, exact: int = 200) 
     return pd.DataFrame(
         {
             "rank": acts.rank[rows].astype(np.int64),
-            "name": pd.array(np.array(graph.names, object)[acts.name[rows]], dtype="str"),
+            "name": texts_of(graph.names, acts.name[rows]),
             "kind": texts_of([kind.label for kind in ActivityKind], acts.kind[rows]),
             "start_us": (begin - graph.origin_ns) / 1000,
             "duration_us": (graph.time[end] - begin) / 1000,

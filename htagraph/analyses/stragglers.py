@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from htagraph.queries.slow_ranks import SlowRanks, slow_ranks
 from htagraph.queries.slow_work import COMPARED, SlowWork, largest_upstream, slow_work
 from htagraph.queries.straggler import charges_of, straggler_among
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 __all__ = ["stragglers"]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -34,8 +37,14 @@ _MOST_PERCENT = 50.0
 """Percent of waiting that few ranks are charged together, to be called most of it. It cannot be doubled."""
 _IN_TIMES_FROM = 2.0
 """Ratio from which the evidence says "2.0 times as long" instead of "100 % longer". Chosen; only words depend on it."""
+_BY_STEP = {"rank": "int64", "step": "int64", "own_us": "float64", "excess_us": "float64"}
+"""Columns of `Stragglers.by_step` and their types."""
 _HTML_ROWS = 8
 """Ranks shown in a notebook, those that explain most waiting first. Chosen: a short table; `to_frame` has all."""
+
+
+def _no_steps() -> pd.DataFrame:
+    return pd.DataFrame(columns=[*_BY_STEP]).astype(_BY_STEP)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +68,8 @@ class Stragglers:
     where no straggler is named."""
     alone: tuple[int, float] = (0, 0.0)
     """How many operators and kernels that rank has beyond those of every other rank, and their own time, µs."""
+    by_step: pd.DataFrame = field(default_factory=_no_steps)
+    """One row per rank and step; the columns are documented at `stragglers`."""
 
     @property
     def few_steps(self) -> bool:
@@ -76,6 +87,12 @@ class Stragglers:
     def to_frame(self) -> pd.DataFrame:
         """Return a row per rank; the columns are documented at `stragglers`."""
         return self.ranks.copy()
+
+    def plot(self) -> Figure:
+        """Return the figure of how much longer each rank takes for each step; see `htagraph.plot.stragglers`."""
+        from htagraph.output.plot.stragglers import stragglers as figure
+
+        return figure(self)
 
     def __repr__(self) -> str:
         who = "none" if self.straggler is None else f"rank {self.straggler}"
@@ -123,7 +140,7 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         An object with ``straggler`` (the rank or None), ``total_wait_us``, ``to_frame()`` and ``blame``; ``serves``
         (the rank whose result the others wait for, or None), ``mostly_charged`` (the ranks that most waiting is charged
         to), ``steps`` and, without a straggler, ``differences`` (what takes more time on the rank that is charged most
-        than on its peers) and ``alone`` (what only that rank does).
+        than on its peers), ``alone`` (what only that rank does) and ``by_step``.
 
         ``to_frame()``: a row per rank: ``rank`` (int64), ``blamed_us`` (float64: waiting of other ranks charged to it,
         µs; over all ranks it adds up to ``total_wait_us`` less what nobody is charged for, the causes ``recording`` and
@@ -145,6 +162,10 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         ``last_rank``, ``charged_rank`` (int64), ``wait_us`` (float64, charged), ``cause`` (str), ``activity`` (int64:
         the activity of that cause on the path that explains most, -1 for none), ``name`` (str), ``collectives_back``
         (int64: how many collectives earlier the delay arose).
+
+        ``by_step``: a row per rank and step: ``rank``, ``step`` (int64; -1 for a job without steps), ``own_us``
+        (float64: what it does by itself in that step, NaN if unknown), ``excess_us`` (float64: by how much that exceeds
+        the median of its peers' in the same step; NaN where nothing compares).
 
         What a rank did before its recording begins is not known: where the path leads there, a wait that nothing else
         explains has the cause ``recording`` in ``blame``, for as long as that recording begins later than the waiting
@@ -180,8 +201,20 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
     differences = () if who.rank is not None or about is None else _differences(graph, chains, slow, about)
     return Stragglers(
         table, _blame_table(graph, waits, chains, blame), who.rank, total / 1000, who.serves, len(slow.steps),
-        differences, (0, 0.0) if about is None else alone_work(graph, chains.own, about),
+        differences, (0, 0.0) if about is None else alone_work(graph, chains.own, about), _by_step(graph, slow),
     )  # fmt: skip
+
+
+def _by_step(graph: DependencyGraph, slow: SlowRanks) -> pd.DataFrame:
+    """Return what each rank does by itself in each step, and by how much that exceeds its peers'."""
+    own, (ranks, steps) = slow.by_step.ravel(), slow.by_step.shape
+    row, column = np.repeat(np.arange(ranks), steps), np.tile(np.arange(steps), ranks)
+    excess = np.full(len(own), np.nan)
+    known = np.isfinite(own)
+    group = slow.roles[row[known]] * max(steps, 1) + column[known]
+    excess[known] = own[known] - others_median(own[known], group)
+    table = {"rank": np.array(graph.ranks)[row], "step": slow.steps[column], "own_us": own, "excess_us": excess}
+    return pd.DataFrame(table).astype(_BY_STEP).assign(own_us=own / 1000, excess_us=excess / 1000)
 
 
 def _differences(graph: DependencyGraph, chains: Chains, slow: SlowRanks, rank: int) -> tuple[Difference, ...]:

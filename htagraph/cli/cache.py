@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from htagraph.cli.options import Form, Output, show
+from htagraph.cli.options import Form, show
+from htagraph.cli.targets import Output
 from htagraph.output.wording import cache as wording
 
 if TYPE_CHECKING:

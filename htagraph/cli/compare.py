@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from htagraph.cli.options import Form, Output, Ranks, Top, chosen, read, show
+from htagraph.cli.options import Form, Ranks, Top, chosen, read, show
+from htagraph.cli.targets import Output
 from htagraph.output.wording import compare as wording
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, given, read, refuse_input, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, given, read, refuse_input, show
+from htagraph.cli.targets import Output, Perfetto
 from htagraph.output.wording import counters as wording
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ def counters(  # noqa: PLR0913 - one argument per option
     steps: Steps = None,
     full: Annotated[int, typer.Option("--full", min=1, help="Kernels and copies in a queue that is full.")] = _FULL,
     series: Annotated[bool, typer.Option("--series", help="Also print every change over time.")] = False,
-    perfetto: Annotated[
-        Path | None,
-        typer.Option("--perfetto", help="Write the trace with these counters to this file, for ui.perfetto.dev."),
-    ] = None,
+    perfetto: Perfetto = None,
     form: Form = None,
     output: Output = None,
 ) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Output, Paths, Ranks, Top, chosen, given, read, refuse_input, show
+from htagraph.cli.options import Form, Paths, Ranks, Top, chosen, given, read, refuse_input, show
+from htagraph.cli.targets import Output, Perfetto, Picture
 from htagraph.output.wording import critical_path as wording
 
 if TYPE_CHECKING:
@@ -30,16 +31,8 @@ def critical_path(  # noqa: PLR0913 - one argument per option
     ] = None,
     top: Top = 10,
     segments: Annotated[bool, typer.Option("--segments", help="Print every segment of the path.")] = False,
-    perfetto: Annotated[
-        Path | None,
-        typer.Option(
-            "--perfetto", help="Write the traces with the path on top, for ui.perfetto.dev (.json or .json.gz)."
-        ),
-    ] = None,
-    graphviz: Annotated[
-        Path | None,
-        typer.Option("--graphviz", help="Draw the path as .svg, .pdf or .png, or write its source as .dot."),
-    ] = None,
+    perfetto: Perfetto = None,
+    graphviz: Picture = None,
     form: Form = None,
     output: Output = None,
 ) -> None:

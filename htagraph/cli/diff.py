@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from htagraph.cli.options import Form, Output, Ranks, Top, chosen, read, show
+from htagraph.cli.options import Form, Ranks, Top, chosen, read, show
+from htagraph.cli.targets import Output
 from htagraph.core.spelling import nearest_words
 from htagraph.output.wording import diff as wording
-from htagraph.queries.paths import CATEGORIES
+from htagraph.queries.bound import CATEGORIES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Output, Top, read, show
+from htagraph.cli.options import Form, Top, read, show
+from htagraph.cli.targets import Output
 from htagraph.output.wording import execution_trace as wording
 
 if TYPE_CHECKING:

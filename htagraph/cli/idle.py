@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.targets import Output
 from htagraph.output.wording import idle as wording
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.targets import Output
 from htagraph.output.wording import kernels as wording
 
 if TYPE_CHECKING:
@@ -90,17 +91,17 @@ def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: By) -> tuple[str, l
 
 
 def _table(graph: DependencyGraph, by: By) -> pd.DataFrame:
-    from htagraph import analyses
+    import htagraph as hg
 
     if by == By.NAME:
-        return analyses.kernel_breakdown(graph)
+        return hg.kernel_breakdown(graph)
     if by == By.RANK:
-        return analyses.kernel_distribution(graph)
+        return hg.kernel_distribution(graph)
     if by == By.MODULE:
-        return analyses.module_breakdown(graph)
+        return hg.module_breakdown(graph)
     if by == By.ANNOTATION:
-        return analyses.annotated_kernels(graph, by="annotation").rename(columns={"annotation": "name"})
-    return analyses.operator_breakdown(graph, by_shape=by == By.SHAPE)
+        return hg.annotated_kernels(graph, by="annotation").rename(columns={"annotation": "name"})
+    return hg.operator_breakdown(graph, by_shape=by == By.SHAPE)
 
 
 def _top_kernels(table: pd.DataFrame, top: int) -> pd.DataFrame:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.targets import Output
 from htagraph.output.wording import launches as wording
 
 if TYPE_CHECKING:

@@ -52,6 +52,7 @@ def _root(
 
 def main() -> None:
     """Run the command line; errors of the user's input become one line."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them reads what every package declares
     before = gc.get_threshold()
     gc.set_threshold(_COLLECT_AFTER, *before[1:])
     try:

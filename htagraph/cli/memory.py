@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, Top, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, show
+from htagraph.cli.targets import Output
 from htagraph.output.wording import memory as wording
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.targets import Output
 from htagraph.output.wording import opportunities as wording
 
 if TYPE_CHECKING:

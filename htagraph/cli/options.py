@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,7 +21,6 @@ from htagraph.cli.writing import (
     form_of,
     refuse_input,
     show,
-    target,
     wants_color,
     width_of,
     write,
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = [
-    "Form", "Format", "Output", "Paths", "Ranks", "Scheduler", "Steps", "Top", "chosen", "emit", "form_of", "given",
+    "Form", "Format", "Paths", "Ranks", "Scheduler", "Steps", "Top", "chosen", "emit", "form_of", "given",
     "progress", "read", "read_on", "refuse_input", "show", "wants_color", "width_of", "window", "with_reading", "write",
 ]  # fmt: skip
 
@@ -61,16 +59,6 @@ Form = Annotated[
     Format | None,
     typer.Option(
         "--format", "-f", show_default=False, help="How to write the results; else as -o ends, or as tables to read."
-    ),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        parser=target,
-        metavar="FILE|DIR/",
-        help="Write to this file (.json, .csv, .md, .txt, .parquet) instead of stdout; to DIR/, a file per table.",
     ),
 ]
 Ranks = Annotated[str | None, typer.Option("--ranks", help="Only these ranks, such as 0,3-7.")]

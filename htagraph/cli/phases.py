@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.targets import Output
 from htagraph.output.wording import phases as wording
 
 if TYPE_CHECKING:

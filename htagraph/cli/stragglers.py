@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from htagraph.cli.options import (
     Form,
-    Output,
     Paths,
     Ranks,
     Scheduler,
@@ -18,6 +17,7 @@ from htagraph.cli.options import (
     read_on,
     show,
 )  # fmt: skip
+from htagraph.cli.targets import Output
 from htagraph.output.wording import stragglers as wording
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import typer
 
 from htagraph.cli.options import (
     Form,
-    Output,
     Paths,
     Ranks,
     Scheduler,
@@ -21,6 +20,7 @@ from htagraph.cli.options import (
     show,
     write,
 )  # fmt: skip
+from htagraph.cli.targets import Output
 
 __all__ = ["summary"]
 

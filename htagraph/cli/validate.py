@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Output, Paths, progress, write
+from htagraph.cli.options import Form, Paths, progress, write
+from htagraph.cli.targets import Output
 
 __all__ = ["validate"]
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from htagraph.cli.options import Form, Output, Paths, Ranks, Steps, Top, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, show
+from htagraph.cli.targets import Output
 from htagraph.output.wording import what_if as wording
 from htagraph.whatif.change_options import CHANGES, Change
 from htagraph.whatif.sweep_options import Sweep, read_sweep

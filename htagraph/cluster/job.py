@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
@@ -133,12 +135,38 @@ class DistributedJob:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - raises
         if name.startswith("_"):
             raise AttributeError(name)
-        msg = (
-            f"a job on workers has no {name} here: ask .moments (step_times, critical_path, waits, slack, stragglers, "
-            "what_if), or a breakdown by rank, such as htagraph.temporal_breakdown(job); for all else load some ranks: "
-            "job.load([0, 1])"
-        )
+        asked = _asked_of(self, sys._getframe(1))
+        if asked:
+            known = f"job.moments.{asked}" if hasattr(JobSkeleton, asked) else (
+                "job.moments answers step_times, critical_path, waits, slack, stragglers and what_if"
+            )  # fmt: skip
+            msg = (
+                f"htagraph.{asked} takes a graph, and this job lies with workers: ask it of some ranks, "
+                f"htagraph.{asked}(job.load([0, 1])); of all ranks, {known}"
+            )
+        else:
+            msg = (
+                f"a job on workers has no {name} here: ask .moments (step_times, critical_path, waits, slack, "
+                "stragglers, what_if), or a breakdown by rank, such as htagraph.temporal_breakdown(job); for all else "
+                "load some ranks: job.load([0, 1])"
+            )
         raise NotHereError(msg)
+
+
+def _asked_of(job: DistributedJob, frame: FrameType | None) -> str:
+    """Return the outermost function of htagraph that was called with a job as if it were a graph; empty if none was.
+
+    Every function of graphs reaches for an attribute that the job lacks, sooner or later, maybe deep inside: the name
+    that the user called is that of a frame further out.
+    """
+    asked = ""
+    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] == __name__.split(".")[0]:
+        code = frame.f_code
+        is_public = code.co_name in frame.f_globals.get("__all__", ()) and code.co_argcount > 0
+        if is_public and frame.f_locals.get(code.co_varnames[0]) is job:
+            asked = code.co_name
+        frame = frame.f_back
+    return asked
 
 
 def reasons(lacking: Iterable[MissingRank]) -> str:

@@ -9,7 +9,6 @@ logger ``htagraph`` says so. It also says when something is about to be compiled
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import pickle
 import stat
@@ -23,13 +22,14 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba.core import config, event
+from numba.core import config, event, types
 
 __all__ = ["for_reading", "njit"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _numba: Any = config  # whose settings have no types
+_types: Any = types
 _listen_to: Callable[..., None] = event.register
 _logger = logging.getLogger("htagraph")
 _UNREADABLE = (
@@ -59,9 +59,29 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[F], F]:  # noqa: A
     options = {"no_cfunc_wrapper": True, **options}  # for callers in C: there are none, and it takes as long to compile
 
     def decorate(function: F) -> F:
-        return _kept(function, options) if cache else numba.njit(**options)(function)
+        return _called_with_wide_integers(_kept(function, options) if cache else numba.njit(**options)(function))
 
     return decorate
+
+
+def _called_with_wide_integers(dispatcher: Any) -> Any:  # noqa: ANN401 - numba's
+    """Return numba's object for a function, which other compiled functions call with signed integers of 64 bits.
+
+    numba would compile it once more for integers of 32 bits, and again for 0 and each other number that is written in
+    a call: contraction compiled `covers` eight times. Results are the same, as numba computes with 64 bits anyway.
+    """
+    choose = dispatcher.get_call_template
+
+    def chosen(args: Any, kws: Any) -> Any:  # noqa: ANN401
+        return choose([_wide(each) for each in args], {name: _wide(each) for name, each in dict(kws).items()})
+
+    dispatcher.get_call_template = chosen
+    return dispatcher
+
+
+def _wide(given: Any) -> Any:  # noqa: ANN401 - a type of numba's
+    plain = _types.unliteral(given)
+    return _types.int64 if isinstance(plain, _types.Integer) and plain.signed else given
 
 
 def for_reading(array: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -203,6 +223,8 @@ class _Teller(event.Listener):
     """Says once that functions of this package are being compiled; numba asks only if none is kept."""
 
     def on_start(self, started: Any) -> None:  # noqa: ANN401
+        import multiprocessing
+
         function = getattr(started.data["dispatcher"], "py_func", None)
         in_package = getattr(function, "__module__", "").startswith("htagraph.")
         if in_package and multiprocessing.parent_process() is None:

@@ -85,14 +85,15 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
     in_offsets, out_offsets, lag, gap, head = (
         for_reading(each, np.int64) for each in (in_offsets, out_offsets, lag, gap, head)
     )
-    leaves, is_last = np.zeros(count, np.int32), np.zeros(count, np.bool_)
-    _find_last(leaves, is_last, order, out_offsets, target, lag, gap, for_reading(ends, np.bool_))
+    leaves, is_last, covered = np.zeros(count, np.int32), np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    _find_last(leaves, is_last, covered, order, out_offsets, target, lag, gap, for_reading(ends, np.bool_))
     run, through = np.full(len(lag), -1, np.int32), np.full(count, -1, np.int32)
     entries, offsets, joins = np.empty(len(lag), np.int32), np.empty(count + 1, np.int32), np.empty(count, np.int32)
     begins, length = np.empty(len(lag), np.int32), np.zeros(len(lag), np.int64)
+    place = np.full(count, -1, np.int32)
     runs, kept = _divide(
-        run, through, entries, offsets, joins, begins, length, order, in_offsets, in_edges, source, lag, gap, leaves,
-        is_last,
+        run, through, place, entries, offsets, joins, begins, length, order, in_offsets, in_edges, source, lag, gap,
+        leaves, is_last,
     )  # fmt: skip
     entries, joins = entries[:runs], joins[:kept]
     number = np.full(runs + 1, -1, np.int32)
@@ -106,10 +107,10 @@ def runs_of(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 @njit(cache=True, nogil=True)
 def _find_last(  # noqa: PLR0913, PLR0917 - a graph as arrays
-    leaves: Array, is_last: Array, order: Array, out_offsets: Array, target: Array, lag: Array, gap: Array, ends: Array
-) -> None:
+    leaves: Array, is_last: Array, covered: Array, order: Array, out_offsets: Array, target: Array, lag: Array,
+    gap: Array, ends: Array,
+) -> None:  # fmt: skip
     """Mark the ends after which no other end surely comes, and count the edges of each vertex that lead to one."""
-    covered = np.zeros(len(order), np.bool_)
     for i in range(len(order) - 1, -1, -1):
         vertex = order[i]
         later = False
@@ -124,12 +125,11 @@ def _find_last(  # noqa: PLR0913, PLR0917 - a graph as arrays
 
 @njit(cache=True, nogil=True)
 def _divide(  # noqa: PLR0913, PLR0917 - a graph as arrays
-    run: Array, through: Array, entries: Array, offsets: Array, joins: Array, begins: Array, length: Array,
-    order: Array, in_offsets: Array, in_edges: Array, source: Array, lag: Array, gap: Array, leaves: Array,
-    is_last: Array,
+    run: Array, through: Array, place: Array, entries: Array, offsets: Array, joins: Array, begins: Array,
+    length: Array, order: Array, in_offsets: Array, in_edges: Array, source: Array, lag: Array, gap: Array,
+    leaves: Array, is_last: Array,
 ) -> tuple[int, int]:  # fmt: skip
     """Write the runs, in the order in which they begin, and the joins; return how many there are of both."""
-    place = np.full(len(order), -1, np.int32)
     runs = kept = entered = 0
     for vertex in order:
         if leaves[vertex] == 0 and not is_last[vertex]:

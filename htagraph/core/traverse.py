@@ -44,20 +44,23 @@ def _place(keys: Array, place: Array, order: Array) -> None:
         place[key] += 1
 
 
-@njit(cache=True)
 def topological_order(offsets: Array, targets: Array) -> Array:
     """Return the vertices in topological order: each after all its predecessors.
 
     Kahn's algorithm with a first-in-first-out queue, so the order is that of networkx's ``topological_sort``. If the
     graph has a cycle, the vertices on it and behind it are missing.
     """
-    count = len(offsets) - 1
-    waiting = np.zeros(count, np.int32)
+    waiting, order = np.zeros(len(offsets) - 1, np.int32), np.empty(len(offsets) - 1, np.int32)
+    return order[: _write_order(order, waiting, for_reading(offsets, np.int64), for_reading(targets, np.int32))]
+
+
+@njit(cache=True)
+def _write_order(order: Array, waiting: Array, offsets: Array, targets: Array) -> int:
+    """Write the vertices that are on no cycle and behind none; return how many there are."""
     for target in targets:
         waiting[target] += 1
-    order = np.empty(count, np.int32)
     filled = 0
-    for vertex in range(count):
+    for vertex in range(len(waiting)):
         if waiting[vertex] == 0:
             order[filled] = vertex
             filled += 1
@@ -71,7 +74,7 @@ def topological_order(offsets: Array, targets: Array) -> Array:
             if waiting[target] == 0:
                 order[filled] = target
                 filled += 1
-    return order[:filled]
+    return filled
 
 
 @njit(cache=True)

@@ -14,9 +14,9 @@ from htagraph.hta.common.trace import Trace
 from htagraph.hta.shapes import breakdowns, counters, cupti, launches, patterns, stragglers
 from htagraph.hta.shapes.counters import TimeSeriesTypes
 from htagraph.hta.shapes.job import TraceFiles, open_job
-from htagraph.output.plot import breakdowns as breakdown_figures
-from htagraph.output.plot.patterns import patterns_figure
-from htagraph.output.plot.show import show
+from htagraph.output.plot.hta_shapes import breakdowns as breakdown_figures
+from htagraph.output.plot.hta_shapes.patterns import patterns_figure
+from htagraph.output.plot.hta_shapes.show import show
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -195,7 +195,7 @@ class TraceDiff:
             show_image: show it.
             export_image_path: write it to this file: a page if it ends with ``.html``, else an image.
         """
-        from htagraph.output.plot.diff import counts_diff
+        from htagraph.output.plot.hta_shapes.diff import counts_diff
 
         _show(counts_diff(df), export_image_path, show_image=show_image)
 
@@ -207,7 +207,7 @@ class TraceDiff:
         export_image_path: str | None = None,
     ) -> None:
         """Show how long each name takes in two jobs, as bars; the arguments are those of `visualize_counts_diff`."""
-        from htagraph.output.plot.diff import duration_diff
+        from htagraph.output.plot.hta_shapes.diff import duration_diff
 
         _show(duration_diff(df), export_image_path, show_image=show_image)
 
@@ -242,7 +242,7 @@ def _labeled_trace(job: LabeledTrace | Trace | TraceDir, label: str) -> LabeledT
 
 
 def _show(figure: Figure, path: str | None, *, show_image: bool) -> None:
-    from htagraph.output.plot.show import show
+    from htagraph.output.plot.hta_shapes.show import show
 
     if show_image:
         show(figure)

@@ -289,7 +289,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "validate": {
         "issues": "rank:int file:text what:text detail:text count:int",
-        "support": "analysis:text supported:text why:text",
+        "support": "analysis:text supported:text why:text setting:text",
         "arguments": "?rank:int category:text argument:text known:flag events:int converted:int wrong:int example:text",
     },
     "what-if": {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from htagraph.analyses.differences.effects import PYTHON_BETWEEN
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
-from htagraph.core.naming import short_name
+from htagraph.core.naming import is_data_loader, short_name
 from htagraph.output.phrases import CATEGORY_WORDS, and_list, plural, time_text
 from htagraph.output.report import inputs_of
 
@@ -332,8 +332,15 @@ def _exposed(work_us: float, us: float) -> str:
 
 
 def _host_change_us(effects: Effects) -> float:
-    """Return by how much the own time of operators, Python and other host code changed, per rank and step."""
-    return sum(after - before for (_, kind), (before, after) in effects.own_us.items() if kind in _HOST_CODE)
+    """Return by how much the own time of operators, Python and other host code changed, per rank and step.
+
+    Fetching data is not part of it: on the critical path that is the data loader's.
+    """
+    return sum(
+        after - before
+        for (name, kind), (before, after) in effects.own_us.items()
+        if kind in _HOST_CODE and not is_data_loader(name)
+    )
 
 
 def _computation_us(part: Part) -> float:

@@ -26,7 +26,7 @@ _SUBJECTS = (
     "key", "what", "example", "shapes", "file",
 )  # fmt: skip
 """Columns of names and sentences, of which a table's longest is to be read."""
-_SENTENCES = ("why", "detail")
+_SENTENCES = ("why", "detail", "setting")
 """Columns whose texts go on in the next line where they do not fit."""
 _NOTHING = frozenset({"", "-", "0", "0.0"})
 """Cells that say nothing: a number column of these is left out before all others."""

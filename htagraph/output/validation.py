@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,13 @@ from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
+from htagraph.output.recorded_settings import (
+    ONE_FILE_PER_RANK,
+    STEPS,
+    Check,
+    device_setting,
+    recorded_checks,
+)
 from htagraph.queries.bound import bound_of
 from htagraph.trace.argument_checks import check_arguments
 from htagraph.trace.reading.discover import TracePaths
@@ -35,7 +42,8 @@ class Validation:
     files: pd.DataFrame
     """One row per issue: ``rank`` (-1 for a file that could not be read), ``file``, ``what``, ``detail``, ``count``."""
     support: pd.DataFrame
-    """One row per analysis: ``analysis``, ``supported`` (``yes``, ``partly``, ``no``), ``why``."""
+    """One row per analysis: ``analysis``, ``supported`` (``yes``, ``partly``, ``no``), ``why``, ``setting`` (what to
+    record with to have it, empty if it is supported or no setting records it)."""
     arguments: pd.DataFrame | None = None
     """Where asked for: ``rank``, and the columns of `htagraph.check_arguments`."""
 
@@ -83,11 +91,7 @@ def _checked(graph: DependencyGraph) -> pd.DataFrame:
     return whole[["rank", *whole.columns.drop("rank")]]
 
 
-_Check: TypeAlias = tuple[str, bool, str, bool, str]
-"""An analysis; whether it is possible, else why not; whether in full, else what is missing."""
-
-
-def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[_Check, ...]:
+def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[Check, ...]:
     """Return what matched collectives and the replay say of critical paths, stragglers and what-ifs."""
     matched = 0 if graph.matches is None else len(np.unique(graph.matches.activity))
     some = f"only {matched} of {communicating} collective calls have partners on other ranks"
@@ -95,10 +99,24 @@ def _across_ranks(graph: DependencyGraph, communicating: int) -> tuple[_Check, .
     path = critical_path(graph)
     unexplained = bound_of(path).unexplained_percent
     gaps = f"unexplained pauses are {unexplained:.0f} % of the critical path: see htagraph summary"
+    ranks = ONE_FILE_PER_RANK if communicating else ""
     return (
-        ("stragglers, collectives", matched > 0, none, matched > _MIN_LINKED_SHARE * communicating, some),
-        ("critical_path, what_if", path.makespan_ns > 0, "no activity", unexplained < _MAX_UNEXPLAINED_PERCENT, gaps),
+        Check("stragglers, collectives", matched > 0, none, matched > _MIN_LINKED_SHARE * communicating, some, ranks),
+        Check(
+            "critical_path, what_if", path.makespan_ns > 0, "no activity", unexplained < _MAX_UNEXPLAINED_PERCENT, gaps
+        ),
     )
+
+
+def _several_ranks(graph: DependencyGraph) -> Check:
+    """Return whether the files are those of all ranks, as far as they say how many there are."""
+    infos = [trace.header.distributed_info for trace in graph.traces.values()]
+    world = max((info.world_size or 0 for info in infos if info is not None), default=0)
+    here = len(graph.ranks)
+    one = "one rank: waits for others look like communication"
+    some = f"{here} of {world} ranks: waits for the others look like communication"
+    setting = "" if world == 1 else ONE_FILE_PER_RANK
+    return Check("several ranks", here > 1, some if world > 1 else one, here >= world, some, setting)
 
 
 def _support(graph: DependencyGraph) -> pd.DataFrame:
@@ -111,24 +129,26 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
     share = float(launched.sum() / max(1, device.sum()))
     no_device = "no device work was recorded"
     lost = f"only {100 * share:.0f} % of device work has its launch in the file"
-    every = True
-    checks: tuple[_Check, ...] = (
-        ("temporal_breakdown", some, "no activity", on_device, f"{no_device}: threads are analyzed instead"),
-        ("overlap", bool(communication.any()), "no collective was recorded", every, ""),
-        ("kernel_breakdown", some, "no activity", on_device, f"{no_device}: operators are listed instead"),
-        ("idle_breakdown", on_device, no_device, share > _MIN_LINKED_SHARE, lost),
-        ("launch_stats", bool(launched.any()), "no launch is linked to device work", share > _MIN_LINKED_SHARE, lost),
-        ("step_times", bool(graph.steps), "no ProfilerStep annotation: call prof.step() in the loop", every, ""),
-        ("forward to backward links", has_autograd, "no fwdbwd flow or sequence number", every, ""),
-        ("several ranks", len(graph.ranks) > 1, "one rank: waits for others look like communication", every, ""),
+    every, no_launch, both = True, "no launch is linked to device work", device_setting(graph)
+    no_steps = "no ProfilerStep annotation: call prof.step() in the loop"
+    checks: tuple[Check, ...] = (
+        Check("temporal_breakdown", some, "no activity", on_device, f"{no_device}: threads are analyzed instead", both),
+        Check("overlap", bool(communication.any()), "no collective was recorded"),
+        Check("kernel_breakdown", some, "no activity", on_device, f"{no_device}: operators are listed instead", both),
+        Check("idle_breakdown", on_device, no_device, share > _MIN_LINKED_SHARE, lost, both),
+        Check("launch_stats", bool(launched.any()), no_launch, share > _MIN_LINKED_SHARE, lost, both),
+        Check("step_times", bool(graph.steps), no_steps, every, "", STEPS),
+        Check("forward to backward links", has_autograd, "no fwdbwd flow or sequence number"),
+        _several_ranks(graph),
         *_across_ranks(graph, int(communication.sum())),
+        *recorded_checks(graph),
     )
-    rows = [
-        (
-            name,
-            "no" if not possible else "yes" if full else "partly",
-            missing if not possible else "" if full else limit,
-        )
-        for name, possible, missing, full, limit in checks
-    ]
-    return pd.DataFrame(rows, columns=["analysis", "supported", "why"])
+    return pd.DataFrame([_row(check) for check in checks], columns=["analysis", "supported", "why", "setting"])
+
+
+def _row(check: Check) -> tuple[str, str, str, str]:
+    if check.possible and check.full:
+        return check.analysis, "yes", "", ""
+    if check.possible:
+        return check.analysis, "partly", check.limit, check.setting
+    return check.analysis, "no", check.missing, check.setting

@@ -173,7 +173,7 @@ def _fill(columns: dict[str, Array], path: TracePath, wanted: tuple[Array, Array
             columns[name][rows[in_block]] = np.fromiter(found, object, len(args))
 
 
-def _scan(path: TracePath) -> Callable[[bytes, int], EventTexts | None] | None:
+def _scan(path: TracePath) -> Callable[[memoryview, int], EventTexts | None] | None:
     """Return what finds the texts of events quickly; None for small files, for which it is not worth loading."""
     if not is_large(path):
         return None
@@ -189,7 +189,9 @@ def _event_struct(fields: dict[str, str], value: Any) -> type[msgspec.Struct]:  
 
 
 def _blocks(
-    path: TracePath, decode: Callable[[bytes], list[Any]], scan: Callable[[bytes, int], EventTexts | None] | None = None
+    path: TracePath,
+    decode: Callable[[bytes], list[Any]],
+    scan: Callable[[memoryview, int], EventTexts | None] | None = None,
 ) -> Iterator[tuple[int, Any]]:
     log = IssueLog(str(path))  # problems of the file were reported when it was loaded
     return split(iter_bytes(path, log), decode, {}, log, scan)

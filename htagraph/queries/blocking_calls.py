@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.distinct import distinct
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE_WAITS, FRAMES, OPERATORS, EdgeKind
 from htagraph.core.naming import exact_glob, is_poll, names_that
@@ -83,7 +84,7 @@ def _waiting(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArray
     """Return (the calls that wait for the device, how long each blocks in ns); of a loop of questions, the last one."""
     acts, edges = graph.activities, graph.edges
     asks = _asks(graph)
-    calls = np.unique(edges.target[of_kinds(edges.kind, DEVICE_WAITS) & ~asks] >> 1)
+    calls = distinct(edges.target[of_kinds(edges.kind, DEVICE_WAITS) & ~asks] >> 1, len(acts))
     asked = np.flatnonzero(asks)
     asked = asked[np.lexsort((graph.time[edges.target[asked]], edges.source[asked]))]
     first = np.flatnonzero(np.diff(edges.source[asked], prepend=-1))

@@ -15,9 +15,13 @@ from htagraph.core.naming import has_loader_workers, names_that
 if TYPE_CHECKING:
     from htagraph.queries.paths import CriticalPath, Segments
 
-__all__ = ["HOST_CATEGORIES", "Bound", "bound_of"]
+__all__ = ["CATEGORIES", "HOST_CATEGORIES", "Bound", "bound_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
+CATEGORIES = (
+    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
+)  # fmt: skip
+"""What the time of a segment of a path was spent on; defined at `CriticalPath.to_frame`."""
 HOST_CATEGORIES = ("host", "launch", "sync")
 """Categories of a path that are one cause, the host: what it runs, its launches, its returns from blocking calls."""
 _MIN_WAITING_STEPS = 0.5
@@ -73,8 +77,6 @@ def bound_of(path: CriticalPath) -> Bound:
         >>> bound.cause, bound.by_workers
         ('computation', False)
     """
-    from htagraph.queries.paths import CATEGORIES
-
     parts = path.segments
     rank = path.graph.activities.rank[parts.place] if len(parts) else np.zeros(0, np.int64)
     shares = {CATEGORIES[code]: share for code, share in _shares(parts.category, parts.length).items()}

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.distinct import occurring
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import OPERATORS
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -28,7 +29,7 @@ def timed_work(graph: DependencyGraph) -> tuple[npt.NDArray[np.int64], npt.NDArr
     A rank without device work (CPU training) has its operators and the collectives on its threads, by self time.
     """
     acts = graph.activities
-    with_device = np.unique(acts.rank[acts.on_device])
+    with_device = occurring(acts.rank[acts.on_device])
     host = of_kinds(acts.kind, OPERATORS) & ~np.isin(acts.rank, with_device)
     rows = np.flatnonzero(acts.on_device | host)
     duration = acts.duration[rows]

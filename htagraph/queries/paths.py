@@ -16,6 +16,7 @@ from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.queries.attribution import in_data_loader, label_of, module_of, names_of, operator_of
+from htagraph.queries.bound import CATEGORIES
 from htagraph.queries.near_critical import Way, ways_beside
 
 if TYPE_CHECKING:
@@ -23,17 +24,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from pandas.api.extensions import ExtensionArray
+    from plotly.graph_objects import Figure
 
     from htagraph.output.export.perfetto import Written
 
 __all__ = ["CATEGORIES", "CriticalPath", "Segments", "path_to", "segments_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
-
-CATEGORIES = (
-    "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
-)  # fmt: skip
-"""What the time of a segment was spent on; defined at `CriticalPath.to_frame`."""
 
 _OF_KIND: dict[Any, str] = dict.fromkeys(ActivityKind, "host") | {
     ActivityKind.LAUNCH: "launch", ActivityKind.SYNC: "sync", ActivityKind.HOST_COMMUNICATION: "communication",
@@ -294,6 +291,12 @@ class CriticalPath:
 
         ways = ways_beside(self, count, int(self.makespan_ns * least_percent / 100))
         return pd.DataFrame([_way_row(self, way) for way in ways], columns=[*_NEAR]).astype(_NEAR)
+
+    def plot(self) -> Figure:
+        """Return the figure of what the path is spent on, and where it runs; see `htagraph.plot.critical_path`."""
+        from htagraph.output.plot.critical_path import critical_path
+
+        return critical_path(self)
 
     def to_perfetto(self, target: str | Path) -> Written:
         """Write the recorded events of every rank, with this path drawn over them, for Perfetto's UI (ui.perfetto.dev).

@@ -180,16 +180,10 @@ def _parts(graph: DependencyGraph) -> tuple[Array, npt.NDArray[np.bool_]]:
 
 def _occurrence(what: Array, start: Array, from_end: Array) -> npt.NDArray[np.int64]:
     """Return, for each row, how many rows of the same `what` start before it, or after it where `from_end`."""
-    from htagraph.core import traverse  # numba takes a moment to load
+    from htagraph.core.occurrences import occurrences  # numba takes a moment to load
 
-    first, order = traverse.counting_order(what, int(what.max()) + 1)
-    same = what[order[1:]] == what[order[:-1]]
-    if (same & (start[order[1:]] < start[order[:-1]])).any():  # rows are not in the order of time
-        order = np.lexsort((start, what))
-    sizes = np.diff(first)
-    place = np.empty(len(what), np.int64)
-    place[order] = np.arange(len(what)) - first[what[order]]
-    return np.where(from_end, sizes[what] - 1 - place, place)
+    place, sizes = occurrences(what, int(what.max()) + 1, start)
+    return np.where(from_end, sizes[what] - 1 - place, place) if from_end.any() else place
 
 
 def _placed(group: Array, count: Array) -> npt.NDArray[np.int64]:

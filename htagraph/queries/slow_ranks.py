@@ -138,6 +138,8 @@ class SlowRanks(Excess):
     """By rank: a number shared by ranks that do the same work by design (`rank_roles`)."""
     stage: Speed | None
     """How the slow rank's work compares with that of the other stages, if it is one of a single pipeline."""
+    by_step: npt.NDArray[np.float64]
+    """By rank and step: what the rank takes by itself, ns; NaN where unknown."""
 
 
 def slow_ranks(graph: DependencyGraph, waits: Waits) -> SlowRanks:
@@ -187,7 +189,7 @@ def slow_among(times: OwnSteps, of_ranks: tuple[Array, Array], paces: Paces, spe
     return SlowRanks(
         whole.excess, whole.error, whole.slow, whole.when, np.where(whole.slow, whole.in_slow, np.nan),
         _row_medians(times.own), _median(times.lasted), times.steps, roles,
-        stages.get(int(whole.slow.argmax())) if whole.slow.any() else None,
+        stages.get(int(whole.slow.argmax())) if whole.slow.any() else None, times.own,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.distinct import distinct
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import deepest_first
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -51,7 +52,7 @@ def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, gro
     own = np.bincount(of_device, acts.duration[device], size).astype(np.int64)
     self_of = np.bincount(of_host, self_ns[host], size).astype(np.int64)
     counts = np.bincount(of_device, minlength=size)
-    owners, above = _owners(graph, owner_of, np.union1d(np.flatnonzero(members), _below(len(acts), of_device, of_host)))
+    owners, above = _owners(graph, owner_of, _asked(members, of_device, of_host))
     outermost, total = _outermost(owners, above, group), _with_inner(above, own)[owners]
     table = pd.DataFrame({
         "rank": acts.rank[owners].astype(np.int64), "group": group[owners], "owner": owners, "count": 1,
@@ -78,8 +79,12 @@ def _places(owner: Array, nobody: Array) -> Array:
     return np.where(owner >= 0, owner, nobody)
 
 
-def _below(count: int, *places: Array) -> Array:
-    return np.concatenate([each[each < count] for each in places])
+def _asked(members: Array, *places: Array) -> Array:
+    """Return the activities that are owners or at one of the places, ascending."""
+    asked = np.asarray(members, np.bool_).copy()
+    for each in places:
+        asked[each[each < len(asked)]] = True
+    return np.flatnonzero(asked)
 
 
 def _owners(graph: DependencyGraph, owner_of: OwnerOf, some: Array) -> tuple[Array, Array]:
@@ -90,8 +95,8 @@ def _owners(graph: DependencyGraph, owner_of: OwnerOf, some: Array) -> tuple[Arr
     while len(some):
         above[some] = owner_of(graph, parent[some])
         known[some] = True
-        around = np.unique(above[some])
-        some = around[(around >= 0) & ~known[around]]
+        around = above[some]
+        some = distinct(around[(around >= 0) & ~known[around]], len(parent))
     return np.flatnonzero(known), above
 
 

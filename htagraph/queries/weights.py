@@ -31,6 +31,7 @@ __all__ = [
     "OwnTime",
     "State",
     "checked",
+    "edges_into",
     "edges_of",
     "here",
     "initial",
@@ -213,10 +214,28 @@ def edges_of(graph: DependencyGraph, chosen: npt.NDArray[np.bool_]) -> npt.NDArr
     if len(rows) * _FEW > len(chosen):
         return np.flatnonzero(chosen[graph.edges.activity])
     offsets, order = _by_owner(graph)
-    owner = np.where(rows < len(chosen) - 1, rows + 1, 0)
-    first, count = offsets[owner], offsets[owner + 1] - offsets[owner]
+    return np.sort(_entries(offsets, order, np.where(rows < len(chosen) - 1, rows + 1, 0)))
+
+
+def edges_into(graph: DependencyGraph, vertices: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the edges into some vertices, in no particular order.
+
+    Args:
+        graph: the job.
+        vertices: numbers of vertices, each once.
+    """
+    if len(vertices) * _FEW <= graph.vertex_count:
+        return _entries(graph.in_offsets, graph.in_edges, vertices)
+    wanted = np.zeros(graph.vertex_count, np.bool_)
+    wanted[vertices] = True
+    return np.flatnonzero(wanted[graph.edges.target])
+
+
+def _entries(offsets: Array, entries: Array, keys: Array) -> npt.NDArray[np.int64]:
+    """Return the entries of some keys, where those of each key begin at its offset."""
+    first, count = offsets[keys], offsets[keys + 1] - offsets[keys]
     place = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
-    return np.sort(order[place]).astype(np.int64)
+    return entries[place].astype(np.int64)
 
 
 @once
@@ -304,12 +323,14 @@ def released(state: State, dropped: npt.NDArray[np.bool_]) -> State:
 
     A vertex needs an in-edge, because its moment depends on nothing else: where all would go, they stay with lag 0.
     """
-    graph = state.graph
-    alive = ~dropped & (state.lag > NEVER)
+    graph, target = state.graph, state.graph.edges.target
+    rows = np.flatnonzero(dropped)
+    others = edges_into(graph, distinct(target[rows], graph.vertex_count))
+    others = others[~dropped[others] & (state.lag[others] > NEVER)]
     kept = np.zeros(graph.vertex_count, np.bool_)
-    kept[graph.edges.target[alive]] = True
+    kept[target[others]] = True
     lag = state.lag.copy()
-    lag[dropped] = np.where(kept[graph.edges.target[dropped]], NEVER, np.minimum(lag[dropped], 0))
+    lag[rows] = np.where(kept[target[rows]], NEVER, np.minimum(lag[rows], 0))
     return replace(state, lag=lag)
 
 

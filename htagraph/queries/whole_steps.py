@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind
-from htagraph.graph.dependency_graph import DependencyGraph
+
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["whole_steps"]
 

@@ -7,12 +7,12 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias, Union
 
-from htagraph.core.errors import HtagraphError, TraceError
+from htagraph.core.errors import HtagraphError, TraceError, printable
 
 __all__ = ["RemotePath", "RemoteState", "TracePath", "fingerprint", "is_url", "on_disk", "path_of"]
 
@@ -41,10 +41,15 @@ _TIMES: Final = ("LastModified", "Last-Modified", "last_modified", "mtime", "mod
 _SECRET_CHARACTERS: Final = 4
 """Characters from which a password of a URL is left out of messages. Chosen: shorter ones protect nothing, and are in
 words of any message. Doubled, short passwords are shown."""
+_CONTAINERS: Final = ("abfs", "abfss", "az", "wasb", "wasbs")
+"""Protocols whose URLs have a container before ``@`` and its account behind."""
+_REPOSITORIES: Final = ("git", "github")
+"""Protocols whose URLs have a repository before ``@`` and its revision behind."""
 _PACKAGES: Final[dict[str, str]] = {
     "s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "az": "adlfs", "abfs": "adlfs",
     "abfss": "adlfs", "http": "aiohttp", "https": "aiohttp", "sftp": "paramiko", "ssh": "paramiko", "hdfs": "pyarrow",
-    "smb": "smbprotocol",
+    "smb": "smbprotocol", "git": "pygit2", "github": "requests", "webhdfs": "requests", "dbfs": "requests",
+    "oss": "ossfs", "oci": "ocifs", "webdav": "webdav4", "wasb": "adlfs", "wasbs": "adlfs",
 }  # fmt: skip
 """The package that fsspec needs for a protocol."""
 
@@ -67,10 +72,13 @@ class RemotePath:
     """
 
     url: str
+    named_by: str = field(default="", compare=False)
+    """The file that names this one, if no user did: it is not followed then, as anyone may have written it."""
 
     def __str__(self) -> str:
         """Return the URL for messages and results: without a signature or a password."""
-        url = re.sub(r"://[^/]*@", "://", self.url)  # up to the last @: passwords may have some
+        user = _user_in(self.url)
+        url = self.url.replace(f"://{user}@", f"://{_public(user, self.protocol)}", 1) if user else self.url
         return url.split("?", 1)[0] if self.protocol in _WEB else url
 
     def __fspath__(self) -> str:
@@ -94,7 +102,8 @@ class RemotePath:
     @property
     def parent(self) -> RemotePath:
         """The folder."""
-        return RemotePath(str(self).rstrip("/").rsplit("/", 1)[0])
+        url = self.url.split("?", 1)[0] if self.protocol in _WEB else self.url
+        return RemotePath(url.rstrip("/").rsplit("/", 1)[0])
 
     @property
     def has_magic(self) -> bool:
@@ -158,7 +167,15 @@ class RemotePath:
                 return [self]
             else:
                 found = files.ls(path, detail=True)
-            return [RemotePath(files.unstrip_protocol(each["name"])) for each in found if each["type"] == "file"]
+            return [self._child(files, each["name"]) for each in found if each["type"] == "file"]
+
+    def _child(self, files: Any, name: str) -> RemotePath:  # noqa: ANN401 - a file system of fsspec
+        """Return a file below by its path on the file system, which need not name the host or account of this URL."""
+        folder = _MAGIC.split(self.url)[0].rpartition("/")[0] if self.has_magic else self.url.rstrip("/")
+        within = files._strip_protocol(folder).rstrip("/")
+        if name.startswith(f"{within}/"):
+            return RemotePath(folder + name[len(within) :])
+        return RemotePath(files.unstrip_protocol(name))
 
     def _absent(self, files: Any, path: str) -> list[Any]:  # noqa: ANN401 - a file system of fsspec
         """Return no file if the folder of a glob is there; its listing raises an error if it is not."""
@@ -167,18 +184,26 @@ class RemotePath:
 
     def _found(self) -> tuple[Any, str]:
         """Return (the file system, the path on it)."""
+        if self.named_by:
+            msg = (
+                f"{self}: only the saved graph {self.named_by} names this address, and it is not followed for it; if "
+                "you trust it, give the traces yourself: htagraph.open(folder, traces=…)"
+            )
+            raise TraceError(msg)
         if self.protocol in _WRAPPERS or "::" in self.url:
             msg = f"{self}: {self.protocol}:// stands for other files; give the URL of the traces themselves"
             raise TraceError(msg)
         try:
             from fsspec.core import url_to_fs
         except ImportError as error:
-            raise _package_missing(self) from error
+            raise _package_missing(self, error) from error
         try:
             return url_to_fs(self.url)
         except ImportError as error:
-            raise _package_missing(self) from error
+            raise _package_missing(self, error) from error
         except ValueError as error:  # no such protocol
+            if self.protocol in _PACKAGES and f"not known: {self.protocol}" in str(error):
+                raise _package_missing(self, error) from error
             msg = f"{self}: no file system has URLs of the form {self.protocol}:// ({error})"
             raise TraceError(msg) from error
 
@@ -265,7 +290,7 @@ def _explained(path: RemotePath) -> Iterator[None]:
         why = f"no such file, folder or bucket{f': {_told(error, path)}' if str(error) not in path.url else ''}"
         raise FileNotFoundError(errno.ENOENT, why) from error
     except ImportError as error:
-        raise _package_missing(path) from error
+        raise _package_missing(path, error) from error
     except Exception as error:
         text = f"{type(error).__name__}: {_told(error, path)}"
         if isinstance(error, PermissionError) or "credential" in text.lower():
@@ -276,8 +301,8 @@ def _explained(path: RemotePath) -> Iterator[None]:
 
 def _told(error: Exception, path: RemotePath) -> str:
     """Return what an error of a store says, without the password and the signature of the URL, which it may repeat."""
-    user = re.match(r"[^/]*//([^/]*)@", path.url)
-    parts = [user[1], *user[1].split(":", 1)[1:]] if user else []
+    user = _user_in(path.url)
+    parts = [] if f"{user}@" == _public(user, path.protocol) else [user, *user.split(":", 1)[1:]]
     parts += path.url.split("?", 1)[1:] if path.protocol in _WEB else []
     text = str(error)
     for part in parts:
@@ -285,9 +310,28 @@ def _told(error: Exception, path: RemotePath) -> str:
     return text
 
 
-def _package_missing(path: RemotePath) -> TraceError:
-    package = _PACKAGES.get(path.protocol, "")
-    return TraceError(f"{path}: {path.protocol}:// needs a package: pip install fsspec {package}".rstrip())
+def _user_in(url: str) -> str:
+    """Return what is between ``://`` and the last ``@`` before the path: passwords may have an ``@``."""
+    found = re.match(r"[^/]*://([^/]*)@", url)
+    return found[1] if found else ""
+
+
+def _public(user: str, protocol: str) -> str:
+    """Return what messages show of the part of a URL before ``@``, with the ``@``: no name and no password of a user.
+
+    Some protocols have other things there, which say where the file is: a container, or an organisation and its
+    repository.
+    """
+    place = user.rsplit("@", 1)[-1]
+    if protocol in _CONTAINERS:
+        return f"{place.split(':', 1)[0]}@"
+    return f"{place}@" if protocol in _REPOSITORIES else ""
+
+
+def _package_missing(path: RemotePath, error: Exception) -> TraceError:
+    package = _PACKAGES.get(path.protocol)
+    says = f"pip install fsspec {package}" if package else printable(_told(error, path))
+    return TraceError(f"{path}: {path.protocol}:// needs a package: {says}")
 
 
 def _tag(info: dict[str, Any]) -> int:

@@ -12,13 +12,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.distinct import distinct
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance
 from htagraph.core.once import once
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.absent_members import lacks_members
-from htagraph.queries.weights import NEVER, State, of_kind, released
+from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 
 __all__ = ["with_possible_waits", "with_waits_for_absent_ranks", "without_doubtful_waits"]
@@ -40,17 +41,18 @@ def without_doubtful_waits(state: State) -> State | None:
     What they explained in the recording stays as a pause of the same length.
     """
     graph, edges = state.graph, state.graph.edges
-    doubtful = (edges.confidence < UNCERTAIN) & (state.lag > NEVER)
-    if not doubtful.any():
+    rows = _uncertain(graph)
+    rows = rows[state.lag[rows] > NEVER]
+    if not len(rows):
         return None
-    alive = state.lag > NEVER
-    met = np.zeros(graph.vertex_count, np.bool_)
-    met[edges.target[doubtful]] = True
-    into = np.flatnonzero(met[edges.target])  # all edges into the vertices that a doubtful edge enters
-    vertices, target = np.unique(edges.target[into], return_inverse=True)
-    allowed = graph.time[edges.source[into]] + edges.lag[into]
+    doubtful = np.zeros(len(edges), np.bool_)
+    doubtful[rows] = True
+    vertices = distinct(edges.target[rows], graph.vertex_count)
+    into = edges_into(graph, vertices)
+    into = into[state.lag[into] > NEVER]
+    target, allowed = np.searchsorted(vertices, edges.target[into]), graph.time[edges.source[into]] + edges.lag[into]
     with_all, without = np.full((2, len(vertices)), NEVER)
-    for latest, keep in ((with_all, alive[into]), (without, (alive & ~doubtful)[into])):
+    for latest, keep in ((with_all, slice(None)), (without, ~doubtful[into])):
         np.maximum.at(latest, target[keep], allowed[keep])
     left = without > NEVER
     gap = state.gap.copy()
@@ -59,19 +61,35 @@ def without_doubtful_waits(state: State) -> State | None:
     return replace(released(state, doubtful), gap=gap)
 
 
+@once
+def _uncertain(graph: DependencyGraph) -> Array:
+    """Return the uncertain edges."""
+    return np.flatnonzero(graph.edges.confidence < UNCERTAIN)
+
+
 def with_waits_for_absent_ranks(state: State) -> State | None:
     """Return the state in which all that looks like transfer is waiting for ranks that were not recorded.
 
     Where members of a group were not recorded, nothing tells which of the two it is. None if there is no such group, or
     if no transfer of one was changed.
     """
-    graph, edges = state.graph, state.graph.edges
-    waits = lacks_members(graph)
-    own = (edges.activity >= 0) & waits[edges.activity] & (state.lag > NEVER) & (state.lag != edges.lag)
-    ends = waits[np.arange(graph.vertex_count) // 2] & (state.gap != graph.gap)
-    if not own.any() and not ends.any():
+    recorded, (rows, ends) = state.graph, _at_absent_members(state.graph)
+    was = recorded.edges.lag[rows]
+    changed = (state.lag[rows] > NEVER) & (state.lag[rows] != was)
+    rows, was, ends = rows[changed], was[changed], ends[state.gap[ends] != recorded.gap[ends]]
+    if not len(rows) and not len(ends):
         return None
-    return replace(state, lag=np.where(own, edges.lag, state.lag), gap=np.where(ends, graph.gap, state.gap))
+    lag, gap = state.lag.copy(), state.gap.copy()
+    lag[rows], gap[ends] = was, recorded.gap[ends]
+    return replace(state, lag=lag, gap=gap)
+
+
+@once
+def _at_absent_members(graph: DependencyGraph) -> tuple[Array, Array]:
+    """Return the edges and the vertices of communication whose group is not in the graph on all its ranks."""
+    lacks = np.append(lacks_members(graph), [False])
+    rows = np.flatnonzero(lacks)
+    return np.flatnonzero(lacks[graph.edges.activity]), np.concatenate((2 * rows, 2 * rows + 1))
 
 
 def with_possible_waits(state: State) -> State | None:

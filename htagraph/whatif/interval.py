@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.ahead import ahead, threads_for
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
@@ -125,8 +126,14 @@ def interval(
         return state.graph, predict(state.graph, state.lag, gap, state.head)
 
     state, sharing = links.state, links.sharing
+
+    def reading(doubt: Callable[[State], State | None]) -> Prediction | None:
+        other = doubt(state)
+        return moments(other, sharing) if other else None
+
     others = [("how transfers share links is not known", moments(state, other)) for other in links.others]
-    others += [(cause, moments(other, sharing)) for cause, doubt in _DOUBTS.items() if (other := doubt(state))]
+    readings = ahead(reading, _DOUBTS.values(), threads_for(baseline.vertex_count))
+    others += [(cause, other) for cause, (_, other) in zip(_DOUBTS, readings, strict=True) if other]
     if all(np.array_equal(time, baseline.time) for _, time in (prediction, *(other for _, other in others))):
         return _exact(speedup)
     predicted, steps = length(*prediction)

@@ -6,12 +6,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, signature
+from itertools import takewhile
 from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.ahead import ahead, threads_for
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, checked, initial
 from htagraph.queries.whole_steps import whole_steps
@@ -152,14 +154,23 @@ def _best(trial: Trial, top: int) -> list[_Tried]:
     They are tried in the order of their bounds, until no candidate that is left can be among the best.
     """
     tried: list[_Tried] = []
-    for candidate in sorted(candidates(trial), key=lambda each: -each.bound):
+
+    def may_be_best(candidate: Candidate) -> bool:
         bound = candidate.bound + trial.shared
-        if bound < max(1, _SAME_GAIN * _least_of_best(tried, top, bound)):
-            break
+        return bound >= max(1, _SAME_GAIN * _least_of_best(tried, top, bound))
+
+    def replayed(candidate: Candidate) -> _Tried:
         time = time_of(trial.state, candidate)
-        gain = trial.gain(time, 0.0)
-        if gain > 0:
-            tried.append(_Tried(gain, candidate, time, trial.counted(time)))
+        return _Tried(trial.gain(time, 0.0), candidate, time, trial.counted(time))
+
+    ordered = sorted(candidates(trial), key=lambda each: -each.bound)
+    threads = threads_for(trial.state.graph.vertex_count)
+    # in one thread, the last candidate is not replayed for nothing
+    for candidate, one in ahead(replayed, takewhile(may_be_best, ordered) if threads == 1 else ordered, threads):
+        if threads > 1 and not may_be_best(candidate):
+            break
+        if one.gain > 0:
+            tried.append(one)
     return _smallest(tried)[:top]
 
 

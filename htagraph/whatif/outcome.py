@@ -15,11 +15,12 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.once import once
 from htagraph.graph.activities import frozen
 from htagraph.graph.criteria import IntSelector
-from htagraph.queries.replay import predict
+from htagraph.queries.replay import last_end, predict
 from htagraph.queries.weights import NEVER, State
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
@@ -211,6 +212,12 @@ class Outcome:
 
         return path_in_window(self.graph, steps, ranks)
 
+    def plot(self) -> Figure:
+        """Return the figure of the job and its steps before and after; see `htagraph.plot.what_if`."""
+        from htagraph.output.plot.what_if import what_if
+
+        return what_if(self)
+
     @cached_property
     def samples_ns(self) -> npt.NDArray[np.int64]:
         """The makespan of each run with noise, ns.
@@ -265,9 +272,8 @@ class Outcome:
 
 
 def _span(graph: DependencyGraph, time: Array) -> int:
-    nothing = np.iinfo(np.int64).min
-    last = int(time[1::2].max(where=graph.awake, initial=nothing))  # no moment is later than the last end
-    return last - graph.origin_ns if last > nothing else 0
+    last = last_end(graph, time)  # no moment is later
+    return 0 if last is None else last - graph.origin_ns
 
 
 def _ratio(before: float, after: float) -> float:

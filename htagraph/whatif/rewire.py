@@ -5,19 +5,21 @@ from __future__ import annotations
 import fnmatch
 import re
 from dataclasses import replace
+from threading import Lock
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.distinct import distinct
 from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.graph.activities import Edges, frozen
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import NEVER, Jitter, State
+from htagraph.queries.weights import NEVER, Jitter, State, edges_into
 
 __all__ = ["collective_members", "launch_order", "rewired", "with_waits"]
 
@@ -72,17 +74,17 @@ def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | N
         lag: the lags of these edges, ns.
         change: the name of the change, for errors.
     """
-    known = _EXTENDED.setdefault(state.graph, {})
-    alive = state.lag > NEVER
-    key = b"".join(np.ascontiguousarray(each).tobytes() for each in (*vars(waits).values(), np.packbits(alive)))
-    if key not in known:
-        while len(known) >= _MAX_EXTENDED:
-            del known[next(iter(known))]
-        known[key] = _extended(state.graph, waits, np.flatnonzero(alive))
-    graph, origin = known[key]
+    key = b"".join(np.ascontiguousarray(each).tobytes() for each in vars(waits).values())
+    with _EXTENDING:
+        known = _EXTENDED.setdefault(state.graph, {})
+        if key not in known:
+            while len(known) >= _MAX_EXTENDED:
+                del known[next(iter(known))]
+            known[key] = _extended(state.graph, waits)
+        graph, origin = known[key]
     lags = np.concatenate([state.lag, lag])
-    if graph is not None:
-        return replace(state, graph=graph, lag=frozen(lags[origin]), jitter=())
+    if graph is not None and not _frees(state):
+        return replace(state, graph=graph, lag=frozen(lags.take(origin)), jitter=())
     try:
         return rewired(replace(state, jitter=()), Edges.concatenate([state.graph.edges, waits]), lags, change)
     except GraphError:
@@ -90,23 +92,32 @@ def with_waits(state: State, waits: Edges, lag: Array, change: str) -> State | N
 
 
 _EXTENDED: WeakKeyDictionary[DependencyGraph, dict[bytes, tuple[DependencyGraph | None, Array]]] = WeakKeyDictionary()
+_EXTENDING = Lock()
 _MAX_EXTENDED = 3
 """Graphs with more waits that are kept per job. Chosen: the readings of a recording that add waits. Doubled, three more
 copies of the edges stay in memory, of use only to changes that take turns."""
 
 
-def _extended(before: DependencyGraph, waits: Edges, alive: Array) -> tuple[DependencyGraph | None, Array]:
+def _frees(state: State) -> bool:
+    """Return whether some vertex has in-edges, none of which constrains anything any more."""
+    target = state.graph.edges.target
+    vertices = distinct(target[np.flatnonzero(state.lag <= NEVER)], state.graph.vertex_count)
+    into = edges_into(state.graph, vertices)
+    return len(distinct(target[into[state.lag[into] > NEVER]], state.graph.vertex_count)) < len(vertices)
+
+
+def _extended(before: DependencyGraph, waits: Edges) -> tuple[DependencyGraph | None, Array]:
     """Return the graph with more edges, and where each of its edges was, in the old ones and behind them in the new.
 
     None in the place of the graph where the new edges need more than to be put between the old ones: some are parallel,
-    some vertex has no other edge into it left, or there may be a cycle.
+    or there may be a cycle. Edges that a change made void stay in it: with lags of `NEVER` they change no moment.
     """
     width = np.int64(max(before.vertex_count, 1))
     old, new = (each.source * width + each.target for each in (before.edges, waits))
-    old, rows = old[alive], np.argsort(new, kind="stable")
+    rows = np.argsort(new, kind="stable")
     at = np.searchsorted(old, new[rows])
-    parallel = bool((old[np.minimum(at, len(old) - 1)] == new[rows]).any()) or bool((np.diff(new[rows]) == 0).any())
-    origin = np.insert(alive, at, len(before.edges) + rows)
+    origin = np.insert(np.arange(len(old)), at, len(old) + rows)
+    parallel = len(old) and ((old[np.minimum(at, len(old) - 1)] == new[rows]).any() or not np.diff(new[rows]).all())
     if parallel or not len(old):
         return None, origin
     graph = replace(before, edges=Edges.concatenate([before.edges, waits]).take(origin))
@@ -114,17 +125,16 @@ def _extended(before: DependencyGraph, waits: Edges, alive: Array) -> tuple[Depe
         if name in vars(before):  # what the activities alone say
             vars(graph)[name] = vars(before)[name]
     vars(graph).update(gap=before.gap, gap_kind=before.gap_kind)  # those recorded
-    left = (np.diff(before.in_offsets) > 0) & (np.diff(graph.in_offsets) == 0)
     place = np.empty(before.vertex_count, np.int32)
     place[before.replay_order] = np.arange(before.vertex_count, dtype=np.int32)
     if (place[waits.source] < place[waits.target]).all():  # then the old order is one of this graph too
         vars(graph)["replay_order"] = before.replay_order
-        return (None if left.any() else graph), origin
+        return graph, origin
     try:
         _ = graph.replay_order
     except GraphError:
         return None, origin
-    return (None if left.any() else graph), origin
+    return graph, origin
 
 
 def _tightest(edges: Edges, lag: Array) -> tuple[Edges, Array]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Real
 from typing import TYPE_CHECKING
 
-from htagraph.core.errors import SelectionError
+from htagraph.core.errors import SelectionError, shown
 from htagraph.core.processors import processors
+from htagraph.core.wrong_types import check_type
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.whatif.scenario import Scenario
 from htagraph.whatif.what_if import what_if
@@ -53,6 +55,7 @@ def sweep(
     Raises:
         SelectionError: nothing meets the criteria of the scenario, a factor that the change cannot use, or `threads`
             below 1.
+        TypeError: the scenario is no function, or returns none, or a factor is no number.
 
     Example:
         >>> import htagraph as hg
@@ -66,10 +69,19 @@ def sweep(
     if threads is not None and threads < 1:
         msg = f"threads={threads}: give 1 or more"
         raise SelectionError(msg)
+    check_type(graph, DependencyGraph, "htagraph.sweep takes a graph first (of a job on workers: job.load([0, 1]))")
+    if not callable(scenario):
+        msg = f"htagraph.sweep takes a function of a scenario and a factor, not {shown(scenario)}"
+        raise TypeError(msg)
+    check_type(factors, Iterable, "htagraph.sweep takes a list of factors")
     numbers, job = list(factors), what_if(graph)
+    for factor in numbers:
+        check_type(factor, Real, "htagraph.sweep takes factors that are numbers")
 
     def row(factor: float) -> tuple[float, ...]:
-        outcome = scenario(job, factor).run()
+        changed = scenario(job, factor)
+        check_type(changed, Scenario, "htagraph.sweep takes a function that returns the changed scenario")
+        outcome = changed.run()
         return (
             float(factor), outcome.makespan_ns / 1000, outcome.mean_step_ns / 1000, outcome.saved_ns / 1000,
             outcome.speedup, *((outcome.low, outcome.high) if intervals else ()),

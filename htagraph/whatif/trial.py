@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 from htagraph.core.distinct import sums_by
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BETWEEN, BLOCKING, HOST_GAPS, LAUNCHES, EdgeKind, GapKind
-from htagraph.queries.replay import predict
+from htagraph.queries.replay import last_end, predict
 from htagraph.queries.weights import OwnTime, State, of_kind, with_factor
 from htagraph.whatif.link_sharing import assumed, time_from_sharing
 
@@ -33,18 +34,20 @@ class Trial:
         self.links = assumed(state)
         self.last = self._end(state.graph.time)
         self.makespan = self.last - state.graph.origin_ns
+        self._lock = Lock()
 
     def _end(self, time: Array) -> int:
         """Return the last moment of any thread or stream that takes part in the job, ns."""
-        nothing = np.iinfo(np.int64).min
-        last = int(time[1::2].max(where=self.state.graph.awake, initial=nothing))
-        return last if last > nothing else self.state.graph.origin_ns
+        last = last_end(self.state.graph, time)
+        return self.state.graph.origin_ns if last is None else last
 
     def gain(self, time: OwnTime, factor: float) -> int:
         """Return how much shorter the job is if some time is multiplied, ns."""
-        if self._runs is None:
+        with self._lock:  # the first replay finds what all share
+            runs = self._runs
+        if runs is None:
             return self.gained(with_factor(self.state, time, factor))
-        return self.last - self._runs.end(time.edges, time.fixed, time.gaps, factor)
+        return self.last - runs.end(time.edges, time.fixed, time.gaps, factor)
 
     def gained(self, state: State) -> int:
         """Return how much shorter the job is with other weights, ns."""

@@ -22,7 +22,7 @@ def _try_bytes(data: bytes) -> None:
     path = _FOLDER / "rank-0.json"
     path.write_bytes(data)
     try:
-        read_trace(path, lambda _: 0)
+        read_trace(path, lambda *_: 0)
     except HtagraphError as error:
         assert path.name in str(error)
 

@@ -12,9 +12,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.memory_analysis import MemoryAnalysis
-from htagraph.output.plot.memory import memory_categories, memory_in_use, memory_timeline
-from tests.strategies import load, op
-from tests.trace.profiler_files.made import allocation
+from htagraph.output.plot.hta_shapes.memory import memory_categories
 
 EVENTS = [[-1, 1, 1024**3, 0], [5_000_000, 2, 2 * 1024**3, 4], [7_000_000, 4, -(1024**3), 4]]
 
@@ -62,16 +60,3 @@ def test_where_no_image_can_be_made_it_is_written_as_html(
     with pytest.warns(UserWarning, match=r"wrote images/memory_plot\.html.*no kaleido"):
         MemoryAnalysis(path).plot_memory_timeline(save_graph=True)
     assert (tmp_path / "images" / "memory_plot.html").stat().st_size > 1000
-
-
-def test_devices_of_traces_and_snapshots_are_lines(tmp_path: Path) -> None:
-    graph = load([op("a", 0, 9), allocation(1, 8), allocation(2, 8, device=-1)])
-    names = [trace.name for trace in memory_timeline(hg.memory.timeline(graph)).data]
-    assert names == ["rank 0 cpu allocated", "rank 0 cpu reserved", "rank 0 cuda:0 allocated", "rank 0 cuda:0 reserved"]
-    import pickle
-
-    path = tmp_path / "snapshot.pickle"
-    history = [{"action": "alloc", "addr": 1, "size": 1024**3, "time_us": 4}]
-    path.write_bytes(pickle.dumps({"segments": [], "device_traces": [history]}))
-    (line,) = memory_in_use(hg.memory.read_snapshot(path)).data
-    assert (line.name, line.x[0]) == ("device 0", 0)

@@ -17,15 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph import DependencyGraph, analyses
+from htagraph import DependencyGraph
 from htagraph.core import traverse
 from htagraph.graph.activities import Activities, Edges
-from tests.reach import JOBS, graph_of, label
+from tests.reach import JOBS, REPOSITORY, graph_of, label
 from tests.strategies import Frames, Json, examples, frames, jobs, load, traces
 
 Analysis: TypeAlias = Callable[[DependencyGraph], Any]
-NAMES = [*analyses.__all__, "memory.timeline", "memory.peaks", "memory.at_peak"]
-ANALYSES: list[Analysis] = [attrgetter(name)(analyses) for name in NAMES]
+FILES = (REPOSITORY / "htagraph" / "analyses").glob("[!_]*.py")
+NAMES = [*sorted(path.stem for path in FILES), "memory.timeline", "memory.peaks", "memory.at_peak"]
+ANALYSES: list[Analysis] = [attrgetter(name)(hg) for name in NAMES]
 NUMBERED = ("launch", "work", "activity", "parent", "before", "after", "example", "range", "first", "last")
 """Columns that, as integers, hold activity numbers, which count events in the order of the file."""
 BY_NUMBER = ("slack", "collectives", "call_tree", "annotated_kernels", "operator_breakdown")
@@ -173,7 +174,7 @@ def test_results_do_not_depend_on_the_order_of_files(analysis: Analysis) -> None
 
 @every_analysis
 def test_results_do_not_depend_on_the_order_of_events(analysis: Analysis) -> None:
-    if analysis is analyses.slack:
+    if analysis is hg.slack:
         pytest.xfail("which of two equally busy threads is the main one depends on which the file names first")
     for graph, shuffled in with_events_shuffled():
         assert_same_table(result(analysis, graph), result(analysis, shuffled))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import htagraph as hg
 from htagraph.output.diff_sentences import diff_sentences
 from tests.reach import DATA, graph_of
-from tests.strategies import COMPUTE, Json, kernel, launch, load, op, step
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, step
 
 
 def one_step(kernel_us: int) -> hg.DependencyGraph:
@@ -97,6 +97,16 @@ def test_computation_that_is_no_longer_hidden_is_not_called_more_work() -> None:
     assert "(no more work than before, it was hidden)" in line
     line = next(line for line in diff_sentences(hg.diff(job(100), job(900))) if "On the critical path" in line)
     assert "(hidden now, not less work)" in line
+
+
+def test_host_code_that_took_longer_is_more_work_where_the_loader_took_less() -> None:
+    def job(loader: int, forward: int) -> hg.DependencyGraph:
+        fetch = annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, loader)
+        return load([step(1, 0, loader + forward), fetch, op("forward", loader, forward)])
+
+    line = next(line for line in diff_sentences(hg.diff(job(500, 100), job(10, 800))) if "On the critical path" in line)
+    assert "the data loader -490.0 µs" in line
+    assert "hidden" not in line
 
 
 def test_two_causes_of_one_effect_are_counted_once() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pandas as pd
 import pytest
@@ -12,9 +14,10 @@ import pytest
 import htagraph as hg
 from htagraph.graph.storage.digests import file_states, is_unchanged
 from htagraph.trace.reading.discover import find_files, rank_files
-from htagraph.trace.remote import RemotePath, fingerprint, is_url, path_of
+from htagraph.trace.remote import RemotePath, _told, fingerprint, is_url, path_of
 
 fsspec = pytest.importorskip("fsspec")
+MemoryFileSystem = pytest.importorskip("fsspec.implementations.memory").MemoryFileSystem
 
 DEMO = Path("data/demo")
 NAMES = sorted(path.name for path in DEMO.glob("*.json.gz"))
@@ -79,7 +82,9 @@ def test_a_store_gives_the_job_and_the_arguments_that_stay_in_its_files(bucket: 
 def test_a_saved_graph_finds_the_files_of_its_store_again(folder: str, tmp_path: Path) -> None:
     graph = hg.load(f"{folder}/{NAMES[0]}")
     hg.save(graph, tmp_path)
-    opened = hg.open(tmp_path)
+    with pytest.raises(hg.TraceError, match="not followed"):
+        hg.open(tmp_path).event(0)
+    opened = hg.open(tmp_path, traces=f"{folder}/{NAMES[0]}")
     assert opened.traces[0].path == RemotePath(f"{folder}/{NAMES[0]}")
     assert opened.event(0) == graph.event(0)
 
@@ -135,15 +140,87 @@ def test_an_error_names_the_bucket_that_is_not_there(bucket: str) -> None:
         hg.load("s3://absent/run/*.json.gz")
 
 
-@pytest.mark.parametrize("url", ["gs://bucket/x.json", "s3://bucket/x.json"])
-def test_an_error_names_the_package_that_is_absent(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("url", "package"),
+    [
+        ("gs://bucket/x.json", "pip install fsspec gcsfs"),
+        ("s3://bucket/x.json", "pip install fsspec s3fs"),
+        ("git:///tmp/repository/x.json", "pip install fsspec pygit2"),
+        ("dropbox://x.json", "needs a package: Install what dropbox://x.json needs"),
+    ],
+)
+def test_an_error_names_the_package_that_is_absent(url: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(url: str) -> None:
         msg = f"Install what {url} needs"
         raise ImportError(msg)
 
     monkeypatch.setattr("fsspec.core.url_to_fs", absent)
-    with pytest.raises(hg.TraceError, match=r"pip install fsspec (gcsfs|s3fs)"):
+    with pytest.raises(hg.TraceError, match=package):
         hg.load(url)
+
+
+@pytest.mark.parametrize("protocol", ["abfss", "git"])
+def test_a_protocol_without_its_package_names_it(protocol: str) -> None:
+    package = {"abfss": "adlfs", "git": "pygit2"}[protocol]
+    if importlib.util.find_spec(package):
+        pytest.skip(f"{package} is installed")
+    with pytest.raises(
+        hg.TraceError, match=rf"^{protocol}://.*: {protocol}:// needs a package: pip install .*{package}$"
+    ):
+        hg.load(f"{protocol}://traces@account/run/rank-0.json")
+
+
+class Containers(MemoryFileSystem):  # type: ignore[misc, valid-type] # without types
+    """A store that names the account in its URLs only, not in the paths of its files, as that of Azure does."""
+
+    protocol = "abfss"
+    store: ClassVar[dict[str, object]] = {}
+    cachable = False
+
+    def __init__(self, account: str, **options: object) -> None:
+        super().__init__(**options)
+        assert account == "account.dfs"
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        container, _, rest = path.removeprefix("abfss://").partition("@")
+        return "/" + (f"{container}/{rest.partition('/')[2]}".rstrip("/") if rest else container.strip("/"))
+
+    @staticmethod
+    def _get_kwargs_from_urls(path: str) -> dict[str, str]:
+        return {"account": path.partition("@")[2].partition("/")[0]}
+
+
+@pytest.mark.parametrize("ending", ["", "/", "/*.json.gz"])
+def test_files_of_a_container_keep_its_account(ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    registered = importlib.import_module("fsspec.registry")._registry
+    monkeypatch.setitem(registered, "abfss", Containers)
+    store = Containers("account.dfs")
+    for name in NAMES[:2]:
+        store.pipe(f"/traces/run/{name}", (DEMO / name).read_bytes())
+    url = "abfss://traces@account.dfs/run"
+    assert [str(path) for path in find_files(url + ending)] == [f"{url}/{name}" for name in NAMES[:2]]
+    assert hg.load(url + ending).ranks == (0, 1)
+    assert RemotePath(f"{url}/{NAMES[0]}").parent == RemotePath(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("abfss://traces@account.dfs/a.json", "abfss://traces@account.dfs/a.json"),
+        ("abfss://traces:secret@account.dfs/a.json", "abfss://traces@account.dfs/a.json"),
+        ("github://owner:project@main/a.json", "github://owner:project@main/a.json"),
+        ("git://folder:project@main/a.json", "git://folder:project@main/a.json"),
+        ("github://me:secret@owner:project@main/a.json", "github://owner:project@main/a.json"),
+        ("hf://datasets/owner/project@main/a.json", "hf://datasets/owner/project@main/a.json"),
+        ("https://secret@host/a.json", "https://host/a.json"),
+        ("ftp://me:se@cret@host/a@b.json", "ftp://host/a@b.json"),
+    ],
+)
+def test_what_is_before_the_host_is_shown_only_where_it_is_a_place(url: str, shown: str) -> None:
+    path = RemotePath(url)
+    assert str(path) == shown
+    assert "secret" not in _told(ValueError(f"{url}: refused"), path)
 
 
 def test_an_error_asks_for_credentials_where_a_store_does(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:

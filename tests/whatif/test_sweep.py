@@ -62,3 +62,19 @@ def test_each_call_gets_the_job_without_changes() -> None:
 
     sweep(graph, unchanged, [1.0, 2.0])
     assert [each.changes for each in seen] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (("data/demo", SCENARIOS["kernels"], [1]), r"takes a graph first .*not 'data/demo' \(str\)"),
+        ((None, 0.5, [1]), "takes a function of a scenario and a factor, not 0.5"),
+        ((None, SCENARIOS["kernels"], 0.5), r"takes a list of factors, not 0\.5"),
+        ((None, SCENARIOS["kernels"], "fast"), "takes factors that are numbers, not 'f'"),
+        ((None, lambda *_: None, [1.0]), "takes a function that returns the changed scenario, not None"),
+    ],
+)
+def test_what_is_no_sweep_is_refused_in_words(given: tuple[Any, Any, Any], says: str) -> None:
+    graph, scenario, factors = given
+    with pytest.raises(TypeError, match=says):
+        sweep(graph or graph_of(DATA / "demo"), scenario, factors)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import OPERATORS, ActivityKind
 from htagraph.core.naming import is_module_frame, names_that, short_name, stable_name
-from htagraph.core.parents import nearest
+from htagraph.core.parents import depths, nearest
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Alignment", "align"]
@@ -180,46 +180,33 @@ def _numbered(rows: _Rows, label: Array) -> tuple[Array, Array, Array]:
     """Return (path of each row, place of each row, parent of each path); levels are numbered from the top."""
     size = len(label)
     path, place, parents = np.full(size, -1, np.int64), np.full(size, -1, np.int64), [np.zeros(0, np.int64)]
-    nth = _occurrence(rows, label)
+    from htagraph.core.occurrences import numbered, occurrences  # numba takes a moment to load
+
+    siblings, alike = numbered((rows.owner - rows.owner.min(initial=0)) * (int(label.max(initial=0)) + 1) + label)
+    nth = occurrences(alike, len(siblings), rows.begin, rows.start)[0]  # among equal siblings
     width, most = int(label.max(initial=0)) + 1, int(nth.max(initial=0)) + 1
     paths = places = 0
     for level in _by_depth(rows.above):
         around = rows.above[level]
         outer = np.where(around >= 0, path[around], -1)
-        paths_here, path[level] = np.unique((outer + 1) * width + label[level], return_inverse=True)
+        paths_here, path[level] = numbered((outer + 1) * width + label[level])
         path[level] += paths
         parents.append(paths_here // width - 1)
         where = np.where(around >= 0, place[around], -1)
-        kin = np.unique((where + 1) * width + label[level], return_inverse=True)[1]
-        own, place[level] = np.unique(kin * most + nth[level], return_inverse=True)
+        kin = numbered((where + 1) * width + label[level])[1]
+        own, place[level] = numbered(kin * most + nth[level])
         place[level] += places
         paths, places = paths + len(paths_here), places + len(own)
     return path, place, np.concatenate(parents)
 
 
-def _occurrence(rows: _Rows, label: Array) -> Array:
-    """Return for each row how many equal siblings were called before it."""
-    order = np.lexsort((rows.start, rows.begin, label, rows.owner))
-    owner, name = rows.owner[order], label[order]
-    new = np.concatenate(([True], (owner[1:] != owner[:-1]) | (name[1:] != name[:-1])))[: len(order)]
-    place = np.arange(len(order))
-    nth = np.empty(len(order), np.int64)
-    nth[order] = place - np.maximum.accumulate(np.where(new, place, 0))
-    return nth
-
-
 def _by_depth(above: Array) -> list[Array]:
     """Return the rows of each level, the top first."""
-    depth = np.zeros(len(above), np.int64)
-    at, rows = above, np.arange(len(above))
-    while True:
-        known = at >= 0
-        rows, at = rows[known], above[at[known]]
-        if not len(rows):
-            break
-        depth[rows] += 1
-    order = np.argsort(depth, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(depth))[:-1]) if len(order) else []
+    from htagraph.core.traverse import counting_order
+
+    depth = depths(above)
+    offsets, order = counting_order(depth, int(depth.max(initial=-1)) + 1)
+    return np.split(order, offsets[1:-1]) if len(order) else []
 
 
 def _first(path: Array, count: int) -> Array:

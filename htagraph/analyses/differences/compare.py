@@ -12,6 +12,7 @@ import pandas as pd
 from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import Part, parts_of
 from htagraph.core.choices import check_choice
+from htagraph.core.distinct import distinct
 from htagraph.core.naming import short_name, stable_name, step_number
 from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -111,7 +112,7 @@ def _keys(parts: tuple[Part, Part], by: str) -> tuple[tuple[Array, Array], list[
     keys = []
     for part in parts:
         names, acts = part.graph.names, part.graph.activities
-        used = np.unique(acts.name[part.activities])
+        used = distinct(acts.name[part.activities], len(names))
         table = np.full(len(names) + 1, -1, np.int64)
         for i in used.tolist():
             name = names[i]

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.distinct import occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
@@ -149,4 +150,4 @@ def _part(graph: DependencyGraph, steps: IntSelector, ranks: IntSelector) -> Par
         pairs += acts.step[rows]
     rows, pairs = (column[~of_kinds(acts.kind[rows], ADDED)] for column in (rows, pairs))
     window = step_window(graph, numbers, ranks) if numbers else None
-    return Part(graph, numbers, ranks, rows, max(1, len(np.unique(pairs))), window)
+    return Part(graph, numbers, ranks, rows, max(1, len(occurring(pairs))), window)

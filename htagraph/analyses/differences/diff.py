@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,9 @@ from htagraph.core.naming import short_name, stable_name
 from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import CATEGORIES, CriticalPath
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 __all__ = ["Diff", "diff"]
 
@@ -252,6 +255,12 @@ class Diff:
             "before_us": times[0][:pairs] / 1000, "after_us": times[1][:pairs] / 1000,
         })  # fmt: skip
         return table.assign(change_us=table["after_us"] - table["before_us"])
+
+    def plot(self) -> Figure:
+        """Return the figure of the difference, a waterfall; see `htagraph.plot.diff`."""
+        from htagraph.output.plot.diff import diff as figure
+
+        return figure(self)
 
     def sentences(self) -> list[str]:
         """Return in words how much the step time changed and why, the most important first."""

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.compiled import njit
-from htagraph.core.contraction.vectors import UNBOUNDED, Weights, covers
+from htagraph.core.compiled import for_reading, njit
+from htagraph.core.contraction.vectors import UNBOUNDED, Weights, copy, covers
 
 __all__ = ["Collapsed", "collapse", "relevant_ends"]
 
@@ -25,13 +25,10 @@ class Collapsed(NamedTuple):
     target: Array
     weight: Array
     """One row per edge, one column per component."""
-    edge_count: int
-    """How many edges there are; the arrays have room for more."""
     work: int
     """How many edges, and pairs of parallel edges, were looked at."""
 
 
-@njit(cache=True)
 def relevant_ends(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order: Array, offsets: Array, edges: Array, target: Array, weights: Weights, bounds: Array, ends: Array
 ) -> Array:  # fmt: skip
@@ -47,6 +44,23 @@ def relevant_ends(  # noqa: PLR0913, PLR0917 - a graph as arrays
         ends: a mask of vertices.
     """
     followed = np.zeros(len(order), np.bool_)
+    order, edges, target = (for_reading(each, np.int32) for each in (order, edges, target))
+    offsets, bounds, mask = for_reading(offsets, np.int64), for_reading(bounds, np.int64), for_reading(ends, np.bool_)
+    _find_followed(followed, order, offsets, edges, target, _to_read(weights), bounds, mask)
+    return mask & ~followed
+
+
+def _to_read(weights: Weights) -> Weights:
+    base, offsets, amount = (for_reading(each, np.int64) for each in (weights.base, weights.offsets, weights.amount))
+    return Weights(base, offsets, for_reading(weights.component, np.int16), amount)
+
+
+@njit(cache=True)
+def _find_followed(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    followed: Array, order: Array, offsets: Array, edges: Array, target: Array, weights: Weights, bounds: Array,
+    ends: Array,
+) -> None:  # fmt: skip
+    """Mark the vertices after which one of the ends surely happens."""
     for i in range(len(order) - 1, -1, -1):
         vertex = order[i]
         for j in range(offsets[vertex], offsets[vertex + 1]):
@@ -54,7 +68,6 @@ def relevant_ends(  # noqa: PLR0913, PLR0917 - a graph as arrays
             if (ends[target[edge]] or followed[target[edge]]) and _never_negative(weights, edge, bounds):
                 followed[vertex] = True
                 break
-    return ends & ~followed
 
 
 @njit(no_cpython_wrapper=True)
@@ -68,7 +81,6 @@ def _never_negative(weights: Weights, edge: int, bounds: Array) -> bool:
     return bool(least >= 0)
 
 
-@njit(cache=True)
 def collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
     order: Array, offsets: Array, edges: Array, source: Array, weights: Weights, terminal: Array, bounds: Array
 ) -> Collapsed:
@@ -88,13 +100,57 @@ def collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
         terminal: a mask of vertices that stay.
         bounds: of each component, the largest factor or `UNBOUNDED`; that of the first one is not read.
     """
-    anchor = np.full(len(order), -1, np.int32)  # the vertex that decides when this one happens; -1 if nothing does
-    beyond = np.zeros((len(order), len(bounds)), np.int64)  # how long after its anchor
-    latest = np.full(len(order), -1, np.int64)  # by vertex, the last edge that was made from it
-    sources, targets = np.empty(_FIRST_EDGES, np.int32), np.empty(_FIRST_EDGES, np.int32)
-    before, made = np.empty(_FIRST_EDGES, np.int64), np.empty((_FIRST_EDGES, len(bounds)), np.int64)
-    count, work = 0, 0
-    for vertex in order:
+    order, offsets, bounds = (for_reading(each, np.int64) for each in (order, offsets, bounds))
+    edges, source, mask = for_reading(edges, np.int32), for_reading(source, np.int32), for_reading(terminal, np.bool_)
+    count, size = len(order), len(bounds)
+    reached = _Reached(np.full(count, -1, np.int32), np.zeros((count, size), np.int64), np.full(count, -1, np.int64))
+    made = _Made(np.empty((_FIRST_EDGES, 3), np.int64), np.empty((_FIRST_EDGES, size), np.int64), np.zeros(3, np.int64))
+    graph = (order, offsets, edges, source, _to_read(weights), mask, bounds)
+    while not _collapse(*graph, reached, made):
+        needed = made.done[1] + np.diff(offsets).max()  # so that the next vertex finds room
+        made = made._replace(ends=_longer(made.ends, needed), weight=_longer(made.weight, needed))
+    ends, weight = made.ends[: made.done[1]], made.weight[: made.done[1]]
+    return Collapsed(ends[:, 0].astype(np.int32), ends[:, 1].astype(np.int32), weight, int(made.done[2]))
+
+
+def _longer(rows: Array, needed: int) -> Array:
+    longer = np.empty((max(2 * len(rows), needed), rows.shape[1]), rows.dtype)
+    longer[: len(rows)] = rows
+    return longer
+
+
+class _Reached(NamedTuple):
+    """What is known of each vertex."""
+
+    anchor: Array
+    """The vertex that decides when this one happens; -1 if nothing does."""
+    beyond: Array
+    """How long after its anchor it happens."""
+    latest: Array
+    """The last edge that was made from it; -1 for none."""
+
+
+class _Made(NamedTuple):
+    """The edges that are made, and room for more."""
+
+    ends: Array
+    """Of each edge: its source, or -1 if another one covers it; its target; and the edge made before it from its
+    source."""
+    weight: Array
+    done: Array
+    """How many vertices were looked at, how many edges are made, and how much was looked at for it."""
+
+
+@njit(cache=True)
+def _collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
+    order: Array, offsets: Array, edges: Array, source: Array, weights: Weights, terminal: Array, bounds: Array,
+    reached: _Reached, made: _Made,
+) -> bool:  # fmt: skip
+    """Go on where the last call ended; return whether all vertices are done: if not, there is no room for the next."""
+    anchor, beyond = reached.anchor, reached.beyond
+    count, work = made.done[1], made.done[2]
+    for at in range(made.done[0], len(order)):
+        vertex = order[at]
         begin = count
         first, last = offsets[vertex], offsets[vertex + 1]
         if last == first + 1 and not terminal[vertex]:  # most vertices: nothing to compare
@@ -102,27 +158,29 @@ def collapse(  # noqa: PLR0913, PLR0917 - a graph as arrays
             anchor[vertex] = anchor[source[edges[first]]]
             _extend(beyond, vertex, beyond, source[edges[first]], weights, edges[first])
             continue
+        if count + last - first > len(made.ends):
+            made.done[0], made.done[1], made.done[2] = at, count, work
+            return False
         for i in range(first, last):
             edge = edges[i]
             root = anchor[source[edge]]
             work += 1
             if root < 0:
                 continue
-            if count == len(sources):
-                sources, targets, before, made = _room(sources), _room(targets), _room(before), _rows_room(made)
-            _extend(made, count, beyond, source[edge], weights, edge)
-            work += _offer(count, begin, root, sources, before, latest, made, bounds)
+            _extend(made.weight, count, beyond, source[edge], weights, edge)
+            work += _offer(count, begin, root, reached.latest, made, bounds)
             count += 1
-        count = _compact(begin, count, sources, made, latest)
+        count = _compact(begin, count, made, reached.latest)
         if count == begin + 1 and not terminal[vertex]:
-            anchor[vertex] = sources[begin]
-            _copy(beyond, vertex, made, begin)
+            anchor[vertex] = made.ends[begin, 0]
+            copy(beyond, vertex, made.weight, begin)
             count = begin
         elif count > begin or terminal[vertex]:
             anchor[vertex] = vertex
             for i in range(begin, count):
-                targets[i] = vertex
-    return Collapsed(sources, targets, made, count, work)
+                made.ends[i, 1] = vertex
+    made.done[0], made.done[1], made.done[2] = len(order), count, work
+    return True
 
 
 @njit(no_cpython_wrapper=True)
@@ -138,59 +196,36 @@ def _extend(
 
 
 @njit(no_cpython_wrapper=True)
-def _copy(result: Array, row: int, paths: Array, path: int) -> None:
-    for i in range(result.shape[1]):
-        result[row, i] = paths[path, i]
-
-
-@njit(no_cpython_wrapper=True)
-def _offer(  # noqa: PLR0913, PLR0917 - one vertex's part of the arrays above
-    new: int, begin: int, root: int, sources: Array, before: Array, latest: Array, made: Array, bounds: Array
-) -> int:
+def _offer(new: int, begin: int, root: int, latest: Array, made: _Made, bounds: Array) -> int:
     """Mark the edges from `root` that another one covers, given a new one; return how many it was compared with.
 
     Edges from `begin` on enter the vertex at hand. A marked one has the source -1.
     """
-    sources[new], before[new] = root, latest[root]
-    at, compared = latest[root], 0
+    ends, at, compared = made.ends, latest[root], 0
+    ends[new, 0], ends[new, 2] = root, at
     latest[root] = new
     while at >= begin:
-        if sources[at] >= 0:
+        if ends[at, 0] >= 0:
             compared += 1
-            if covers(made, at, made, new, bounds):
-                sources[new] = -1
+            if covers(made.weight, at, made.weight, new, bounds):
+                ends[new, 0] = -1
                 return compared
-            if covers(made, new, made, at, bounds):
-                sources[at] = -1
-        at = before[at]
+            if covers(made.weight, new, made.weight, at, bounds):
+                ends[at, 0] = -1
+        at = ends[at, 2]
     return compared
 
 
 @njit(no_cpython_wrapper=True)
-def _compact(begin: int, count: int, sources: Array, made: Array, latest: Array) -> int:
+def _compact(begin: int, count: int, made: _Made, latest: Array) -> int:
     """Close the gaps that marked edges leave from `begin` on; return how many edges there are then."""
     kept = begin
     for at in range(begin, count):
-        if sources[at] >= 0:
-            latest[sources[at]] = -1  # numbers below belong to the next vertex now
+        source = made.ends[at, 0]
+        if source >= 0:
+            latest[source] = -1  # numbers below belong to the next vertex now
             if kept < at:
-                sources[kept] = sources[at]
-                _copy(made, kept, made, at)
+                made.ends[kept, 0] = source
+                copy(made.weight, kept, made.weight, at)
             kept += 1
     return kept
-
-
-@njit(no_cpython_wrapper=True)
-def _room(array: Array) -> Array:
-    larger = np.empty(2 * len(array), array.dtype)
-    for i in range(len(array)):
-        larger[i] = array[i]
-    return larger
-
-
-@njit(no_cpython_wrapper=True)
-def _rows_room(array: Array) -> Array:
-    larger = np.empty((2 * len(array), array.shape[1]), array.dtype)
-    for i in range(len(array)):
-        _copy(larger, i, array, i)
-    return larger

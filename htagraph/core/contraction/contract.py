@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from htagraph.core.contraction.collapse import Collapsed, collapse
 from htagraph.core.contraction.eliminate import shrink
-from htagraph.core.contraction.net import Net, net_of
+from htagraph.core.contraction.net import SOURCE, TARGET, Net, net_of
 from htagraph.core.contraction.prune import prune
 from htagraph.core.contraction.vectors import Weights, sparse
 from htagraph.core.traverse import counting_order
@@ -68,8 +68,8 @@ def contract(
     kept = kept[again]
     net = net_of(len(kept), source, target, back.weight)
     work = forward.work + back.work + _reduce(net, terminal, bounds)
-    live = np.flatnonzero(net.source >= 0)
-    stays, source, target, _ = _renumbered(net.source[live], net.target[live], terminal)
+    live = np.flatnonzero(net.edge[:, SOURCE] >= 0)
+    stays, source, target, _ = _renumbered(net.edge[live, SOURCE], net.edge[live, TARGET], terminal)
     by_target = np.lexsort((source, target))
     return Contracted(
         np.asarray(order)[kept[stays]].astype(np.int64), source[by_target], target[by_target],
@@ -85,9 +85,7 @@ def _pass(
         source, target = target, source
     offsets, edges = counting_order(target, count)
     order = np.arange(count)[::-1] if backward else np.arange(count)
-    made = collapse(np.ascontiguousarray(order), offsets, edges, source, weights, terminal, bounds)
-    left = slice(made.edge_count)
-    return made._replace(source=made.source[left], target=made.target[left], weight=made.weight[left])
+    return collapse(order, offsets, edges, source, weights, terminal, bounds)
 
 
 def _renumbered(source: Array, target: Array, terminal: Array) -> tuple[Array, Array, Array, Array]:
@@ -101,10 +99,10 @@ def _renumbered(source: Array, target: Array, terminal: Array) -> tuple[Array, A
 
 def _reduce(net: Net, terminal: Array, bounds: Array) -> int:
     """Let vertices leave and prune edges by turns until nothing changes; return how many pairs were looked at."""
-    work, left = 0, len(net.source) - int(net.free[0])
+    work, left = 0, len(net.edge) - int(net.free[0])
     for _ in range(_MAX_ROUNDS):
         work += prune(net, bounds) + shrink(net, terminal, bounds)
-        before, left = left, len(net.source) - int(net.free[0])
+        before, left = left, len(net.edge) - int(net.free[0])
         if before - left <= _LEAST_CHANGE * before:
             break
     return work

@@ -7,9 +7,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.compiled import njit
+from htagraph.core.compiled import for_reading, njit
+from htagraph.core.contraction.vectors import copy
 
-__all__ = ["MAX_PAIRS", "NONE", "Net", "add", "copy", "insert", "net_of", "remove"]
+__all__ = [
+    "FIRST_IN", "FIRST_OUT", "IN_DEGREE", "MAX_PAIRS", "NEXT_IN", "NEXT_OUT", "NONE", "OUT_DEGREE", "SOURCE", "TARGET",
+    "Net", "insert", "net_of", "remove",
+]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -18,25 +22,25 @@ MAX_PAIRS = 64
 leaves without adding edges. Doubled, skeletons become a few percent smaller in twice the time."""
 NONE = -1
 """Stands for no edge."""
+SOURCE, TARGET, NEXT_OUT, NEXT_IN, _LAST_OUT, _LAST_IN = range(6)
+"""Columns of `Net.edge`."""
+FIRST_OUT, FIRST_IN, OUT_DEGREE, IN_DEGREE = range(4)
+"""Columns of `Net.vertex`."""
 
 
 class Net(NamedTuple):
-    """A DAG whose edges can be taken away and added: doubly linked lists of the edges that leave and enter a vertex."""
+    """A DAG whose edges can be taken away and added: doubly linked lists of the edges that leave and enter a vertex.
 
-    source: Array
-    """By edge; -1 for a place without an edge."""
-    target: Array
+    It has few arrays, as each one makes compiling longer: every function that gets them takes all their fields.
+    """
+
+    edge: Array
+    """By edge, a row: its source (-1 for a place without an edge), its target, the next edge that leaves the source,
+    the next one that enters the target, and the edges before it in these two lists; -1 for none."""
     weight: Array
     """By edge: one column per component."""
-    next_out: Array
-    last_out: Array
-    next_in: Array
-    last_in: Array
-    first_out: Array
-    """By vertex; -1 for none, as in all lists."""
-    first_in: Array
-    out_degree: Array
-    in_degree: Array
+    vertex: Array
+    """By vertex, a row: the first edge that leaves, the first one that enters, and how many there are of each."""
     free: Array
     """Places without an edge, the last one to be used first; entry 0 is their number."""
 
@@ -44,15 +48,12 @@ class Net(NamedTuple):
 def net_of(count: int, source: Array, target: Array, weight: Array) -> Net:
     """Return a DAG of `count` vertices with these edges, and with room for those of one vertex more."""
     room = len(source) + MAX_PAIRS
-    ends, links = np.full((2, room), NONE, np.int32), np.full((4, room), NONE, np.int32)
-    firsts, degrees = np.full((2, count), NONE, np.int32), np.zeros((2, count), np.int32)
+    vertex = np.full((count, 4), NONE, np.int32)
+    vertex[:, OUT_DEGREE:] = 0
     free = np.arange(room, -1, -1, dtype=np.int32)
-    net = Net(
-        ends[0], ends[1], np.empty((room, weight.shape[1]), np.int64), links[0], links[1], links[2], links[3],
-        firsts[0], firsts[1], degrees[0], degrees[1], free,
-    )  # fmt: skip
+    net = Net(np.full((room, 6), NONE, np.int32), np.empty((room, weight.shape[1]), np.int64), vertex, free)
     net.free[0] = room
-    _fill(net, source, target, weight)
+    _fill(net, for_reading(source, np.int32), for_reading(target, np.int32), np.ascontiguousarray(weight, np.int64))
     return net
 
 
@@ -63,54 +64,35 @@ def _fill(net: Net, source: Array, target: Array, weight: Array) -> None:
 
 
 @njit(cache=True)
-def copy(result: Array, row: int, vectors: Array, other: int) -> None:
-    """Set a row of vectors to another one of others."""
-    for i in range(result.shape[1]):
-        result[row, i] = vectors[other, i]
-
-
-@njit(cache=True)
-def add(result: Array, row: int, vectors: Array, first: int, second: int) -> None:
-    """Set a row of vectors to the sum of two of others."""
-    for i in range(result.shape[1]):
-        result[row, i] = vectors[first, i] + vectors[second, i]
-
-
-@njit(cache=True)
 def insert(net: Net, source: int, target: int, weight: Array, row: int) -> None:
     """Add an edge, whose weight is a row of `weight`."""
     edge = net.free[net.free[0]]
     net.free[0] -= 1
-    net.source[edge], net.target[edge] = source, target
+    net.edge[edge, SOURCE], net.edge[edge, TARGET] = source, target
     copy(net.weight, edge, weight, row)
-    for vertex, first, following, last in (
-        (source, net.first_out, net.next_out, net.last_out),
-        (target, net.first_in, net.next_in, net.last_in),
-    ):
-        following[edge], last[edge] = first[vertex], NONE
-        if first[vertex] >= 0:
-            last[first[vertex]] = edge
-        first[vertex] = edge
-    net.out_degree[source] += 1
-    net.in_degree[target] += 1
+    for side in range(2):  # among those that leave the source, then among those that enter the target
+        vertex = net.edge[edge, SOURCE + side]
+        following = net.vertex[vertex, FIRST_OUT + side]
+        net.edge[edge, NEXT_OUT + side], net.edge[edge, _LAST_OUT + side] = following, NONE
+        if following >= 0:
+            net.edge[following, _LAST_OUT + side] = edge
+        net.vertex[vertex, FIRST_OUT + side] = edge
+        net.vertex[vertex, OUT_DEGREE + side] += 1
 
 
 @njit(cache=True)
 def remove(net: Net, edge: int) -> None:
     """Take an edge away."""
-    source, target = net.source[edge], net.target[edge]
-    for vertex, first, following, last in (
-        (source, net.first_out, net.next_out, net.last_out),
-        (target, net.first_in, net.next_in, net.last_in),
-    ):
-        if last[edge] >= 0:
-            following[last[edge]] = following[edge]
+    for side in range(2):
+        vertex = net.edge[edge, SOURCE + side]
+        following, last = net.edge[edge, NEXT_OUT + side], net.edge[edge, _LAST_OUT + side]
+        if last >= 0:
+            net.edge[last, NEXT_OUT + side] = following
         else:
-            first[vertex] = following[edge]
-        if following[edge] >= 0:
-            last[following[edge]] = last[edge]
-    net.out_degree[source] -= 1
-    net.in_degree[target] -= 1
-    net.source[edge] = NONE
+            net.vertex[vertex, FIRST_OUT + side] = following
+        if following >= 0:
+            net.edge[following, _LAST_OUT + side] = last
+        net.vertex[vertex, OUT_DEGREE + side] -= 1
+    net.edge[edge, SOURCE] = NONE
     net.free[0] += 1
     net.free[net.free[0]] = edge

@@ -5,14 +5,14 @@ Weights, bounds and what one vector covers are those of `contraction.vectors`.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.compiled import njit
-from htagraph.core.contraction.net import NONE, Net, add, remove
-from htagraph.core.contraction.vectors import cover_together, covers
+from htagraph.core.compiled import for_reading, njit
+from htagraph.core.contraction.net import FIRST_OUT, NEXT_OUT, NONE, OUT_DEGREE, TARGET, Net, remove
+from htagraph.core.contraction.vectors import add, cover_together, covers
 
 __all__ = ["prune"]
 
@@ -26,110 +26,131 @@ _MAX_NEAR = 4
 where ways differ gradually. Doubled, a few more of the parallel edges leave in four times the time."""
 
 
-@njit(cache=True)
 def prune(net: Net, bounds: Array) -> int:
     """Take away every edge that a path of two other edges covers; return how many pairs of edges were looked at.
 
     Where a vertex has very many edges, not all of its paths are tried.
     """
-    count = len(net.first_out)
-    direct = np.full(count, NONE, np.int32)  # by target, an edge from the vertex at hand
-    parallel = np.full(len(net.source), NONE, np.int32)  # by edge, the next one between the same two vertices
-    longer = np.empty((1, len(bounds)), np.int64)
+    lists = _Lists(
+        np.full(len(net.vertex), NONE, np.int32), np.full(len(net.edge), NONE, np.int32),
+        np.empty((3, net.vertex[:, OUT_DEGREE].max(initial=0)), np.int32),
+    )  # fmt: skip
+    return int(_prune(net, for_reading(bounds, np.int64), lists, np.empty((1, len(bounds)), np.int64)))
+
+
+class _Lists(NamedTuple):
+    """Edges of the vertex at hand, by where they lead."""
+
+    direct: Array
+    """By target, an edge to it."""
+    parallel: Array
+    """By edge, the next one between the same two vertices."""
+    rows: Array
+    """Parallel edges in an order, and the place before and after each; it has room for those of any vertex."""
+
+
+@njit(cache=True)
+def _prune(net: Net, bounds: Array, lists: _Lists, longer: Array) -> int:
+    direct, parallel = lists.direct, lists.parallel
     work = 0
-    for vertex in range(count):
-        if net.out_degree[vertex] < 2:
+    for vertex in range(len(net.vertex)):
+        if net.vertex[vertex, OUT_DEGREE] < 2:
             continue
-        edge = net.first_out[vertex]
+        edge = net.vertex[vertex, FIRST_OUT]
         while edge >= 0:
-            parallel[edge] = direct[net.target[edge]]
-            direct[net.target[edge]] = edge
-            edge = net.next_out[edge]
-        edge = net.first_out[vertex]
+            parallel[edge] = direct[net.edge[edge, TARGET]]
+            direct[net.edge[edge, TARGET]] = edge
+            edge = net.edge[edge, NEXT_OUT]
+        edge = net.vertex[vertex, FIRST_OUT]
         while edge >= 0:
-            go = net.first_out[net.target[edge]] if net.out_degree[net.target[edge]] <= _MAX_SEARCH else NONE
+            go = (
+                net.vertex[net.edge[edge, TARGET], FIRST_OUT]
+                if net.vertex[net.edge[edge, TARGET], OUT_DEGREE] <= _MAX_SEARCH
+                else NONE
+            )
             while go >= 0:
                 work += 1
-                beside = direct[net.target[go]]
+                beside = direct[net.edge[go, TARGET]]
                 if beside >= 0:
                     add(longer, 0, net.weight, edge, go)
-                    direct[net.target[go]] = _without_covered(net, beside, parallel, longer, bounds)
-                go = net.next_out[go]
-            edge = net.next_out[edge]
-        work += _clear(net, vertex, direct, parallel)
-        if len(bounds) > 1 and net.out_degree[vertex] > 2:
-            work += _prune_parallel(net, vertex, direct, parallel, bounds)
+                    direct[net.edge[go, TARGET]] = _without_covered(net, beside, parallel, longer, bounds)
+                go = net.edge[go, NEXT_OUT]
+            edge = net.edge[edge, NEXT_OUT]
+        work += _clear(net, vertex, lists)
+        if len(bounds) > 1 and net.vertex[vertex, OUT_DEGREE] > 2:
+            work += _prune_parallel(net, vertex, lists, bounds)
     return work
 
 
 @njit(no_cpython_wrapper=True)
-def _prune_parallel(net: Net, vertex: int, direct: Array, parallel: Array, bounds: Array) -> int:
+def _prune_parallel(net: Net, vertex: int, lists: _Lists, bounds: Array) -> int:
     """Take away edges from a vertex that two others between the same vertices cover together; return the work."""
-    edge, work = net.first_out[vertex], 0
+    direct, parallel = lists.direct, lists.parallel
+    edge, work = net.vertex[vertex, FIRST_OUT], 0
     while edge >= 0:
-        parallel[edge] = direct[net.target[edge]]
-        direct[net.target[edge]] = edge
-        edge = net.next_out[edge]
-    edge = net.first_out[vertex]
+        parallel[edge] = direct[net.edge[edge, TARGET]]
+        direct[net.edge[edge, TARGET]] = edge
+        edge = net.edge[edge, NEXT_OUT]
+    edge = net.vertex[vertex, FIRST_OUT]
     while edge >= 0:
-        at, count = direct[net.target[edge]], 0
+        at, count = direct[net.edge[edge, TARGET]], 0
         while at >= 0:
             at, count = parallel[at], count + 1
         if count > 2:
-            rows, at = np.empty(count, np.int32), direct[net.target[edge]]
+            at = direct[net.edge[edge, TARGET]]
             for i in range(count):
-                rows[i], at = at, parallel[at]
-            work += _mark_covered_by_two(net, _by_widest(net, rows), parallel, bounds)
-        direct[net.target[edge]] = NONE  # each group once
-        edge = net.next_out[edge]
-    return work + _clear(net, vertex, direct, parallel)
+                lists.rows[0, i], at = at, parallel[at]
+            _sort_by_widest(net, lists.rows, count)
+            work += _mark_covered_by_two(net, lists, count, bounds)
+        direct[net.edge[edge, TARGET]] = NONE  # each group once
+        edge = net.edge[edge, NEXT_OUT]
+    return work + _clear(net, vertex, lists)
 
 
 @njit(no_cpython_wrapper=True)
-def _by_widest(net: Net, rows: Array) -> Array:
-    """Return edges in the order of that component of their weights that differs most between them."""
+def _sort_by_widest(net: Net, rows: Array, count: int) -> None:
+    """Bring edges into the order of that component of their weights that differs most between them."""
     widest, spread = 0, np.int64(-1)
     for i in range(net.weight.shape[1]):
-        low = high = net.weight[rows[0], i]
-        for row in rows:
-            low, high = min(low, net.weight[row, i]), max(high, net.weight[row, i])
+        low = high = net.weight[rows[0, 0], i]
+        for j in range(count):
+            weight = net.weight[rows[0, j], i]
+            low, high = weight if weight < low else low, weight if weight > high else high
         if high - low > spread:
             widest, spread = i, high - low
-    step = len(rows) // 2
+    step = count // 2
     while step:  # a shell sort: argsort takes seconds to compile
-        for i in range(step, len(rows)):
-            row, at = rows[i], i
-            while at >= step and net.weight[rows[at - step], widest] > net.weight[row, widest]:
-                rows[at] = rows[at - step]
+        for i in range(step, count):
+            row, at = rows[0, i], i
+            while at >= step and net.weight[rows[0, at - step], widest] > net.weight[row, widest]:
+                rows[0, at] = rows[0, at - step]
                 at -= step
-            rows[at] = row
+            rows[0, at] = row
         step //= 2
-    return rows
 
 
 @njit(no_cpython_wrapper=True)
-def _mark_covered_by_two(net: Net, rows: Array, parallel: Array, bounds: Array) -> int:
+def _mark_covered_by_two(net: Net, lists: _Lists, count: int, bounds: Array) -> int:
     """Mark the edges that two of those near them in an order cover together; return how many pairs were compared."""
-    count, compared = len(rows), 0
-    before, after = np.empty(count, np.int64), np.empty(count, np.int64)
+    rows, compared = lists.rows, 0
     for i in range(count):
-        before[i], after[i] = i - 1, i + 1
+        rows[1, i], rows[2, i] = i - 1, i + 1
     for i in range(1, count - 1):
-        first, covered = before[i], False
+        first, covered = rows[1, i], False
         for _ in range(_MAX_NEAR):
-            second = after[i]
+            second = rows[2, i]
             for _ in range(_MAX_NEAR):
                 if covered or first < 0 or second == count:
                     break
                 compared += 1
-                covered = cover_together(net.weight, rows[first], rows[second], rows[i], bounds)
-                second = after[second]
+                covered = cover_together(net.weight, rows[0, first], rows[0, second], rows[0, i], bounds)
+                second = rows[2, second]
             if covered or first < 0:
                 break
-            first = before[first]
+            first = rows[1, first]
         if covered:
-            parallel[rows[i]] = -2
-            after[before[i]], before[after[i]] = after[i], before[i]
+            lists.parallel[rows[0, i]] = -2
+            rows[2, rows[1, i]], rows[1, rows[2, i]] = rows[2, i], rows[1, i]
     return compared
 
 
@@ -154,14 +175,14 @@ def _without_covered(net: Net, edge: int, parallel: Array, longer: Array, bounds
 
 
 @njit(no_cpython_wrapper=True)
-def _clear(net: Net, vertex: int, direct: Array, parallel: Array) -> int:
+def _clear(net: Net, vertex: int, lists: _Lists) -> int:
     """Take away the marked edges of a vertex, and forget its targets; return how many edges it had."""
     count = 0
-    edge = net.first_out[vertex]
+    edge = net.vertex[vertex, FIRST_OUT]
     while edge >= 0:
-        following = net.next_out[edge]
-        direct[net.target[edge]] = NONE
-        if parallel[edge] == -2:
+        following = net.edge[edge, NEXT_OUT]
+        lists.direct[net.edge[edge, TARGET]] = NONE
+        if lists.parallel[edge] == -2:
             remove(net, edge)
         edge = following
         count += 1

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from htagraph.core.compiled import njit
 
-__all__ = ["UNBOUNDED", "Weights", "cover_together", "covers", "sparse"]
+__all__ = ["UNBOUNDED", "Weights", "add", "copy", "cover_together", "covers", "sparse"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -44,6 +44,20 @@ def sparse(weight: Array) -> Weights:
         np.ascontiguousarray(weight[:, 0]), offsets.astype(np.int64), (component + 1).astype(np.int16),
         weight[edge, component + 1],
     )  # fmt: skip
+
+
+@njit(cache=True)
+def copy(result: Array, row: int, vectors: Array, other: int) -> None:
+    """Set a row of vectors to another one of others."""
+    for i in range(result.shape[1]):
+        result[row, i] = vectors[other, i]
+
+
+@njit(cache=True)
+def add(result: Array, row: int, vectors: Array, first: int, second: int) -> None:
+    """Set a row of vectors to the sum of two of others."""
+    for i in range(result.shape[1]):
+        result[row, i] = vectors[first, i] + vectors[second, i]
 
 
 @njit(cache=True)
@@ -108,7 +122,7 @@ def _ahead(vectors: Array, first: int, second: int, other: int, same: int, bound
         if i and more < (_MARGIN if apart else 0.0):
             if bounds[i] == UNBOUNDED:
                 return -1.0
-            ahead += bounds[i] * min(more, 0.0)
+            ahead += bounds[i] * more if more < 0.0 else 0.0  # min would be compiled too
         elif not i:
             ahead += more
     return ahead

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.evidence.call_sites import grouped
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.stream_waits import POSSIBLE, StreamWaits
 from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS
@@ -43,9 +44,10 @@ def joined(calls: Calls, rank: int, waits: StreamWaits) -> StreamWaits:
     awaited = np.concatenate((waits.record_lane, synchronized, communicating))
     turnable = (waits.confidence == POSSIBLE) & (waits.record_lane >= 0) & ~calls.in_operator[waits.position]
     lane, record_lane = waits.lane.copy(), waits.record_lane.copy()
-    for stream in calls.lanes[rank][1:].tolist():
-        rows = np.flatnonzero((waits.lane == stream) & turnable)
-        if len(rows) and not (awaited == stream).any() and _is_possible(calls, waits, rows):
+    awaited_streams = {*awaited.tolist(), *calls.lanes[rank][:1].tolist()}
+    some = np.flatnonzero(turnable)
+    for rows in (some[group] for group in grouped(waits.lane[some])):
+        if int(waits.lane[rows[0]]) not in awaited_streams and _is_possible(calls, waits, rows):
             lane[rows], record_lane[rows] = waits.record_lane[rows], waits.lane[rows]
     return StreamWaits(lane, waits.position, record_lane, waits.record, waits.provenance, waits.confidence)
 

@@ -45,8 +45,9 @@ _OWN_NS = 10_000
 """ns: a blocking call that takes no longer may not have waited at all. Chosen: three times what such a call takes
 without waiting (`construction.settle`). Doubled, waits of 10 to 20 µs support no hypothesis."""
 _MAX_PLACES = 64
-"""Call sites and streams tried as the place of the record that an event sync waits for. Chosen for time. Doubled, rare
-sites are tried too."""
+"""Call sites and streams of a rank that are tried as what a call waits for, besides those of launches around it. Chosen
+for time: most ranks have fewer. Doubled, rare sites and streams are tried too, and ranks of hundreds of streams take
+twice the time."""
 _SURE, _LIKELY, _POSSIBLE = 95, 80, 60
 """Percent: confidence of an inferred wait, as in `evidence.stream_waits`. They cannot be doubled."""
 _Resolved: TypeAlias = tuple[Edges, Counter[str], dict[int, int]]
@@ -283,7 +284,7 @@ def _of_stream(calls: Calls, position: Array) -> Iterator[Hypothesis]:
     yield calls.lane_at(asked), np.maximum(asked, 0) + 1, Plausible.YES
     yield calls.lane_at(calls.before[position]), position, Plausible.YES
     yield calls.lane_at(calls.before_on_rank[position]), position, Plausible.NO
-    for lane in calls.lanes[int(calls.rank[position[0]])]:
+    for lane in calls.lanes[int(calls.rank[position[0]])][:_MAX_PLACES]:
         yield np.full(len(position), lane), position, Plausible.NO
 
 
@@ -339,5 +340,5 @@ def _of_event(calls: Calls, position: Array) -> Iterator[Hypothesis]:
         match, _ = in_order(step[position], position, records[rows], step[records[rows]])
         yield np.where(match >= 0, calls.lane_at(calls.before[np.maximum(match, 0)]), -1), match, Plausible.NO
     if not len(records):
-        for lane in lanes:
+        for lane in lanes[:_MAX_PLACES]:
             yield np.full(len(position), lane), position, Plausible.NO

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import GraphError, StoredGraphError
+from htagraph.core.errors import GraphError, StoredGraphError, TraceError
+from htagraph.core.wrong_types import check_type
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.array_file import read_file, write_file
 from htagraph.graph.storage.parts import SCHEMA, are_within, pack, unpack
 from htagraph.graph.tree import Tree
+from htagraph.trace.columns import Trace
+from htagraph.trace.reading.discover import TracePaths, rank_files
+from htagraph.trace.remote import RemotePath, TracePath, fingerprint
 
 __all__ = ["GRAPH_FILE", "open", "read_graph", "save", "write_graph"]
 
@@ -47,6 +52,7 @@ def save(graph: DependencyGraph, folder: str | os.PathLike[str]) -> Path:
         ...     hg.open(folder)
         DependencyGraph(4 ranks, 9,526 activities, 21,990 edges)
     """
+    check_type(graph, DependencyGraph, "htagraph.save takes a graph (of a job on workers: job.load([0, 1]))")
     path = Path(folder) / GRAPH_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     write_graph(graph, path, durable=True)
@@ -77,20 +83,24 @@ def write_graph(graph: DependencyGraph, path: Path, *, durable: bool, most_bytes
     write_file(path, {"schema": SCHEMA, "parts": content}, arrays, durable=durable)
 
 
-def open(folder: str | os.PathLike[str]) -> DependencyGraph:
-    """Return the graph that `htagraph.save` wrote to a folder.
+def open(folder: str | os.PathLike[str], traces: TracePaths | None = None) -> DependencyGraph:
+    r"""Return the graph that `htagraph.save` wrote to a folder.
 
     Its arrays are mapped into memory: they cannot be written, and processes that open the same graph share them. No
-    code of the file is run. `DependencyGraph.event` reads the trace again, which must still be where it was.
+    code of the file is run. `DependencyGraph.event`, overlays and some arguments read the traces again. Those that the
+    graph names are read only from disks of this machine, and only if they have the size and time of change that were
+    recorded; addresses (``s3://…``, ``https://…``, ``\\host\share``) are not followed: anyone may have written them.
 
     Args:
         folder: the folder, or the file in it.
+        traces: where the traces are now, as `htagraph.load` takes it: needed if they were moved, or lie in a store.
 
     Returns:
         The graph, equal to the one that was saved.
 
     Raises:
         StoredGraphError: there is no saved graph, it is damaged, or another release wrote it.
+        TraceError: a file in `traces` has another size than that of its rank had.
 
     Example:
         >>> import tempfile
@@ -102,7 +112,31 @@ def open(folder: str | os.PathLike[str]) -> DependencyGraph:
         True
     """
     path = Path(folder)
-    return read_graph(path / GRAPH_FILE if path.is_dir() else path)
+    file = path / GRAPH_FILE if path.is_dir() else path
+    graph = read_graph(file)
+    given = {each.rank: each.path for each in rank_files(traces)} if traces is not None else {}
+    own: Any = graph.traces  # a dict that only this graph has
+    for rank, trace in graph.traces.items():
+        own[rank] = (
+            _placed(trace, given[rank]) if rank in given else replace(trace, path=_not_followed(trace.path, file))
+        )
+    return graph
+
+
+def _placed(trace: Trace, path: TracePath) -> Trace:
+    """Return a trace whose file is where the user says, and has the size that it had."""
+    now = fingerprint(path)
+    if now[0] != trace.fingerprint[0]:
+        msg = f"{path}: is not the file of rank {trace.rank}: it has {now[0]:,} bytes, not {trace.fingerprint[0]:,}"
+        raise TraceError(msg)
+    return replace(trace, path=path, fingerprint=now)
+
+
+def _not_followed(path: TracePath, graph_file: Path) -> TracePath:
+    """Return a path that a saved graph names: one that leads to another machine is not followed."""
+    text = path.url if isinstance(path, RemotePath) else str(path)
+    elsewhere = isinstance(path, RemotePath) or text.replace("\\", "/").startswith("//")
+    return RemotePath(text, named_by=str(graph_file)) if elsewhere else path
 
 
 def read_graph(path: Path) -> DependencyGraph:

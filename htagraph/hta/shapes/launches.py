@@ -88,7 +88,7 @@ def aten_op_kernels_and_delay(
 
 def launch_figures(table: pd.DataFrame, rank: int, runtime_cutoff: float, launch_delay_cutoff: float) -> list[Figure]:
     """Return HTA's three histograms of one rank's launch statistics."""
-    from htagraph.output.plot.launches import launch_stats_figures
+    from htagraph.output.plot.hta_shapes.launches import launch_stats_figures
 
     native = table.rename(columns={theirs: ours for ours, theirs in _LAUNCH.items()})
     return launch_stats_figures(native, f"rank {rank}", runtime_cutoff, launch_delay_cutoff)
@@ -96,7 +96,7 @@ def launch_figures(table: pd.DataFrame, rank: int, runtime_cutoff: float, launch
 
 def aten_op_figure(table: pd.DataFrame, rank: int) -> Figure:
     """Return one rank's ATen operators as a figure of a table."""
-    from htagraph.output.plot.launches import operator_kernels_figure
+    from htagraph.output.plot.hta_shapes.launches import operator_kernels_figure
 
     native = table.rename(columns={theirs: ours for ours, theirs in _ATEN.items()})
     return operator_kernels_figure(native, f"rank {rank}")

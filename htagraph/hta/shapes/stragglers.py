@@ -75,7 +75,7 @@ def straggler_figures(job: HtaJob, steps: Sequence[int] | None = None) -> list[F
         steps: N of ProfilerStep#N; those that the job has not are ignored, None for all.
     """
     from htagraph.hta.analyzers.timeline import gpu_kernels_figure
-    from htagraph.output.plot.launches import late_starts_figure
+    from htagraph.output.plot.hta_shapes.launches import late_starts_figure
 
     chosen = [step for step in profiler_steps(job) if steps is None or step in steps]
     starts = late_starts(job.graph, steps=[step for step in chosen if step in job.graph.steps])

@@ -54,11 +54,11 @@ class EventTexts:
         except (msgspec.ValidationError, UnicodeDecodeError):
             return list[EventText | RawEvent](self._whole.decode(text))
 
-    def scan(self, text: bytes, offset: int) -> Block | None:
+    def scan(self, text: memoryview, offset: int) -> Block | None:
         """Return the events of a text as rows of numbers, see `BlockDecoder.scan`; None if it must go to `__call__`."""
         try:
-            if not text.isascii():
-                text.decode()
+            if not (whole := bytes(text)).isascii():
+                whole.decode()
         except UnicodeDecodeError:
             return None
         return self._strict.scan(text, offset)

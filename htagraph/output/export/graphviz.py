@@ -17,6 +17,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
+from htagraph.output.export.endings import PICTURES, check_ending
 from htagraph.output.whole_files import write_whole
 from htagraph.queries.paths import CriticalPath
 
@@ -33,7 +34,6 @@ _MIN_UNFOLDED_SHARE = 0.01
 """Share of the makespan from which a node is never folded; chosen. Doubled, fewer nodes stand alone."""
 _MAX_LETTERS = 40
 """Letters of a node's name; chosen. Doubled, nodes are up to twice as wide."""
-_FORMATS = ("svg", "pdf", "png")
 _SOURCES = ("dot", "gv")
 _COLORS = {
     "computation": "#a6d8a8", "communication": "#f4b183", "memory": "#b4c7e7", "launch": "#ffe699", "sync": "#e2c1e6",
@@ -126,9 +126,7 @@ def draw(what: CriticalPath | Selection, target: str | Path) -> Path:
     """
     target = Path(target)
     suffix = target.suffix.removeprefix(".").lower()
-    if suffix not in (*_FORMATS, *_SOURCES):
-        msg = f"{target}: pictures end in {', '.join(f'.{each}' for each in (*_FORMATS, *_SOURCES))}"
-        raise HtagraphError(msg)
+    check_ending(target, PICTURES, "pictures")
     picture = to_graphviz(what)
     data = picture.source.encode() if suffix in _SOURCES else _rendered(picture, suffix, target)
     try:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
+from htagraph.core.wrong_types import check_type
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.array_file import write_whole
@@ -71,6 +72,7 @@ def to_parquet(graph: DependencyGraph, folder: str | os.PathLike[str]) -> tuple[
     except ImportError as error:
         msg = "Parquet needs pyarrow: pip install 'htagraph[parquet]'"
         raise HtagraphError(msg) from error
+    check_type(graph, DependencyGraph, "htagraph.to_parquet takes a graph (of a job on workers: job.load([0, 1]))")
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     tables: dict[str, Callable[[DependencyGraph], pyarrow.Table]] = {

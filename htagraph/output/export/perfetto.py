@@ -17,6 +17,7 @@ from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.export.endings import PERFETTO, check_ending
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.path_slices import CATEGORY, PATH_PID, path_slices
 from htagraph.output.export.recorded_events import PidOf, RecordedEvents
@@ -199,7 +200,7 @@ def to_perfetto(path: CriticalPath, target: str | Path) -> Written:
 
     Args:
         path: of one rank or of all.
-        target: the file to write, gzipped if it ends in ``.gz``.
+        target: the file to write, ``.json``, or gzipped ``.json.gz``; its folder is made.
 
     Returns:
         What was written. Slices of the path have the arguments ``category``, ``edge`` (`EdgeKind`), ``gap``
@@ -209,6 +210,7 @@ def to_perfetto(path: CriticalPath, target: str | Path) -> Written:
 
     Raises:
         TraceError: a file was changed since it was loaded, or the target cannot be written.
+        HtagraphError: the target has another ending.
 
     Example:
         >>> import tempfile, pathlib, htagraph as hg
@@ -217,6 +219,7 @@ def to_perfetto(path: CriticalPath, target: str | Path) -> Written:
         >>> written.slices > len(path.segments)
         True
     """
+    check_ending(target, PERFETTO, "traces for Perfetto")
     job = _Job.of(path.graph)
     return job.write(Path(target), _path_events(path, job), _critical(path))
 
@@ -232,7 +235,7 @@ def counters_to_perfetto(
 
     Args:
         graph: the job.
-        target: the file to write, gzipped if it ends in ``.gz``.
+        target: the file to write, ``.json``, or gzipped ``.json.gz``; its folder is made.
         queue_length: the result of `htagraph.queue_length`, or rows of it; by default all of it.
         memory_bandwidth: the result of `htagraph.memory_bandwidth`, or rows of it; by default all of it.
 
@@ -241,6 +244,7 @@ def counters_to_perfetto(
 
     Raises:
         TraceError: a file was changed since it was loaded, or the target cannot be written.
+        HtagraphError: the target has another ending.
 
     Example:
         >>> import tempfile, pathlib, htagraph as hg
@@ -248,6 +252,7 @@ def counters_to_perfetto(
         >>> counters_to_perfetto(hg.load("data/demo", ranks=[0]), target).counters > 0
         True
     """
+    check_ending(target, PERFETTO, "traces for Perfetto")
     job = _Job.of(graph)
     queues = queue_changes(graph) if queue_length is None else queue_length
     copies = bandwidth_changes(graph) if memory_bandwidth is None else memory_bandwidth

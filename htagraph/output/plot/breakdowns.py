@@ -1,178 +1,156 @@
-"""Where the time goes: temporal, idle, kernels, user annotations, overlap, and how even the ranks are."""
+"""Where the time of each rank goes: temporal breakdown, overlap, idle time by cause."""
 
 from __future__ import annotations
 
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from htagraph.output.plot.labels import unique_labels
+from htagraph.output.phrases import time_text
+from htagraph.output.plot.pictures import parts_by_rank
+from htagraph.output.plot.style import COLORS, KIND_COLORS, drawn, nothing, time_unit
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-__all__ = [
-    "comm_comp_overlap", "gpu_kernel_breakdown", "idle_time_breakdown", "kernel_distribution", "temporal_breakdown",
-    "user_annotation_breakdown",
-]  # fmt: skip
+__all__ = ["idle_breakdown", "overlap", "temporal_breakdown"]
 
-_PARTS = ("idle_time", "compute_time", "non_compute_time")
-_OTHERS = "others"
-_PIES_A_ROW = 2
-"""Pies side by side: what fits a notebook's width with legends. Doubled, the legends overlap."""
-_ROW_PIXELS = 400
-"""Height of a row of pies, pixels. Chosen. Doubled, one row fills a screen."""
+_PARTS = {
+    "computation": KIND_COLORS["computation"], "exposed communication": KIND_COLORS["communication"],
+    "exposed memory": KIND_COLORS["memory"], "other": COLORS["sky"], "idle": KIND_COLORS["idle"],
+}  # fmt: skip
+_CAUSES = {
+    "host_wait": ("launched too late by the host", COLORS["orange"]),
+    "kernel_wait": ("between queued kernels", COLORS["sky"]),
+    "other": ("other (another stream, event or rank)", COLORS["purple"]),
+}
+_NO_WORK = "No work was recorded on any rank"
+_MIN_PERCENT = 2.0
+"""Percent of the time; chosen: less is not named in a title. Doubled, parts of 2 to 4 % are not."""
 
 
 def temporal_breakdown(table: pd.DataFrame) -> Figure:
-    """Return a stacked bar for each rank: the shares of time in which its device idles, computes, does something else.
+    """Return the figure of what each rank's time is spent on: stacked bars of percent, or a heat map of many ranks.
 
     Args:
-        table: result of `TraceAnalysis.get_temporal_breakdown`.
+        table: result of `htagraph.temporal_breakdown`.
+
+    Returns:
+        The figure, not shown. Its title gives the shares of all ranks' time; pointing at a part gives its time.
+
+    Example:
+        >>> import htagraph as hg
+        >>> figure = hg.plot.temporal_breakdown(hg.temporal_breakdown(hg.load("data/demo")))
+        >>> [bar.name for bar in figure.data]
+        ['computation', 'exposed communication', 'exposed memory', 'idle']
     """
-    from plotly.graph_objects import Bar, Figure
-
-    whole = table["kernel_time(us)"].where(table["kernel_time(us)"] > 0)
-    bars = [Bar(name=part, x=table["rank"], y=table[f"{part}(us)"] / whole) for part in _PARTS]
-    return Figure(bars).update_layout(
-        barmode="stack", title_text="Temporal breakdown across ranks", legend_title_text="Time Breakdown",
-        xaxis={"title": "Rank", "type": "category"}, yaxis={"title": "Percentage", "tickformat": ".2%"},
-    )  # fmt: skip
-
-
-def idle_time_breakdown(table: pd.DataFrame, *, percent: bool = True) -> Figure:
-    """Return a stacked bar for each stream: its idle time by category.
-
-    Args:
-        table: the first result of `TraceAnalysis.get_idle_time_breakdown`.
-        percent: shares of the stream's idle time, else µs.
-    """
-    from plotly.graph_objects import Bar, Figure
-
-    column = "idle_time_ratio" if percent else "idle_time"
-    ranks = sorted(table["rank"].unique().tolist())
-    bars = []
-    for category, rows in table.groupby("idle_category"):
-        streams = [f"stream {stream}" for stream in rows["stream"]]
-        where = streams if len(ranks) == 1 else [[f"rank {rank}" for rank in rows["rank"]], streams]
-        bars.append(
-            Bar(
-                name=category,
-                x=where,
-                y=rows[column],
-                customdata=rows[["idle_time", "idle_time_ratio"]],
-                hovertemplate="%{x}: %{customdata[0]} µs, %{customdata[1]:.0%}",
+    busy = table[table["window_us"] > 0]
+    if not len(busy):
+        return nothing(_NO_WORK, "Time of each rank, from its first to its last work.")
+    sums = {part: busy[f"{part.replace(' ', '_')}_us"].sum() for part in _PARTS}
+    shown = [part for part in _PARTS if sums[part] or part in ("computation", "idle")]
+    whole = busy["window_us"].sum()
+    ranks = busy["rank"].tolist()
+    parts = {part: busy[f"{part.replace(' ', '_')}_percent"].to_numpy() for part in shown}
+    hovers = {
+        part: [
+            f"rank {rank}: {part}<br>{time_text(us)} of {time_text(window)}, {percent:.1f} %"
+            for rank, us, window, percent in zip(
+                ranks, busy[f"{part.replace(' ', '_')}_us"], busy["window_us"], parts[part], strict=True
             )
+        ]
+        for part in shown
+    }
+    traces, layout = parts_by_rank([*map(str, ranks)], parts, _PARTS, hovers, "share of the rank's time (%)")
+    large = sorted((part for part in shown if 100 * sums[part] >= _MIN_PERCENT * whole), key=lambda part: -sums[part])
+    words = ", ".join(f"{100 * sums[part] / whole:.0f} % {part}" for part in large)
+    where = "device" if (busy["executor"] == "device").all() else "device, or on its threads where it has no device"
+    window = f"Each rank's time from the first to the last work on its {where}; exposed: nothing computes meanwhile."
+    whose = "The rank's time is" if len(ranks) == 1 else "All ranks' time is"
+    return drawn(traces, f"{whose} {words}", window, **layout)
+
+
+def overlap(table: pd.DataFrame) -> Figure:
+    """Return the figure of how much of each rank's communication computation hides: stacked bars, or a heat map.
+
+    Args:
+        table: result of `htagraph.overlap`.
+
+    Returns:
+        The figure, not shown; its axis is in µs, ms or s. Its title gives the share of all communication.
+
+    Example:
+        >>> import htagraph as hg
+        >>> figure = hg.plot.overlap(hg.overlap(hg.load("data/demo")))
+        >>> [bar.name for bar in figure.data]
+        ['hidden', 'exposed']
+    """
+    about = "Time of communication by whether computation of the same rank runs beside it (hidden) or not (exposed)."
+    total = float(table["communication_us"].sum())
+    if not total:
+        return nothing("No communication was recorded", about)
+    ranks = table["rank"].tolist()
+    factor, unit = time_unit(float(table["communication_us"].max()))
+    times = {"hidden": table["hidden_us"], "exposed": table["communication_us"] - table["hidden_us"]}
+    hovers = {
+        part: [
+            f"rank {rank}: {time_text(us)} {part}<br>of {time_text(whole)} of communication"
+            for rank, us, whole in zip(ranks, values, table["communication_us"], strict=True)
+        ]
+        for part, values in times.items()
+    }
+    parts = {part: (values / factor).to_numpy() for part, values in times.items()}
+    colors = {"hidden": COLORS["green"], "exposed": COLORS["vermillion"]}
+    traces, layout = parts_by_rank([*map(str, ranks)], parts, colors, hovers, f"communication ({unit})")
+    share = 100 * float(table["hidden_us"].sum()) / total
+    return drawn(traces, f"Computation hides {share:.0f} % of {time_text(total)} of communication", about, **layout)
+
+
+def idle_breakdown(table: pd.DataFrame) -> Figure:
+    """Return the figure of why streams, or ranks, are idle: stacked bars by cause, or a heat map of many.
+
+    Args:
+        table: result of `htagraph.idle_breakdown`, by stream or by rank.
+
+    Returns:
+        The figure, not shown; its axis is in µs, ms or s. Its title gives the share of each cause.
+
+    Example:
+        >>> import htagraph as hg
+        >>> figure = hg.plot.idle_breakdown(hg.idle_breakdown(hg.load("data/demo"), by="rank"))
+        >>> len(figure.data)
+        3
+    """
+    about = "Idle time of devices between their first and last work, by what the work that ended a pause waited for."
+    if not len(table):
+        return nothing("No device work was recorded", about)
+    by_stream = "stream" in table
+    keys = ["rank", "device", "stream"] if by_stream else ["rank"]
+    wide = table.pivot_table(index=keys, columns="cause", values="idle_us", aggfunc="sum", fill_value=0.0)
+    several = by_stream and int(table.groupby("rank")["device"].nunique().max()) > 1
+    where = "rank, device, stream" if several else "rank, stream" if by_stream else "rank"
+    labels = [_place(key if isinstance(key, tuple) else (key,), several=several) for key in wide.index]
+    factor, unit = time_unit(float(wide.sum(axis=1).max()))
+    causes = {cause: words for cause, words in _CAUSES.items() if cause in wide}
+    parts = {words: (wide[cause] / factor).to_numpy() for cause, (words, _) in causes.items()}
+    hovers = {
+        words: [
+            f"{where} {label}: {time_text(us)} idle<br>{words}" for label, us in zip(labels, wide[cause], strict=True)
+        ]
+        for cause, (words, _) in causes.items()
+    }
+    traces, layout = parts_by_rank(labels, parts, dict(causes.values()), hovers, f"idle time ({unit})")
+    layout["xaxis"]["title"] = {"text": where}
+    total = float(wide.to_numpy().sum())
+    whose = "streams are" if by_stream else "ranks are"
+    if not total:
+        return drawn(
+            traces, f"No {whose.replace('s are', ' is')} idle between its first and last work", about, **layout
         )
-    axis = {"title": "Percentage", "tickformat": ".2%"} if percent else {"title": "Idle time (us)"}
-    return Figure(bars).update_layout(
-        barmode="stack", title_text=f"Idle time breakdown on rank {', '.join(map(str, ranks))} per stream",
-        legend_title_text="Idle Time Breakdown", yaxis=axis,
-    )  # fmt: skip
+    shares = sorted(((float(wide[cause].sum()), words) for cause, (words, _) in causes.items()), reverse=True)
+    named = "; ".join(f"{100 * us / total:.0f} % {words}" for us, words in shares if 100 * us >= _MIN_PERCENT * total)
+    return drawn(traces, f"Summed up, {whose} idle for {time_text(total)}: {named}", about, **layout)
 
 
-def comm_comp_overlap(table: pd.DataFrame) -> Figure:
-    """Return a bar for each rank: which share of its communication runs beside computation.
-
-    Args:
-        table: result of `TraceAnalysis.get_comm_comp_overlap`.
-    """
-    from plotly.graph_objects import Bar, Figure
-
-    return Figure(Bar(x=table["rank"], y=table["comp_comm_overlap_pctg"] / 100)).update_layout(
-        title_text="Computation-Communication Overlap", xaxis={"title": "Rank", "type": "category"},
-        yaxis={"title": "Computation-Communication Overlap Percentage", "tickformat": ".2%"},
-    )  # fmt: skip
-
-
-def gpu_kernel_breakdown(types: pd.DataFrame, kernels: pd.DataFrame) -> list[Figure]:
-    """Return a pie of the kernel types of all ranks, and for each type a pie for each rank and bars of mean durations.
-
-    Args:
-        types: the first result of `TraceAnalysis.get_gpu_kernel_breakdown`.
-        kernels: the second.
-    """
-    from plotly.graph_objects import Figure, Pie
-
-    shown = types[types["percentage"] > 0]
-    pie = Figure(Pie(labels=shown["kernel_type"], values=shown["percentage"]))
-    figures = [pie.update_layout(title_text="Kernel Type Percentage Across All Ranks", height=500)]
-    for kind, rows in kernels.groupby("kernel_type"):
-        figures.append(_pies(rows, f'Kernel type "{kind}" - kernel distribution on each rank'))
-        figures.append(_means(rows, f'Kernel type "{kind}" - mean duration, from shortest to longest'))
-    return figures
-
-
-def user_annotation_breakdown(table: pd.DataFrame) -> list[Figure]:
-    """Return a pie of user annotations for each rank, and bars of their mean durations.
-
-    Args:
-        table: result of `TraceAnalysis.get_gpu_user_annotation_breakdown`.
-    """
-    title = "User annotation distribution on each rank"
-    return [_pies(table, title), _means(table, "User annotations - mean duration, from shortest to longest")]
-
-
-def kernel_distribution(table: pd.DataFrame, *, top: int = 30) -> Figure:
-    """Return which ranks are slow in which kernels: mean durations relative to the median of the ranks.
-
-    Args:
-        table: result of `htagraph.kernel_distribution`.
-        top: how many kernels to show, those with most time.
-    """
-    from plotly.graph_objects import Figure, Heatmap
-
-    kernels = table[["kind", "name"]].drop_duplicates().head(top)
-    shown = kernels.merge(table, on=["kind", "name"])
-    label_of = unique_labels(kernels["name"])
-    names = [f"{kind}: {label_of[name]}" for kind, name in zip(shown["kind"], shown["name"], strict=True)]
-    shows = (
-        "%{customdata[2]}, rank %{x}: %{z:.3f} × the median, %{customdata[0]:.1f} µs × %{customdata[1]}<extra></extra>"
-    )
-    heat = Heatmap(
-        x=shown["rank"].astype("str"), y=names, z=shown["relative"], zmid=1, colorscale="RdBu_r",
-        customdata=shown[["mean_us", "count", "name"]],
-        hovertemplate=shows,
-    )  # fmt: skip
-    return Figure(heat).update_layout(
-        title_text="Mean duration relative to the median of the ranks", xaxis={"title": "Rank", "type": "category"},
-        yaxis={"autorange": "reversed"}, height=_ROW_PIXELS + 15 * len(kernels),
-    )  # fmt: skip
-
-
-def _pies(table: pd.DataFrame, title: str) -> Figure:
-    """Return one pie of summed durations for each rank."""
-    from plotly.graph_objects import Pie
-    from plotly.subplots import make_subplots
-
-    by_rank = list(table.groupby("rank"))
-    rows = max(1, -(-len(by_rank) // _PIES_A_ROW))
-    specs = [[{"type": "domain"}] * _PIES_A_ROW] * rows
-    label_of = unique_labels(table["name"])
-    figure = make_subplots(rows=rows, cols=_PIES_A_ROW, specs=specs)
-    for place, (rank, kernels) in enumerate(by_rank):  # by place: ranks need not be 0, 1, 2, …
-        row, column = divmod(place, _PIES_A_ROW)
-        pie = Pie(
-            labels=kernels["name"].map(label_of), values=kernels["sum (us)"], title=f"Rank {rank!s}", automargin=False,
-            customdata=kernels["name"], hovertemplate="%{customdata}: %{value} µs, %{percent}<extra></extra>",
-        )  # fmt: skip
-        figure.add_trace(pie, row + 1, column + 1)
-    return figure.update_layout(title_text=title, showlegend=True, height=_ROW_PIXELS * (1 + len(by_rank) / 2))
-
-
-def _means(table: pd.DataFrame, title: str) -> Figure:
-    """Return the mean duration of each name on each rank, with whiskers from the shortest to the longest."""
-    from plotly.graph_objects import Bar, Figure
-
-    named = table[table["name"] != _OTHERS]
-    bars: list[Any] = []
-    label_of = unique_labels(named["name"])
-    for name, rows in named.groupby("name", sort=False):
-        mean = rows["mean (us)"]
-        whiskers = {"array": rows["max (us)"] - mean, "arrayminus": mean - rows["min (us)"]}
-        shows = f"{escape(str(name))}, rank %{{x}}: %{{y}} µs<extra></extra>"
-        bars.append(Bar(name=label_of[str(name)], x=rows["rank"], y=mean, error_y=whiskers, hovertemplate=shows))
-    return Figure(bars).update_layout(
-        barmode="group", title_text=title, showlegend=True, xaxis={"title": "Rank", "type": "category"},
-        yaxis={"title": "Mean Duration (us)"},
-    )  # fmt: skip
+def _place(key: tuple[int, ...], *, several: bool) -> str:
+    """Return the label of a rank or stream: its numbers, of which that of the device is left out if it says nothing."""
+    return ", ".join(str(each) for at, each in enumerate(key) if several or at != 1)

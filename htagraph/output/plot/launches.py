@@ -1,90 +1,74 @@
-"""Launches: what is out of the ordinary, what operators launch, and who starts late."""
+"""How long launch calls take, and how much later the work starts that they enqueued."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.output.phrases import plural, time_text
+from htagraph.output.plot.classes import CLASS_LABELS, counts_of
+from htagraph.output.plot.style import COLORS, KIND_COLORS, drawn, nothing
+
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-__all__ = ["late_starts_figure", "launch_stats_figures", "operator_kernels_figure"]
-
-_BINS = 300
-"""Bins of a histogram, at most: two or three pixels each in a notebook. Doubled, bars get thinner than a pixel."""
-_OPERATORS = {
-    "ATen Operation": "operator", "Kernel Sequence": "kernel_sequence", "Occurrence Count": "count",
-    "Average ATen Op Launch Delay (us)": "launch_delay_us", "Average Runtime Delay (us)": "kernel_delay_us",
-}  # fmt: skip
+__all__ = ["launch_stats"]
 
 
-def launch_stats_figures(
-    table: pd.DataFrame, where: str, runtime_cutoff_us: float = 50.0, launch_delay_cutoff_us: float = 100.0
-) -> list[Figure]:
-    """Return three histograms: calls longer than their kernels, excessive calls, excessive delays.
+def launch_stats(table: pd.DataFrame) -> Figure:
+    """Return the figure of launch delays and of the lengths of launch calls: two histograms over all ranks.
 
     Args:
-        table: result of `htagraph.launch_stats`, or rows of it.
-        where: for the titles, such as ``"rank 0"``.
-        runtime_cutoff_us: a launch call that takes longer is excessive, µs.
-        launch_delay_cutoff_us: a delay above this is excessive, µs.
+        table: result of `htagraph.launch_stats`.
+
+    Returns:
+        The figure, not shown. Classes of time are half a decade wide, from 0 and less than 1 µs upwards.
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.launch_stats(hg.load("data/demo"))
+        >>> figure = hg.plot.launch_stats(table)
+        >>> sum(int(bar.y.sum()) for bar in figure.data if bar.xaxis == "x") == len(table)
+        True
     """
-    short = (table["launch_us"] <= runtime_cutoff_us) & (table["work_us"] < table["launch_us"])
-    return [
-        _histogram(
-            table.loc[short, "launch_us"], f"Short GPU kernels (gpu op duration < cpu op duration) on {where}",
-            "Cuda Runtime Event Duration (us)", None,
-        ),
-        _histogram(
-            table.loc[table["launch_us"] > runtime_cutoff_us, "launch_us"],
-            f"Runtime Event Duration Outliers (duration > {runtime_cutoff_us:g} us) on {where}",
-            "Cuda Runtime Event Duration (us)", _BINS,
-        ),
-        _histogram(
-            table.loc[table["delay_us"] > launch_delay_cutoff_us, "delay_us"],
-            f"Launch Delay Outliers (duration > {launch_delay_cutoff_us:g} us) on {where}",
-            "Launch Delay Duration (us)", _BINS,
-        ),
-    ]  # fmt: skip
+    about = "Top: from the end of the launch call to the start of its work. Bottom: how long the launch calls take."
+    if not len(table):
+        return nothing("No launch of device work was recorded", about)
+    from plotly.graph_objects import Bar
 
-
-def operator_kernels_figure(table: pd.DataFrame, where: str) -> Figure:
-    """Return a table to look at.
-
-    Args:
-        table: result of `htagraph.operator_kernels`, or rows of it.
-        where: for the title, such as ``"rank 0"``.
-    """
-    from plotly.graph_objects import Figure, Table
-
-    cells = {"values": [table[column] for column in _OPERATORS.values()], "height": 30, "align": "left"}
-    return Figure([Table(header={"values": list(_OPERATORS)}, cells=cells)]).update_layout(
-        title_text=f"ATen Operations, Associated Kernels, ATen and Runtime Delays for {where}",
-        width=1500, height=1500, autosize=True, margin={"l": 10, "r": 10, "t": 40, "b": 10},
-    )  # fmt: skip
-
-
-def late_starts_figure(table: pd.DataFrame) -> Figure:
-    """Return bars of when each rank started, one group per step.
-
-    Args:
-        table: result of `htagraph.late_starts`.
-    """
-    from plotly.graph_objects import Bar, Figure
-
+    calls = table.drop_duplicates("launch")
+    kinds = table["work_kind"].value_counts()
     bars = [
-        Bar(name=f"step {step}", x=rows["rank"], y=rows["late_us"], customdata=rows["normalized_start"])
-        for step, rows in table.groupby("step")
+        _bars(Bar, kind, table.loc[table["work_kind"] == kind, "delay_us"].to_numpy(), "x", "y") for kind in kinds.index
     ]
-    return Figure(bars).update_layout(
-        barmode="group", title_text="Potential Stragglers", xaxis_title="rank",
-        yaxis_title="start after the first rank (us)",
+    bars.append(_bars(Bar, "launch calls", calls["launch_us"].to_numpy(), "x2", "y2"))
+    middle, worst = float(table["delay_us"].median()), float(table["delay_us"].max())
+    finding = (
+        f"Half of {plural(len(table), 'kernel')} and copies start within {time_text(middle)} of their launch, "
+        f"the latest after {time_text(worst)}"
+    )
+    axis = {"type": "category", "categoryorder": "array", "categoryarray": CLASS_LABELS, "tickangle": -45}
+    return drawn(
+        bars, finding, about, height=520, barmode="stack", bargap=0.1, showlegend=True,
+        xaxis={**axis, "anchor": "y", "title": {"text": "delay, at least"}},
+        yaxis={"domain": [0.62, 1.0], "title": {"text": "kernels and copies"}, "anchor": "x"},
+        xaxis2={**axis, "anchor": "y2", "title": {"text": "length of the call, at least"}},
+        yaxis2={"domain": [0.0, 0.36], "title": {"text": "launch calls"}, "anchor": "x2"},
     )  # fmt: skip
 
 
-def _histogram(values: pd.Series[float], title: str, label: str, bins: int | None) -> Figure:
-    from plotly.graph_objects import Figure, Histogram
+def _bars(bar: type[Bar], kind: str, times: npt.NDArray[np.float64], x: str, y: str) -> Bar:
+    counts = counts_of(times)
+    words = [f"{count:,} {kind}<br>{label} or more" for label, count in zip(CLASS_LABELS, counts, strict=True)]
+    color = KIND_COLORS.get(kind, COLORS["yellow"])
+    return bar(
+        name=kind.replace("_", " "), x=CLASS_LABELS, y=counts, marker_color=color, hovertext=words, hoverinfo="text",
+        xaxis=x, yaxis=y,
+    )  # fmt: skip
 
-    return Figure([Histogram(x=values, nbinsx=bins)]).update_layout(
-        title_text=title, xaxis_title=label, yaxis_title="count"
-    )
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Bar

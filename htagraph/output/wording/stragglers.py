@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.analyses.stragglers import ENOUGH_STEPS
 from htagraph.core.naming import short_name
 from htagraph.output.phrases import and_list, command_line, plural, time_text
 
@@ -78,6 +77,8 @@ def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[s
         *_known(stragglers, int(most["rank"]), most["blamed_us"] / max(len(stragglers.ranks) - 1, 1)),
     ]
     if stragglers.few_steps:
+        from htagraph.analyses.stragglers import ENOUGH_STEPS  # here, as `--help` reads this file too
+
         lines.append(
             f"To tell whether it is slow or was late by chance, record {ENOUGH_STEPS} steps or more. To see where it "
             f"was late: {command_line('critical-path', inputs, '--segments')}"

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
+from htagraph.core.wrong_types import check_type
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -117,6 +118,7 @@ def digest(
 
     Raises:
         SelectionError: the graph has several ranks, or none; a criterion is unknown.
+        TypeError: it is no graph.
 
     Example:
         >>> import htagraph as hg
@@ -124,6 +126,10 @@ def digest(
         >>> of_rank.rank, len(of_rank.to_bytes()) < 20_000
         (2, True)
     """
+    takes = (
+        "htagraph.digest takes the graph of one rank: htagraph.load(path, ranks=[0]), of a job on workers job.load([0])"
+    )
+    check_type(graph, DependencyGraph, takes)
     if len(graph.ranks) != 1:
         msg = f"a digest is of one rank; this graph has {len(graph.ranks)}: load each file by itself"
         raise SelectionError(msg)

@@ -14,6 +14,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
+from htagraph.core.wrong_types import check_type
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.rank_digests.class_weights import skeleton_of
@@ -308,6 +309,7 @@ def joined_job(digests: Iterable[RankDigest], *, naming: Naming = DEFAULT_NAMING
     Raises:
         RankError: two digests are of one rank.
         SelectionError: there are none, or they were made with different classes.
+        TypeError: something among them is no digest.
 
     Example:
         >>> import htagraph as hg
@@ -317,7 +319,12 @@ def joined_job(digests: Iterable[RankDigest], *, naming: Naming = DEFAULT_NAMING
         >>> bool((job.time == job.graph.time).all())
         True
     """
-    ordered = sorted(digests, key=lambda each: each.rank)
+    takes = "htagraph.joined_job takes digests, one of each rank: [htagraph.digest(graph), …]"
+    check_type(digests, Iterable, takes)
+    every = list(digests)
+    for each in every:
+        check_type(each, RankDigest, takes)
+    ordered = sorted(every, key=lambda each: each.rank)
     joined = joined_graph(ordered, naming)
     skeleton = skeleton_of(joined, ordered[0].criteria, ordered[0].classes.limits)
     return JobSkeleton(

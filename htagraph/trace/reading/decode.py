@@ -49,7 +49,7 @@ class BlockDecoder:
                 return events
         return self._exact.decode(text)
 
-    def scan(self, text: bytes, offset: int) -> Block | None:
+    def scan(self, text: bytes | memoryview, offset: int) -> Block | None:
         """Return the events of a text that holds events with commas between them; None if it must go to `__call__`.
 
         Args:

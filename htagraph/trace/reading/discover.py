@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from htagraph.core.errors import HtagraphError, OtherJsonError, RankError, TraceError
+from htagraph.core.issues import IssueLog
 from htagraph.trace.events import Header
+from htagraph.trace.reading.named_rank import RANK_LIMIT, checked_rank, number_in_name, pattern_of_name, rank_in_name
 from htagraph.trace.reading.read import read_header
 from htagraph.trace.remote import RemotePath, TracePath, is_url, on_disk, path_of
 
@@ -27,7 +28,6 @@ __all__ = [
     "look_all",
     "look_at",
     "rank_files",
-    "rank_in_name",
 ]
 
 PathText: TypeAlias = str | os.PathLike[str]
@@ -38,8 +38,7 @@ Skip: TypeAlias = Callable[[TracePath, HtagraphError], None]
 
 MADE_KEY = "htagraph"
 """Root key of the files that htagraph exports from traces, such as overlays. They are not recordings."""
-_RANK_LIMIT = 2**31
-"""Ranks are below this: rank columns are int32. A larger number in a header or a file name is not a rank."""
+_MAP_IT = "give the rank of each file, load({0: 'a.json', 1: 'b.json'})"
 _MAX_LISTED = 8
 """Files that an error message lists. Chosen: a line or two; doubling it lengthens the message only."""
 _MAX_HINTS = 3
@@ -49,8 +48,11 @@ _REQUESTS = 16
 thousands of files are read in half the time, where the store allows it."""
 SUFFIXES = (".json", ".json.gz", ".json.tmp", ".json.gz.tmp")
 """How names of traces end in folders."""
-_RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_ ]?(\d+)", re.IGNORECASE)
-_LAST_NUMBER = re.compile(r"(\d+)(?=\D*$)")
+_CUT = ("truncated", "gzip_truncated")
+"""Codes of the issues of a file that ends early."""
+_AGREEING = 2
+"""Files whose headers give the number in their names as the rank, from which on it counts for files without a rank.
+Chosen: one may do so by chance, as rank 0 of step 0. Doubled, more files have to be named in a map."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,27 @@ class RankedFile:
     made: bool = False
     """True if htagraph exported the file, see `MADE_KEY`."""
 
-    def rank_in(self, header: Header) -> int:
-        """Return the rank once the whole file is read.
+    def rank_in(self, header: Header, log: IssueLog) -> int:
+        """Return the rank once the whole file is read, and report what speaks against it.
 
         A rank in the complete header, part of which may follow the events, wins over one from the file's name.
+
+        Args:
+            header: the complete header.
+            log: what was wrong with the file; receives an issue if header and name differ, or nothing says the rank.
         """
-        header_rank = _rank_of(header) if self.source != "given" else None
-        return self.rank if header_rank is None else header_rank
+        header_rank = _rank_of(header)
+        if self.source == "given":
+            return self.rank
+        if header_rank is None:
+            if self.source == "only file" and any(map(log.has, _CUT)):
+                log.add("rank_unknown", f"the file ends before it says its rank; read as rank {self.rank}: {_MAP_IT}")
+            return self.rank
+        named = _named_rank(self.path)
+        if named not in {-1, header_rank}:
+            detail = f"the file's name says rank {named}, its distributedInfo rank {header_rank}"
+            log.add("rank_differs", f"{detail}; read as rank {header_rank}: if that is wrong, {_MAP_IT}")
+        return header_rank
 
 
 Looked: TypeAlias = tuple[TracePath, RankedFile | HtagraphError]
@@ -106,7 +122,8 @@ def rank_files(
     """Return the files of one job, each with its rank, ordered by rank.
 
     The rank is that given by the caller, else ``distributedInfo.rank`` in the file, else a number as in ``rank-3`` in
-    the file's name, else the one number in which the files' names differ. A single file without a rank is rank 0.
+    the file's name, else the one number in which the files' names differ. A single file without a rank is rank 0. So
+    is a file that ends before its header says the rank (as of traces on demand) the rank of its name.
 
     Args:
         paths: what `find_files` takes, or a map from rank to file.
@@ -124,7 +141,7 @@ def rank_files(
         for rank, path in paths.items():
             with _skipping(path_of(path), skip):
                 file = path_of(path)
-                given.append(RankedFile(_existing(file), _checked(rank, file), "given", ""))
+                given.append(RankedFile(_existing(file), checked_rank(rank, file), "given", ""))
         return sorted(given, key=lambda file: file.rank)
     looked = (look or look_all)(find_files(paths, skip))
     ranked = _number_by_name(_recorded(_ranked(looked, _named_files(paths), skip, left_out), left_out))
@@ -235,13 +252,6 @@ def _leads_nowhere(path: Path) -> bool:
     return path.is_symlink() and not path.exists()
 
 
-def _checked(rank: int, path: TracePath) -> int:
-    if not (isinstance(rank, int) and 0 <= rank < _RANK_LIMIT):
-        msg = f"{path}: {rank!r} is not a rank; give the rank of each file: load({{0: 'a.json', 1: 'b.json'}})"
-        raise RankError(msg)
-    return rank
-
-
 def _existing(path: TracePath) -> TracePath:
     if not path.is_file():
         msg = f"{path}: no such file"
@@ -258,16 +268,6 @@ def _rank_one(path: TracePath, *, alone: bool) -> RankedFile:
     return RankedFile(path, in_name, "name" if in_name >= 0 else "", run, made)
 
 
-def rank_in_name(path: TracePath) -> int:
-    """Return the rank that a file's name has, as in ``rank-3``; -1 if it has none.
-
-    Raises:
-        RankError: the number is too large to be one.
-    """
-    in_name = _RANK_IN_NAME.search(path.name)
-    return _checked(int(in_name[1]), path) if in_name else -1
-
-
 def _recorded(files: list[RankedFile], left_out: Skip | None) -> list[RankedFile]:
     """Return the files that a profiler wrote, or all files if htagraph exported all of them."""
     if all(file.made for file in files):
@@ -278,10 +278,17 @@ def _recorded(files: list[RankedFile], left_out: Skip | None) -> list[RankedFile
     return [file for file in files if not file.made]
 
 
+def _named_rank(path: TracePath) -> int:
+    try:
+        return rank_in_name(path)
+    except RankError:
+        return -1
+
+
 def _rank_of(header: Header) -> int | None:
     """Return the rank in a header, or None if it has none or one out of range."""
     info = header.distributed_info
-    usable = info is not None and info.rank is not None and 0 <= info.rank < _RANK_LIMIT
+    usable = info is not None and info.rank is not None and 0 <= info.rank < RANK_LIMIT
     return info.rank if info is not None and usable else None
 
 
@@ -304,19 +311,28 @@ def _number_by_name(files: list[RankedFile]) -> list[RankedFile]:
     if not unknown:
         return files
     if len(files) == 1:
-        return [RankedFile(files[0].path, 0, "only file", files[0].run)]
-    stems = {_LAST_NUMBER.sub("#", file.path.name) for file in files}
-    numbers = [_LAST_NUMBER.search(file.path.name) for file in unknown]
-    if len(unknown) == len(files) and len(stems) == 1 and all(numbers):
-        ranks = [int(number[1]) for number in numbers if number]
-        if sorted(ranks) == list(range(len(files))):
-            return [RankedFile(file.path, rank, "name", file.run) for file, rank in zip(files, ranks, strict=True)]
+        return [replace(files[0], rank=0, source="only file")]
+    if _numbers_are_ranks(files):
+        return [
+            replace(file, rank=number_in_name(file.path), source="name") if file.rank < 0 else file for file in files
+        ]
     listed = ", ".join(file.path.name for file in unknown[:_MAX_LISTED])
     msg = (
         f"{_folder(files)}: no rank in {listed} (neither distributedInfo nor the file's name has one): these may be "
         "several runs; pass one file at a time, or give the rank of each: load({0: 'a.json', 1: 'b.json'})"
     )
     raise RankError(msg)
+
+
+def _numbers_are_ranks(files: list[RankedFile]) -> bool:
+    """Return whether names differ in a number only, and it is the rank where headers say one, or counts from 0."""
+    numbers = [number_in_name(file.path) for file in files]
+    if len({pattern_of_name(file.path) for file in files}) > 1 or not all(0 <= each < RANK_LIMIT for each in numbers):
+        return False
+    known = [file.rank == number for file, number in zip(files, numbers, strict=True) if file.rank >= 0]
+    if known:
+        return len(known) >= _AGREEING and all(known)
+    return sorted(numbers) == list(range(len(files)))
 
 
 def _refuse_mixed(files: list[RankedFile]) -> None:

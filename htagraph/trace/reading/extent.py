@@ -58,13 +58,15 @@ class Extents:
         origin = int(start.min()) // _SECOND_NS
         second = start // _SECOND_NS - origin
         if int(second.max()) <= len(start):
-            counts = np.bincount(second)
-            seconds = np.flatnonzero(counts)
-            counts = counts[seconds]
+            in_second = np.bincount(second)
+            earliest = np.full(len(in_second), np.iinfo(np.int64).max)
+            np.minimum.at(earliest, second, start)
+            seconds = np.flatnonzero(in_second)
+            counts, firsts = in_second[seconds], earliest[seconds]
         else:
-            seconds, counts = np.unique(second, return_counts=True)
-        firsts = np.full(len(seconds), np.iinfo(np.int64).max)
-        np.minimum.at(firsts, np.searchsorted(seconds, second), start)
+            seconds, number, counts = np.unique(second, return_inverse=True, return_counts=True)
+            firsts = np.full(len(seconds), np.iinfo(np.int64).max)
+            np.minimum.at(firsts, number, start)
         for each, count, first in zip((seconds + origin).tolist(), counts.tolist(), firsts.tolist(), strict=True):
             before = self._seconds.get(each, (0, first))
             self._seconds[each] = before[0] + count, min(before[1], first)

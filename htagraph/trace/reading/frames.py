@@ -42,6 +42,11 @@ class Frames:
         self.left_out = 0
         """Number of those left out but for `windows`."""
 
+    @property
+    def may_leave_out(self) -> bool:
+        """Whether any call in the next block may be left out."""
+        return self._none or self._windows is not None
+
     def holds(self, count: int) -> bool:
         """Return whether a file with so many of them keeps them."""
         return self._asked is True or (self._asked is None and count <= self._most)

@@ -47,7 +47,7 @@ _YEAR_NS = 365 * 24 * 3600 * 10**9
 
 def read_trace(
     path: TracePath,
-    rank_in: Callable[[Header], int],
+    rank_in: Callable[[Header, IssueLog], int],
     progress: Callable[[int], None] | None = None,
     *,
     compiled: bool = True,
@@ -58,7 +58,7 @@ def read_trace(
 
     Args:
         path: a Kineto trace, JSON or gzipped JSON.
-        rank_in: returns the rank of the file, given its complete header.
+        rank_in: returns the rank of the file, given its complete header and what was wrong with it, to which it adds.
         progress: called with the number of bytes of the file consumed so far.
         compiled: use the compiled scan, which is many times faster once it is loaded, and gives the same columns.
         frames: decides which calls of Python functions are read; all if not given.
@@ -106,7 +106,7 @@ def read_trace(
         log.add("no_window_end", "no 'Record Window End' event: the file was cut short, or written by another tool")
     if header.base_time_nanoseconds is None and extent.events and extent.last < _YEAR_NS:
         log.add("no_base_time", "times are relative, but the file has no baseTimeNanoseconds: ranks share no clock")
-    base, rank = header.base_time_nanoseconds or 0, rank_in(header)
+    base, rank = header.base_time_nanoseconds or 0, rank_in(header, log)
     _refuse_out_of_range(extent, base, path)
     return Trace(
         rank=rank, path=path, header=header, names=tuple(columns.names), categories=tuple(columns.categories),

@@ -29,7 +29,7 @@ class _Sized(Protocol):
 
 
 S = TypeVar("S", bound=_Sized)
-Scan = Callable[[bytes, int], S | None]
+Scan = Callable[[memoryview, int], S | None]
 Decode = Callable[[bytes], list[T]]
 
 BLOCK_BYTES = 4 << 20
@@ -79,8 +79,9 @@ class _Reader(Generic[T, S]):
 
     def __call__(self, buffer: bytes, end: int, offset: int) -> list[T] | S:
         """Return the events in buffer[:end]; copies the text once only, since blocks are large."""
-        scanned = self.scan(buffer[:end], offset) if self.scan else None
-        return self.decode(b"".join((b"[", memoryview(buffer)[:end], b"]"))) if scanned is None else scanned
+        text = memoryview(buffer)[:end]
+        scanned = self.scan(text, offset) if self.scan else None
+        return self.decode(b"".join((b"[", text, b"]"))) if scanned is None else scanned
 
 
 def split(

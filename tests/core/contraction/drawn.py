@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from htagraph.core.contraction.net import Net, net_of
+from htagraph.core.contraction.net import SOURCE, TARGET, Net, net_of
 from htagraph.core.contraction.vectors import UNBOUNDED
 
 LIMIT = 3
@@ -83,6 +83,6 @@ def net(dag: Dag) -> Net:
 
 
 def edges_of(made: Net) -> list[tuple[int, int, tuple[int, ...]]]:
-    live = np.flatnonzero(made.source >= 0)
-    source, target = made.source[live].tolist(), made.target[live].tolist()
+    live = np.flatnonzero(made.edge[:, SOURCE] >= 0)
+    source, target = made.edge[live, SOURCE].tolist(), made.edge[live, TARGET].tolist()
     return list(zip(source, target, map(tuple, made.weight[live].tolist()), strict=True))

@@ -21,7 +21,7 @@ def test_one_pass_keeps_longest_paths_between_terminals(data: st.DataObject, dag
         order, *counting_order(far, len(order)), near, sparse(dag.weight), np.array(dag.terminal), np.array(dag.bounds)
     )
     begin, end = (made.target, made.source) if backward else (made.source, made.target)
-    edges = list(zip(begin.tolist(), end.tolist(), map(tuple, made.weight.tolist()), strict=True))[: made.edge_count]
+    edges = list(zip(begin.tolist(), end.tolist(), map(tuple, made.weight.tolist()), strict=True))
     factors = data.draw(factors_of(dag))
     ends = [vertex for vertex in dag.order if dag.terminal[vertex]]
     assert distances(edges, dag.order, ends, factors) == distances(dag.edges, dag.order, ends, factors)
@@ -49,5 +49,5 @@ def test_a_vertex_with_one_predecessor_leaves() -> None:
     made = collapse(
         np.arange(3), *counting_order(dag.target, 3), dag.source, sparse(dag.weight), np.array(dag.terminal), np.ones(1)
     )
-    assert made.edge_count == 1
+    assert len(made.source) == 1
     assert (made.source[0], made.target[0], made.weight[0].tolist()) == (0, 2, [9])

@@ -19,7 +19,8 @@ HOST = {"cpu_op", "user_annotation", "python_function"} | RUNTIME
 
 
 def part(events: list[Json], folder: Path, rank: int = 0, steps: list[int] | None = None) -> RankPart:
-    return prepare(read_trace(write(events, folder / f"rank-{rank}.json", rank), lambda _: rank), DEFAULT_NAMING, steps)
+    path = write(events, folder / f"rank-{rank}.json", rank)
+    return prepare(read_trace(path, lambda *_: rank), DEFAULT_NAMING, steps)
 
 
 @given(traces())

@@ -120,13 +120,13 @@ def test_a_thinned_part_is_the_part_of_the_whole_file(
     events: list[Json], wanted: Wanted, piece: int, rows: int, compiled: bool,  # noqa: FBT001
 ) -> None:  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, in_small_pieces(piece, rows):
-        read = partial(read_trace, write(events, Path(folder) / "a.json"), lambda _: 0, compiled=compiled)
+        read = partial(read_trace, write(events, Path(folder) / "a.json"), lambda *_: 0, compiled=compiled)
         assert_same_parts(*both(read, wanted))
 
 
 @pytest.mark.parametrize("path", [path for path in REAL if path.stat().st_size < LARGE_BYTES], ids=label)
 def test_steps_of_real_traces_are_those_of_the_whole_file(path: Path) -> None:
-    read = partial(read_trace, path, lambda _: 0)
+    read = partial(read_trace, path, lambda *_: 0)
     steps = prepare(read(), DEFAULT_NAMING).steps
     if steps:
         with in_small_pieces(1 << 16, 500):
@@ -144,14 +144,14 @@ def test_a_window_keeps_what_begins_in_it_and_the_work_launched_by_it(tmp_path: 
         _kernel(15, 2, 2, 0),
         _kernel(17, 2, 9, 0),
     ]
-    read = partial(read_trace, write(events, tmp_path / "a.json"), lambda _: 0)
+    read = partial(read_trace, write(events, tmp_path / "a.json"), lambda *_: 0)
     for part in both(read, Wanted(span=(BASE_NS + 10_000, BASE_NS + 20_000))):
         assert part.activities.event.tolist() == [1, 2, 4, 5, 8]
 
 
 def test_a_step_that_began_before_a_window_is_not_there(tmp_path: Path) -> None:
     events = [step(1, 0, 20), op("a", 12, 1), step(2, 20, 20), op("b", 22, 1)]
-    read = partial(read_trace, write(events, tmp_path / "a.json"), lambda _: 0)
+    read = partial(read_trace, write(events, tmp_path / "a.json"), lambda *_: 0)
     for part in both(read, Wanted(span=(BASE_NS + 10_000, BASE_NS + 90_000))):
         assert part.activities.step[part.activities.event >= 0].tolist() == [-1, 2, 2]
 
@@ -162,7 +162,7 @@ def test_a_call_that_outlasts_its_step_is_read_with_all_it_encloses(tmp_path: Pa
 
     def read(**choice: Any) -> Trace:
         readings.append(choice)
-        return read_trace(path, lambda _: 0, **choice)
+        return read_trace(path, lambda *_: 0, **choice)
 
     whole, thinned = both(read, Wanted(steps=(1,)))
     assert_same_parts(whole, thinned)
@@ -173,7 +173,7 @@ def test_a_call_that_outlasts_its_step_is_read_with_all_it_encloses(tmp_path: Pa
 def test_communication_beside_a_step_is_read_with_all_that_runs_in_it(tmp_path: Path) -> None:
     """What an operator runs after it asked for communication shows that it went on, and so which step a call is in."""
     events = [step(1, 0, 10), op("long", 5, 55), _communication(40, 50, 1), _launch(45, 1, 1, 1), op("later", 80, 5)]
-    read = partial(read_trace, write(events, tmp_path / "a.json"), lambda _: 0)
+    read = partial(read_trace, write(events, tmp_path / "a.json"), lambda *_: 0)
     whole, thinned = both(read, Wanted(steps=(1,)))
     assert_same_parts(whole, thinned)
     assert 3 in thinned.activities.event

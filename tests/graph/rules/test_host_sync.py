@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from htagraph import EdgeKind, Provenance
+from htagraph.graph.evidence import wait_hypotheses
 from htagraph.graph.rules.host_sync import host_sync, host_syncs
 from tests.oracles import edges_by_name
 from tests.reach import SHARED
@@ -133,6 +135,35 @@ def test_no_call_waits_for_work_that_ended_after_it() -> None:
     assert counts["refused"] == 1
     (issue,) = unresolved(job, host_sync)
     assert (issue.what, issue.count, issue.rank) == ("waits_unresolved", 1, 0)
+
+
+def unexplained(streams: int) -> list[Json]:
+    """Return waits for streams, each in an operator of its own, none of which any work on any stream explains."""
+    events: list[Json] = []
+    for number in range(2 * streams):
+        at, name = 1000 * number, f"op{number % streams}"
+        events += [op(name, at, 900), launch(at + 1, 2, number + 1)]
+        events += [kernel("k", at + 10, 5, number + 1, stream=7 + number % streams)]
+        events += [runtime("cudaStreamSynchronize", at + 20, 700)]
+    return events
+
+
+def test_hypotheses_tested_are_in_proportion_to_the_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    tested: list[int] = []
+    real = wait_hypotheses._tested
+
+    def counted(*given: Any) -> Any:
+        tested.append(len(given[2]))
+        return real(*given)
+
+    monkeypatch.setattr(wait_hypotheses, "_tested", counted)
+    work = []
+    for streams in (80, 160):
+        tested.clear()
+        load(unexplained(streams))
+        work.append(sum(tested))
+    assert work[0] > 80
+    assert work[1] <= 2**1.1 * work[0]
 
 
 def test_before_any_work_there_is_nothing_to_wait_for_and_nothing_to_report() -> None:

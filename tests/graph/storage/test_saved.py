@@ -17,6 +17,7 @@ from htagraph import DependencyGraph
 from htagraph.graph.storage import saved
 from htagraph.graph.storage.array_file import write_file
 from htagraph.graph.storage.parts import SCHEMA, pack
+from htagraph.trace.remote import RemotePath, TracePath
 from tests.graph.storage.same import difference
 from tests.reach import DATASETS, REPOSITORY, graph_of, label
 from tests.strategies import Frames, frames, jobs, load
@@ -80,6 +81,63 @@ def test_an_event_is_read_from_its_unchanged_file(tmp_path: Path) -> None:
     Path(file).write_bytes(b"{}")
     with pytest.raises(hg.TraceError, match="was changed"):
         opened.event(3)
+
+
+def copied(folder: Path, name: str = "rank-0.json.gz") -> Path:
+    folder.mkdir(parents=True)
+    return Path(shutil.copy(REPOSITORY / "data/demo/rank-0.json.gz", folder / name))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [RemotePath("https://host/rank-0.json.gz"), RemotePath("s3://b/rank-0.json"), Path("//host/share/0.json")],
+)
+def test_addresses_that_only_the_graph_names_are_not_followed(
+    path: TracePath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetched(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", fetched)
+    graph = hg.load(copied(tmp_path / "traces"))
+    graph = graph.replace(traces={0: replace(graph.traces[0], path=path)})
+    opened = again(graph, tmp_path / "saved")
+    row = int(np.flatnonzero(opened.activities.event >= 0)[0])
+    for ask in (
+        lambda: opened.event(row),
+        lambda: hg.to_perfetto(hg.critical_path(opened), tmp_path / "o.json"),
+        lambda: hg.arguments(opened, ["Input type"]),
+    ):
+        with pytest.raises(hg.TraceError, match=r"not followed.*htagraph\.open\(folder, traces=…\)"):
+            ask()
+    assert not list(tmp_path.glob("o.json*"))
+    assert hg.summarize(opened)
+    given = hg.open(tmp_path / "saved", traces=tmp_path / "traces")
+    assert given.event(row) == hg.load(tmp_path / "traces").event(row)
+
+
+def test_traces_that_were_moved_are_given_and_must_be_as_large(tmp_path: Path) -> None:
+    path = copied(tmp_path / "traces")
+    graph = hg.load(path)
+    hg.save(graph, tmp_path / "saved")
+    row = int(np.flatnonzero(graph.activities.event >= 0)[0])
+    event = graph.event(row)
+    moved = path.rename(tmp_path / "rank-0.json.gz")
+    with pytest.raises(hg.TraceError, match="cannot be read again"):
+        hg.open(tmp_path / "saved").event(row)
+    assert hg.open(tmp_path / "saved", traces=moved).event(row) == event
+    moved.write_bytes(moved.read_bytes() + b" ")
+    with pytest.raises(hg.TraceError, match="is not the file of rank 0: it has"):
+        hg.open(tmp_path / "saved", traces=moved)
+
+
+def test_a_local_file_that_is_not_the_one_recorded_is_not_read(tmp_path: Path) -> None:
+    graph = hg.load(copied(tmp_path / "traces"))
+    other = copied(tmp_path / "other")
+    graph = graph.replace(traces={0: replace(graph.traces[0], path=other, fingerprint=(other.stat().st_size, 1))})
+    opened = again(graph, tmp_path / "saved")
+    with pytest.raises(hg.TraceError, match="was changed since"):
+        opened.event(int(np.flatnonzero(opened.activities.event >= 0)[0]))
 
 
 def test_no_array_of_an_opened_graph_can_be_written(tmp_path: Path) -> None:

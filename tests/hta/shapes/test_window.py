@@ -11,7 +11,7 @@ from tests.hta.shapes.test_job import TWO_STEPS, event, write
 
 
 def trace_of(tmp_path: Path, events: list[dict[str, object]]) -> Trace:
-    return read_trace(Path(write(tmp_path / "a.json", events)), lambda _: 0)
+    return read_trace(Path(write(tmp_path / "a.json", events)), lambda *_: 0)
 
 
 def test_the_profilers_own_spans_are_not_analysed(tmp_path: Path) -> None:

@@ -1,86 +1,62 @@
-"""The figures hold the numbers of the tables that they show."""
+"""Bars are as high as their tables say, and titles give the sums."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
+import numpy as np
 import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.hta.shapes import breakdowns
-from htagraph.hta.shapes.job import HtaJob, open_job
-from htagraph.output.plot import breakdowns as figures
-from tests.reach import REPOSITORY
-from tests.strategies import COMMUNICATE, COMPUTE, annotation, kernel, launch, write
+from htagraph import DependencyGraph
+from htagraph.output.plot.style import MAX_BARS
+from tests.reach import DATA, graph_of
+from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
 
 
 @pytest.fixture(scope="module")
-def job() -> HtaJob:
-    return open_job(trace_dir=str(REPOSITORY / "data" / "demo"))
+def graph() -> DependencyGraph:
+    return graph_of(DATA / "demo")
 
 
-def test_the_temporal_parts_of_a_rank_stack_up_to_one(job: HtaJob) -> None:
-    figure = figures.temporal_breakdown(breakdowns.temporal_breakdown(job))
-    assert [bar.name for bar in figure.data] == ["idle_time", "compute_time", "non_compute_time"]
-    assert pd.DataFrame([bar.y for bar in figure.data]).sum().tolist() == pytest.approx([1] * 4)
+def test_the_parts_of_each_rank_stack_up_to_100_percent(graph: DependencyGraph) -> None:
+    figure = hg.plot.temporal_breakdown(hg.temporal_breakdown(graph))
     assert figure.layout.barmode == "stack"
+    assert np.array([bar.y for bar in figure.data]).sum(axis=0).tolist() == pytest.approx([100.0] * 4)
 
 
-@pytest.mark.parametrize("ranks", [[0], [0, 2]])
-@pytest.mark.parametrize("percent", [True, False])
-def test_idle_time_is_stacked_by_stream(job: HtaJob, ranks: list[int], *, percent: bool) -> None:
-    table, _ = breakdowns.idle_time_breakdown(job, ranks)
-    figure = figures.idle_time_breakdown(table, percent=percent)
-    shown = sum(float(pd.Series(bar.y).sum()) for bar in figure.data)
-    assert shown == pytest.approx(table["idle_time_ratio" if percent else "idle_time"].sum())
-    assert {bar.name for bar in figure.data} == set(table["idle_category"])
+def test_a_title_gives_the_shares_of_all_ranks_time() -> None:
+    one = [launch(0, 1, 1), kernel(COMPUTE, 2, 30, 1), launch(1, 1, 2), kernel(COMMUNICATE, 32, 70, 2)]
+    two = [launch(0, 1, 1), kernel(COMPUTE, 2, 100, 1)]
+    title = hg.plot.temporal_breakdown(hg.temporal_breakdown(load({0: one, 1: two}))).layout.title.text
+    assert title.startswith("All ranks' time is 65 % computation, 35 % exposed communication<br>")
 
 
-def test_overlap_is_a_share(job: HtaJob) -> None:
-    table = breakdowns.comm_comp_overlap(job)
-    figure = figures.comm_comp_overlap(table)
-    assert list(figure.data[0].y) == pytest.approx((table["comp_comm_overlap_pctg"] / 100).tolist())
+def test_hidden_and_exposed_communication_sum_to_all(graph: DependencyGraph) -> None:
+    table = hg.overlap(graph)
+    hidden, exposed = hg.plot.overlap(table).data
+    assert (hidden.y + exposed.y).tolist() == pytest.approx((table["communication_us"] / 1000).tolist())
+    assert hidden.y.tolist() == pytest.approx((table["hidden_us"] / 1000).tolist())
 
 
-def test_every_kernel_type_has_a_pie_for_each_rank_and_bars(job: HtaJob) -> None:
-    types, kernels = breakdowns.gpu_kernel_breakdown(job)
-    whole, *rest = figures.gpu_kernel_breakdown(types, kernels)
-    assert list(whole.data[0].labels) == types.loc[types["percentage"] > 0, "kernel_type"].tolist()
-    assert len(rest) == 2 * kernels["kernel_type"].nunique()
-    pies = rest[0]
-    assert [pie.title.text for pie in pies.data] == [f"Rank {rank}" for rank in range(4)]
-    first = kernels[(kernels["kernel_type"] == kernels["kernel_type"].iloc[0]) & (kernels["rank"] == 0)]
-    assert list(pies.data[0].values) == first["sum (us)"].tolist()
+@pytest.mark.parametrize("by", ["stream", "rank"])
+def test_idle_time_by_cause_sums_to_the_table(graph: DependencyGraph, by: str) -> None:
+    table = hg.idle_breakdown(graph, by=by)  # type: ignore[arg-type]
+    bars = hg.plot.idle_breakdown(table).data
+    assert sum(float(bar.y.sum()) for bar in bars) == pytest.approx(table["idle_us"].sum() / 1000)
+    assert len(bars) == table["cause"].nunique()
 
 
-def test_ranks_need_not_begin_at_0(tmp_path: Path) -> None:
-    # HTA puts the pie of rank 34 alone into the 18th row of one (C4)
-    events = [kernel(COMPUTE, 0, 5), kernel(COMMUNICATE, 5, 5), annotation("## forward ##", 0, 50), launch(1, 1, 1)]
-    one = open_job({34: str(write(events, tmp_path / "a.json", 34))})
-    assert figures.gpu_kernel_breakdown(*breakdowns.gpu_kernel_breakdown(one))[1].data[0].title.text == "Rank 34"
-    table = breakdowns.user_annotation_breakdown(one, use_gpu_annotation=False)
-    assert table is not None
-    pies, bars = figures.user_annotation_breakdown(table)
-    assert list(pies.data[0].values) == [50]
-    assert list(bars.data[0].y) == [50]
+def test_devices_are_named_only_where_a_rank_has_several() -> None:
+    table = pd.DataFrame({"rank": [0, 0], "device": [0, 0], "stream": [7, 8], "cause": "other", "idle_us": [1.0, 2.0]})
+    assert list(hg.plot.idle_breakdown(table).data[0].x) == ["0, 7", "0, 8"]
+    assert list(hg.plot.idle_breakdown(table.assign(device=[0, 1])).data[0].x) == ["0, 0, 7", "0, 1, 8"]
 
 
-def test_the_slow_rank_stands_out_in_the_distribution(job: HtaJob) -> None:
-    table = hg.kernel_distribution(job.graph)
-    (heat,) = figures.kernel_distribution(table, top=5).data
-    assert list(heat.z) == pytest.approx(table["relative"].head(20).tolist())
-
-
-def test_empty_tables_have_empty_figures(tmp_path: Path) -> None:
-    with pytest.warns(UserWarning):
-        nothing = open_job({0: str(write([], tmp_path / "a.json"))})
-        made = [
-            figures.temporal_breakdown(breakdowns.temporal_breakdown(nothing)),
-            figures.idle_time_breakdown(breakdowns.idle_time_breakdown(nothing)[0]),
-            *figures.gpu_kernel_breakdown(*breakdowns.gpu_kernel_breakdown(nothing)),
-            figures.kernel_distribution(hg.kernel_distribution(nothing.graph)),
-        ]
-    holds = {"bar": "y", "pie": "values", "heatmap": "z"}
-    shown = [trace[holds[trace.type]] for figure in made for trace in figure.data]
-    assert all(values is None or not len(values) for values in shown)
+def test_many_ranks_are_one_picture_with_the_same_numbers(graph: DependencyGraph) -> None:
+    few = hg.temporal_breakdown(graph).head(1)
+    many = pd.concat([few.assign(rank=rank) for rank in range(512)], ignore_index=True)
+    (picture,) = hg.plot.temporal_breakdown(many).data
+    assert len(many) > MAX_BARS
+    assert picture.type == "heatmap"
+    assert np.array(picture.z).sum(axis=0).tolist() == pytest.approx([100.0] * 512)
+    assert len(picture.x) == 512

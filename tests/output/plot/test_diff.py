@@ -1,28 +1,34 @@
-"""Whether two jobs are drawn side by side."""
-
 from __future__ import annotations
 
-import pandas as pd
+import numpy as np
 import pytest
 
-from htagraph.output.plot.diff import counts_diff, duration_diff
-
-TABLE = pd.DataFrame(
-    {
-        "test_counts": [3], "test_total_duration": [30], "control_counts": [2], "control_total_duration": [50],
-        "diff_counts": [1], "diff_duration": [-20],
-    },
-    index=["aten::mm"],
-)  # fmt: skip
+import htagraph as hg
+from htagraph.analyses.differences.diff import Diff
+from tests.reach import DATA, graph_of
 
 
-def test_there_is_a_bar_per_job_and_one_of_the_difference() -> None:
-    assert [(bar.name, list(bar.y)) for bar in counts_diff(TABLE).data] == [
-        ("test", [3]), ("control", [2]), ("Difference", [1]),
-    ]  # fmt: skip
-    assert [list(bar.y) for bar in duration_diff(TABLE).data] == [[30], [50], [-20]]
+@pytest.fixture(scope="module")
+def change() -> Diff:
+    graph = graph_of(DATA / "demo")
+    slower = hg.what_if(graph).scale(factor=2.0, kind="computation").run().graph
+    return hg.diff(graph, slower)
 
 
-def test_another_table_is_refused() -> None:
-    with pytest.raises(ValueError, match="pass the result of compare_traces"):
-        counts_diff(TABLE.drop(columns="test_total_duration"))
+@pytest.mark.parametrize("by", ["rank", "category", "edge", "operator", "kernel", "module"])
+def test_the_bars_lead_from_before_to_after(change: Diff, by: str) -> None:
+    (waterfall,) = hg.plot.diff(change, by=by).data  # type: ignore[arg-type]
+    values = np.array(waterfall.x[:-1], float)
+    assert values[0] == pytest.approx(change.before_us / 1000)
+    assert values.sum() == pytest.approx(change.after_us / 1000)
+    assert values[1:].sum() == pytest.approx(change.change_us / 1000)
+
+
+def test_the_title_is_the_first_sentence(change: Diff) -> None:
+    title = change.plot().layout.title.text.partition("<br>")[0]
+    assert change.sentences()[0].startswith(title)
+
+
+def test_what_it_is_divided_by_must_be_known(change: Diff) -> None:
+    with pytest.raises(ValueError, match="by='stream' is not known"):
+        hg.plot.diff(change, by="stream")  # type: ignore[arg-type]

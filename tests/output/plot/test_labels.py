@@ -1,13 +1,15 @@
-"""Labels of figures: one for each name."""
+"""Labels of figures: one for each name, and no markup in them."""
 
 from __future__ import annotations
+
+import html
 
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.plot.breakdowns import user_annotation_breakdown
-from htagraph.output.plot.labels import unique_labels
+from htagraph.output.plot.hta_shapes.breakdowns import user_annotation_breakdown
+from htagraph.output.plot.labels import axis_labels, escaped, hover_name, middle, plain, row_labels, unique_labels
 
 NAMES = st.lists(st.text(alphabet="ab<>( ", max_size=6) | st.just("x" * 61) | st.just("x" * 62), max_size=8)
 
@@ -17,6 +19,33 @@ def test_different_names_have_different_labels(names: list[str]) -> None:
     labels = unique_labels(names)
     assert set(labels) == set(names)
     assert len(set(labels.values())) == len(set(names))
+
+
+@given(NAMES)
+def test_each_row_has_a_label_of_its_own(names: list[str]) -> None:
+    assert len(set(row_labels(names))) == len(names)
+    assert len(set(axis_labels(names).values())) == len(set(names))
+
+
+@given(st.text())
+def test_markup_is_the_text_that_it_was(text: str) -> None:
+    assert html.unescape(escaped(text.replace("&", "+"))) == text.replace("&", "+")
+    assert not set("<>$") & set(escaped(text))
+
+
+@given(st.text(), st.integers(3, 20))
+def test_a_text_without_its_middle_fits_and_keeps_its_ends(text: str, letters: int) -> None:
+    cut = middle(text, letters)
+    assert len(cut) <= letters
+    assert cut[:1] == text[:1]
+    assert cut[-1:] == text[-1:]
+
+
+def test_names_can_be_encoded_and_turn_no_direction_of_writing() -> None:
+    name = "a\ud800\u202eb\x00c\n" + "d" * 10_000
+    assert plain(name, 8) == "a? b c …"
+    assert len(hover_name(name).encode()) < 600
+    assert hover_name(name).replace("<br>", "").isprintable()
 
 
 def test_a_pie_has_as_many_items_as_there_are_annotations() -> None:

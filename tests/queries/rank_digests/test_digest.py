@@ -19,6 +19,11 @@ def test_a_digest_is_of_one_rank() -> None:
         hg.digest(graph_of(DATASETS[0]))
 
 
+def test_what_is_no_graph_has_no_digest() -> None:
+    with pytest.raises(TypeError, match=r"htagraph\.digest takes the graph of one rank: .*not 'rank-0\.json' \(str\)"):
+        hg.digest("rank-0.json")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("path", [path for path in JOBS if path.is_file()], ids=label)
 def test_a_digest_of_any_rank_is_some_kilobytes(path: Path) -> None:
     digest = hg.digest(graph_of(path))

@@ -124,3 +124,11 @@ def test_issues_and_clocks_are_those_of_the_whole_graph() -> None:
     job, whole = job_of(DATASETS[0]), graph_of(DATASETS[0])
     assert job.clocks == whole.clocks
     assert {issue.what for issue in job.issues} == {issue.what for issue in whole.issues}
+
+
+@pytest.mark.parametrize(
+    ("given", "what"), [(3, "int"), (["rank-0.json"], "str"), ([None], "NoneType"), ("data", "str")]
+)
+def test_what_holds_no_digests_is_no_job(given: object, what: str) -> None:
+    with pytest.raises(TypeError, match=rf"joined_job takes digests, .*\({what}\)"):
+        hg.joined_job(given)  # type: ignore[arg-type]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import random
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import htagraph
 from htagraph.core.errors import HtagraphError, RankError, TraceError
 from htagraph.trace.reading.discover import RankedFile, find_files, rank_files
+from htagraph.trace.reading.read import read_trace
 from htagraph.trace.remote import TracePath
 from tests.damage import document, header, healthy, kineto_text, written
 
@@ -190,6 +195,85 @@ def test_a_header_without_a_usable_rank_leaves_it_to_the_name(info: Any, tmp_pat
 def test_a_rank_written_as_text_is_a_number(tmp_path: Path) -> None:
     written(tmp_path / "a.json", json.dumps({"distributedInfo": {"rank": "3"}, "traceEvents": EVENTS}))
     assert rank_files(tmp_path)[0].rank == 3
+
+
+def cut(path: Path, text: str, share: float = 0.5) -> Path:
+    """Write the first part of a gzip file, as a killed job leaves it; its header and some events are in it."""
+    noisy = re.sub(r"gemm<\d>", lambda _: f"gemm<{random.Random(str(_)).getrandbits(256):x}>", text)
+    data = gzip.compress(noisy.encode(), 6)
+    path.write_bytes(data[: int(len(data) * share)])
+    return path
+
+
+def behind(rank: int) -> str:
+    """Return a trace whose header follows the events, as of traces on demand."""
+    return json.dumps({"schemaVersion": 1, "traceEvents": healthy(60), "distributedInfo": {"rank": rank}})
+
+
+@pytest.mark.parametrize("lost", [(0,), (1,), (2,), (3,), (0, 1), (1, 2, 3), (0, 1, 2, 3)])
+@pytest.mark.parametrize("name", ["rank-{}.json.gz", "job_rank{}.1719840000.pt.trace.json.gz"])
+def test_a_file_that_ends_before_its_rank_has_the_rank_of_its_name(
+    lost: tuple[int, ...], name: str, tmp_path: Path
+) -> None:
+    for rank in range(4):
+        path = tmp_path / name.format(rank)
+        cut(path, behind(rank)) if rank in lost else written(path, behind(rank))
+    for rank in lost:  # alone, too
+        path = tmp_path / name.format(rank)
+        assert htagraph.load(path).ranks == (rank,)
+    files = ranks(rank_files(tmp_path))
+    assert {rank: file[0] for rank, file in files.items()} == {rank: name.format(rank) for rank in range(4)}
+    assert {rank for rank, file in files.items() if file[1] == "name"} == set(lost)
+    graph = htagraph.load(tmp_path)
+    assert graph.ranks == (0, 1, 2, 3)
+    assert {issue.rank for issue in graph.issues if issue.what in {"truncated", "gzip_truncated"}} == set(lost)
+
+
+def test_wherever_a_file_is_cut_it_is_never_of_another_rank(tmp_path: Path) -> None:
+    whole = gzip.compress(behind(3).encode(), 6)
+    path = tmp_path / "rank-3.json.gz"
+    seen = set()
+    for end in range(20, len(whole), 41):
+        path.write_bytes(whole[:end])
+        try:
+            seen.add(read_trace(path, rank_files(path)[0].rank_in).rank)
+        except TraceError:
+            continue
+    assert seen == {3}
+
+
+def test_numbers_in_names_count_for_cut_files_if_two_headers_bear_them_out(tmp_path: Path) -> None:
+    for rank in range(3):
+        written(tmp_path / f"trace_{rank}.json.gz", behind(rank))
+    cut(tmp_path / "trace_3.json.gz", behind(3))
+    assert ranks(rank_files(tmp_path))[3] == ("trace_3.json.gz", "name")
+    (tmp_path / "trace_1.json.gz").unlink()
+    (tmp_path / "trace_2.json.gz").unlink()
+    with pytest.raises(RankError, match=r"no rank in trace_3\.json\.gz"):  # step 3 of rank 0, for all that is known
+        rank_files(tmp_path)
+
+
+def test_numbers_that_headers_deny_are_no_ranks(tmp_path: Path) -> None:
+    for rank in range(3):
+        written(tmp_path / f"trace_{rank + 4}.json.gz", behind(rank))
+    cut(tmp_path / "trace_3.json.gz", behind(3))
+    with pytest.raises(RankError, match=r"no rank in trace_3\.json\.gz"):
+        rank_files(tmp_path)
+
+
+def test_a_name_that_differs_from_the_header_is_reported(tmp_path: Path) -> None:
+    path = written(tmp_path / "rank-7.json", document(EVENTS, 1))
+    said = [issue for issue in htagraph.load(path).issues if issue.what == "rank_differs"]
+    assert [(issue.rank, issue.detail.split(";")[0]) for issue in said] == [
+        (1, "the file's name says rank 7, its distributedInfo rank 1")
+    ]
+    assert not [issue for issue in htagraph.load({1: path}).issues if issue.what == "rank_differs"]
+
+
+def test_a_cut_file_that_names_no_rank_anywhere_is_reported(tmp_path: Path) -> None:
+    path = cut(tmp_path / "worker.json.gz", behind(3))
+    assert [issue.what for issue in htagraph.load(path).issues if issue.what.startswith("rank")] == ["rank_unknown"]
+    assert not [issue for issue in htagraph.load({3: path}).issues if issue.what.startswith("rank")]
 
 
 def test_what_htagraph_made_of_traces_is_left_out_beside_them(tmp_path: Path) -> None:

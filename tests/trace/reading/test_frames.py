@@ -28,7 +28,7 @@ def file_with(folder: Path, frames: int) -> Path:
 
 
 def read(path: Path, frames: Frames, *, compiled: bool) -> Trace:
-    return read_trace(path, lambda _: 0, compiled=compiled, frames=frames)
+    return read_trace(path, lambda *_: 0, compiled=compiled, frames=frames)
 
 
 def frames_of(trace: Trace) -> list[int]:

@@ -355,6 +355,12 @@ def test_work_is_in_proportion_to_the_text(what: str) -> None:
     assert many <= 4.5 * few + 3 * salvage._WINDOW_CHARS
 
 
+@pytest.mark.parametrize("what", ["names in one event", "damaged events", "long damaged events"])
+def test_work_grows_with_an_exponent_of_at_most_1_1(what: str) -> None:
+    few, many = (work_of(HOSTILE[what](count)) for count in (4000, 8000))  # 400 and 800 damaged events
+    assert few < many <= 2**1.1 * few
+
+
 @pytest.mark.parametrize(
     "inside", ["x" * 500, "\\\\" * 250, "[0," * 80, "{'a': " * 100, '"},{' * 50, "]," * 200, " " * 500]
 )

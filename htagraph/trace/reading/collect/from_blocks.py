@@ -217,7 +217,7 @@ class _Numbers:
 
 def _events(block: Block, where: Array) -> list[RawEvent]:
     """Return some events as objects."""
-    spans = block.rows[where][:, [OFFSET, STOP]].tolist()
+    spans = zip(block.rows[where, OFFSET].tolist(), block.rows[where, STOP].tolist(), strict=True)
     texts = [block.text[start:stop].tobytes() for start, stop in spans]
     return plain_events(b"[" + b",".join(texts) + b"]", exact=block.exact, calls=block.calls)
 

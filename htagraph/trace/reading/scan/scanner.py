@@ -23,14 +23,15 @@ from htagraph.trace.reading.scan.events import (
     NAME,
     NEEDS_EXACT,
     NO_SPAN,
+    OFFSET,
     PHASE,
-    PROCESS,
     RAW,
     ROW_WIDTH,
     SCANNED,
     SIGNED,
     SPAN,
     START,
+    STOP,
     TEXT,
     THREAD,
     UNSIGNED,
@@ -38,6 +39,7 @@ from htagraph.trace.reading.scan.events import (
 )  # fmt: skip
 from htagraph.trace.reading.scan.grammar import PADDING
 from htagraph.trace.reading.scan.keys import MAX_KEYS, key_table
+from htagraph.trace.reading.scan.reused import Reused
 from htagraph.trace.reading.scan.tokens import NO_TOKEN, TokenTable
 
 __all__ = ["Block", "Key", "Scanner", "argument_keys", "room_for", "scan_tables", "span_text"]
@@ -53,6 +55,7 @@ makes 8. Doubled, texts with many short arguments would be declined."""
 _MAX_TEXT_BYTES = 2**31 - 1
 """Bytes of a text: positions in it are the upper half of a span. Doubled, spans would overflow."""
 _PAIR_BYTES = 16  # of two int64
+_AS_OBJECTS = tuple(map(ord, "MBE"))  # phases whose events are read as objects, whole
 _ByKey: TypeAlias = dict[int, tuple[Array, Array]]
 _KINDS = {"int64": SIGNED, "uint64": UNSIGNED, "float64": FLOAT, "str": TEXT}
 
@@ -68,7 +71,7 @@ class Key:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Events as rows of numbers (columns of `scan`), and what they refer to."""
+    """Events as rows of numbers (columns of `scan`, each of which is contiguous), and what they refer to."""
 
     text: Array
     offset: int
@@ -156,8 +159,9 @@ class Scanner:
         self._values: list[Any] = [None]
         self._pairs = [(NO_TOKEN, NO_TOKEN)]
         self._unreadable: list[int] = []
+        self._of_text, self._of_rows, self._of_args = Reused(np.uint8), Reused(np.int64), Reused(np.int64)
 
-    def scan(self, text: bytes, offset: int, *, exact: bool) -> tuple[Block | None, bool]:
+    def scan(self, text: bytes | memoryview, offset: int, *, exact: bool) -> tuple[Block | None, bool]:
         """Return (the events of a text that holds events with commas between them, True if times need exact reading).
 
         There is no block for text that is not understood, and for times that are too large for floats.
@@ -170,9 +174,10 @@ class Scanner:
         size, room = len(text), room_for(len(text))
         if room is None:
             return None, False
-        rows = np.empty((room[0], ROW_WIDTH), np.int64)
-        args = np.empty((room[1] + MAX_KEYS, ARGUMENT_WIDTH), np.int64)
-        padded = np.frombuffer(text + PADDING, np.uint8)
+        rows = self._of_rows.lend(room[0] * ROW_WIDTH).reshape(-1, ROW_WIDTH)
+        args = self._of_args.lend((room[1] + MAX_KEYS) * ARGUMENT_WIDTH).reshape(-1, ARGUMENT_WIDTH)
+        padded = self._of_text.lend(size + len(PADDING))
+        padded[:size], padded[size:] = np.frombuffer(text, np.uint8), 0
         base, (fields, known) = padded.ctypes.data, scan_tables(calls=self._calls)
         result, events, used = scan_events(
             (base, size), (fields.ctypes.data, known.ctypes.data), _part(rows), _part(args), int(exact)
@@ -180,60 +185,70 @@ class Scanner:
         if result != SCANNED:
             return None, result == NEEDS_EXACT
         rows = rows[:events]
-        categories = self._texts.numbers(base, np.ascontiguousarray(rows[:, CATEGORY]))
-        is_frame, left_out = self._left_out(rows, categories)
+        if not _objects_are_utf8(padded, rows):
+            return None, False
+        left_out = self._left_out(base, rows)
         rows[left_out, NAME] = NO_SPAN
-        names, processes, threads = (
-            self._texts.numbers(base, np.ascontiguousarray(rows[:, column])) for column in (NAME, PROCESS, THREAD)
-        )
-        tokens = [names, categories, processes, threads]
-        arguments, odd = self._arguments(padded, args[:used])
+        # event by event, while its text is in a cache
+        of_events = self._texts.numbers(base, rows[:, NAME : THREAD + 1].ravel()).reshape(-1, THREAD + 1 - NAME)
+        names, categories, processes, _ = np.ascontiguousarray(of_events.T)
+        tokens = [of_events]
+        arguments, odd = self._arguments(padded, _by_column(args[:used]))
         tokens += [values for key, (_, values) in arguments.items() if self._kind(key) == TEXT]
-        pairs = np.stack((processes, threads), axis=1).astype(np.int64)
+        pairs = of_events[:, -2:].astype(np.int64, order="C")
         lanes = self._pairs_seen.numbers(pairs.ctypes.data, (np.arange(events) * _PAIR_BYTES << 32) + _PAIR_BYTES)
         self._decode()
         if odd is None or (self._unreadable and any(np.isin(part, self._unreadable).any() for part in tokens)):
             return None, False
         block = Block(
-            padded, offset, exact, rows, names, categories, processes, lanes, arguments, odd, is_frame, left_out,
-            self._calls, self._values, self._pairs,
+            padded, offset, exact, _by_column(rows), names, categories, processes, lanes, arguments, odd,
+            self._is_frame(rows, categories), left_out, self._calls, self._values, self._pairs,
         )  # fmt: skip
         return block, False
 
-    def _left_out(self, rows: Array, categories: Array) -> tuple[Array, Array]:
-        """Return (which events are calls of Python functions, which are left out)."""
-        none = np.zeros(len(rows), np.bool_)
-        if self._frames is None:
-            return none, none
+    def _left_out(self, base: int, rows: Array) -> Array:
+        """Return which events are calls of Python functions that are left out."""
+        if self._frames is None or not self._frames.may_leave_out:
+            return np.zeros(len(rows), np.bool_)
+        is_frame = self._is_frame(rows, self._texts.numbers(base, rows[:, CATEGORY].copy()))
+        return self._frames.left_out_of(is_frame, rows[:, START], rows[:, DURATION])
+
+    def _is_frame(self, rows: Array, categories: Array) -> Array:
+        """Return which events are calls of Python functions."""
         self._decode()
-        names_frames = [token for token in np.flatnonzero(np.bincount(categories)) if is_frame(self._values[token])]
-        of_frames = np.isin(categories, names_frames) & (rows[:, PHASE] == ord("X"))
-        return of_frames, self._frames.left_out_of(of_frames, rows[:, START], rows[:, DURATION])
+        of_token = np.bincount(categories) > 0
+        for token in np.flatnonzero(of_token).tolist():
+            of_token[token] = is_frame(self._values[token])
+        return of_token[categories] & (rows[:, PHASE] == ord("X"))
 
     def _kind(self, key: int) -> int:
         return argument_keys(calls=self._calls)[key].kind
 
     def _arguments(self, text: Array, args: Array) -> tuple[_ByKey, _ByKey | None]:
         """Return events and values by key: those that a column holds, and others, None if one of them is unreadable."""
-        order = np.argsort(args[:, 1].astype(np.uint8), kind="stable")  # a radix sort
-        args = args[order]
-        arguments, odd = {}, {}
-        for key, (start, stop) in enumerate(_bounds(args[:, 1] & (SPAN - 1))):
-            plain = args[start:stop, 1] < SPAN
-            events, values = args[start:stop, 0], args[start:stop, 2]
-            if plain.any():
+        events, keys, values = args.T
+        number = keys.astype(np.uint8)
+        order = np.argsort(number, kind="stable")  # a radix sort
+        behind = np.cumsum(np.bincount(number, minlength=MAX_KEYS)).tolist()
+        is_odd = keys >= SPAN
+        any_odd, arguments, odd = is_odd.any(), {}, {}
+        for key, (start, stop) in enumerate(itertools.pairwise((0, *behind))):
+            of_key = order[start:stop]
+            plain = of_key[~is_odd[of_key]] if any_odd else of_key
+            if len(plain):
                 fitting = values[plain]
                 if self._kind(key) == TEXT:
                     fitting = self._texts.numbers(text.ctypes.data, fitting)
                 arguments[key] = events[plain], fitting
-            if not plain.all():
-                objects = np.empty(len(plain) - np.count_nonzero(plain), object)
+            if len(plain) < len(of_key):
+                others = of_key[is_odd[of_key]]
+                objects = np.empty(len(others), object)
                 try:
-                    for i, span in enumerate(values[~plain].tolist()):
+                    for i, span in enumerate(values[others].tolist()):
                         objects[i] = msgspec.json.decode(span_text(text, span))
                 except UNDECODABLE:
                     return arguments, None
-                odd[key] = events[~plain], objects
+                odd[key] = events[others], objects
         return arguments, odd
 
     def _decode(self) -> None:
@@ -253,13 +268,23 @@ def _part(array: Array) -> tuple[int, int]:
     return array.ctypes.data, len(array)
 
 
+def _objects_are_utf8(text: Array, rows: Array) -> bool:
+    """Return True if the events that are read as objects are valid UTF-8; of others, only texts in use matter."""
+    where = np.flatnonzero(np.isin(rows[:, PHASE], _AS_OBJECTS))
+    spans = zip(rows[where, OFFSET].tolist(), rows[where, STOP].tolist(), strict=True)
+    try:
+        b"".join(text[start:stop].tobytes() for start, stop in spans).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _by_column(rows: Array) -> Array:
+    """Return a copy of a table, whose columns are contiguous: they are looked at one by one."""
+    return np.ascontiguousarray(rows.T).T
+
+
 def span_text(text: Array, span: int) -> bytes:
     """Return the bytes of a span."""
     start, length = span >> 32, span & (2**32 - 1)
     return text[start : start + length].tobytes()
-
-
-def _bounds(keys: Array) -> list[tuple[int, int]]:
-    """Return (first, behind the last) position of each key in sorted keys."""
-    edges = np.searchsorted(keys, np.arange(MAX_KEYS + 1)).tolist()
-    return list(itertools.pairwise(edges))

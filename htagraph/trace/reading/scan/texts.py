@@ -44,16 +44,17 @@ class EventTextScanner:
     def __init__(self) -> None:
         self._rows, self._args = np.empty((0, ROW_WIDTH), np.int64), np.empty((0, ARGUMENT_WIDTH), np.int64)
 
-    def __call__(self, text: bytes, offset: int) -> EventTexts | None:
+    def __call__(self, part: bytes | memoryview, offset: int) -> EventTexts | None:
         """Return the events of a text that holds events with commas between them, numbered as in bulk decoding.
 
         None for a text that bulk decoding might refuse: it must go through the general decoder.
 
         Args:
-            text: the text.
+            part: the text.
             offset: its position in the document; not used.
         """
         del offset
+        text = bytes(part)
         room = room_for(len(text))
         if room is None or b"\\u" in text or not _is_utf8(text):  # half a surrogate pair, or text that is repaired
             return None

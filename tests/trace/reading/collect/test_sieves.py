@@ -32,7 +32,7 @@ def thinned(folder: Path, events: list[Json], begin_us: int, end_us: int) -> tup
     """Return the trace of what lies in a window, and what found it."""
     windows = Windows(np.array([[begin_us, end_us]]) * 1000, ALL, NO_MARKS)
     path = written(folder / "a.json", document([*events, END]))
-    return read_trace(path, lambda _: 0, sieve=windows), windows
+    return read_trace(path, lambda *_: 0, sieve=windows), windows
 
 
 def kept(trace: Trace) -> list[int]:
@@ -44,7 +44,7 @@ def test_a_survey_keeps_the_steps_and_counts_all(compiled: bool, tmp_path: Path)
     events = [op(1), step(1), call(1), kernel(1), step(2), op(2), step(3, cat="cpu_op"), step(4, cat="kernel")]
     survey = Survey()
     trace = read_trace(
-        written(tmp_path / "a.json", document([*events, END])), lambda _: 0, compiled=compiled, sieve=survey
+        written(tmp_path / "a.json", document([*events, END])), lambda *_: 0, compiled=compiled, sieve=survey
     )
     assert names(trace) == ["ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3"]
     assert (survey.extent.events, survey.extent.first, survey.extent.last) == (8, 99_000, 399_000)
@@ -55,14 +55,14 @@ def test_a_survey_keeps_the_steps_and_counts_all(compiled: bool, tmp_path: Path)
 def test_python_functions_are_activities_if_they_are_kept(asked: bool | None, first: int, tmp_path: Path) -> None:  # noqa: FBT001
     events = [op(2), step(1), op(1, cat="python_function", ts=5), op(1, cat="overhead", ts=1)]
     survey = Survey()
-    read_trace(written(tmp_path / "a.json", document([*events, END])), lambda _: 0, sieve=survey)
+    read_trace(written(tmp_path / "a.json", document([*events, END])), lambda *_: 0, sieve=survey)
     assert survey.first(Frames(asked=asked)) == first
 
 
 def test_the_last_activity_is_no_python_function_that_is_left_out_and_no_overhead(tmp_path: Path) -> None:
     events = [op(1, ts=100), op(2, ts=200), op(3, cat="python_function", ts=300), op(4, cat="overhead", ts=400)]
     survey = Survey()
-    read_trace(written(tmp_path / "a.json", document([*events, END])), lambda _: 0, sieve=survey)
+    read_trace(written(tmp_path / "a.json", document([*events, END])), lambda *_: 0, sieve=survey)
     assert [survey.last(Frames(asked=asked)) for asked in (True, False)] == [300_000, 200_000]
 
 
@@ -120,7 +120,7 @@ def test_rows_in_memory_do_not_grow_with_the_file(compiled: bool, tmp_path: Path
         pieces = patch.object(split, "BLOCK_BYTES", 5_000), patch.object(source, "PIECE_BYTES", 5_000)
         with pieces[0], pieces[1], patch.object(sieves, "_ROWS", 50), patch.object(GrowingTable, "add_times", counted):
             windows = Windows(np.array([[1_000_000, 2_000_000]]), ALL, NO_MARKS)
-            trace = read_trace(path, lambda _: 0, compiled=compiled, sieve=windows)
+            trace = read_trace(path, lambda *_: 0, compiled=compiled, sieve=windows)
         assert len(trace.events) == 33
         most.append(max(held))
     assert most[1] <= most[0] < 200

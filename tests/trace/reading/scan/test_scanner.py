@@ -32,7 +32,7 @@ def both_ways(path: Path) -> tuple[Trace, Trace] | None:
     read, refused = [], []
     for compiled in (True, False):
         try:
-            read.append(read_trace(path, lambda _: 0, compiled=compiled))
+            read.append(read_trace(path, lambda *_: 0, compiled=compiled))
         except TraceError as error:
             refused.append((type(error), str(error)))
     assert len(refused) in {0, 2}
@@ -50,7 +50,7 @@ def test_both_ways_agree_on_every_trace_in_reach(path: Path) -> None:
 def test_blocks_are_scanned_rather_than_declined(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", document(healthy(50)))
     with patch.object(BlockDecoder, "__call__", side_effect=AssertionError("the general decoder was asked")):
-        assert len(read_trace(path, lambda _: 0).events) == 150
+        assert len(read_trace(path, lambda *_: 0).events) == 150
 
 
 # by Hypothesis: events with any values, and damaged text
@@ -146,11 +146,23 @@ def test_a_name_that_is_not_text_declines_its_block_only() -> None:
     assert scanner.scan(b'{"ph": "X", "name": "\xff"}', 0, exact=False)[0] is None
 
 
+@pytest.mark.parametrize("phase", "MBE")
+def test_an_event_that_is_read_whole_declines_its_block_if_a_text_in_it_is_not_utf8(phase: str, tmp_path: Path) -> None:
+    text = f'{{"ph": "{phase}", "name": "thread_name", "pid": 1, "tid": 2, "ts": 3, "args": {{"name": "X"}}}}'.encode()
+    assert Scanner(calls=False).scan(text, 0, exact=False)[0] is not None
+    assert Scanner(calls=False).scan(text.replace(b'"X"', b'"\xbf"'), 0, exact=False)[0] is None
+    whole = document(healthy(2)).encode().replace(b'"traceEvents": [', b'"traceEvents": [' + text + b",")
+    both = both_ways(written(tmp_path / "a.json", whole.replace(b'"X"', b'"\xbf"', 1)))
+    assert both is not None
+    assert_same_columns(*both)
+    assert "bad_utf8" in {issue.what for issue in both[0].issues}
+
+
 @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
 def test_an_event_is_found_again_from_the_block_that_has_it(name: str, tmp_path: Path) -> None:
     path = written(tmp_path / name, document(healthy(30)))
     with patch.object(split, "BLOCK_BYTES", 1 << 10), patch.object(source, "PIECE_BYTES", 1 << 9):
-        trace = read_trace(path, lambda _: 0)
+        trace = read_trace(path, lambda *_: 0)
     assert len(trace.starts) > 5
     for number, at in trace.starts.tolist():
         for index in (number, number + 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from plotly.graph_objects import Figure
 
-from htagraph.output.plot.show import show
+from htagraph.output.plot.hta_shapes.show import show
 
 
 def test_each_figure_is_shown_by_the_renderer_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

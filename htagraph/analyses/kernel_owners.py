@@ -1,0 +1,65 @@
+"""Device time by the module and the operator that it was launched for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.choices import check_choice
+from htagraph.core.kind_masks import of_kinds
+from htagraph.core.kinds import DEVICE_WORK, ActivityKind
+from htagraph.core.texts import texts_of
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.attribution import module_of, operator_of
+
+__all__ = ["kernel_owners"]
+
+
+def kernel_owners(graph: DependencyGraph, *, by: Literal["rank", "job"] = "rank") -> pd.DataFrame:
+    """Return the durations of kernels, copies and memsets by the module and the operator that launched them.
+
+    The module is the innermost ``nn.Module`` frame around the launch, or around the forward operator that it is the
+    backward of; where the trace has no such frames, the innermost annotation. The operator is the innermost one around
+    the launch, or without any, the innermost annotation or step.
+
+    Args:
+        graph: the job.
+        by: ``"rank"``: one row per rank, module, operator and kernel. ``"job"``: over all ranks.
+
+    Returns:
+        One row per rank, module, operator, kind and name, most time first within a rank: ``rank`` (int64; not by job),
+        ``module``, ``operator``, ``kind``, ``name`` (str; a module or operator that is not known is empty), ``count``
+        (int64), ``device_us`` (float64: summed durations; all rows of a rank sum to those of its device work) and
+        ``share_percent`` (float64: of the sum over the rank's rows, or over all rows).
+
+    Raises:
+        ValueError: `by` is something else.
+
+    Example:
+        >>> import htagraph as hg
+        >>> table = hg.kernel_owners(hg.load("data/demo"), by="job")
+        >>> table[["module", "operator"]].iloc[0].tolist()
+        ['nccl:all_reduce', 'record_param_comms']
+    """
+    check_choice("by", by, ("rank", "job"))
+    acts = graph.activities
+    rows = np.flatnonzero(of_kinds(acts.kind, DEVICE_WORK))
+    named = {"module": module_of(graph, rows), "operator": operator_of(graph, rows)}
+    codes = {what: np.where(owner >= 0, acts.name[owner], -1) for what, owner in named.items()}
+    table = pd.DataFrame({
+        "rank": acts.rank[rows].astype(np.int64), **codes, "kind": acts.kind[rows].astype(np.int64),
+        "name": acts.name[rows], "ns": acts.duration[rows],
+    })  # fmt: skip
+    keys = [*(["rank"] if by == "rank" else []), "module", "operator", "kind", "name"]
+    sums = table.groupby(keys, as_index=False).agg(count=("ns", "size"), ns=("ns", "sum"))
+    whole = sums.groupby("rank")["ns"].transform("sum") if by == "rank" else sums["ns"].sum()
+    share = 100 * sums["ns"] / whole if len(sums) else sums["ns"].astype("float64")
+    sums["device_us"], sums["share_percent"] = sums.pop("ns") / 1000, share.astype("float64")
+    for what in ("module", "operator", "name"):
+        sums[what] = texts_of(graph.names, sums[what])
+    sums["kind"] = texts_of([kind.label for kind in ActivityKind], sums["kind"])
+    first = ["rank"] if by == "rank" else []
+    order = sums.sort_values([*first, "device_us"], ascending=[True, False][-len(first) - 1 :], kind="stable")
+    return order.astype({"count": "int64"}).reset_index(drop=True)

@@ -1,0 +1,32 @@
+"""How names of written files end, so that the programs they are for take them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from htagraph.core.errors import HtagraphError
+
+__all__ = ["PERFETTO", "PICTURES", "check_ending"]
+
+PERFETTO = (".json", ".json.gz")
+"""Traces for Perfetto; they are gzipped if the name says so."""
+PICTURES = (".svg", ".pdf", ".png", ".dot", ".gv")
+"""Pictures by Graphviz, and their sources."""
+
+
+def check_ending(target: str | Path, endings: tuple[str, ...], what: str) -> None:
+    """Raise an error unless a file's name ends as that of its kind does.
+
+    Raises:
+        HtagraphError: it does not; the message lists the endings.
+
+    Example:
+        >>> check_ending("o.txt", PERFETTO, "traces for Perfetto")
+        Traceback (most recent call last):
+        ...
+        htagraph.core.errors.HtagraphError: o.txt: traces for Perfetto end in .json or .json.gz
+    """
+    if not Path(target).name.lower().endswith(endings):
+        *others, last = endings
+        msg = f"{target}: {what} end in {', '.join(others)} or {last}"
+        raise HtagraphError(msg)

@@ -1,0 +1,76 @@
+"""Figures as files: pages that open from the disk, and pictures."""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from htagraph.core.errors import HtagraphError
+from htagraph.output.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = ["SUFFIXES", "write_figure"]
+
+SUFFIXES = (".html", ".png", ".svg")
+"""Kinds of files that a figure can be written to."""
+_WIDTH = 1000
+"""Pixels of a picture's width. Chosen: between a page and a slide. Doubled, its letters are small on both."""
+_SCALE = 2
+"""Pixels of a .png for each pixel of the figure, as screens of today have. Doubled, the file is four times as large."""
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<style>:root{{color-scheme:light dark}}body{{margin:8px;font-family:sans-serif}}</style></head>
+<body>{figure}</body>
+</html>
+"""
+
+
+def write_figure(figure: Figure, path: str | Path, *, width: int = _WIDTH) -> Path:
+    """Write a figure to a file, whole or not at all.
+
+    Args:
+        figure: what to write.
+        path: the file: ``.html`` is one page with all that it needs, as wide as its window; ``.png`` and ``.svg`` are
+            pictures, for which ``htagraph[image]`` and Chrome or Chromium are needed.
+        width: of a picture, pixels.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        ValueError: the name ends in none of these.
+        HtagraphError: what makes pictures is missing, or fails.
+        OSError: the file cannot be written.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in SUFFIXES:
+        msg = f"{target}: a figure is written to a file that ends in {', '.join(SUFFIXES)}"
+        raise ValueError(msg)
+    data = _page(figure) if suffix == ".html" else _picture(figure, suffix[1:], width)
+    write_whole(target, data)
+    return target
+
+
+def _page(figure: Figure) -> bytes:
+    title = html.unescape(re.sub(r"<span.*|<[^>]*>", " ", figure.layout.title.text or "htagraph"))
+    whole = figure.to_html(include_plotlyjs=True, full_html=False, config={"displaylogo": False, "responsive": True})
+    return _PAGE.format(title=html.escape(" ".join(title.split())), figure=whole).encode("utf-8", "replace")
+
+
+def _picture(figure: Figure, kind: str, width: int) -> bytes:
+    if importlib.util.find_spec("kaleido") is None:
+        msg = f'a .{kind} needs kaleido: pip install "htagraph[image]", or write .html'
+        raise HtagraphError(msg)
+    try:
+        return figure.to_image(kind, width=width, scale=_SCALE if kind == "png" else 1)
+    except Exception as error:  # what a browser raises has no common class
+        reason = " ".join(str(error).split())[:200]
+        msg = f"the .{kind} could not be made with Chrome or Chromium ({reason}); install one, or write .html"
+        raise HtagraphError(msg) from error

@@ -1,0 +1,99 @@
+"""The files of a recording: one per rank, each there whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from htagraph.core.errors import HtagraphError, shown
+
+__all__ = ["folder_of", "rank_of_process", "whole", "write_packed"]
+
+_LEVEL = 6
+"""Level of gzip. Measured on 8.5 MB of `data/gloo_ddp`: 6 takes 0.14 s and 9, Python's own choice, 0.50 s for files
+that are a ninth smaller; every rank waits while its file is written. Halved, 0.06 s and a third larger."""
+_CHUNK = 2**20
+"""Bytes that are compressed at a time. Chosen: large enough that Python's share is small. Doubled, nothing changes."""
+_RANK_VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+"""Environment variables that say the rank of a process: of torchrun, Slurm, Open MPI, and MPICH."""
+
+
+def folder_of(out: str | os.PathLike[str]) -> Path:
+    """Return the folder for the files of all ranks, made if it is not there.
+
+    Raises:
+        HtagraphError: it is named like a file.
+        OSError: it cannot be made.
+    """
+    folder = Path(out).expanduser()
+    if folder.name.endswith((".json", ".gz", ".pickle")):
+        msg = f"out={shown(os.fspath(out))}: give a folder: every rank writes a file of its own into it"
+        raise HtagraphError(msg)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def rank_of_process() -> int:
+    """Return this process's rank: in `torch.distributed` if that is initialized, else in the environment, else 0."""
+    try:
+        from torch import distributed
+    except ImportError:
+        return _rank_in_environment()
+    if distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank())
+    return _rank_in_environment()
+
+
+def _rank_in_environment() -> int:
+    texts = [os.environ.get(name, "") for name in _RANK_VARIABLES]
+    return next((int(text) for text in texts if text.isascii() and text.isdigit()), 0)
+
+
+@contextmanager
+def whole(target: Path) -> Iterator[Path]:
+    """Give a path to write to; it is renamed to the target if it is there and all went well, and removed if not.
+
+    Its name does not end as a trace's does, so that what is half written is not read for a trace.
+
+    Args:
+        target: the file to make; its folder is made too.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        if part.exists():
+            part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_packed(target: Path, export: Callable[[str], object]) -> None:
+    """Write what a function exports as a file of gzip, whole or not at all.
+
+    Args:
+        target: the file to make.
+        export: writes text to the path that it is given.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with whole(target) as packed:
+        plain = packed.with_name(f"{packed.name}.text")
+        try:
+            export(str(plain))
+            with (
+                plain.open("rb") as text,
+                packed.open("wb") as file,
+                gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as pack,
+            ):
+                shutil.copyfileobj(text, pack, _CHUNK)
+        finally:
+            plain.unlink(missing_ok=True)

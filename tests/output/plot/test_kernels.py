@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import htagraph as hg
+from tests.reach import DATA, graph_of
+
+DEMO = graph_of(DATA / "demo")
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("kernel_breakdown", "total_us"), ("operator_breakdown", "device_us"), ("module_breakdown", "device_us"),
+        ("kernel_owners", "device_us"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("by", ["rank", "job"])
+def test_the_tiles_sum_to_the_table(name: str, column: str, by: str) -> None:
+    table = getattr(hg, name)(DEMO, by=by)
+    tiles = getattr(hg.plot, name)(table).data[0]
+    whole = dict(zip(tiles.ids, tiles.values, strict=True))
+    assert sum(us for us, parent in zip(tiles.values, tiles.parents, strict=True) if not parent) == pytest.approx(
+        table[column].sum()
+    )
+    inside: dict[str, float] = {}
+    for parent, us in zip(tiles.parents, tiles.values, strict=True):
+        inside[parent] = inside.get(parent, 0.0) + us
+    assert {each: us for each, us in inside.items() if each} == pytest.approx(
+        {each: whole[each] for each in inside if each}
+    )
+
+
+def test_what_is_small_is_one_tile_and_nothing_is_lost() -> None:
+    table = pd.DataFrame({"kind": "computation", "name": [f"k{i}" for i in range(500)], "total_us": 1.0})
+    tiles = hg.plot.kernel_breakdown(table).data[0]
+    assert len(tiles.ids) < 70
+    assert "smaller ones" in tiles.labels
+    assert tiles.values[0] == 500
+
+
+def test_a_job_without_devices_shows_the_own_time_of_operators() -> None:
+    table = hg.operator_breakdown(graph_of(DATA / "gloo_ddp"))
+    figure = hg.plot.operator_breakdown(table)
+    assert sum(us for us, parent in zip(figure.data[0].values, figure.data[0].parents, strict=True) if not parent) == (
+        pytest.approx(table["host_self_us"].sum())
+    )
+    assert "there was no device work" in figure.layout.title.text
+
+
+def test_names_are_texts_and_never_markup() -> None:
+    hostile = '<b>x</b><a href="javascript:alert(1)">$y$</a>' + "z" * 10_000
+    table = pd.DataFrame({"kind": ["computation"], "name": [hostile], "total_us": [1.0]})
+    figure = hg.plot.kernel_breakdown(table)
+    texts = [*figure.data[0].labels, *figure.data[0].hovertext, figure.layout.title.text]
+    assert not any("<b>" in text or "<a" in text or "$" in text for text in texts)
+    assert all(len(text) < 1200 for text in texts)
+
+
+def test_the_distribution_has_a_cell_for_each_kernel_and_rank() -> None:
+    table = hg.kernel_distribution(DEMO)
+    (heat,) = hg.plot.kernel_distribution(table).data
+    shown = table[["kind", "name"]].drop_duplicates().head(30).merge(table, on=["kind", "name"])
+    assert heat.z.ravel().tolist() == pytest.approx(shown["relative"].tolist())
+    assert len(set(heat.y)) == len(heat.y)
+
+
+def test_a_rank_is_called_the_slowest_only_if_it_is_in_most_kernels() -> None:
+    table = pd.DataFrame({
+        "kind": "computation", "name": ["a", "a", "b", "b"], "rank": [0, 1, 0, 1], "count": 1, "mean_us": 1.0,
+        "total_us": 1.0, "relative": 1.0, "spread": 2.0, "slowest_rank": [0, 0, 1, 1],
+    })  # fmt: skip
+    assert hg.plot.kernel_distribution(table).layout.title.text.startswith("No rank is the slowest in most of the 2")
+    all_one = hg.plot.kernel_distribution(table.assign(slowest_rank=1)).layout.title.text
+    assert all_one.startswith("Rank 1 is the slowest in all 2 computation kernels shown<br>")
+    even = hg.plot.kernel_distribution(table.assign(spread=1.01, slowest_rank=1)).layout.title.text
+    assert even.startswith("No rank")

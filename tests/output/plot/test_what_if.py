@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+import htagraph as hg
+from htagraph.whatif.outcome import Outcome
+from tests.reach import DATA, graph_of
+
+
+@pytest.fixture(scope="module")
+def outcome() -> Outcome:
+    return hg.what_if(graph_of(DATA / "demo")).scale(factor=0.5, kind="computation").run()
+
+
+def test_the_whole_job_has_its_times_and_the_interval(outcome: Outcome) -> None:
+    before, after, *_ = outcome.plot().data
+    assert before.x[0] == pytest.approx(outcome.baseline_ns / 1e6)
+    assert after.x[0] == pytest.approx(outcome.makespan_ns / 1e6)
+    assert after.x[0] + after.error_x.array[0] == pytest.approx(outcome.baseline_ns / outcome.low / 1e6)
+    assert after.x[0] - after.error_x.arrayminus[0] == pytest.approx(outcome.baseline_ns / outcome.high / 1e6)
+
+
+def test_each_step_is_drawn_before_and_after(outcome: Outcome) -> None:
+    *_, before, after = outcome.plot().data
+    steps = outcome.step_times().groupby("step")
+    lengths = steps["end_us"].max() - steps["start_us"].min()
+    predicted = steps["predicted_end_us"].max() - steps["predicted_start_us"].min()
+    assert before.y.tolist() == pytest.approx((lengths / 1000).tolist())
+    assert after.y.tolist() == pytest.approx((predicted / 1000).tolist())
+
+
+def test_the_title_gives_the_speedup_and_its_interval(outcome: Outcome) -> None:
+    title = outcome.plot().layout.title.text
+    speed = f"{outcome.speedup:.2f} times as fast (90 %: {outcome.low:.2f} to {outcome.high:.2f})"
+    assert title.startswith(f"The job would be {speed}: 26.2 ms → 18.4 ms")
+
+
+def test_no_change_has_no_interval() -> None:
+    title = hg.what_if(graph_of(DATA / "demo")).run().plot().layout.title.text
+    assert title.startswith("The job would be 1.00 times as fast: 26.2 ms → 26.2 ms")
+
+
+def test_a_sweep_is_a_curve_in_the_order_of_the_factors() -> None:
+    graph = graph_of(DATA / "demo")
+    table = hg.sweep(graph, lambda job, factor: job.scale(factor=factor, kind="computation"), [1.0, 0.0, 0.5])
+    curve, recorded = hg.plot.sweep(table).data
+    assert curve.x.tolist() == [0.0, 0.5, 1.0]
+    assert curve.y.tolist() == pytest.approx((table.sort_values("factor")["makespan_us"] / 1000).tolist())
+    assert recorded.y[0] == pytest.approx(table["makespan_us"][0] / 1000)
+    assert hg.plot.sweep(table).layout.title.text.startswith("Of these factors, 0 is the fastest")

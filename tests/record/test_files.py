@@ -1,0 +1,84 @@
+"""The files of a recording: where, whose, and whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from htagraph.core.errors import HtagraphError
+from htagraph.record.files import folder_of, rank_of_process, whole, write_packed
+from htagraph.trace.reading.discover import SUFFIXES
+
+VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz", "a.gz", "a.pickle"])
+def test_a_folder_named_like_a_file_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(HtagraphError, match="give a folder"):
+        folder_of(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
+    assert folder_of(tmp_path / "a" / "b").is_dir()
+    assert folder_of(str(tmp_path / "a" / "b")) == tmp_path / "a" / "b"
+
+
+@pytest.mark.parametrize(
+    ("environment", "rank"),
+    [({}, 0), ({"RANK": "3", "SLURM_PROCID": "1"}, 3), ({"SLURM_PROCID": "5"}, 5), ({"RANK": "", "PMI_RANK": "2"}, 2),
+     ({"RANK": "-1"}, 0), ({"RANK": "²"}, 0)],
+)  # fmt: skip
+def test_the_rank_is_that_of_the_environment(
+    environment: dict[str, str], rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert rank_of_process() == rank
+
+
+def test_until_a_file_is_whole_the_folder_has_no_trace(tmp_path: Path) -> None:
+    target = tmp_path / "rank-0.json.gz"
+    target.write_bytes(b"old")
+
+    def export(path: str) -> None:
+        Path(path).write_text("{}")
+        traces = [file.name for file in tmp_path.iterdir() if file.name.endswith((*SUFFIXES, ".tmp"))]
+        assert traces == ["rank-0.json.gz"]
+        assert target.read_bytes() == b"old"
+
+    write_packed(target, export)
+    assert gzip.decompress(target.read_bytes()) == b"{}"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "rank-0.json.gz"
+    target.write_bytes(b"old")
+
+    def export(path: str) -> None:
+        Path(path).write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        write_packed(target, export)
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_was_not_written_replaces_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    with whole(target):
+        pass
+    assert target.read_bytes() == b"old"
+
+
+def test_the_same_text_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_packed(tmp_path / name, lambda path: Path(path).write_text("text"))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -1,0 +1,87 @@
+"""Jobs that are recorded with the real PyTorch: run by a Python that has it, and perhaps little else.
+
+python torch_job.py ranks OUT RANKS      a DistributedDataParallel job with everything recorded
+python torch_job.py variants OUT         one process, with each setting off in turn, and errors of use
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import types
+import warnings
+from pathlib import Path
+from typing import Any
+
+if importlib.util.find_spec("lazy_loader") is None:  # the recorder alone
+    package = types.ModuleType("htagraph")
+    package.__path__ = [str(Path(__file__).parents[2] / "htagraph")]
+    sys.modules["htagraph"] = package
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import nn
+
+from htagraph.record import profile, trace_handler
+
+ALL = {"with_stack": True, "profile_memory": True}
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(32, 32)
+        self.second = nn.Linear(32, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.second(self.first(x).relu())
+
+
+def train(model: nn.Module, steps: int, prof: Any = None) -> None:
+    for _ in range(steps):
+        model(torch.randn(4, 32)).sum().backward()
+        if prof is not None:
+            prof.step()
+
+
+def run_rank(rank: int, out: str, ranks: int) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{out}.store", rank=rank, world_size=ranks)
+    model = nn.parallel.DistributedDataParallel(Model())
+    with profile(steps="2-4", out=out, execution_trace=rank == 0, **ALL) as prof:
+        train(model, 6, prof)
+    dist.destroy_process_group()
+
+
+def variants(out: Path) -> None:
+    torch.set_num_threads(1)
+    model = Model()
+    for name, options in {
+        "all": ALL,
+        "no_shapes": ALL | {"record_shapes": False},
+        "no_stack": ALL | {"with_stack": False},
+        "only_with_modules": {"with_modules": True},
+        "no_memory": ALL | {"profile_memory": False},
+        "plain": {},
+    }.items():
+        with profile(steps=2, warmup=1, out=out / name, **options) as prof:
+            train(model, 4, prof)
+    with torch.profiler.profile(record_shapes=True, on_trace_ready=trace_handler(out / "no_steps")):
+        train(model, 2)
+    for name, made in {"never": 0, "early": 2, "half": 4, "enough": 6}.items():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with profile(steps=3, out=out / name) as prof:
+                train(model, made, prof)
+        said = [str(each.message) for each in caught if "prof.step" in str(each.message)]
+        (out / name / "warnings.txt").write_text("\n".join(said))
+
+
+if __name__ == "__main__":
+    what, target = sys.argv[1], sys.argv[2]
+    if what == "ranks":
+        mp.spawn(run_rank, args=(target, int(sys.argv[3])), nprocs=int(sys.argv[3]))
+    else:
+        variants(Path(target))

@@ -1,0 +1,31 @@
+"""A Python that has PyTorch: this one, or the one that HTAGRAPH_TORCH names. Tests that need it skip without."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+__all__ = ["needs_torch", "record"]
+
+_PYTHON = sys.executable if importlib.util.find_spec("torch") else os.environ.get("HTAGRAPH_TORCH", "")
+
+needs_torch = pytest.mark.skipif(not _PYTHON, reason="needs PyTorch here, or a Python that has it in HTAGRAPH_TORCH")
+
+
+@cache
+def record(folder: Path, what: str, *args: str) -> Path:
+    """Return a folder in which a job of `torch_job.py` was recorded."""
+    out = folder / "-".join((what, *args))
+    job = Path(__file__).with_name("torch_job.py")
+    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [_PYTHON, str(job), what, str(out), *args], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return out
