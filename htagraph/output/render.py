@@ -25,7 +25,7 @@ from htagraph.output.summary import SUMMARY_HEADINGS, SUMMARY_TITLES, Summary
 from htagraph.output.validation import Validation
 from htagraph.output.wording import validate
 
-__all__ = ["FORMATS", "render_report", "render_summary", "render_validation"]
+__all__ = ["FORMATS", "columns_of", "render_report", "render_summary", "render_validation"]
 
 FORMATS = ("table", "json", "csv", "md")
 
@@ -171,7 +171,8 @@ def _finite(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _markdown(frames: dict[str, pd.DataFrame], wording: Wording) -> str:
     return "".join(
-        f"\n## {_title(name, wording)}\n\n{_markdown_table(_columns(frame, wording))}" for name, frame in frames.items()
+        f"\n## {_title(name, wording)}\n\n{_markdown_table(columns_of(frame, wording))}"
+        for name, frame in frames.items()
     )
 
 
@@ -196,7 +197,7 @@ def _terminal(frames: dict[str, pd.DataFrame], sentences: list[str], page: _Page
         file=out, width=page.width, force_terminal=page.color, no_color=not page.color, highlight=False
     )  # fmt: skip
     for name, frame in frames.items():
-        columns = _columns(frame, page.wording)
+        columns = columns_of(frame, page.wording)
         console.print(Text(_title(name, page.wording), style="bold"))
         table = Table(box=None, pad_edge=False)
         fits = _fitted(columns, page.width)
@@ -251,7 +252,7 @@ def _cut(text: str, room: int) -> str:
     return f"{text[:head]}…{text[len(text) - (room - 1 - head) :]}"
 
 
-def _columns(frame: pd.DataFrame, wording: Wording) -> list[_Column]:
+def columns_of(frame: pd.DataFrame, wording: Wording) -> list[_Column]:
     """Return the frame's columns as text, with units in the headings and numbers as short as their reader needs."""
     headings = _HEADINGS | dict(wording.headings)
     columns = []
