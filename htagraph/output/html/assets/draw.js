@@ -1,0 +1,141 @@
+// One frame: lines of pixels for the slices, then names, marks, the names of lanes and the ruler.
+import { scanRow } from "./scan.js";
+import { drawCollectives, drawPath, drawSelected, drawSteps } from "./marks.js";
+import { fitted, tickOf, tickText } from "./words.js";
+import { GUTTER } from "./layout.js";
+
+const LETTER = 6.05; // pixels of a letter of the font of names
+const LEAST_NAMED = 30; // pixels of a slice that has its name in it
+const STRIP = 9; // pixels of the strip of the critical path, at the top of the ruler
+const FONT = "10px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
+
+/** Draw the timeline as its state says. */
+export function draw(state) {
+  const { ctx, canvas } = state;
+  ctx.setTransform(1, 0, 0, 1, 0, 0);
+  ctx.clearRect(0, 0, canvas.width, canvas.height);
+  const named = drawSlices(state);
+  ctx.setTransform(state.ratio, 0, 0, state.ratio, 0, 0);
+  ctx.font = FONT;
+  ctx.textBaseline = "middle";
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(state.left, state.layout.ruler, state.span, state.height - state.layout.ruler);
+  ctx.clip();
+  drawNames(state, named);
+  drawSteps(ctx, state);
+  if (state.showCollectives) drawCollectives(ctx, state);
+  if (state.showPath) drawPath(ctx, state);
+  drawSelected(ctx, state);
+  ctx.restore();
+  drawLanes(state);
+  drawRuler(state);
+}
+
+/** Draw all visible rows; return [row's top, slice] of those wide enough for a name. */
+function drawSlices(state) {
+  const { ctx, model, layout, view, ratio } = state;
+  const width = Math.max(1, Math.round(state.span * ratio));
+  const image = ctx.createImageData(width, Math.max(1, Math.round(state.height * ratio)));
+  const pixels = new Uint32Array(image.data.buffer);
+  const scaled = { from: view.from, scale: view.scale * ratio };
+  const named = [];
+  for (let row = 0; row < model.rows.length; row++) {
+    const top = layout.top[row] - view.y + layout.ruler;
+    if (layout.top[row] < 0 || top + layout.row <= layout.ruler || top >= state.height) continue;
+    drawRow(state, { row, top, width, image, pixels, scaled, named });
+  }
+  if (state.showPath) drawStrip(state, pixels, width, scaled);
+  ctx.putImageData(image, Math.round(state.left * ratio), 0);
+  return named;
+}
+
+function drawRow(state, { row, top, width, image, pixels, scaled, named }) {
+  const { model, ratio, layout } = state;
+  const first = Math.max(Math.round(top * ratio), Math.round(layout.ruler * ratio));
+  const last = Math.min(Math.round((top + layout.row - 1) * ratio), image.height);
+  if (first >= last) return;
+  const line = pixels.subarray(first * width, (first + 1) * width);
+  scanRow(line, model, model.rows[row], scaled, state.colorOf);
+  for (let y = first + 1; y < last; y++) pixels.copyWithin(y * width, first * width, (first + 1) * width);
+  findNamed(state, model.rows[row], top, named);
+}
+
+/** Add the slices of a row that are wide enough for a name. */
+function findNamed(state, row, top, named) {
+  const { model, view, span } = state;
+  const least = LEAST_NAMED / view.scale;
+  const to = view.from + span / view.scale;
+  if (row.longest === undefined) row.longest = longestOf(model, row);
+  if (row.longest < least) return;
+  let i = state.firstAfter(model.end, view.from, row.first, row.last);
+  for (let looked = 0; i < row.last && model.start[i] < to && looked < 20000; i++, looked++) {
+    if (model.duration[i] >= least) named.push([top, i]);
+  }
+}
+
+function longestOf(model, row) {
+  let longest = 0;
+  for (let i = row.first; i < row.last; i++) if (model.duration[i] > longest) longest = model.duration[i];
+  return longest;
+}
+
+function drawNames(state, named) {
+  const { ctx, model, layout } = state;
+  ctx.textAlign = "left";
+  for (const [top, slice] of named) {
+    const left = Math.max(state.x(model.start[slice]), state.left) + 3;
+    const right = Math.min(state.x(model.end[slice]), state.left + state.span);
+    const room = Math.floor((right - left - 2) / LETTER);
+    if (room < 3) continue;
+    ctx.fillStyle = state.isFaint(slice) ? state.ink.faint : state.ink.name;
+    ctx.fillText(fitted(model.short[model.name[slice]], room), left, top + layout.row / 2);
+  }
+}
+
+/** Draw the critical path by what its time is spent on, as a strip above all lanes. */
+function drawStrip(state, pixels, width, scaled) {
+  const { model, ratio } = state;
+  const height = Math.round(STRIP * ratio);
+  const line = pixels.subarray(0, width);
+  scanRow(line, model.path, { first: 0, last: model.path.start.length }, scaled, (i) => state.categoryColors[model.path.category[i]]);
+  for (let y = 1; y < height; y++) pixels.copyWithin(y * width, 0, width);
+}
+
+function drawLanes(state) {
+  const { ctx, model, layout, view } = state;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(0, layout.ruler, state.left + state.span, state.height - layout.ruler);
+  ctx.clip();
+  for (const { rank, top } of layout.ranks) {
+    const y = top - view.y + layout.ruler;
+    if (y < -20 || y > state.height) continue;
+    ctx.fillStyle = state.ink.rank;
+    ctx.fillText(`rank ${rank}`, 6, y + 9);
+    ctx.fillRect(0, y, state.left + state.span, 1);
+  }
+  for (const { number, top, bottom, hidden } of layout.lanes) {
+    const y = top - view.y + layout.ruler;
+    if (y + bottom - top < layout.ruler || y > state.height) continue;
+    const mark = hidden ? "▸ " : model.lanes[number].rows.length > 1 ? "▾ " : "  ";
+    ctx.fillStyle = state.ink.ink;
+    ctx.fillText(mark + fitted(model.lanes[number].label, Math.floor((GUTTER - 24) / LETTER)), 8, y + layout.row / 2);
+  }
+  ctx.restore();
+}
+
+function drawRuler(state) {
+  const { ctx, view, layout, left, span } = state;
+  const tick = tickOf(span / view.scale, span / 90);
+  const to = view.from + span / view.scale;
+  ctx.fillStyle = state.ink.ink;
+  ctx.fillText(state.showPath ? "critical path" : "", 8, STRIP / 2 + 1);
+  ctx.fillStyle = state.ink.rank;
+  ctx.textAlign = "left";
+  for (let moment = Math.ceil(view.from / tick) * tick; moment < to; moment += tick) {
+    const x = Math.round(state.x(moment));
+    ctx.fillRect(x, STRIP + 2, 1, layout.ruler - STRIP - 2);
+    if (x < left + span - 60) ctx.fillText(tickText(moment, tick), x + 4, STRIP + 8);
+  }
+}
