@@ -66,4 +66,5 @@ def differences(values: Array) -> npt.NDArray[np.int64]:
         >>> differences(np.array([5, 7, 4])).tolist()
         [5, 2, -3]
     """
-    return np.diff(values.astype(np.int64), prepend=np.int64(0))
+    whole = values.astype(np.int64)
+    return np.asarray(np.diff(whole, prepend=np.int64(0)), np.int64)

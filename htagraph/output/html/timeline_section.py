@@ -35,7 +35,7 @@ def timeline_section(timelines: dict[str, tuple[str, Timeline]]) -> Section:
         timelines: by id, of letters and digits: what each is of (empty where there is one) and the timeline.
     """
     body = element("div", *(timeline_figure(key, title, each) for key, (title, each) in timelines.items()))
-    payload = {}
+    payload: dict[str, bytes] = {}
     for key, (_, each) in timelines.items():
         payload |= {f"{key}-header": json_bytes(each.header), f"{key}-data": each.data}
     return Section("timeline", "Timeline", body, SCRIPTS, STYLES, payload)

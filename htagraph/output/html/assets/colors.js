@@ -49,3 +49,9 @@ export function fromHex(hex) {
   const value = parseInt(hex.slice(1), 16);
   return ((255 << 24) | ((value & 255) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
 }
+
+/** Return a color mostly of the second kind: that of what a search did not find. */
+export function mixed(color, paper) {
+  const part = (shift) => (((color >>> shift) & 255) + 4 * ((paper >>> shift) & 255)) / 5;
+  return ((255 << 24) | (part(16) << 16) | (part(8) << 8) | part(0)) >>> 0;
+}

@@ -13,7 +13,8 @@ const FONT = "10px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans M
 export function draw(state) {
   const { ctx, canvas } = state;
   ctx.setTransform(1, 0, 0, 1, 0, 0);
-  ctx.clearRect(0, 0, canvas.width, canvas.height);
+  ctx.fillStyle = state.ink.paper;
+  ctx.fillRect(0, 0, Math.round(state.left * state.ratio), canvas.height);
   const named = drawSlices(state);
   ctx.setTransform(state.ratio, 0, 0, state.ratio, 0, 0);
   ctx.font = FONT;
@@ -24,8 +25,6 @@ export function draw(state) {
   ctx.clip();
   drawNames(state, named);
   drawSteps(ctx, state);
-  if (state.showCollectives) drawCollectives(ctx, state);
-  if (state.showPath) drawPath(ctx, state);
   drawSelected(ctx, state);
   ctx.restore();
   drawLanes(state);
@@ -35,9 +34,9 @@ export function draw(state) {
 /** Draw all visible rows; return [row's top, slice] of those wide enough for a name. */
 function drawSlices(state) {
   const { ctx, model, layout, view, ratio } = state;
-  const width = Math.max(1, Math.round(state.span * ratio));
-  const image = ctx.createImageData(width, Math.max(1, Math.round(state.height * ratio)));
-  const pixels = new Uint32Array(image.data.buffer);
+  const image = imageOf(state);
+  const { width, pixels } = image;
+  pixels.fill(state.paper);
   const scaled = { from: view.from, scale: view.scale * ratio };
   const named = [];
   for (let row = 0; row < model.rows.length; row++) {
@@ -45,9 +44,25 @@ function drawSlices(state) {
     if (layout.top[row] < 0 || top + layout.row <= layout.ruler || top >= state.height) continue;
     drawRow(state, { row, top, width, image, pixels, scaled, named });
   }
-  if (state.showPath) drawStrip(state, pixels, width, scaled);
-  ctx.putImageData(image, Math.round(state.left * ratio), 0);
+  if (state.showCollectives) drawCollectives(state, image);
+  if (state.showPath) {
+    drawPath(state, image);
+    drawStrip(state, pixels, width, scaled);
+  }
+  ctx.putImageData(image.data, Math.round(state.left * ratio), 0);
   return named;
+}
+
+/** Return the pixels of the slices' part of the canvas, the same as before while it keeps its size. */
+function imageOf(state) {
+  const width = Math.max(1, Math.round(state.span * state.ratio));
+  const height = Math.max(1, Math.round(state.height * state.ratio));
+  if (state.image?.width !== width || state.image.height !== height) {
+    const data = state.ctx.createImageData(width, height);
+    state.image = { width, height, data, pixels: new Uint32Array(data.data.buffer) };
+  }
+  state.rulerPixels = Math.round(state.layout.ruler * state.ratio);
+  return state.image;
 }
 
 function drawRow(state, { row, top, width, image, pixels, scaled, named }) {
@@ -56,7 +71,7 @@ function drawRow(state, { row, top, width, image, pixels, scaled, named }) {
   const last = Math.min(Math.round((top + layout.row - 1) * ratio), image.height);
   if (first >= last) return;
   const line = pixels.subarray(first * width, (first + 1) * width);
-  scanRow(line, model, model.rows[row], scaled, state.colorOf);
+  scanRow(line, model, model.rows[row], scaled, state.colorOf, state.paper);
   for (let y = first + 1; y < last; y++) pixels.copyWithin(y * width, first * width, (first + 1) * width);
   findNamed(state, model.rows[row], top, named);
 }
@@ -98,7 +113,8 @@ function drawStrip(state, pixels, width, scaled) {
   const { model, ratio } = state;
   const height = Math.round(STRIP * ratio);
   const line = pixels.subarray(0, width);
-  scanRow(line, model.path, { first: 0, last: model.path.start.length }, scaled, (i) => state.categoryColors[model.path.category[i]]);
+  const all = { first: 0, last: model.path.start.length };
+  scanRow(line, model.path, all, scaled, (i) => state.categoryColors[model.path.category[i]], state.paper);
   for (let y = 1; y < height; y++) pixels.copyWithin(y * width, 0, width);
 }
 

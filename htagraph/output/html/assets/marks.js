@@ -2,7 +2,9 @@
 import { firstAfter, rowOf } from "./model.js";
 import { gallop } from "./scan.js";
 
-const MOST_JOINED = 400; // collectives drawn at once: more are a solid area
+const MOST_JOINED = 120; // collectives drawn at once: more are a solid area
+const LEAST_JOINED = 5; // pixels from the first start to the last end of a collective that is drawn
+const EDGE_ROOM = 3; // pixels between edges of the path: closer ones are a solid area
 
 /** Return where a slice's row is on the canvas; a closed row is drawn in the last open one of its lane. */
 export function rowTop(state, slice) {
@@ -13,58 +15,67 @@ export function rowTop(state, slice) {
   return layout.lanes[model.rows[row].lane].bottom - layout.row - view.y + layout.ruler;
 }
 
-/** Draw the critical path as a line under its slices, and its edges as lines between them. */
-export function drawPath(ctx, state) {
-  const { model, view, layout } = state;
+/** Draw the critical path into pixels: a line under its slices, and its edges as lines from row to row. */
+export function drawPath(state, image) {
+  const { model, view, layout, ratio } = state;
   const { start, end, slice } = model.path;
-  const to = view.from + state.width / view.scale;
+  const scale = view.scale * ratio;
+  const to = view.from + image.width / scale;
+  const least = Math.round(EDGE_ROOM * ratio);
+  let [before, edge] = [-1, -least];
   let i = firstAfter(end, view.from, 0, start.length);
-  let before = null;
-  ctx.beginPath();
   while (i < start.length && start[i] < to) {
+    const left = Math.max(0, Math.floor((start[i] - view.from) * scale));
+    const right = Math.floor((end[i] - view.from) * scale);
     if (slice[i] >= 0) {
-      const y = rowTop(state, slice[i]) + layout.row - 2;
-      const left = Math.max(state.x(start[i]), state.left);
-      if (before !== null && before !== y) {
-        ctx.moveTo(left, before);
-        ctx.lineTo(left, y);
+      const y = Math.round((rowTop(state, slice[i]) + layout.row - 2) * ratio);
+      fillBox(image, left, Math.max(right, left + 1), y - 1, y + 1, state.pathColor, state.rulerPixels);
+      if (before >= 0 && before !== y && left - edge >= least) {
+        fillBox(image, left, left + 1, Math.min(before, y), Math.max(before, y), state.pathColor, state.rulerPixels);
+        edge = left;
       }
-      ctx.moveTo(left, y);
-      ctx.lineTo(Math.max(state.x(end[i]), left + 1), y);
       before = y;
     }
-    const pixel = Math.floor((end[i] - view.from) * view.scale);
-    i = gallop(end, i + 1, end.length, view.from + pixel / view.scale);
+    i = gallop(end, i + 1, end.length, view.from + right / scale);
   }
-  ctx.strokeStyle = state.ink.path;
-  ctx.lineWidth = 2;
-  ctx.stroke();
 }
 
-/** Draw lines between the members of each collective: one through their starts, one through their ends. */
-export function drawCollectives(ctx, state) {
-  const { model, view } = state;
-  const to = view.from + state.width / view.scale;
+/** Fill a box of pixels below the ruler. */
+function fillBox({ width, height, pixels }, left, right, top, bottom, color, ruler) {
+  const until = Math.min(right, width);
+  for (let y = Math.max(top, ruler); y < Math.min(bottom, height); y++) pixels.fill(color, y * width + left, y * width + until);
+}
+
+/** Draw lines between the members of each collective into pixels: through their starts, and through their ends. */
+export function drawCollectives(state, image) {
+  const { model, view, ratio, layout } = state;
+  const to = view.from + state.span / view.scale;
   let count = 0;
-  ctx.beginPath();
   for (const members of model.members) {
     if (!members || members.length < 2 || count > MOST_JOINED) continue;
-    const from = Math.min(...members.map((each) => model.start[each]));
-    const until = Math.max(...members.map((each) => model.end[each]));
-    if (until < view.from || from > to || (until - from) * view.scale < 3) continue;
+    const { from, until } = members;
+    if (until < view.from || from > to || (until - from) * view.scale < LEAST_JOINED) continue;
     count++;
-    const placed = members.map((each) => [rowTop(state, each), each]).sort((a, b) => a[0] - b[0]);
+    const placed = members.map((each) => [(rowTop(state, each) + layout.row / 2) * ratio, each]);
+    placed.sort((a, b) => a[0] - b[0]);
     for (const moment of [model.start, model.end]) {
-      placed.forEach(([y, each], at) => {
-        const x = Math.min(Math.max(state.x(moment[each]), state.left), state.left + state.span);
-        if (at) ctx.lineTo(x, y + 7);
-        else ctx.moveTo(x, y + 7);
-      });
+      const points = placed.map(([y, each]) => [(moment[each] - view.from) * view.scale * ratio, y]);
+      for (let at = 1; at < points.length; at++) line(image, points[at - 1], points[at], state);
     }
   }
-  ctx.strokeStyle = state.ink.joined;
-  ctx.lineWidth = 1;
-  ctx.stroke();
+}
+
+/** Draw a line of pixels from a point to one below it. */
+function line({ width, height, pixels }, [x0, y0], [x1, y1], state) {
+  const from = Math.max(Math.round(y0), state.rulerPixels);
+  const to = Math.min(Math.round(y1), height - 1);
+  const slope = (x1 - x0) / Math.max(y1 - y0, 1);
+  for (let y = from; y <= to; y++) {
+    const first = x0 + slope * (y - y0);
+    const left = Math.max(Math.round(Math.min(first, first + slope)), 0);
+    const right = Math.min(Math.round(Math.max(first, first + slope)) + 1, width);
+    if (left < right) pixels.fill(state.joinedColor, y * width + left, y * width + right);
+  }
 }
 
 /** Draw where steps begin and end, through all lanes of their rank. */

@@ -16,7 +16,7 @@ export async function modelOf(key) {
   model.stepNumber = summed(columns.stepNumber);
   model.launch = launchesOf(model, summed(columns.launch));
   model.path = pathOf(header, columns);
-  model.members = membersOf(columns);
+  model.members = membersOf(model, columns);
   model.values = argumentsOf(header, columns);
   model.steps = stepsOf(model);
   return model;
@@ -76,13 +76,18 @@ function pathOf(header, columns) {
 }
 
 /** Return the members of each collective, as slices. */
-function membersOf(columns) {
+function membersOf(model, columns) {
   const slices = summed(columns.memberSlice);
   const of = summed(columns.memberOf);
   const members = [];
   slices.forEach((slice, i) => {
     if (slice >= 0) (members[of[i]] ??= []).push(slice);
   });
+  for (const each of members) {
+    if (!each) continue;
+    each.from = Math.min(...each.map((slice) => model.start[slice]));
+    each.until = Math.max(...each.map((slice) => model.end[slice]));
+  }
   return members;
 }
 

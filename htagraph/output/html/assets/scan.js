@@ -1,8 +1,8 @@
 // One row of slices as one line of pixels. Slices narrower than a pixel are skipped by galloping.
 import { firstAfter } from "./model.js";
 
-/** Fill a line of pixels with the slices of a row between two moments; color(i) is a slice's color. */
-export function scanRow(line, model, row, view, color) {
+/** Fill a line of pixels with the slices of a row between two moments; color(i) is a slice's color, seam that between. */
+export function scanRow(line, model, row, view, color, seam) {
   const { start, end } = model;
   const { from, scale } = view; // ns, pixels per ns
   const width = line.length;
@@ -18,7 +18,7 @@ export function scanRow(line, model, row, view, color) {
       i = gallop(end, i + 1, row.last, from + (low + 1) / scale);
     } else {
       line.fill(color(i), low, right > width ? width : right);
-      if (right - left >= 4 && left >= 0) line[left] = 0; // a seam between neighbors
+      if (right - left >= 4 && left >= 0) line[left] = seam; // a seam between neighbors
       i++;
     }
   }

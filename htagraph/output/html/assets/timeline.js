@@ -1,7 +1,7 @@
 // A timeline in its place: state, selection, search, links.
 import { firstAfter, modelOf, rowOf, sliceOfActivity } from "./model.js";
 import { GUTTER, layoutOf } from "./layout.js";
-import { fromHex, inkOf, palette } from "./colors.js";
+import { fromHex, inkOf, mixed, palette } from "./colors.js";
 import { draw } from "./draw.js";
 import { fillSelected, fillTip } from "./details.js";
 import { countFound, namesWith, nextFound } from "./find.js";
@@ -27,7 +27,7 @@ async function stateOf(place) {
   place.querySelector(".waiting").hidden = true;
   const model = await modelOf(place.dataset.key);
   const state = {
-    place, canvas, model, key: place.dataset.key, ctx: canvas.getContext("2d"), view: { from: 0, scale: 1, y: 0 },
+    place, canvas, model, key: place.dataset.key, ctx: canvas.getContext("2d", { alpha: false }), view: { from: 0, scale: 1, y: 0 },
     open: new Map(), selected: -1, launches: [], found: null, showPath: true, showCollectives: true, left: GUTTER,
     findBox: place.querySelector(".find"), tip: place.querySelector(".tip"), firstAfter, drawn: 0,
   };
@@ -95,13 +95,16 @@ function dress(state) {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   state.ink = {
     ink: of("--ink"), rank: of("--muted"), name: of("--slice-ink"), faint: of("--faint"), path: of("--path"),
-    joined: of("--joined"), step: of("--muted"),
+    step: of("--muted"), paper: of("--paper"),
   };
+  state.paper = fromHex(state.ink.paper);
+  state.joinedColor = fromHex(of("--joined"));
+  state.pathColor = fromHex(state.ink.path);
   state.categoryColors = model.categories.map((category) => fromHex(of(`--${category.replace("_", "-")}`) || "#888888"));
   const color = palette(model.kinds, model.names, dark);
   state.colorOf = (i) => {
     const full = color(model.kind[i], model.name[i]);
-    return state.found !== null && !state.found[model.name[i]] ? (full & 0xffffff) | 0x30000000 : full;
+    return state.found !== null && !state.found[model.name[i]] ? mixed(full, state.paper) : full;
   };
   changed(state);
 }
