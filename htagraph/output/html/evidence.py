@@ -77,10 +77,10 @@ def _bound(claims: Sequence[Claim], results: Results) -> Evidence:
     parts.append(Part("other", "other", sum(share for each, share in shares.items() if each not in named) * us))
     chart = stacked([("critical path", parts)], title="What the critical path is spent on")
     own = HOST_CATEGORIES if claim.about == "host" else (claim.about,)
-    _, *there = _stretches(results, np.isin(path.segments.category, [CATEGORIES.index(each) for each in own]))
-    return Evidence(
-        chart, _largest(results, claim.about), *there, command=command_line("critical-path", results.inputs)
-    )
+    chosen = np.isin(path.segments.category, [CATEGORIES.index(each) for each in own])
+    _, href, look = _stretches(results, chosen)
+    command = command_line("critical-path", results.inputs)
+    return Evidence(chart, _largest(results, claim.about), href, look, command)
 
 
 def _largest(results: Results, bound: str) -> Html:
@@ -203,7 +203,7 @@ def _longest_wait(results: Results) -> tuple[str, str]:
     parts = results.collectives[results.collectives["matched"]]
     if not len(parts) or not parts["wait_us"].max() > 0:
         return "", ""
-    row = parts.loc[parts["wait_us"].idxmax()]
+    row = parts.iloc[int(parts["wait_us"].to_numpy().argmax())]
     of_it = parts[parts["collective"] == row["collective"]]
     last = of_it[of_it["rank"] == row["last_rank"]]
     shown = int(last["activity"].iloc[0]) if len(last) else int(row["activity"])
@@ -268,10 +268,8 @@ def _launching(claims: Sequence[Claim], results: Results) -> Evidence:
 def _unexplained(claims: Sequence[Claim], results: Results) -> Evidence:
     del claims
     unexplained = [gap for gap in GapKind if gap.is_unexplained]
-    return Evidence(
-        NOTHING, *_stretches(results, np.isin(results.path.segments.gap, unexplained)),
-        command=command_line("critical-path", results.inputs, "--segments"),
-    )  # fmt: skip
+    table, href, look = _stretches(results, np.isin(results.path.segments.gap, unexplained))
+    return Evidence(NOTHING, table, href, look, command_line("critical-path", results.inputs, "--segments"))
 
 
 def _clocks(claims: Sequence[Claim], results: Results) -> Evidence:

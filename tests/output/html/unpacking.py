@@ -13,7 +13,8 @@ from htagraph.output.html.timeline import Timeline
 
 def unpacked(columns: list[dict[str, Any]], data: bytes) -> dict[str, Any]:
     """Return the columns of a packed piece by name: integers as lists, texts as bytes."""
-    whole, at, found = zlib.decompress(data, 31), 0, {}
+    whole, at = zlib.decompress(data, 31), 0
+    found: dict[str, Any] = {}
     for column in columns:
         count, planes = column["count"], column["planes"]
         if column["name"] == "names":
@@ -21,9 +22,8 @@ def unpacked(columns: list[dict[str, Any]], data: bytes) -> dict[str, Any]:
             at += count
             continue
         plain = [sum(whole[at + plane * count + i] << 8 * plane for plane in range(planes)) for i in range(count)]
-        found[column["name"]] = (
-            [-(n + 1) // 2 if column["signed"] and n % 2 else n // 2 for n in plain] if column["signed"] else plain
-        )
+        signed = [-(n + 1) // 2 if n % 2 else n // 2 for n in plain]
+        found[column["name"]] = signed if column["signed"] else plain
         at += count * planes
     assert at == len(whole)
     return found

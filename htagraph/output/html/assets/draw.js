@@ -71,28 +71,9 @@ function drawRow(state, { row, top, width, image, pixels, scaled, named }) {
   const last = Math.min(Math.round((top + layout.row - 1) * ratio), image.height);
   if (first >= last) return;
   const line = pixels.subarray(first * width, (first + 1) * width);
-  scanRow(line, model, model.rows[row], scaled, state.colorOf, state.paper);
+  const wide = (slice) => named.push([top, slice]);
+  scanRow(line, model, model.rows[row], scaled, { color: state.colorOf, seam: state.paper, least: LEAST_NAMED * ratio, wide });
   for (let y = first + 1; y < last; y++) pixels.copyWithin(y * width, first * width, (first + 1) * width);
-  findNamed(state, model.rows[row], top, named);
-}
-
-/** Add the slices of a row that are wide enough for a name. */
-function findNamed(state, row, top, named) {
-  const { model, view, span } = state;
-  const least = LEAST_NAMED / view.scale;
-  const to = view.from + span / view.scale;
-  if (row.longest === undefined) row.longest = longestOf(model, row);
-  if (row.longest < least) return;
-  let i = state.firstAfter(model.end, view.from, row.first, row.last);
-  for (let looked = 0; i < row.last && model.start[i] < to && looked < 20000; i++, looked++) {
-    if (model.duration[i] >= least) named.push([top, i]);
-  }
-}
-
-function longestOf(model, row) {
-  let longest = 0;
-  for (let i = row.first; i < row.last; i++) if (model.duration[i] > longest) longest = model.duration[i];
-  return longest;
 }
 
 function drawNames(state, named) {
@@ -114,7 +95,8 @@ function drawStrip(state, pixels, width, scaled) {
   const height = Math.round(STRIP * ratio);
   const line = pixels.subarray(0, width);
   const all = { first: 0, last: model.path.start.length };
-  scanRow(line, model.path, all, scaled, (i) => state.categoryColors[model.path.category[i]], state.paper);
+  const color = (i) => state.categoryColors[model.path.category[i]];
+  scanRow(line, model.path, all, scaled, { color, seam: state.paper, least: Infinity });
   for (let y = 1; y < height; y++) pixels.copyWithin(y * width, 0, width);
 }
 

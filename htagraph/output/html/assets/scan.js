@@ -1,8 +1,12 @@
 // One row of slices as one line of pixels. Slices narrower than a pixel are skipped by galloping.
 import { firstAfter } from "./model.js";
 
-/** Fill a line of pixels with the slices of a row between two moments; color(i) is a slice's color, seam that between. */
-export function scanRow(line, model, row, view, color, seam) {
+/**
+ * Fill a line of pixels with the slices of a row between two moments.
+ * look.color(i) is a slice's color, look.seam that between slices; look.wide(i) is called for those of look.least pixels.
+ */
+export function scanRow(line, model, row, view, look) {
+  const { color, seam, least } = look;
   const { start, end } = model;
   const { from, scale } = view; // ns, pixels per ns
   const width = line.length;
@@ -19,6 +23,7 @@ export function scanRow(line, model, row, view, color, seam) {
     } else {
       line.fill(color(i), low, right > width ? width : right);
       if (right - left >= 4 && left >= 0) line[left] = seam; // a seam between neighbors
+      if (right - left >= least) look.wide(i);
       i++;
     }
   }

@@ -29,7 +29,7 @@ async function stateOf(place) {
   const state = {
     place, canvas, model, key: place.dataset.key, ctx: canvas.getContext("2d", { alpha: false }), view: { from: 0, scale: 1, y: 0 },
     open: new Map(), selected: -1, launches: [], found: null, showPath: true, showCollectives: true, left: GUTTER,
-    findBox: place.querySelector(".find"), tip: place.querySelector(".tip"), firstAfter, drawn: 0,
+    findBox: place.querySelector(".find"), tip: place.querySelector(".tip"), drawn: 0,
   };
   Object.assign(state, actionsOf(state));
   state.layout = layoutOf(model, state.open);
