@@ -20,6 +20,9 @@ _LETTERS = 26
 """Letters of a name beside a bar; whole on hover."""
 _HEIGHT = 620
 """Pixels of a chart of many bars, and so of 512 ranks; chosen: a screen. Doubled, they are thicker."""
+_SMALL = 0.2
+"""Share of the longest bar of a waterfall; if all changes are within it, bars do not begin at 0, which is said. Chosen:
+shorter ones are hard to see. Doubled, changes of a third of the time look like the whole."""
 _MOST, _LEAST = 20.0, 1.0
 """Pixels of a bar at most and at least."""
 
@@ -104,7 +107,8 @@ def waterfall(before: float, steps: Sequence[tuple[str, float]], after: float, *
         moments.append(moments[-1] + change)
     longest = max(*moments, after, 1e-9)
     least = min(*moments, after)
-    base = 0.0 if least < 0.5 * longest else least - 0.5 * (longest - least) if longest > least else 0.0
+    small = 0 < longest - least < _SMALL * longest
+    base = least - (longest - least) if small else 0.0
     scale = (_WIDTH - _LABEL - 100) / (longest - base or 1.0)
     bounds = [("before", base, before, "other")]
     for (word, change), begin in zip(steps, moments, strict=False):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from htagraph.analyses.differences import Diff
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.html.comparison import comparison_bytes
 from htagraph.output.html.findings import findings_section
 from htagraph.output.html.markup import element
 from htagraph.output.html.page import Section, page
@@ -19,16 +21,18 @@ from htagraph.output.whole_files import write_whole
 __all__ = ["report", "report_bytes"]
 
 
-def report(graph: DependencyGraph, target: str | Path, *, inputs: Sequence[str] = ()) -> Path:
+def report(job: DependencyGraph | Diff, target: str | Path, *, inputs: Sequence[str] = ()) -> Path:
     """Write a page about a job: what limits it, with evidence, an interactive timeline, and where the time goes.
+
+    Of a difference, the page says what changed and why, and has the timelines of both jobs.
 
     The file needs no other and no network; a browser opens it from the disk. Texts of the traces are shown, never run.
 
     Args:
-        graph: the job.
+        job: the job, or the result of `htagraph.diff`.
         target: the file to write, as a rule with the suffix ``.html``.
         inputs: the words of a command line that read the same job, for the commands that the page suggests; by
-            default the folder of the traces.
+            default the folder of the traces. Of a difference, the two jobs.
 
     Returns:
         The path of the file, in bytes at most some MB (15 MB at a million events); beyond `MOST_SLICES` events the
@@ -44,7 +48,7 @@ def report(graph: DependencyGraph, target: str | Path, *, inputs: Sequence[str] 
         True
     """
     path = Path(target)
-    write_whole(path, report_bytes(graph, inputs))
+    write_whole(path, comparison_bytes(job, inputs) if isinstance(job, Diff) else report_bytes(job, inputs))
     return path
 
 

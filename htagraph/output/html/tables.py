@@ -37,7 +37,7 @@ def table_of(
         link: the address of a row by its place, shown in a last column.
 
     Example:
-        >>> str(table_of(pd.DataFrame({"total_us": [1500.0]})))[-57:]
+        >>> str(table_of(pd.DataFrame({"total_us": [1500.0]})))[-56:]
         '<td class="number">1,500</td></tr></tbody></table></div>'
     """
     if not len(frame):

@@ -26,6 +26,13 @@ Array: TypeAlias = npt.NDArray[Any]
 MAX_LETTERS = 1000
 """Letters of a name; longer ones are cut in the middle, which the page says. Chosen: several lines of a tooltip.
 Doubled, names that programs make (of shapes, or of generated kernels) weigh twice as much."""
+LEAST_LETTERS = 40
+"""Letters that a name keeps at least; chosen: names stay apart. Doubled, pages of a million names are larger."""
+_LETTERS_OF_ALL = 30_000_000
+"""Letters of all names; from there on each may have fewer. Chosen: they weigh some MB when packed, and a browser keeps
+them all. Doubled, a job in which every event has a long name of its own makes a page of twice the size."""
+_SHOWN_LETTERS = 120
+"""Letters of a name in a slice; chosen: as wide as slices are. Doubled, pages are some kilobytes larger."""
 _ARGUMENTS = (
     "collective_name", "pg_desc", "pg_name", "dtype", "in_msg_nelems", "out_msg_nelems", "group_size", "seq", "bytes",
     "graph_id", "input_dims",
@@ -86,9 +93,10 @@ def timeline_of(path: CriticalPath, *, most: int | None = None) -> Timeline:
     slice_of[order.rows] = np.arange(len(order.rows))
     arguments, values, texts = _arguments(graph, slice_of)
     columns = {**_slices(graph, order, number), **_path(path, slice_of), **_collectives(graph, slice_of), **values}
-    whole = packed(columns, {"names": _json([_cut(name) for name in names])})
-    cut = sum(len(name) > MAX_LETTERS for name in names)
-    left_out += [f"{cut:,} names of more than {MAX_LETTERS:,} letters are shown without their middle."] if cut else []
+    room = min(MAX_LETTERS, max(LEAST_LETTERS, _LETTERS_OF_ALL // max(len(names), 1)))
+    whole = packed(columns, {"names": _json([_cut(name, room) for name in names])})
+    cut = sum(len(name) > room for name in names)
+    left_out += [f"{cut:,} names of more than {room:,} letters are shown without their middle."] if cut else []
     header = {
         "columns": whole.columns,
         "shortNames": _short_names(names),
@@ -174,12 +182,12 @@ def _names(graph: DependencyGraph, rows: Array) -> tuple[list[str], Array]:
 def _short_names(names: Sequence[str]) -> dict[int, str]:
     """Return, for names that are long to read, what is written into slices."""
     shorts = {number: short_name(name) for number, name in enumerate(names)}
-    return {number: _cut(short) for number, short in shorts.items() if short != names[number]}
+    return {number: _cut(short, _SHOWN_LETTERS) for number, short in shorts.items() if short != names[number]}
 
 
-def _cut(name: str) -> str:
-    half = MAX_LETTERS // 2
-    return name if len(name) <= MAX_LETTERS else f"{name[:half]}…{name[-half:]}"
+def _cut(name: str, room: int = MAX_LETTERS) -> str:
+    half = room // 2
+    return name if len(name) <= room else f"{name[:half]}…{name[-half:]}"
 
 
 def _slices(graph: DependencyGraph, order: _Order, number: Array) -> dict[str, Array]:
