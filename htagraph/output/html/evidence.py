@@ -21,6 +21,7 @@ from htagraph.output.phrases import CATEGORY_WORDS, command_line
 from htagraph.output.wording.critical_path import NO_OPERATOR
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
+from htagraph.queries.device_pauses import device_pauses
 from htagraph.queries.paths import CATEGORIES
 from htagraph.whatif.change_options import criteria
 
@@ -218,24 +219,24 @@ def _straggler(claims: Sequence[Claim], results: Results) -> Evidence:
 
 def _idle(claims: Sequence[Claim], results: Results) -> Evidence:
     cause, facts = claims[0].about, claims[0].facts
-    table = results.idle[(results.idle["cause"] == cause) & (results.idle["rank"] == facts["rank"])]
-    table = table.nlargest(_ROWS, "pause_us")
+    table = device_pauses(results.graph, facts["rank"])
+    table = table[table["cause"] == cause].nlargest(_ROWS, "pause_us")
     links = [
         results.between(row["start_us"], row["start_us"] + row["pause_us"], int(row["after"]))
         for row in table.to_dict("records")
     ]
-    shown = table[["rank", "stream", "start_us", "pause_us", "before_name", "after_name"]]
-    shown = shown.assign(
-        before_name=shown["before_name"].map(short_name), after_name=shown["after_name"].map(short_name)
-    )
+    names = {
+        word: [short_name(name) for name in results.rows(table[side].to_numpy())["name"]]
+        for side, word in (("before", "after"), ("after", "until"))
+    }
+    shown = table[["start_us", "pause_us"]].rename(columns={"pause_us": "idle_us"}).assign(**names)
     by_loader = ("what-if", ("--free-dataloader",))
     verb, options = by_loader if facts["host"] == "loader" else _IDLE_COMMANDS.get(facts["host"], ("idle", ()))
+    rank = facts["rank"]
     return Evidence(
         idle_chart(results.summary.tables["rank_idle"]),
-        table_of(shown, caption="The longest of these pauses", link=links.__getitem__, headings={
-            "before_name": "after", "after_name": "until", "pause_us": "idle_us"
-        }),
-        links[0] if links else "", "the longest pause", command_line(verb, results.inputs, *options),
+        table_of(shown, caption=f"The longest of these pauses of rank {rank}", link=links.__getitem__),
+        links[0] if links else "", f"the longest pause of rank {rank}", command_line(verb, results.inputs, *options),
     )  # fmt: skip
 
 

@@ -11,7 +11,6 @@ import pandas as pd
 
 from htagraph.analyses.collectives import collectives
 from htagraph.analyses.critical_path import critical_path
-from htagraph.analyses.idle_intervals import idle_intervals
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.summary import Summary, summarize
 from htagraph.queries.paths import CriticalPath
@@ -43,11 +42,6 @@ class Results:
     def collectives(self) -> pd.DataFrame:
         """Each rank's part in each collective."""
         return collectives(self.graph)
-
-    @cached_property
-    def idle(self) -> pd.DataFrame:
-        """Every idle interval of every stream."""
-        return idle_intervals(self.graph)
 
     def at(self, activity: int) -> str:
         """Return the address of an activity in the timeline."""

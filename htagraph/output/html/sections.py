@@ -70,7 +70,7 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         ("device", devices if len(devices) <= 60 else f"{devices[:59]}…"),
         ("first to last activity", time_text(summary.window_us)),
         ("events read", f"{int(inputs['events'].sum()):,}"),
-        ("problems in files", plural(len(summary.issues), "kind")),
+        ("problems in files", plural(summary.issues["what"].nunique(), "kind") if len(summary.issues) else "none"),
     ]
     if len(steps):
         period = steps["period_us"].mean()

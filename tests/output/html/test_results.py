@@ -11,7 +11,7 @@ from tests.reach import DATA, graph_of
 def test_results_are_computed_once() -> None:
     results = Results(graph_of(DATA / "demo"), ["data/demo"])
     assert results.path is results.path
-    assert results.idle is results.idle
+    assert results.collectives is results.collectives
 
 
 def test_addresses_name_the_timeline_and_nanoseconds() -> None:
