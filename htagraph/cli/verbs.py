@@ -13,7 +13,7 @@ __all__ = ["Verbs"]
 
 _READING = (
     "summary", "critical_path", "what_if", "opportunities", "stragglers", "collectives", "diff", "kernels", "idle",
-    "memory", "launches", "counters", "patterns", "roofline", "report",
+    "memory", "launches", "counters", "patterns", "roofline", "report", "serve",
 )  # fmt: skip
 """Those that read traces, or open what an earlier one read."""
 _OTHERS = ("validate", "simulate", "cache")

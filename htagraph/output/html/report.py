@@ -52,11 +52,11 @@ def report(job: DependencyGraph | Diff, target: str | Path, *, inputs: Sequence[
     return path
 
 
-def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = ()) -> bytes:
-    """Return the page of `report`."""
+def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: str = "") -> bytes:
+    """Return the page of `report`; `events` is where its server tells all about an event, empty without a server."""
     results = Results(graph, inputs or _folder(graph))
     first = findings_section(results), glance_section(results)
-    timeline = timeline_section({results.key: ("", timeline_of(results.path))})
+    timeline = timeline_section({results.key: ("", timeline_of(results.path))}, events=events)
     last = breakdown_section(results), collective_section(results), memory_section(results)
     sections: list[Section] = [*first, timeline, *(each for each in last if each is not None)]
     return page(_title(results), sections, lead=element("p", _lead(results), class_="lead"))

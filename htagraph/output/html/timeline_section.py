@@ -28,16 +28,17 @@ _COLORS = (
 )
 
 
-def timeline_section(timelines: dict[str, tuple[str, Timeline]]) -> Section:
+def timeline_section(timelines: dict[str, tuple[str, Timeline]], *, events: str = "") -> Section:
     """Return the section of one or several timelines.
 
     Args:
         timelines: by id, of letters and digits: what each is of (empty where there is one) and the timeline.
+        events: where a server tells all about an event; empty without one.
     """
     body = element("div", *(timeline_figure(key, title, each) for key, (title, each) in timelines.items()))
     payload: dict[str, bytes] = {}
     for key, (_, each) in timelines.items():
-        payload |= {f"{key}-header": json_bytes(each.header), f"{key}-data": each.data}
+        payload |= {f"{key}-header": json_bytes(each.header | {"events": events}), f"{key}-data": each.data}
     return Section("timeline", "Timeline", body, SCRIPTS, STYLES, payload)
 
 

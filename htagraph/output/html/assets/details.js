@@ -50,6 +50,11 @@ export function fillSelected(panel, state) {
     list.append(made("dt", word), made("dd", linked(state, others.slice(0, 20), ", ")));
   }
   panel.replaceChildren(made("h4", model.names[model.name[slice]]), list);
+  if (model.events) {
+    const link = made("a", "all arguments and edges");
+    link.href = `${model.events}${model.activity[slice]}`;
+    list.append(made("dt", "recorded"), made("dd", link));
+  }
   const members = membersWith(model, slice);
   if (members) panel.append(memberTable(state, members));
 }
