@@ -82,6 +82,8 @@ def answer(served: Served, path: str, headers: Mapping[str, str], port: int) -> 
     where = unquote(path.partition("?")[0])
     if where == "/":
         return Answer(HTTPStatus.OK, "text/html; charset=utf-8", served.page)
+    if where == "/favicon.ico":  # which browsers ask for unasked
+        return Answer(HTTPStatus.NO_CONTENT, "image/x-icon", b"")
     if where.startswith(EVENTS):
         return _event(served, where.removeprefix(EVENTS))
     if where == OVERLAY and served.overlay is not None:

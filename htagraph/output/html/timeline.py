@@ -29,8 +29,8 @@ Doubled, names that programs make (of shapes, or of generated kernels) weigh twi
 LEAST_LETTERS = 40
 """Letters that a name keeps at least; chosen: names stay apart. Doubled, pages of a million names are larger."""
 _LETTERS_OF_ALL = 30_000_000
-"""Letters of all names; from there on each may have fewer. Chosen: they weigh some MB when packed, and a browser keeps
-them all. Doubled, a job in which every event has a long name of its own makes a page of twice the size."""
+"""Letters of all names together, beyond which each may have fewer. Chosen: some MB when packed, which a browser keeps.
+Doubled, a job in which every event has a long name of its own makes a page of twice the size."""
 _SHOWN_LETTERS = 120
 """Letters of a name in a slice; chosen: as wide as slices are. Doubled, pages are some kilobytes larger."""
 _ARGUMENTS = (
