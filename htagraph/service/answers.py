@@ -80,10 +80,9 @@ def answer(served: Served, path: str, headers: Mapping[str, str], port: int) -> 
     if not _is_ours(headers, port):
         return _plain(HTTPStatus.FORBIDDEN, "this server answers pages of its own only")
     where = unquote(path.partition("?")[0])
-    if where == "/":
-        return Answer(HTTPStatus.OK, "text/html; charset=utf-8", served.page)
-    if where == "/favicon.ico":  # which browsers ask for unasked
-        return Answer(HTTPStatus.NO_CONTENT, "image/x-icon", b"")
+    if where in ("/", "/favicon.ico"):  # an icon is what browsers ask for unasked
+        is_page = where == "/"
+        return Answer(HTTPStatus.OK, "text/html; charset=utf-8", served.page if is_page else b"")
     if where.startswith(EVENTS):
         return _event(served, where.removeprefix(EVENTS))
     if where == OVERLAY and served.overlay is not None:

@@ -35,7 +35,7 @@ def holds(graph: DependencyGraph) -> None:
     assert sum(columns["pathLength"]) == path.makespan_ns
     places = np.cumsum(columns["pathSlice"]).tolist()
     on_path = {slices[place]["activity"] for place in places if place >= 0}
-    assert on_path == {row for row in path.segments.place.tolist() if row in set(shown)}
+    assert on_path == set(path.segments.place.tolist()) & set(shown)
 
 
 @pytest.mark.parametrize("path", DATASETS, ids=label)

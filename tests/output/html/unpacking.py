@@ -21,9 +21,10 @@ def unpacked(columns: list[dict[str, Any]], data: bytes) -> dict[str, Any]:
             found[column["name"]] = whole[at : at + count]
             at += count
             continue
-        plain = [sum(whole[at + plane * count + i] << 8 * plane for plane in range(planes)) for i in range(count)]
-        signed = [-(n + 1) // 2 if n % 2 else n // 2 for n in plain]
-        found[column["name"]] = signed if column["signed"] else plain
+        parts = np.frombuffer(whole, np.uint8, count * planes, at).reshape(planes, count).astype(np.int64)
+        plain = sum((part << 8 * plane for plane, part in enumerate(parts)), np.zeros(count, np.int64))
+        signed = np.where(plain % 2, -(plain + 1) // 2, plain // 2)
+        found[column["name"]] = (signed if column["signed"] else plain).tolist()
         at += count * planes
     assert at == len(whole)
     return found
