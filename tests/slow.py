@@ -729,6 +729,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_copy_holds_what_the_file_holds",
         }
     ),
+    "tests/output/html/test_assets.py": frozenset(
+        {
+            "test_the_work_of_a_row_is_in_proportion_to_pixels_not_slices",
+        }
+    ),
     "tests/output/html/test_comparison.py": frozenset(
         {
             "test_both_timelines_are_there",

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from htagraph.output.html.page import script_of
 from htagraph.output.html.timeline_section import SCRIPTS, STYLES
+from tests.output.html.browsed import CHROMIUM
 from tests.reach import REPOSITORY
 
 ASSETS = sorted((REPOSITORY / "htagraph" / "output" / "html" / "assets").iterdir())
@@ -65,3 +67,32 @@ def test_functions_are_small() -> None:
 def test_every_file_of_the_section_is_there() -> None:
     there = {path.name for path in ASSETS}
     assert {*SCRIPTS, *STYLES, "page.js", "page.css", "start.js"} <= there
+
+
+COUNT = """
+(scanRow) => [1e3, 1e5].map((count) => {
+  const start = Float64Array.from({ length: count }, (_, i) => i * (1e8 / count));
+  const end = start.map((moment) => moment + 1e8 / count / 2);
+  let asked = 0;
+  const look = { color: () => { asked++; return 1; }, seam: 0, least: Infinity };
+  const line = new Uint32Array(500);
+  scanRow(line, { start, end }, { first: 0, last: count }, { from: 0, scale: 500 / 1e8 }, look);
+  return [asked, line.filter((pixel) => pixel === 1).length];
+})
+"""
+"""Draws a row of slices into 500 pixels; gives how many slices were looked at, and how many pixels were drawn."""
+
+
+def test_the_work_of_a_row_is_in_proportion_to_pixels_not_slices() -> None:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium")
+    script = script_of(["payload.js", "model.js", "scan.js"]).replace("})();", "return scanRow; })()")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, headless=True, args=["--no-sandbox"])
+        few, many = browser.new_page().evaluate(
+            f"({COUNT})({script.removeprefix(chr(34) + 'use strict' + chr(34) + ';')})"
+        )
+        browser.close()
+    assert few == [500, 500]
+    assert many == [500, 500]

@@ -36,7 +36,7 @@ export function drawPath(state, image) {
       }
       before = y;
     }
-    i = gallop(end, i + 1, end.length, view.from + right / scale);
+    i = right > left ? i + 1 : gallop(end, i + 1, end.length, view.from + (left + 1) / scale);
   }
 }
 
