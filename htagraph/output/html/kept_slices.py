@@ -17,9 +17,9 @@ __all__ = ["MOST_SLICES", "kept_slices"]
 Array: TypeAlias = npt.NDArray[Any]
 
 MOST_SLICES = 2_000_000
-"""Slices of one page. Source: measured, a slice takes 4 to 8 bytes of the page, its part of the critical path included, so
-that pages stay below 16 MB; a frame takes as long as of fewer. Doubled, pages of 5 million events are 16 to 32 MB, and
-browsers need 300 MB for them."""
+"""Slices of one page. Source: measured, a slice takes 4 to 8 bytes of the page, its part of the critical path included,
+so that pages stay below 16 MB; a frame takes as long as of fewer. Doubled, pages of 5 million events are 16 to 32 MB,
+and browsers need 300 MB for them."""
 
 
 def kept_slices(path: CriticalPath, most: int = MOST_SLICES) -> tuple[npt.NDArray[np.bool_], list[str]]:
