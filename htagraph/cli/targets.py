@@ -14,7 +14,7 @@ import typer
 from htagraph.cli.writing import target
 from htagraph.core.errors import HtagraphError
 
-__all__ = ["Output", "Perfetto", "Picture"]
+__all__ = ["Figure", "Output", "Page", "Perfetto", "Picture"]
 
 
 def _in_folder(file: Path | None) -> Path | None:
@@ -49,6 +49,19 @@ Output = Annotated[
         help="Write to this file (.json, .csv, .md, .txt, .parquet) instead of stdout; to DIR/, a file per table.",
     ),
 ]  # fmt: skip
+Figure = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", callback=_ending("FIGURES", "figures"), metavar="FILE",
+        help="The file: .html, or .png or .svg, which need htagraph[image] and Chrome.",
+    ),
+]  # fmt: skip
+Page = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", callback=_ending("PAGES", "reports"), metavar="FILE", help="The file to write: .html."
+    ),
+]
 Perfetto = Annotated[
     Path | None,
     typer.Option(

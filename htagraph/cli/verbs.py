@@ -13,8 +13,7 @@ __all__ = ["Verbs"]
 
 _READING = (
     "summary", "critical_path", "what_if", "opportunities", "stragglers", "collectives", "diff", "kernels", "idle",
-    "memory", "launches", "counters", "patterns", "roofline", "plot", "phases",
-    "compare",
+    "memory", "launches", "counters", "patterns", "roofline", "phases", "compare", "plot", "report", "serve",
 )  # fmt: skip
 """Those that read traces, or open what an earlier one read."""
 _OTHERS = ("execution_trace", "validate", "schema", "simulate", "cache")

@@ -267,7 +267,9 @@ def _missing(claim: Claim) -> str:
 
 
 _DOUBTS: dict[Says, Callable[[Claim], str]] = {
-    Says.PARTLY_DEVICE: lambda claim: f"device work covers {claim.figure:.0f} % of the recording",
+    Says.PARTLY_DEVICE: lambda claim: (
+        f"device work spans {claim.figure:.0f} % of the recording, and idle times leave out the rest"
+    ),
     Says.UNKNOWN_CLOCKS: _clocks,
     Says.UNMATCHED: lambda claim: (
         f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner, so waiting in "
