@@ -20,9 +20,14 @@ def test_a_page_is_written_and_said_where(run: Any, tmp_path: Path) -> None:
     assert f"htagraph critical-path {DEMO} --steps 6" in page
 
 
-def test_a_trace_is_not_overwritten(run: Any) -> None:
-    file = f"{DEMO}/rank-0.json.gz"
-    one_line_of_error(run("report", DEMO, "-o", file), "would be lost")
+def test_a_trace_is_not_overwritten(run: Any, tmp_path: Path) -> None:
+    file = tmp_path / "trace.html"
+    file.write_bytes((REPOSITORY / "data" / "demo" / "rank-0.json.gz").read_bytes())
+    one_line_of_error(run("report", file, "-o", file), "would be lost")
+
+
+def test_a_report_is_a_page_by_its_name(run: Any) -> None:
+    one_line_of_error(run("report", DEMO, "-o", f"{DEMO}/rank-0.json.gz"), "reports end in .html or .htm")
 
 
 def test_two_jobs_are_compared(run: Any, tmp_path: Path) -> None:
