@@ -58,6 +58,7 @@ from .output import plot as plot
 from .output.export.graphviz import to_graphviz as to_graphviz
 from .output.export.parquet import to_parquet as to_parquet
 from .output.export.perfetto import to_perfetto as to_perfetto
+from .output.html.report import report as report
 from .output.summary import Summary as Summary
 from .output.summary import summarize as summarize
 from .output.validation import Validation as Validation

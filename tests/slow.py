@@ -28,6 +28,11 @@ SLOW: dict[str, frozenset[str]] = {
             "htagraph.output.export.perfetto.to_perfetto",
         }
     ),
+    "htagraph/output/html/report.py": frozenset(
+        {
+            "htagraph.output.html.report.report",
+        }
+    ),
     "htagraph/output/summary.py": frozenset(
         {
             "htagraph.output.summary.Summary.to_dict",
@@ -295,6 +300,17 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_format_can_be_written",
             "test_the_roofline_is_that_of_the_function",
             "test_the_roofline_says_what_to_do",
+        }
+    ),
+    "tests/cli/test_report.py": frozenset(
+        {
+            "test_a_page_is_written_and_said_where",
+            "test_two_jobs_are_compared",
+        }
+    ),
+    "tests/cli/test_serve.py": frozenset(
+        {
+            "test_the_page_and_its_events_are_served_until_it_is_interrupted",
         }
     ),
     "tests/cli/test_summary.py": frozenset(
@@ -724,6 +740,44 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_copy_holds_what_the_file_holds",
         }
     ),
+    "tests/output/html/test_assets.py": frozenset(
+        {
+            "test_the_work_of_a_row_is_in_proportion_to_pixels_not_slices",
+        }
+    ),
+    "tests/output/html/test_comparison.py": frozenset(
+        {
+            "test_both_timelines_are_there",
+            "test_sentences_are_those_of_the_diff",
+        }
+    ),
+    "tests/output/html/test_evidence.py": frozenset(
+        {
+            "test_addresses_are_of_activities_and_times_of_the_job",
+        }
+    ),
+    "tests/output/html/test_findings.py": frozenset(
+        {
+            "test_findings_are_the_verdict",
+        }
+    ),
+    "tests/output/html/test_report.py": frozenset(
+        {
+            "test_a_page_opens_without_a_word_and_asks_for_nothing",
+            "test_an_odd_job_opens_without_a_word",
+            "test_hostile_names_are_shown_and_do_nothing",
+            "test_links_select_the_activity_that_they_name",
+            "test_search_counts_and_goes_to_the_next",
+            "test_the_same_job_gives_the_same_page",
+            "test_without_scripts_findings_tables_and_charts_are_there",
+        }
+    ),
+    "tests/output/html/test_timeline.py": frozenset(
+        {
+            "test_a_recorded_job_is_shown_whole",
+            "test_any_job_is_shown_whole",
+        }
+    ),
     "tests/output/test_job_report.py": frozenset(
         {
             "test_its_figures_are_those_of_the_graph_and_nothing_is_missing",
@@ -812,6 +866,11 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/queries/test_device_annotations.py": frozenset(
         {
             "test_the_narrowest_is_what_trying_all_finds",
+        }
+    ),
+    "tests/queries/test_device_pauses.py": frozenset(
+        {
+            "test_pauses_sum_to_the_idle_time_of_any_job",
         }
     ),
     "tests/queries/test_durations.py": frozenset(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from htagraph.cli.options import Form, Format, show
+from htagraph.cli.options import Form, show
 from htagraph.cli.targets import Output
 from htagraph.output.wording import cache as wording
 
@@ -23,7 +23,7 @@ cache = typer.Typer(
 
 
 @cache.command()
-def info(form: Form = Format.TABLE, output: Output = None) -> None:
+def info(form: Form = None, output: Output = None) -> None:
     """Where the cache is, how full, and which jobs it holds."""
     import pandas as pd
 
@@ -40,7 +40,7 @@ def info(form: Form = Format.TABLE, output: Output = None) -> None:
 
 
 @cache.command()
-def clear(form: Form = Format.TABLE, output: Output = None) -> None:
+def clear(form: Form = None, output: Output = None) -> None:
     """Empty the cache."""
     from htagraph.graph.storage.cache_folder import cache_folder
     from htagraph.graph.storage.cache_folder import clear as emptied

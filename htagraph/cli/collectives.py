@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
 from htagraph.cli.targets import Output
 from htagraph.output.wording import collectives as wording
 
@@ -27,7 +27,7 @@ def collectives(  # noqa: PLR0913 - one argument per option
     steps: Steps = None,
     top: Top = 20,
     each: Annotated[bool, typer.Option("--each", help="Print every rank's part in every collective.")] = False,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """How long ranks wait for each other in collectives, how long transfers take, and at which bandwidth."""
@@ -46,20 +46,26 @@ def report(
     table = by_operation(parts).head(top)
     tables = {"collectives": table}
     empty = [part for part in ("beside_us", "wait_or_transfer_us") if not table[part].any()]
-    brief = {"collectives": table.drop(columns=["algbw_gb_s", *empty])}
+    brief = {"collectives": _readable(table.drop(columns=["algbw_gb_s", *empty]))}
     late = _last(parts)
     if len(late):
         tables["last_arrivals"] = brief["last_arrivals"] = late
     if each:
         tables["parts"] = parts
-        brief["parts"] = parts[[
+        brief["parts"] = _readable(parts)[[
             "collective", "op", "group", "rank", "step", "start_us", "duration_us", "beside_us", "wait_us",
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
         ]].drop(columns=empty)  # fmt: skip
     return report_on(
         graph, "collectives", tables, wording.sentences(parts, late, inputs), brief=brief,
-        wording=Wording(wording.TITLES),
+        wording=Wording(wording.TITLES, wording.HEADINGS),
     )  # fmt: skip
+
+
+def _readable(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with short names of process groups, unless some would be alike."""
+    short = table["group"].map(wording.group_text)
+    return table.assign(group=short) if short.nunique() == table["group"].nunique() else table
 
 
 def by_operation(parts: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Paths, Ranks, Steps, given, read, refuse_input, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, given, read, refuse_input, show
 from htagraph.cli.targets import Output, Perfetto
 from htagraph.output.wording import counters as wording
 
@@ -30,7 +30,7 @@ def counters(  # noqa: PLR0913 - one argument per option
     full: Annotated[int, typer.Option("--full", min=1, help="Kernels and copies in a queue that is full.")] = _FULL,
     series: Annotated[bool, typer.Option("--series", help="Also print every change over time.")] = False,
     perfetto: Perfetto = None,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """How many kernels and copies each stream has queued, how long a queue is full, and how fast memory is copied."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Paths, Ranks, Top, chosen, given, read, refuse_input, show
+from htagraph.cli.options import Form, Paths, Ranks, Top, chosen, given, read, refuse_input, show
 from htagraph.cli.targets import Output, Perfetto, Picture
 from htagraph.output.wording import critical_path as wording
 
@@ -33,7 +33,7 @@ def critical_path(  # noqa: PLR0913 - one argument per option
     segments: Annotated[bool, typer.Option("--segments", help="Print every segment of the path.")] = False,
     perfetto: Perfetto = None,
     graphviz: Picture = None,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """What decided when the job, or a step, ended: the chain of work and waits across ranks."""

@@ -33,4 +33,3 @@ def demo(
     files = simulate(demo_job()).write(folder)
     typer.echo(f"{len(files)} traces of a simulated job, one file per rank, in {folder}", err=True)
     summary([str(folder)])
-    typer.echo(f"Every command reads this folder, such as: htagraph stragglers {folder}", err=True)

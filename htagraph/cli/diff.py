@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from htagraph.cli.options import Form, Format, Ranks, Top, chosen, read, show
+from htagraph.cli.options import Form, Ranks, Top, chosen, read, show
 from htagraph.cli.targets import Output
 from htagraph.core.spelling import nearest_words
 from htagraph.output.wording import diff as wording
@@ -80,7 +80,7 @@ def diff(  # noqa: PLR0913 - one argument per option
         ),
     ] = None,
     top: Top = 10,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """Why do the steps of one job take longer than those of another?

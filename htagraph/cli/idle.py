@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from htagraph.cli.options import Form, Format, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
 from htagraph.cli.targets import Output
 from htagraph.output.wording import idle as wording
 
@@ -22,7 +22,7 @@ def idle(
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 10,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """Why streams are idle: idle time by cause, and the longest idle intervals with the work before and after."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
 from htagraph.cli.targets import Output
 from htagraph.output.wording import kernels as wording
 
@@ -41,7 +41,7 @@ def kernels(  # noqa: PLR0913 - one argument per option
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 20,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """Where device time goes: by kernel, by rank, or by the operator, shape, module or annotation that launched it."""
@@ -51,7 +51,6 @@ def kernels(  # noqa: PLR0913 - one argument per option
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, top: int = 20) -> Report:
     """Return the report on a job's device time; `inputs` are the words that choose what is read."""
-    from htagraph.core.naming import short_name
     from htagraph.output.report import Wording, report_on
     from htagraph.queries.over_ranks import by_class, over_ranks
 
@@ -63,7 +62,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, t
         brief = rows = over_ranks(table).head(top)
         sentences = wording.top_entry(by_class(table) if by == By.MODULE else rows, by.value, inputs)
     outside, unlinked = _outside(graph, rows, by)
-    brief = brief.assign(name=brief["name"].map(short_name).replace("", outside))
+    brief = brief.assign(name=brief["name"].replace("", outside))
     shown = {"device_time": brief}
     tables = {"device_time": rows} | ({} if by == By.RANK else {"device_time_by_rank": table})
     if by == By.MODULE and (table["kind"] == "module").any():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.cli.options import Form, Format, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
 from htagraph.cli.targets import Output
 from htagraph.output.wording import launches as wording
 
@@ -29,7 +29,7 @@ def launches(
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 10,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """What launch calls cost on the host, how long kernels wait after them, and what operators and graphs launch."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import io
+import json
 import os
 import signal
 import sys
@@ -25,12 +26,15 @@ _COLLECT_AFTER = 50_000
 """Objects made, less those freed, before Python looks for cycles among them. Measured: at its own 700, that takes 7 %
 of `summary data/demo`, most of it while modules are imported. Doubled, little is won."""
 
+_USAGE = 2
+"""Exit code of click for wrong words."""
+
 app = typer.Typer(
     name="htagraph",
     cls=Verbs,
     help="Why is this PyTorch job slow? Answers from the Kineto traces of all its ranks.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
@@ -67,6 +71,10 @@ def _run() -> None:
         sys.exit(1)
     try:
         app()
+    except SystemExit as left:
+        if left.code == _USAGE and left.__context__ is not None:  # what click said of the words of the command line
+            _explain(getattr(left.__context__, "message", "") or str(left.__context__), _USAGE)
+        raise
     except HtagraphError as error:
         _complain(str(error))
     except BrokenPipeError:  # the reader of a pipe has seen enough
@@ -85,5 +93,16 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 
 def _complain(message: str) -> None:
-    typer.echo(f"htagraph: error: {printable(' '.join(message.split()))}", err=True)
+    line = printable(" ".join(message.split()))
+    _explain(line, 1)
+    typer.echo(f"htagraph: error: {line}", err=True)
     sys.exit(1)
+
+
+def _explain(message: str, code: int) -> None:
+    """Print what is wrong as JSON, if that is how results were asked for."""
+    from htagraph.cli.failures import error_envelope, wants_json
+
+    words = sys.argv[1:]
+    if wants_json(words):
+        typer.echo(json.dumps(error_envelope(message, words, code), indent=2))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from htagraph.cli.options import Form, Format, Paths, Ranks, Steps, Top, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, show
 from htagraph.cli.targets import Output
 from htagraph.output.wording import memory as wording
 
@@ -27,7 +27,7 @@ def memory(
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 15,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """How much memory was in use at the peak, and what held it.

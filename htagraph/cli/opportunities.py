@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.cli.options import Form, Format, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
 from htagraph.cli.targets import Output
 from htagraph.output.wording import opportunities as wording
 
@@ -23,7 +23,7 @@ def opportunities(
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 10,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """What to improve first, by largest possible gain: kernels, operators, ranks, process groups, host phases."""

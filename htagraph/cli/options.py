@@ -1,39 +1,41 @@
-"""What the commands share: options, reading with a progress bar, and writing results."""
+"""What the commands share: options, and reading what they chose."""
 
 from __future__ import annotations
 
 import inspect
 import math
-import os
 import re
-import shutil
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from enum import Enum
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from htagraph.cli.waiting import analysing, ended, progress
+from htagraph.cli.writing import (
+    Format,
+    emit,
+    form_of,
+    refuse_input,
+    show,
+    wants_color,
+    width_of,
+    write,
+)  # fmt: skip
 from htagraph.core.errors import printable
-from htagraph.output.whole_files import write_whole
 from htagraph.whatif.change_options import duration_ns, numbers
 
 if TYPE_CHECKING:
     from htagraph.cluster.job import DistributedJob
     from htagraph.core.issues import Issue
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.graph.load import Progress
-    from htagraph.output.report import Report
 
 __all__ = [
-    "Form", "Format", "Paths", "Ranks", "Scheduler", "Steps", "Top", "chosen", "emit", "given", "progress",
-    "read", "read_on", "refuse_input", "show", "wants_color", "width_of", "window", "with_reading",
+    "Form", "Format", "Paths", "Ranks", "Scheduler", "Steps", "Top", "chosen", "emit", "form_of", "given",
+    "progress", "read", "read_on", "refuse_input", "show", "wants_color", "width_of", "window", "with_reading", "write",
 ]  # fmt: skip
 
 _HARMLESS = (
@@ -50,23 +52,15 @@ _PLAIN = re.compile(r"\d+(\.\d*)?")
 _MAX_ALIKE = 8
 """Warnings of one kind that are said; the results list all. Chosen: those of a host with eight devices. Doubled, jobs
 of many ranks fill a screen with them."""
-_MIN_WIDTH = 40
-"""Columns of a terminal; chosen: tables are unreadable below. Doubled, narrow terminals wrap the lines of tables."""
-_FILE_WIDTH = 140
-"""Columns of a file or a pipe, which has no width of its own; chosen. Doubled, kernel names are rarely shortened."""
-
-
-class Format(str, Enum):
-    """How results are written."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MD = "md"
 
 
 Paths = Annotated[list[str], typer.Argument(help="A folder, a file, a glob, or several of these.", show_default=False)]
-Form = Annotated[Format, typer.Option("--format", "-f", help="How to write the results.")]
+Form = Annotated[
+    Format | None,
+    typer.Option(
+        "--format", "-f", show_default=False, help="How to write the results; else as -o ends, or as tables to read."
+    ),
+]
 Ranks = Annotated[str | None, typer.Option("--ranks", help="Only these ranks, such as 0,3-7.")]
 Steps = Annotated[str | None, typer.Option("--steps", help="Only these ProfilerStep numbers, such as 4 or 4-6.")]
 Scheduler = Annotated[
@@ -120,6 +114,7 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(**given)
         finally:
+            ended()
             _reading.reset(before)
 
     shared = [
@@ -189,6 +184,7 @@ def read(paths: list[str], ranks: str | None, steps: str | None) -> DependencyGr
             paths, chosen_ranks, chosen_steps, advance, time=time, python=reading.python, cache=not reading.no_cache
         )
     _warn(graph.issues)
+    analysing()
     return graph
 
 
@@ -213,87 +209,8 @@ def read_on(scheduler: str, paths: list[str], ranks: str | None, steps: str | No
             python=reading.python, cache=not reading.no_cache, engine=engine,
         )  # fmt: skip
     _warn(job.issues)
+    analysing()
     return job
-
-
-def show(report: Report, form: Format, output: Path | None, paths: Sequence[str]) -> None:
-    """Write a report on what lies at some paths."""
-    from htagraph.output.render import render_report
-
-    emit(render_report(report, form.value, width=width_of(output), color=wants_color(output)), output, paths)
-
-
-def emit(text: str, output: Path | None, paths: Sequence[str]) -> None:
-    """Write results to the file, or to stdout; never to one of the files that they are the results of."""
-    if output is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        return
-    refuse_input(output, paths, "--output")
-    _refuse_mistakable(output, text, paths)
-    write_whole(output, text.encode("utf-8", "replace"))  # as on stdout
-
-
-def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None:
-    """Refuse to write to a file that the paths mean, be it read or not: what was recorded is not recorded again.
-
-    Raises:
-        HtagraphError: it is one of them.
-    """
-    if target is None or not target.exists():
-        return
-    from htagraph.core.errors import HtagraphError
-    from htagraph.trace.reading.discover import find_files
-
-    if any(isinstance(file, Path) and target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
-        msg = f"{option} {target}: is one of the files to read, and would be lost; write to another file"
-        raise HtagraphError(msg)
-
-
-def _refuse_mistakable(output: Path, text: str, paths: Sequence[str]) -> None:
-    """Refuse to write what is no JSON where the next command would take it for a trace."""
-    from htagraph.core.errors import HtagraphError
-    from htagraph.trace.reading.discover import SUFFIXES, find_files
-
-    if text.startswith("{") or not output.name.endswith(SUFFIXES):
-        return
-    folder = output.parent.resolve()
-    files = [file for file in find_files(paths, skip=lambda *_: None) if isinstance(file, Path)]
-    if any(file.parent.resolve() == folder for file in files):
-        msg = f"--output {output}: would be taken for a trace, beside the traces; add --format json, or name it .txt"
-        raise HtagraphError(msg)
-
-
-def wants_color(output: Path | None) -> bool:
-    """Return whether results go to a terminal that wants color."""
-    return output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-
-
-def width_of(output: Path | None) -> int:
-    """Return the terminal's width, or COLUMNS, or what a file may well have."""
-    if output is None and (sys.stdout.isatty() or "COLUMNS" in os.environ):
-        return max(shutil.get_terminal_size((120, 40)).columns, _MIN_WIDTH)
-    return _FILE_WIDTH
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Progress | None]:
-    """Show a bar on stderr while the block runs, if stderr is a terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn(what), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    # no refresh thread: each piece that is read refreshes it
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
-        task = bar.add_task(what, total=1.0)
-
-        def advance(share: float) -> None:
-            bar.update(task, completed=share, refresh=True)
-
-        yield advance
 
 
 def _warn(issues: Sequence[Issue]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
 from htagraph.cli.targets import Output
 from htagraph.core.naming import LINEAR
 from htagraph.output.wording import patterns as wording
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from htagraph.output.report import Report
 
 __all__ = ["patterns", "report"]
+
+_NAMED = 3
+"""Annotations that are named where the operator asked for launches too little. Chosen: a line. Doubled, two lines."""
 
 
 def patterns(  # noqa: PLR0913 - one argument per option
@@ -38,7 +41,7 @@ def patterns(  # noqa: PLR0913 - one argument per option
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 5,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """Which sequences of kernels an operator launches, how often, and how long they take."""
@@ -87,7 +90,19 @@ def _conclusions(
         names = {graph.names[name] for name in acts.name[np.isin(acts.kind, FRAMES)]}
         return [wording.unknown_operator(operator, names)]
     shorter = wording.other_occurrences(_fewer(graph, table, operator), inputs, operator) if len(table) else []
-    return [*wording.sentences(table, inputs, operator, min_length), *shorter]
+    others = [] if len(table) else _launching(graph, min_length)
+    return [*wording.sentences(table, inputs, operator, min_length, others), *shorter]
+
+
+def _launching(graph: DependencyGraph, min_length: int) -> list[str]:
+    """Return the annotations whose every occurrence launches at least so many kernels, the longest busy first."""
+    from htagraph.analyses.phases import phases
+
+    table = phases(graph)
+    sums = table[table["kernels"] >= min_length * table["count"]].groupby("phase")["busy_us"].sum()
+    known = set(graph.names)  # the names of phases may be shorter
+    names = sums[sums > 0].sort_values(ascending=False, kind="stable").index
+    return [str(name) for name in names if name in known][:_NAMED]
 
 
 def _fewer(graph: DependencyGraph, table: pd.DataFrame, operator: str) -> int:

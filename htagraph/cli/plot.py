@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from htagraph.cli.options import Paths, Ranks, Steps, read, refuse_input
+from htagraph.cli.targets import Figure
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -17,12 +17,9 @@ __all__ = ["plot"]
 _WITHOUT_TRACES = ("diff", "sweep", "what_if")
 """Figures of what one job alone does not give: two jobs, a scenario."""
 Name = Annotated[str, typer.Argument(help="Which figure, such as temporal_breakdown or critical-path.")]
-Target = Annotated[
-    Path, typer.Option("--output", "-o", help="The file: .html, or .png or .svg with htagraph[image] and Chrome.")
-]
 
 
-def plot(name: Name, paths: Paths, *, output: Target, ranks: Ranks = None, steps: Steps = None) -> None:
+def plot(name: Name, paths: Paths, *, output: Figure, ranks: Ranks = None, steps: Steps = None) -> None:
     """Draw a result and write the figure to a file.
 
     NAME is that of the analysis: temporal_breakdown, overlap, idle_breakdown, kernel_breakdown, operator_breakdown,
@@ -30,16 +27,13 @@ def plot(name: Name, paths: Paths, *, output: Target, ranks: Ranks = None, steps
     memory_timeline, roofline, collectives, stragglers, critical_path, slack, opportunities or timeline.
     """
     from htagraph.output.plot.choose import FIGURES, figure_function
-    from htagraph.output.plot.files import SUFFIXES, write_figure
+    from htagraph.output.plot.files import write_figure
 
     known = [each for each in FIGURES if each not in _WITHOUT_TRACES]
     chosen = name.replace("-", "_")
     if chosen not in known:
         msg = f"{name!r} is no figure of one job: choose one of {', '.join(known)}"
         raise typer.BadParameter(msg, param_hint="NAME")
-    if output.suffix.lower() not in SUFFIXES:
-        msg = f"{output}: end its name in {', '.join(SUFFIXES)}"
-        raise typer.BadParameter(msg, param_hint="--output")
     refuse_input(output, paths, "--output")
     figure = figure_function(chosen)(_result(chosen, read(paths, ranks, steps)))
     write_figure(figure, output)

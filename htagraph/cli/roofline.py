@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Paths, Ranks, Steps, Top, given, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
 from htagraph.cli.targets import Output
 from htagraph.output.wording import roofline as wording
 
@@ -30,7 +30,7 @@ def roofline(  # noqa: PLR0913 - one argument per option
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 15,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """How many FLOPs and bytes operators reach per second, and how close that is to what the device allows."""

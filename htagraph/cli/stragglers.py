@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from htagraph.cli.options import (
     Form,
-    Format,
     Paths,
     Ranks,
     Scheduler,
@@ -34,7 +33,7 @@ def stragglers(  # noqa: PLR0913, PLR0917 - one argument per option
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 10,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
     scheduler: Scheduler = None,
 ) -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Annotated
+
+import typer
+
 from htagraph.cli.options import (
     Form,
-    Format,
     Paths,
     Ranks,
     Scheduler,
     Steps,
     Top,
-    emit,
+    given,
     read,
     read_on,
     show,
-    wants_color,
-    width_of,
+    write,
 )  # fmt: skip
 from htagraph.cli.targets import Output
 
@@ -27,11 +30,12 @@ def summary(  # noqa: PLR0913, PLR0917 - one argument per option
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 5,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
     scheduler: Scheduler = None,
+    full: Annotated[bool, typer.Option("--full", help="Show all tables and the whole verdict.")] = False,  # noqa: FBT002 - typer
 ) -> None:
-    """Where did the time go, and what bounds this job?"""
+    """Where did the time go, what bounds this job, and what to try first?"""
     if scheduler is not None:
         from htagraph.output.job_report import job_report
 
@@ -42,4 +46,5 @@ def summary(  # noqa: PLR0913, PLR0917 - one argument per option
     from htagraph.output.summary import summarize
 
     result = summarize(graph, top=top)
-    emit(render_summary(result, form.value, width=width_of(output), color=wants_color(output)), output, paths)
+    shown = partial(render_summary, result, full=full, inputs=given(paths, ranks, steps))
+    write(result, shown, form, output, paths)

@@ -11,39 +11,56 @@ from typing import Annotated
 
 import typer
 
+from htagraph.cli.writing import target
 from htagraph.core.errors import HtagraphError
 
-__all__ = ["Output", "Perfetto", "Picture"]
+__all__ = ["Figure", "Output", "Page", "Perfetto", "Picture"]
 
 
-def _in_folder(target: Path | None) -> Path | None:
+def _in_folder(file: Path | None) -> Path | None:
     """Return the file, whose folder is there.
 
     Raises:
         HtagraphError: it is not.
     """
-    if target is not None and not target.parent.is_dir():
-        msg = f"{target}: No such file or directory: make its folder first"
+    if file is not None and not file.parent.is_dir():
+        msg = f"{file}: No such file or directory: make its folder first"
         raise HtagraphError(msg)
-    return target
+    return file
 
 
 def _ending(name: str, what: str) -> Callable[[Path | None], Path | None]:
     """Return what checks a file's folder and the ending of its name, one of those of a kind of files."""
 
-    def checked(target: Path | None) -> Path | None:
-        if target is not None:
+    def checked(file: Path | None) -> Path | None:
+        if file is not None:
             from htagraph.output.export import endings
 
-            endings.check_ending(target, getattr(endings, name), what)
-        return _in_folder(target)
+            endings.check_ending(file, getattr(endings, name), what)
+        return _in_folder(file)
 
     return checked
 
 
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", callback=_in_folder, help="Write to this file instead of stdout."),
+    typer.Option(
+        "--output", "-o", callback=_in_folder, parser=target, metavar="FILE|DIR/",
+        help="Write to this file (.json, .csv, .md, .txt, .parquet) instead of stdout; to DIR/, a file per table.",
+    ),
+]  # fmt: skip
+Figure = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", callback=_ending("FIGURES", "figures"), metavar="FILE",
+        help="The file: .html, or .png or .svg, which need htagraph[image] and Chrome.",
+    ),
+]  # fmt: skip
+Page = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", callback=_ending("PAGES", "reports"), metavar="FILE", help="The file to write: .html."
+    ),
 ]
 Perfetto = Annotated[
     Path | None,

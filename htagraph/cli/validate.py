@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from htagraph.cli.options import Form, Format, Paths, emit, progress, wants_color, width_of
+from htagraph.cli.options import Form, Paths, progress, write
 from htagraph.cli.targets import Output
 
 __all__ = ["validate"]
@@ -16,7 +17,7 @@ def validate(
     paths: Paths,
     *,
     arguments: Annotated[bool, typer.Option("--arguments", help="Also check every argument of every event.")] = False,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """What is wrong with these traces, and what can they answer? Exit code 1 if a file is unusable.
@@ -29,6 +30,6 @@ def validate(
         report = validated(paths, arguments=arguments, progress=advance)
     from htagraph.output.render import render_validation
 
-    emit(render_validation(report, form.value, width=width_of(output), color=wants_color(output)), output, paths)
+    write(report, partial(render_validation, report), form, output, paths)
     if not report.usable:
         raise typer.Exit(1)

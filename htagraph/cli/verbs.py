@@ -7,16 +7,16 @@ from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 __all__ = ["Verbs"]
 
 _READING = (
     "summary", "critical_path", "what_if", "opportunities", "stragglers", "collectives", "diff", "kernels", "idle",
-    "memory", "launches", "counters", "patterns", "roofline", "plot",
+    "memory", "launches", "counters", "patterns", "roofline", "phases", "compare", "plot", "report", "serve",
 )  # fmt: skip
 """Those that read traces, or open what an earlier one read."""
-_OTHERS = ("validate", "demo", "simulate", "cache")
+_OTHERS = ("execution_trace", "validate", "schema", "demo", "simulate", "cache")
 _MODULES = {name.replace("_", "-"): name for name in (*_READING, *_OTHERS)}
 
 
@@ -57,8 +57,12 @@ class _Commands(MutableMapping[str, Any]):
 
 
 def _command(name: str) -> Any:  # noqa: ANN401
-    """Return the command of a verb: the function of the same name in the module of the same name."""
-    function = getattr(importlib.import_module(f"htagraph.cli.{name}"), name)
+    """Return the command of a verb: the function of the same name in the module of the same name.
+
+    A module that needs another class of command has it as ``COMMAND``.
+    """
+    module = importlib.import_module(f"htagraph.cli.{name}")
+    function = getattr(module, name)
     if isinstance(function, typer.Typer):  # of verbs of its own
         return typer.main.get_group(function)
     if name in _READING:
@@ -66,10 +70,5 @@ def _command(name: str) -> Any:  # noqa: ANN401
 
         function = with_reading(function)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    if name == "what_if":
-        from htagraph.cli.what_if import WhatIfCommand
-
-        alone.command(cls=WhatIfCommand)(function)
-    else:
-        alone.command()(function)
+    alone.command(cls=getattr(module, "COMMAND", TyperCommand))(function)
     return typer.main.get_command(alone)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from htagraph.cli.options import Form, Format, Paths, Ranks, Steps, Top, read, show
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, show
 from htagraph.cli.targets import Output
 from htagraph.output.wording import what_if as wording
 from htagraph.whatif.change_options import CHANGES, Change
+from htagraph.whatif.sweep_options import Sweep, read_sweep
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from htagraph.whatif.outcome import Outcome
     from htagraph.whatif.scenario import Scenario
 
-__all__ = ["WhatIfCommand", "report", "what_if"]
+__all__ = ["COMMAND", "WhatIfCommand", "report", "what_if"]
 
 _GIVEN = "htagraph.whatif.changes"
 
@@ -38,6 +39,9 @@ class WhatIfCommand(TyperCommand):
         names = [str(param.name) for param in order]
         ctx.meta[_GIVEN] = [(_OPTIONS[name], next(texts.get(name, iter(())), "")) for name in names if name in _OPTIONS]
         return super().parse_args(ctx, args)
+
+
+COMMAND = WhatIfCommand
 
 
 def _with_values(args: list[str]) -> list[str]:
@@ -82,30 +86,48 @@ def what_if(  # noqa: PLR0913 - one argument per option
     ctx: typer.Context,
     paths: Paths,
     *,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            "--sweep",
+            metavar="WHAT=FROM..TO[:POINTS]",
+            help="Predict for many factors, after the changes: WHAT is network or CRITERIA, such as network=0.25..2, "
+            "name=*gemm*=0.5..1:6 or kind=computation=0.5,1,2.",
+            show_default=False,
+        ),
+    ] = None,
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 5,
-    form: Form = Format.TABLE,
+    form: Form = None,
     output: Output = None,
 ) -> None:
     """How fast would the job be if …? Changes apply in the order given; each option may be repeated.
 
-    CRITERIA are key=value pairs separated by commas; keys: kind, name, op, rank, stream, step; name and op are globs.
+    CRITERIA are key=value pairs separated by commas, which all must hold: kind, name, op, rank, stream, step,
+    step_index (-1 is the last), backward_of, min_us, max_us, time (1ms..2ms), category, regex, depth, activity.
 
-    name= of an operator is its self time, op= all inside it; kind=untraced is Python between operators.
+    name, op, category and backward_of are globs. name= of an operator is its self time, op= all inside it, backward_of=
+    what autograd ran for it; kind=untraced is Python between operators.
 
     Put double quotes around a value that contains a comma followed by a key and =; colons need no quotes.
 
     Example: htagraph what-if traces/ --scale 'name=*gemm*,rank=0-3:0.5' --network 0.5 --perfect-overlap
     """
     changes = [_read_change(option, text) for option, text in ctx.meta[_GIVEN]]
-    if not changes:
-        msg = f"give at least one change: {', '.join(f'--{option}' for option in CHANGES)}"
+    asked = None if sweep is None else _read_sweep(sweep)
+    if not changes and asked is None:
+        msg = f"give at least one change: {', '.join(f'--{option}' for option in CHANGES)}, or --sweep"
         raise typer.BadParameter(msg, ctx=ctx, param_hint="CHANGES")
     texts = [f"--{option} {text}".rstrip() for option, text in ctx.meta[_GIVEN]]
     graph = read(paths, ranks, steps)
     from htagraph.whatif.what_if import what_if as scenario_of
 
+    if asked is not None:
+        from htagraph.cli.sweeps import sweep_report
+
+        show(sweep_report(graph, asked, changes, texts), form, output, paths)
+        return
     scenarios = [scenario_of(graph)]
     for change in changes:
         scenarios.append(change.apply(scenarios[-1]))
@@ -117,6 +139,13 @@ def _read_change(option: str, text: str) -> Change:
         return CHANGES[option].read(text)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=f"--{option}") from None
+
+
+def _read_sweep(text: str) -> Sweep:
+    try:
+        return read_sweep(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--sweep") from None
 
 
 def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5) -> Report:

@@ -20,7 +20,7 @@ from htagraph.output.phrases import (
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 
-__all__ = ["claim_name", "sentences", "trial"]
+__all__ = ["CAUSES", "claim_name", "sentences", "trial"]
 
 _SHARED_LINKS = "Transfers that overlap share links here, so half of a change may gain more than all of it."
 """What is said beside gains where transfers share links."""
@@ -40,12 +40,13 @@ _WHAT = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
     "straggler": "the work of ", "phase": "",
 }  # fmt: skip
-_CAUSES = {
+CAUSES = {
     "kernels": "its kernels take longer", "host": "its host code takes longer",
     "data_loading": "its data loader takes longer", "launch": "its launch calls take longer",
     "sync": "its blocking calls take longer", "network": "its transfers take longer",
     "collective": "it is late from an earlier collective", "none": "its own work looks like theirs",
 }  # fmt: skip
+"""Why a rank is late, by the cause that is the largest part of it."""
 _IDLE = {
     "host_wait": "From first to last device work, devices wait for the host {share} of the time{at}: {host}",
     "kernel_wait": (
@@ -215,7 +216,7 @@ def _blocking(claim: Claim) -> str:
 
 def _straggler(claim: Claim) -> str:
     cause, name = claim.facts["cause"], claim.facts["cause_name"]
-    why = _CAUSES.get(cause, cause)
+    why = CAUSES.get(cause, cause)
     where = f", mainly in {_short(name)}" if name else ""
     return (
         f"Rank {claim.about} makes the others wait: it causes {claim.figure:.0f} % of the "

@@ -7,137 +7,137 @@ import json
 import math
 import re
 import textwrap
-from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from htagraph.core.errors import printable
-from htagraph.core.naming import short_name
-from htagraph.output.phrases import distinct, short_number
+from htagraph.output.columns import Column, columns_of
+from htagraph.output.findings import findings, trial_of
+from htagraph.output.fitting import cut_all, fitted
+from htagraph.output.phrases import command_line, plural
 from htagraph.output.report import Report, Wording
 from htagraph.output.summary import SUMMARY_HEADINGS, SUMMARY_TITLES, Summary
 from htagraph.output.validation import Validation
 from htagraph.output.wording import validate
 
-__all__ = ["FORMATS", "render_report", "render_summary", "render_validation"]
+__all__ = [
+    "FORMATS", "frames_of", "own_tables", "plain", "render_report", "render_summary", "render_validation", "to_json",
+]  # fmt: skip
 
 FORMATS = ("table", "json", "csv", "md")
 
-_HEADINGS = {"start_utc": "start (UTC)", "tflop_s": "TFLOP/s", "copied_gb": "copied GB"}
-"""Headings of columns that tables of several commands have."""
-_DIGITS = {"speedup": 3, "low": 3, "high": 3}
-"""Digits behind the point, where one says too little."""
-_NAMES = ("name", "kernel", "key")
-"""Columns of kernel names."""
-_COUNTS = (
-    "events",
-    "activities",
-    "count",
-    "segments",
-    "hops",
-    "launches",
-    "works",
-    "short",
-    "excessive_runtime",
-    "excessive_delay",
-)
-_NO_RANK = -1
-"""In a column of ranks: what is about no single rank."""
 _FORMULAS = ("=", "+", "-", "@")
 """With what a text begins that spreadsheets compute."""
 _NUMBER = re.compile(r"[-+]?[\d.,:e%+-]*")  # a number, a range, or a dash for nothing
 _COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
-_MIN_US_IN_MS = 10_000.0
-"""µs from which a table's times are shown in ms; chosen: five digits are too many. Doubled, 20,000 µs are."""
-_MIN_TEXT_WIDTH = 10
-"""Letters to which a text may be cut; chosen: fewer tell no names apart. Doubled, tables are wider than 80 columns."""
 _MAX_TEXT_WIDTH = 120
 """Letters of a text in Markdown, where nothing limits the width; chosen. Doubled, kernel names are twice as long."""
 
 
 @dataclass(frozen=True)
-class _Column:
-    """A column as its reader sees it."""
-
-    heading: str
-    cells: list[str]
-    is_number: bool
-
-    @property
-    def width(self) -> int:
-        """The least width in which no cell and no word of the heading is cut."""
-        return max(len(text) for text in (*self.heading.split(), *self.cells, ""))
-
-
-@dataclass(frozen=True)
 class _Page:
-    """What a terminal shows tables and sentences on."""
+    """What readers are shown: sentences, tables, sentences."""
 
-    width: int
-    """Letters per line."""
-    color: bool
+    frames: Mapping[str, pd.DataFrame]
     wording: Wording
-    heading: str
-    """Of the sentences."""
+    first: tuple[str, Sequence[str]] = ("", ())
+    """A heading and sentences before the tables."""
+    last: tuple[str, Sequence[str]] = ("", ())
+    """A heading and sentences behind them."""
+    glance: str = ""
+    """What comes before all else."""
 
 
 def render_report(report: Report, form: str, *, width: int = 120, color: bool = False) -> str:
     """Return the report of a command as text in one of `FORMATS`."""
     if form == "json":
-        return _json(report.to_dict())
+        return to_json(report.to_dict())
     if form == "csv":
-        figures = {name: [_joined(value)] for name, value in report.figures.items()}
-        sentences = {"conclusions": pd.DataFrame({"sentence": report.sentences})}
-        first = {"figures": pd.DataFrame(figures)} if figures else {}
-        return _csv({"inputs": report.inputs, **first, **report.tables, "issues": report.issues, **sentences})
+        return _csv(frames_of(report))
     brief = report.tables if report.brief is None else report.brief
     brief = {name: frame for name, frame in brief.items() if len(frame)}
-    if form == "md":
-        return (_markdown(brief, report.wording) + _markdown_list("Conclusion", report.sentences)).lstrip("\n")
-    page = _Page(width, color, report.wording, "Conclusion")
-    return _terminal(brief, report.sentences, page)
+    page = _Page(brief, report.wording, last=("Conclusion", report.sentences))
+    return _markdown(page) if form == "md" else _terminal(page, width, color=color)
 
 
-def render_summary(summary: Summary, form: str, *, width: int = 120, color: bool = False) -> str:
-    """Return a summary as text in one of `FORMATS`."""
+def render_summary(
+    summary: Summary,
+    form: str,
+    *,
+    width: int = 120,
+    color: bool = False,
+    full: bool = False,
+    inputs: Sequence[str] = ("PATHS",),
+) -> str:
+    """Return a summary as text in one of `FORMATS`.
+
+    Args:
+        summary: the summary.
+        form: one of `FORMATS`.
+        width: letters of a line.
+        color: whether to use colors.
+        full: all tables and the whole verdict, in place of findings and the tables that matter most.
+        inputs: the words of the command line that choose what is read, for the commands that are suggested.
+    """
     if form == "json":
-        return _json(summary.to_dict())
-    frames = {"inputs": summary.inputs, **summary.tables, "issues": summary.issues}
+        return to_json(summary.to_dict())
     if form == "csv":
-        return _csv(frames) + _csv({"verdict": pd.DataFrame({"sentence": summary.verdict})})
+        return _csv(frames_of(summary))
+    trial = trial_of(summary.claims, inputs)
+    said, more = findings(summary.claims)
+    if full:
+        said, more = summary.verdict, 0
     wording = Wording(SUMMARY_TITLES, SUMMARY_HEADINGS)
-    if form == "md":
-        return _markdown(summary.brief(), wording) + _markdown_list("Verdict", summary.verdict)
-    return _terminal(summary.brief(), summary.verdict, _Page(width, color, wording, "Verdict"))
+    last = [f"{trial.sentence[:-1]}: {trial.command}"] if trial else []
+    if not full:
+        also = f"{plural(more, 'more finding')} and all tables" if more else "All tables, and the verdict in full"
+        last.append(f"{also}: {command_line('summary', inputs, '--full')}")
+    frames = summary.whole() if full else summary.brief()
+    page = _Page(frames, wording, ("Verdict", said), ("Try", last), summary.at_a_glance())
+    return _markdown(page) if form == "md" else _terminal(page, width, color=color)
 
 
 def render_validation(validation: Validation, form: str, *, width: int = 120, color: bool = False) -> str:
     """Return a validation report as text in one of `FORMATS`."""
-    frames = {"issues": validation.files, "support": validation.support}
-    if validation.arguments is not None:
-        frames["arguments"] = validation.arguments
+    frames = frames_of(validation)
     if form == "json":
-        rows = {name: frame.to_dict("records") for name, frame in frames.items()}
-        return _json(
-            {"schema_version": 1, "tool": "htagraph", "command": "validate", "usable": validation.usable, **rows}
-        )
+        return to_json(validation.to_dict())
     if form == "csv":
         return _csv(frames)
-    if form == "md":
-        return _markdown(frames, Wording(validate.TITLES))
-    page = _Page(width, color, Wording(validate.TITLES), "Conclusion")
-    clean = validate.sentences(clean=not len(validation.files))
-    return _terminal({name: frame for name, frame in frames.items() if len(frame)}, clean, page)
+    sentences = validate.sentences(clean=not len(validation.files))
+    shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
+    page = _Page(shown, Wording(validate.TITLES), last=("Conclusion", sentences))
+    return _markdown(page) if form == "md" else _terminal(page, width, color=color)
 
 
-def _json(envelope: dict[str, Any]) -> str:
+def frames_of(result: Report | Summary | Validation) -> dict[str, pd.DataFrame]:
+    """Return everything that a result holds as tables by name, in the order of CSV."""
+    if isinstance(result, Validation):
+        frames = {"issues": result.files, "support": result.support}
+        return frames if result.arguments is None else {**frames, "arguments": result.arguments}
+    if isinstance(result, Summary):
+        verdict = pd.DataFrame({"sentence": result.verdict})
+        return {"inputs": result.inputs, **result.tables, "issues": result.issues, "verdict": verdict}
+    figures = {name: [_joined(value)] for name, value in result.figures.items()}
+    first = {"figures": pd.DataFrame(figures)} if figures else {}
+    sentences = {"conclusions": pd.DataFrame({"sentence": result.sentences})}
+    return {"inputs": result.inputs, **first, **result.tables, "issues": result.issues, **sentences}
+
+
+def own_tables(result: Report | Summary | Validation) -> dict[str, pd.DataFrame]:
+    """Return the tables that a command makes itself: without what was read, repaired and concluded."""
+    return frames_of(result) if isinstance(result, Validation) else result.tables
+
+
+def to_json(envelope: dict[str, Any]) -> str:
+    """Return an envelope as text, without a character that commands a terminal."""
     text = json.dumps(envelope, indent=2, ensure_ascii=False, default=lambda value: value.item())
     commands = {ord(letter): json.dumps(letter)[1:-1] for letter in set(text) if not letter.isprintable()}
     return text.translate(commands | {ord("\n"): "\n"}) + "\n"
@@ -148,12 +148,16 @@ def _joined(value: object) -> object:
 
 
 def _csv(frames: dict[str, pd.DataFrame]) -> str:
-    """Return tables as CSV; what is no number, such as a ratio to 0, is empty, as it is null in JSON."""
-    return "".join(f"# {name}\n{_plain(_finite(frame)).to_csv(index=False)}\n" for name, frame in frames.items())
+    """Return tables as CSV, each below a line with its name."""
+    return "".join(f"# {name}\n{plain(frame).to_csv(index=False)}\n" for name, frame in frames.items())
 
 
-def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table in which no text is a formula to a spreadsheet, or a command to a terminal."""
+def plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table for CSV: no text is a formula to a spreadsheet, or a command to a terminal.
+
+    What is no number, such as a ratio to 0, is empty, as it is null in JSON.
+    """
+    frame = frame.mask(frame.isin([math.inf, -math.inf]))
     texts = [name for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
     return frame.assign(**{name: frame[name].map(_plain_cell) for name in texts})
 
@@ -165,55 +169,70 @@ def _plain_cell(value: object) -> object:
     return f"'{text}" if text.lstrip().startswith(_FORMULAS) and not _NUMBER.fullmatch(text) else text
 
 
-def _finite(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.mask(frame.isin([math.inf, -math.inf]))
-
-
-def _markdown(frames: dict[str, pd.DataFrame], wording: Wording) -> str:
-    return "".join(
-        f"\n## {_title(name, wording)}\n\n{_markdown_table(_columns(frame, wording))}" for name, frame in frames.items()
-    )
-
-
 def _title(name: str, wording: Wording) -> str:
     return wording.titles.get(name, name.replace("_", " ").capitalize())
 
 
-def _markdown_list(heading: str, sentences: list[str]) -> str:
+def _markdown(page: _Page) -> str:
+    tables = "".join(
+        f"\n## {_title(name, page.wording)}\n\n{_markdown_table(columns_of(frame, page.wording))}"
+        for name, frame in page.frames.items()
+    )
+    glance = f"{printable(page.glance)}\n" if page.glance else ""
+    return (glance + _markdown_list(*page.first) + tables + _markdown_list(*page.last)).lstrip("\n")
+
+
+def _markdown_list(heading: str, sentences: Sequence[str]) -> str:
+    if not heading:
+        return ""
     return f"\n## {heading}\n\n" + "\n".join(f"- {printable(line)}" for line in sentences) + "\n"
 
 
-def _markdown_table(columns: list[_Column]) -> str:
-    rows = zip(*(_cut_all(column.cells, _MAX_TEXT_WIDTH) for column in columns), strict=True)
+def _markdown_table(columns: list[Column]) -> str:
+    rows = zip(*(cut_all(column.cells, _MAX_TEXT_WIDTH) for column in columns), strict=True)
     marks = ["---:" if column.is_number else "---" for column in columns]
     lines = [[column.heading for column in columns], marks, *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
-def _terminal(frames: dict[str, pd.DataFrame], sentences: list[str], page: _Page) -> str:
+def _terminal(page: _Page, width: int, *, color: bool) -> str:
     out = io.StringIO()
-    console = Console(
-        file=out, width=page.width, force_terminal=page.color, no_color=not page.color, highlight=False
-    )  # fmt: skip
-    for name, frame in frames.items():
-        columns = _columns(frame, page.wording)
-        console.print(Text(_title(name, page.wording), style="bold"))
-        table = Table(box=None, pad_edge=False)
-        fits = _fitted(columns, page.width)
-        for column, room in zip(columns, fits, strict=True):
-            wrapped = "\n".join(textwrap.wrap(column.heading, max(room, 1)))
-            justify: Literal["left", "right"] = "right" if column.is_number else "left"
-            table.add_column(Text(wrapped), justify=justify, no_wrap=True, min_width=room, max_width=room)
-        fitted = [_cut_all(column.cells, room) for column, room in zip(columns, fits, strict=True)]
-        for row in zip(*fitted, strict=True):
-            table.add_row(*map(Text, row))
-        console.print(table)
+    console = Console(file=out, width=width, force_terminal=color, no_color=not color, highlight=False)
+    if page.glance:
+        console.print(Text(textwrap.fill(printable(page.glance), width)), soft_wrap=True)
         console.print()
-    if sentences:
-        console.print(Text(page.heading, style="bold"))
-        for sentence in sentences:
-            console.print(Text(_filled(sentence, page.width)), soft_wrap=True)
-    return out.getvalue()
+    if page.first[1]:
+        _say(console, *page.first, width)
+        console.print()
+    for name, frame in page.frames.items():
+        console.print(Text(_title(name, page.wording), style="bold"))
+        _show_table(console, columns_of(frame, page.wording), width)
+        console.print()
+    if page.last[1]:
+        _say(console, *page.last, width)
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+def _say(console: Console, heading: str, sentences: Sequence[str], width: int) -> None:
+    console.print(Text(heading, style="bold"))
+    for sentence in sentences:
+        console.print(Text(_filled(sentence, width)), soft_wrap=True)
+
+
+def _show_table(console: Console, columns: list[Column], width: int) -> None:
+    shown = fitted(columns, width)
+    table = Table(box=None, pad_edge=False)
+    for column, room in zip(shown.columns, shown.widths, strict=True):
+        wrapped = "\n".join(textwrap.wrap(column.heading, max(room, 1)))
+        justify: Literal["left", "right"] = "right" if column.is_number else "left"
+        table.add_column(Text(wrapped), justify=justify, no_wrap=column.width <= room, min_width=room, max_width=room)
+    for row in zip(*shown.cells, strict=True):
+        table.add_row(*map(Text, row))
+    console.print(table)
+    if shown.left_out:
+        left = ", ".join(shown.left_out)
+        line = textwrap.fill(f"(no room for: {left})", width, break_on_hyphens=False)
+        console.print(Text(line, style="dim"), soft_wrap=True)
 
 
 def _filled(sentence: str, width: int) -> str:
@@ -223,82 +242,3 @@ def _filled(sentence: str, width: int) -> str:
     lines = textwrap.fill(unbroken, width - 1, initial_indent="• ", subsequent_indent="  ", break_on_hyphens=False)
     lines = lines.replace("\N{NO-BREAK SPACE}", " ")
     return f"{lines}\n    {_COMMAND[2:]}{command}" if command_follows else lines
-
-
-def _fitted(columns: list[_Column], width: int) -> list[int]:
-    """Return a width for each column: numbers whole, the widest texts cut until the line fits."""
-    widths = [column.width for column in columns]
-    while sum(widths) + 2 * (len(widths) - 1) > width:
-        texts = [i for i, column in enumerate(columns) if not column.is_number and widths[i] > _MIN_TEXT_WIDTH]
-        if not texts:
-            break
-        widest = max(texts, key=lambda i: widths[i])
-        over = sum(widths) + 2 * (len(widths) - 1) - width
-        widths[widest] = max(_MIN_TEXT_WIDTH, widths[widest] - over)
-    return widths
-
-
-def _cut_all(texts: list[str], room: int) -> list[str]:
-    """Return texts that fit, of which those that differ stay different."""
-    return distinct([_cut(text, room) for text in texts], texts, room)
-
-
-def _cut(text: str, room: int) -> str:
-    """Return a text that fits, its middle left out: names differ at both ends."""
-    if len(text) <= room:
-        return text
-    head = (room - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (room - 1 - head) :]}"
-
-
-def _columns(frame: pd.DataFrame, wording: Wording) -> list[_Column]:
-    """Return the frame's columns as text, with units in the headings and numbers as short as their reader needs."""
-    headings = _HEADINGS | dict(wording.headings)
-    columns = []
-    for name in map(str, frame.columns):
-        values = frame[name]
-        heading, cells = headings.get(name, name), [_cell(name, value) for value in values]
-        if name.endswith("_us"):
-            unit, scale = ("ms", 1000) if _in_ms(frame, name) else ("µs", 1)
-            heading = f"{heading.removesuffix('_us')} {unit}"
-            cells = [_short_or_dash(value / scale) for value in values]
-        if name.endswith("bytes"):
-            heading, cells = f"{heading.removesuffix('bytes')}MB", [_short_or_dash(value / 1e6) for value in values]
-        if name.endswith("gb_s"):
-            heading, cells = heading.removesuffix("gb_s") + " GB/s", [_short_or_dash(value) for value in values]
-        if name in _NAMES:
-            cells = _distinct_names(cells)
-        heading = heading.replace("_percent", " %").replace("_", " ").strip()
-        is_number = pd.api.types.is_numeric_dtype(values) or name.endswith("(%)")
-        columns.append(_Column(heading, [printable(cell) for cell in cells], is_number))
-    return columns
-
-
-def _in_ms(frame: pd.DataFrame, column: str) -> bool:
-    """Return whether a column of µs is shown in ms; totals, and all the rest of a table, share one unit."""
-    total = column.startswith("total")
-    alike = [name for name in map(str, frame.columns) if name.endswith("_us") and name.startswith("total") == total]
-    return bool((frame[alike].max() >= _MIN_US_IN_MS).any())
-
-
-def _cell(name: str, value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.{_DIGITS.get(name, 1)}f}" if math.isfinite(value) else "-"
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if name == "file":
-        return str(value).rsplit("/", 1)[-1]
-    if name == "rank" and value == _NO_RANK:
-        return "-"
-    return f"{value:,}" if isinstance(value, int) and name in _COUNTS else str(value)
-
-
-def _distinct_names(names: list[str]) -> list[str]:
-    """Return names without template arguments and parameters, whole where that would make several alike."""
-    short = {name: short_name(name) for name in dict.fromkeys(names)}
-    alike = Counter(short.values())
-    return [name if alike[short[name]] > 1 else short[name] for name in names]
-
-
-def _short_or_dash(value: float) -> str:
-    return short_number(value) if np.isfinite(value) else "-"

@@ -20,7 +20,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.claim_sentences import sentences
 from htagraph.output.claims import claims_of
 from htagraph.output.parts_of_time import with_shares
-from htagraph.output.phrases import time_text
+from htagraph.output.phrases import plural, time_text
 from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.queries.claim import Claim
 from htagraph.queries.replay import replay
@@ -34,10 +34,16 @@ SUMMARY_TITLES = {
     "temporal_breakdown": "Time by rank",
     "overlap": "Communication overlapped with computation",
     "rank_idle": "Idle device time by cause",
-    "kernels": "Top kernels by kind, all ranks",
+    "kernels": "Top kernels by kind, all ranks (share of the time of all of them)",
     "launches": "Launches",
     "clocks": "Clock offsets between ranks, estimated from the ends of collectives",
     "issues": "Problems in the files: repaired, dropped or unmatched",
+    "most_and_least": "Time by rank: the most and the least computation (--full: all ranks)",
+    "idle_breakdown": "Idle time of streams by cause",
+    "critical_path": "Critical path, by what it consists of",
+    "opportunities": "Opportunities, by the largest possible gain",
+    "stragglers": "Ranks that others wait for",
+    "gaps": "Time that no dependency explains, by kind",
 }
 """Titles by the name of the table."""
 SUMMARY_HEADINGS = {
@@ -51,8 +57,9 @@ SUMMARY_HEADINGS = {
 """Headings of columns whose names do not say enough."""
 _OPPORTUNITIES_PER_KERNEL = 2
 """Opportunities for each kernel that is named; chosen: some only wrap others. Doubled, more replays run."""
-_FOR_PROGRAMS = ("idle_breakdown", "critical_path", "stragglers", "opportunities", "gaps")
-"""Tables that have commands of their own; what they say first is in the verdict."""
+_MAX_RANKS = 16
+"""Rows of the time by rank; with more ranks, half of it are those with the most computation. Chosen: a third of a
+screen. Doubled, two thirds."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,29 +112,56 @@ class Summary:
         caption = f"<b>Time by rank</b>{table}" if table else ""
         return f"<div><b>Verdict</b><ul>{sentences}</ul>{caption}</div>"
 
-    def brief(self) -> dict[str, pd.DataFrame]:
-        """Return the tables that a reader wants to see, by name.
+    def at_a_glance(self) -> str:
+        """Return what was recorded, in a line: ranks, devices, steps and time."""
+        read, size = len(self.inputs), int(self.inputs["world_size"].max()) if len(self.inputs) else 0
+        ranks = f"{read} of {size} ranks" if read < size else plural(read, "rank")
+        devices = sorted({str(name) for name in self.inputs["device"]})
+        on = f" on {devices[0]}" if len(devices) == 1 else f" on {len(devices)} kinds of devices" if devices else ""
+        on = on.replace(" on none (host only)", " without a device")
+        steps = self.tables["steps"]
+        count = int(steps["steps"].max()) if len(steps) else 0
+        each = f", {plural(count, 'step')} of {time_text(float(steps['mean_us'].mean()))}" if count else ""
+        return f"{ranks}{on}{each}: {time_text(self.window_us)} recorded."
 
-        Left out is what only programs need: empty tables, causes per stream, and columns that say nothing; a part of
-        the time and its share are one column.
+    def brief(self) -> dict[str, pd.DataFrame]:
+        """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.
+
+        Of many ranks, those with the most and the least computation are shown; problems are summed up by kind.
+        """
+        brief = {}
+        times = self.tables["temporal_breakdown"]
+        if len(times):
+            brief["temporal_breakdown"] = with_shares(_extremes(times))
+        if len(times) > _MAX_RANKS:
+            brief["most_and_least"] = brief.pop("temporal_breakdown")
+        kernels = self.tables["kernels"]
+        if len(kernels):
+            columns = ["kind", "name", "count", "total_us", "mean_us", "max_us", "share_percent"]
+            brief["kernels"] = kernels[columns]
+        if len(self.issues):
+            brief["issues"] = _by_kind(self.issues)
+        return brief
+
+    def whole(self) -> dict[str, pd.DataFrame]:
+        """Return every table that is not empty, as a reader wants to see it.
+
+        A part of the time and its share are one column; columns that say nothing are left out.
         """
         tables = {"inputs": self.inputs, **self.tables, "issues": self.issues}
-        brief = {name: table for name, table in tables.items() if len(table) and name not in _FOR_PROGRAMS}
-        if "clocks" in brief and not brief["clocks"]["collectives"].any():
-            del brief["clocks"]
-        brief["inputs"] = self.inputs.drop(columns="world_size")
-        if "temporal_breakdown" in brief:
-            brief["temporal_breakdown"] = with_shares(brief["temporal_breakdown"])
-        if "rank_idle" in brief:
-            by_cause = brief["rank_idle"].pivot(index="rank", columns="cause", values="idle_us")
-            brief["rank_idle"] = by_cause.add_suffix("_us").reset_index()
-        if "kernels" in brief:
-            brief["kernels"] = brief["kernels"].rename(columns={"share_percent": "share_of_total_percent"})
-        if "overlap" in brief and not brief["overlap"]["communication_us"].any():
-            del brief["overlap"]
-        elif "overlap" in brief and not brief["overlap"]["beside_us"].any():
-            brief["overlap"] = brief["overlap"].drop(columns="beside_us")
-        return brief
+        whole = {name: table for name, table in tables.items() if len(table)}
+        if "clocks" in whole and not whole["clocks"]["collectives"].any():
+            del whole["clocks"]
+        if "temporal_breakdown" in whole:
+            whole["temporal_breakdown"] = with_shares(whole["temporal_breakdown"])
+        if "rank_idle" in whole:
+            by_cause = whole["rank_idle"].pivot(index="rank", columns="cause", values="idle_us")
+            whole["rank_idle"] = by_cause.add_suffix("_us").reset_index()
+        if "overlap" in whole and not whole["overlap"]["communication_us"].any():
+            del whole["overlap"]
+        elif "overlap" in whole and not whole["overlap"]["beside_us"].any():
+            whole["overlap"] = whole["overlap"].drop(columns="beside_us")
+        return whole
 
     def to_dict(self) -> dict[str, Any]:
         """Return the versioned envelope that ``--format json`` prints; units are in the names.
@@ -177,6 +211,21 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
     }
     claims = claims_of(graph, path, tables, inputs, slow)
     return Summary(inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims))
+
+
+def _extremes(times: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of all ranks, or of many those with the most and the least computation, in their order."""
+    if len(times) <= _MAX_RANKS:
+        return times
+    order = times["computation_us"].sort_values(kind="stable").index
+    return times.loc[sorted([*order[: _MAX_RANKS // 2], *order[-_MAX_RANKS // 2 :]])]
+
+
+def _by_kind(issues: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per kind of issue: in how many files, how often, and the first detail."""
+    kinds = issues.groupby("what", as_index=False, sort=False)
+    table = kinds.agg(count=("count", "sum"), files=("file", "nunique"), detail=("detail", "first"))
+    return table.rename(columns={"detail": "for_example"})
 
 
 def _steps(graph: DependencyGraph) -> pd.DataFrame:

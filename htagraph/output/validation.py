@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,6 +46,13 @@ class Validation:
     record with to have it, empty if it is supported or no setting records it)."""
     arguments: pd.DataFrame | None = None
     """Where asked for: ``rank``, and the columns of `htagraph.check_arguments`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``--format json`` prints."""
+        frames = {"issues": self.files, "support": self.support}
+        frames |= {} if self.arguments is None else {"arguments": self.arguments}
+        rows = {name: frame.to_dict("records") for name, frame in frames.items()}
+        return {"schema_version": 1, "tool": "htagraph", "command": "validate", "usable": self.usable, **rows}
 
 
 def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None) -> Validation:

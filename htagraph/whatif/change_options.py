@@ -1,8 +1,6 @@
 """Changes of a what-if as options of the command line, such as ``--scale 'name=*gemm*:0.5'``: read and written.
 
-Criteria are ``key=value`` pairs separated by commas; the keys are those of `DependencyGraph.select`. A value may
-contain colons, because the number of a change follows the last colon, and commas, because a new criterion begins only
-where a key and ``=`` follow. A value that contains even that goes into double quotes, with ``""`` for a quote.
+Criteria are read by `htagraph.whatif.criteria_options`; the number of a change follows the last colon.
 """
 
 from __future__ import annotations
@@ -12,27 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from htagraph.core.spelling import nearest_words
+from htagraph.whatif.criteria_options import amount, criteria, criteria_text, duration_ns, numbers
 
 if TYPE_CHECKING:
     from htagraph.whatif.scenario import Scenario
 
 __all__ = ["CHANGES", "Change", "ChangeForm", "bandwidth", "criteria", "criteria_text", "duration_ns", "numbers"]
 
-_KEYS = ("kind", "name", "op", "backward_of", "rank", "stream", "step", "after", "before")
-_NUMBERED = ("rank", "stream", "step")
-_KEY = re.compile(r"(\w+)=")
-_NEXT = re.compile(r",(\w+)=")
-_QUOTED = re.compile(r'"((?:[^"]|"")*)"(?=,|$)', re.DOTALL)
-_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
-_MAX_RANGE = 1_000_000
-"""The longest range of numbers, such as 0-7, that an option may have.
-
-Chosen: more ranks, streams and steps than any trace has, and short enough as a list. Doubled, no range of those
-changes."""
-_AMOUNT = re.compile(r"(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+)\s*([^\d\s].*)")
-_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9}
-"""ns per unit of time."""
 _GB_PER_S = {
     f"{prefix}{unit}/s": scale / share
     for prefix, scale in (("K", 1e-6), ("k", 1e-6), ("M", 1e-3), ("G", 1.0), ("T", 1e3))
@@ -70,110 +54,6 @@ class ChangeForm:
     """The function from the option's value to the change; raises ValueError for a value that it cannot read."""
 
 
-def criteria(text: str) -> dict[str, Any]:
-    """Return ``name=*gemm*,rank=0,2-3`` as keywords of `DependencyGraph.select`.
-
-    Raises:
-        ValueError: a key is unknown or given twice, or a value is empty or no number.
-
-    Example:
-        >>> criteria("name=void gemm<float, 4>(int, int),rank=0,2-3")
-        {'name': 'void gemm<float, 4>(int, int)', 'rank': [0, 2, 3]}
-    """
-    given: dict[str, Any] = {}
-    at = 0
-    while at < len(text) or not given:
-        key = _KEY.match(text, at)
-        if key is None or key[1] not in _KEYS or key[1] in given:
-            raise ValueError(_unreadable(text, key[1] if key else text[at:], given))
-        value, at = _value(text, key.end())
-        if not value and not text.startswith('"', key.end()):  # in quotes it is a name: that of events without one
-            msg = f"{text!r}: nothing after {key[0]}"
-            raise ValueError(msg)
-        given[key[1]] = _typed(key[1], value)
-    return given
-
-
-def _unreadable(text: str, part: str, given: dict[str, Any]) -> str:
-    if part in given:
-        return f"{text!r}: {part}= is given twice"
-    keys = ", ".join(f"{key}=" for key in _KEYS)
-    nearest = nearest_words(part, _KEYS)
-    return f"{text!r}: {part!r} is no criterion; choose from {keys}, and quote values that hold a comma and ={nearest}"
-
-
-def _value(text: str, at: int) -> tuple[str, int]:
-    """Return (the value that begins at a position, the position of the next criterion)."""
-    quoted = _QUOTED.match(text, at)
-    if quoted:
-        return quoted[1].replace('""', '"'), quoted.end() + 1
-    following = _NEXT.search(text, at)
-    end = following.start() if following else len(text)
-    return text[at:end], end + 1
-
-
-def _typed(key: str, value: str) -> Any:  # noqa: ANN401 - what select takes for that key
-    if key in _NUMBERED:
-        several = numbers(value)
-        return several[0] if len(several) == 1 else several
-    if key == "kind" and "," in value:
-        return value.split(",")
-    return value
-
-
-def criteria_text(given: dict[str, Any]) -> str:
-    """Return keywords of `DependencyGraph.select` as text that `criteria` reads; None is left out.
-
-    Example:
-        >>> criteria_text({"op": "aten::mm", "rank": [0, 2]})
-        'op=aten::mm,rank=0,2'
-    """
-    parts = []
-    for key, value in given.items():
-        if value is None:
-            continue
-        text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        if key not in _NUMBERED and (not text or _NEXT.search(text) or text.startswith('"')):
-            text = '"' + text.replace('"', '""') + '"'
-        parts.append(f"{key}={text}")
-    return ",".join(parts)
-
-
-def numbers(text: str) -> list[int]:
-    """Return ``0,3-7`` as a list of numbers.
-
-    Raises:
-        ValueError: the text is no list of numbers, or a range is longer than a million.
-
-    Example:
-        >>> numbers("0,3-5")
-        [0, 3, 4, 5]
-    """
-    chosen: list[int] = []
-    for part in text.split(","):
-        ends = _RANGE.fullmatch(part.strip())
-        first = int(ends[1]) if ends else 0
-        last = int(ends[2] or ends[1]) if ends else -1
-        if not first <= last <= first + _MAX_RANGE:
-            msg = f"{text!r} is not a list of numbers such as 0,3-7"
-            raise ValueError(msg)
-        chosen += range(first, last + 1)
-    return chosen
-
-
-def duration_ns(text: str) -> float:
-    """Return a duration such as ``12us`` or ``1.5ms`` in ns.
-
-    Raises:
-        ValueError: the number or the unit of time is missing.
-
-    Example:
-        >>> duration_ns("1.5ms")
-        1500000.0
-    """
-    return _amount(text, _NS, "a duration such as 300ns, 12us, 1.5ms or 2s")
-
-
 def bandwidth(text: str) -> float:
     """Return a bandwidth such as ``100GB/s`` or ``400Gbit/s`` in GB/s (10^9 bytes/s).
 
@@ -184,15 +64,7 @@ def bandwidth(text: str) -> float:
         >>> bandwidth("400Gbit/s")
         50.0
     """
-    return _amount(text, _GB_PER_S, "a bandwidth such as 100GB/s or 400Gbit/s")
-
-
-def _amount(text: str, units: dict[str, float], what: str) -> float:
-    amount = _AMOUNT.fullmatch(text.strip())
-    if amount is None or amount[2] not in units:
-        msg = f"{text!r} is not {what}"
-        raise ValueError(msg)
-    return float(amount[1]) * units[amount[2]]
+    return amount(text, _GB_PER_S, "a bandwidth such as 100GB/s or 400Gbit/s")
 
 
 def _number(text: str, what: str) -> float:

@@ -23,6 +23,7 @@ _MAX_THREADS = 8
 """How many scenarios are replayed at once, at most. Chosen: each holds the weights and moments of all vertices, some 40
 bytes per vertex, and more threads wait for memory. Doubled, twice the memory."""
 _COLUMNS = ("factor", "makespan_us", "mean_step_us", "saved_us", "speedup")
+_INTERVAL = ("low", "high")
 
 
 def sweep(
@@ -31,11 +32,11 @@ def sweep(
     factors: Iterable[float],
     *,
     threads: int | None = None,
+    intervals: bool = False,
 ) -> pd.DataFrame:
     """Return the predictions of one scenario for several factors, each as if it were run alone.
 
-    The scenarios are replayed in threads. The first one finds what all share, such as the order of the graph. To have
-    the interval of a prediction too, run its scenario alone: an interval takes as long as ten replays.
+    The scenarios are replayed in threads. The first one finds what all share, such as the order of the graph.
 
     Args:
         graph: the job.
@@ -43,12 +44,13 @@ def sweep(
             the scenario with its changes. It must not write to anything that it shares with other calls.
         factors: numbers, in any order; what they mean, `scenario` says.
         threads: how many scenarios are replayed at once; by default as many as the machine has cores, up to 8.
+        intervals: also give the interval of each prediction, which takes as long as ten replays.
 
     Returns:
         One row per factor, in their order: ``factor`` (float64), ``makespan_us`` and ``mean_step_us`` (float64,
         predicted; the mean step is the makespan where there are no steps), ``saved_us`` (float64: how much shorter the
         makespan becomes, negative if it becomes longer) and ``speedup`` (float64: the recorded makespan over the
-        predicted one).
+        predicted one); with `intervals` also ``low`` and ``high`` (float64: the 90 % interval of ``speedup``).
 
     Raises:
         SelectionError: nothing meets the criteria of the scenario, a factor that the change cannot use, or `threads`
@@ -82,10 +84,10 @@ def sweep(
         outcome = changed.run()
         return (
             float(factor), outcome.makespan_ns / 1000, outcome.mean_step_ns / 1000, outcome.saved_ns / 1000,
-            outcome.speedup,
+            outcome.speedup, *((outcome.low, outcome.high) if intervals else ()),
         )  # fmt: skip
 
     rows = [row(factor) for factor in numbers[:1]]
     with ThreadPoolExecutor(threads or min(processors(), _MAX_THREADS)) as pool:
         rows += pool.map(row, numbers[1:])
-    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype("float64")
+    return pd.DataFrame(rows, columns=[*_COLUMNS, *(_INTERVAL if intervals else ())]).astype("float64")

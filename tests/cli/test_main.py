@@ -320,7 +320,7 @@ def test_no_error_line_is_long(tmp_path: Path, run: Any) -> None:
         assert len(ran.err) < 600
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "md"])
+@pytest.mark.parametrize("form", ["table", "md"])
 def test_what_would_be_taken_for_a_trace_is_not_written_beside_traces(form: str, traces: Path, run: Any) -> None:
     ran = run("validate", traces, "-f", form, "-o", traces / "out.json")
     one_line_of_error(ran, "would be taken for a trace")
@@ -353,3 +353,29 @@ def test_a_terminated_command_leaves_no_temporary_file(traces: Path) -> None:
     left = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert left.returncode == 128 + 15
     assert sorted(file.name for file in traces.iterdir()) == [f"rank-{rank}.json.gz" for rank in range(3)]
+
+
+# help and completion
+
+
+@pytest.mark.parametrize("words", [["-h"], ["summary", "-h"], ["cache", "-h"], ["cache", "info", "-h"]])
+def test_the_short_help_is_the_long_one(words: list[str], run: Any) -> None:
+    short, long = run(*words), run(*words[:-1], "--help")
+    assert (short.code, short.out) == (0, long.out)
+    assert "Usage:" in short.out
+
+
+def test_verbs_are_completed() -> None:
+    asked = {"_HTAGRAPH_COMPLETE": "complete_bash", "COMP_WORDS": "htagraph summ", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv = ['htagraph']; from htagraph.cli.main import main; main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True, check=False
+    )
+    assert ran.stdout.split() == ["summary"]
+    assert ran.stderr == ""
+
+
+def test_help_names_the_options_of_completion(run: Any) -> None:
+    shown = run("--help").out
+    assert "--install-completion" in shown
+    assert "--show-completion" in shown

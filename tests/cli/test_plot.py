@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.command_line import one_line_of_error
 from tests.reach import REPOSITORY
 
 DEMO = str(REPOSITORY / "data" / "demo")
@@ -25,7 +26,6 @@ def test_a_figure_is_written_to_a_page(name: str, run: Any, tmp_path: Path) -> N
     [
         (["what_if", DEMO, "-o", "a.html"], "'what_if' is no figure of one job"),
         (["nonsense", DEMO, "-o", "a.html"], "'nonsense' is no figure of one job"),
-        (["overlap", DEMO, "-o", "a.pdf"], "end its name in .html, .png, .svg"),
     ],
 )
 def test_what_cannot_be_drawn_is_an_error_of_usage(arguments: list[str], said: str, run: Any, tmp_path: Path) -> None:
@@ -33,4 +33,9 @@ def test_what_cannot_be_drawn_is_an_error_of_usage(arguments: list[str], said: s
     ran = run("plot", *arguments)
     assert ran.code == 2
     assert said in " ".join(ran.err.replace("│", " ").split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_no_figure_is_refused(run: Any, tmp_path: Path) -> None:
+    one_line_of_error(run("plot", "overlap", DEMO, "-o", tmp_path / "a.pdf"), "figures end in .html, .png or .svg")
     assert not list(tmp_path.iterdir())

@@ -14,8 +14,8 @@ from htagraph.cli.main import app
 from tests.command_line import one_line_of_error
 from tests.reach import DATA
 
-FOLDERS = {("simulate", "--output"), ("patterns", "--overlay")}
-"""Options that name a folder, which they make."""
+FOLDERS = {("simulate", "--output"), ("patterns", "--overlay"), ("serve", "--perfetto-ui")}
+"""Options that name a folder: to make, or to read from."""
 
 
 def options(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -30,7 +30,9 @@ def options(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 
 
 EVERY = [each for each in options(typer.main.get_command(app)) if (" ".join(each[0]), each[1]) not in FOLDERS]
-INPUTS = {"diff": [DATA / "demo", DATA / "demo"], "cache": []}
+INPUTS: dict[str, list[Any]] = {"diff": [DATA / "demo", DATA / "demo"], "cache": [], "plot": ["overlap", DATA / "demo"]}
+PAGES = ("plot", "report")
+"""Verbs whose files are pages."""
 
 
 def test_every_verb_with_results_is_among_them() -> None:
@@ -44,7 +46,11 @@ def test_every_verb_with_results_is_among_them() -> None:
 def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(
     verb: tuple[str, ...], option: str, tmp_path: Path, run: Any
 ) -> None:
-    target = tmp_path / "none" / {"--perfetto": "o.json", "--graphviz": "o.dot"}.get(option, "o.txt")
+    target = (
+        tmp_path
+        / "none"
+        / {"--perfetto": "o.json", "--graphviz": "o.dot"}.get(option, "o.html" if verb[0] in PAGES else "o.txt")
+    )
     ran = run(*verb, *INPUTS.get(verb[0], [tmp_path / "no-traces.json"]), option, target)
     one_line_of_error(ran, str(target), "No such file or directory", "make its folder first")
     assert not (tmp_path / "none").exists()

@@ -44,7 +44,7 @@ def test_csv_has_a_block_per_table_with_full_names_and_µs() -> None:
 
 
 def test_a_terminal_shows_short_names_and_units_that_suit_the_numbers() -> None:
-    text = render_summary(small(), "table", width=120)
+    text = render_summary(small(), "table", width=120).split("Try\n")[0]
     assert "float" not in text
     assert "…" in text
     assert "total" in text
@@ -58,9 +58,22 @@ def test_color_is_shown_where_wanted() -> None:
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:
-    text = render_summary(small(), "table", width=100)
-    tables = text.split("Verdict")[0]
-    assert max(len(line) for line in tables.splitlines()) <= 100
+    for full in (False, True):
+        text = render_summary(small(), "table", width=80, full=full)
+        assert max(len(line) for line in text.splitlines() if "htagraph what-if" not in line) <= 80
+
+
+def test_a_summary_begins_with_its_verdict_and_ends_with_what_to_try() -> None:
+    text = render_summary(small(), "table", width=80, inputs=["my job"])
+    assert text.index("Verdict\n") < text.index("Time by rank") < text.index("Try\n")
+    assert text.endswith("    htagraph summary 'my job' --full\n")
+
+
+def test_a_full_summary_has_every_table_and_the_whole_verdict() -> None:
+    summary = small()
+    text = " ".join(render_summary(summary, "table", width=200, full=True).split())
+    assert all(" ".join(sentence.split()) in text for sentence in summary.verdict)
+    assert all(title in text for title in ("Step times", "Launches", "Critical path", "Opportunities", "Traces read"))
 
 
 def test_markdown_has_a_table_per_result_and_escapes_bars() -> None:

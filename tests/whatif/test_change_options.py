@@ -26,6 +26,14 @@ CRITERIA = st.fixed_dictionaries(
         "rank": SEVERAL,
         "stream": SEVERAL,
         "step": SEVERAL,
+        "depth": SEVERAL,
+        "activity": SEVERAL,
+        "step_index": st.integers(-9, 9) | st.lists(st.integers(-9, 9), min_size=2, max_size=4),
+        "category": TEXTS,
+        "regex": TEXTS,
+        "min_us": st.floats(0, 1e6).map(lambda us: round(us, 3)),
+        "max_us": st.floats(0, 1e6).map(lambda us: round(us, 3)),
+        "time": st.tuples(st.integers(0, 10**6).map(float), st.integers(0, 10**6).map(float)),
     },
 ).filter(len)
 

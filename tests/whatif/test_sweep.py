@@ -32,6 +32,13 @@ def test_each_row_is_the_scenario_run_alone(name: str, threads: int) -> None:
         }  # fmt: skip
 
 
+def test_intervals_are_those_of_the_scenario_run_alone() -> None:
+    graph = graph_of(DATA / "demo")
+    (row,) = sweep(graph, SCENARIOS["network"], [0.5], intervals=True).to_dict("records")
+    alone = hg.what_if(graph).scale_network(factor=0.5).run()
+    assert (row["low"], row["high"]) == (alone.low, alone.high)
+
+
 def test_no_factors_give_no_rows() -> None:
     table = sweep(graph_of(DATA / "demo"), SCENARIOS["kernels"], [])
     assert (len(table), table.dtypes.unique().tolist()) == (0, ["float64"])

@@ -6,8 +6,12 @@ from pathlib import Path
 
 from htagraph.core.errors import HtagraphError
 
-__all__ = ["PERFETTO", "PICTURES", "check_ending"]
+__all__ = ["FIGURES", "PAGES", "PERFETTO", "PICTURES", "check_ending"]
 
+FIGURES = (".html", ".png", ".svg")
+"""Figures of results by plotly."""
+PAGES = (".html", ".htm")
+"""Reports that a browser opens."""
 PERFETTO = (".json", ".json.gz")
 """Traces for Perfetto; they are gzipped if the name says so."""
 PICTURES = (".svg", ".pdf", ".png", ".dot", ".gv")

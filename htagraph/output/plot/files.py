@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from htagraph.core.errors import HtagraphError
+from htagraph.output.export.endings import FIGURES, check_ending
 from htagraph.output.whole_files import write_whole
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["SUFFIXES", "write_figure"]
+__all__ = ["write_figure"]
 
-SUFFIXES = (".html", ".png", ".svg")
-"""Kinds of files that a figure can be written to."""
 _WIDTH = 1000
 """Pixels of a picture's width. Chosen: between a page and a slide. Doubled, its letters are small on both."""
 _SCALE = 2
@@ -44,15 +43,12 @@ def write_figure(figure: Figure, path: str | Path, *, width: int = _WIDTH) -> Pa
         The path of the file.
 
     Raises:
-        ValueError: the name ends in none of these.
-        HtagraphError: what makes pictures is missing, or fails.
+        HtagraphError: the name ends in none of these, or what makes pictures is missing, or fails.
         OSError: the file cannot be written.
     """
     target = Path(path)
+    check_ending(target, FIGURES, "figures")
     suffix = target.suffix.lower()
-    if suffix not in SUFFIXES:
-        msg = f"{target}: a figure is written to a file that ends in {', '.join(SUFFIXES)}"
-        raise ValueError(msg)
     data = _page(figure) if suffix == ".html" else _picture(figure, suffix[1:], width)
     write_whole(target, data)
     return target

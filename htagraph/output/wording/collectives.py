@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.phrases import command_line, plural, time_text
+from htagraph.output.phrases import command_line, group_words, plural, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TITLES", "sentences"]
+__all__ = ["HEADINGS", "TITLES", "group_text", "sentences"]
 
 TITLES = {
     "collectives": "Collectives, times summed over all ranks",
@@ -18,6 +18,8 @@ TITLES = {
     "parts": "Each rank's part in each collective",
 }
 """Titles by the name of the table."""
+HEADINGS = {"collective": "number"}
+"""Headings of columns whose names do not say enough, or take too much room."""
 _PARTS = {
     "wait": "waiting for the last rank to arrive", "transfer": "transferring",
     "excess": "beyond the fastest transfer of the same kind",
@@ -31,6 +33,16 @@ _MIN_WAIT_SHARE = 0.25
 names the last rank only where more than half of the time is waiting."""
 _MIN_TRANSFER_SHARE = 0.5
 """Share of the time in collectives; chosen: from half on, a faster network is what to try. Doubled, it never is."""
+
+
+def group_text(group: str) -> str:
+    """Return what a process group is called in a table.
+
+    Example:
+        >>> group_text("0 default_pg [0, 1, 2, 3]")
+        'default_pg (ranks 0-3)'
+    """
+    return group_words(group).removeprefix("process group ")
 
 
 def sentences(parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str]) -> list[str]:

@@ -30,7 +30,10 @@ named."""
 def peak_sentences(peaks: pd.DataFrame) -> list[str]:
     """Return how much memory each rank used at most, from the result of `htagraph.memory.peaks`."""
     if not len(peaks):
-        return ["No memory event was recorded: profile with profile_memory=True."]
+        return [
+            "No memory event was recorded: profile with profile_memory=True. Memory timelines "
+            "(export_memory_timeline) and memory snapshots (torch.cuda.memory._dump_snapshot) can be given instead."
+        ]
     device = peaks[peaks["device"] != "cpu"]
     lines = []
     for row in (device if len(device) else peaks).to_dict("records"):

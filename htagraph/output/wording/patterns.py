@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from htagraph.core.naming import short_name
 from htagraph.core.spelling import nearest_words
-from htagraph.output.phrases import command_line, plural, time_text
+from htagraph.output.phrases import and_list, command_line, plural, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,7 +18,7 @@ __all__ = ["TITLES", "other_occurrences", "pattern_text", "sentences", "unknown_
 TITLES = {"patterns": "Kernel sequences, the most frequent first"}
 """Titles by the name of the table."""
 _MAX_KERNELS = 12
-"""Kernels of a pattern that are listed; chosen: about three lines. Doubled, about six."""
+"""Kernels of a pattern that are listed, the same in a row as one; chosen: about three lines. Doubled, about six."""
 _MAX_KERNEL_SHARE = 0.5
 """Share of an operator's time; below it a sentence says that its kernels take less time than launching them. Chosen.
 Doubled, it says so of every pattern whose kernels take less time than the operator."""
@@ -27,12 +28,14 @@ def pattern_text(pattern: str) -> str:
     """Return a pattern as ``operator: kernel → kernel``.
 
     Example:
-        >>> pattern_text("aten::linear|gemm<1>|splitk")
-        'aten::linear: gemm → splitk'
+        >>> pattern_text("aten::linear|gemm<1>|splitk|splitk")
+        'aten::linear: gemm → 2 × splitk'
     """
     operator, *kernels = pattern.split("|")
-    more = f" → … {len(kernels) - _MAX_KERNELS} more" if len(kernels) > _MAX_KERNELS else ""
-    return f"{operator}: {' → '.join(map(short_name, kernels[:_MAX_KERNELS]))}{more}"
+    runs = [(name, len(list(same))) for name, same in groupby(map(short_name, kernels))]
+    parts = [name if count == 1 else f"{count} × {name}" for name, count in runs[:_MAX_KERNELS]]
+    left = sum(count for _, count in runs[_MAX_KERNELS:])
+    return f"{operator}: {' → '.join(parts)}{f' → … {left} more' if left else ''}"
 
 
 def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[str]:
@@ -53,7 +56,9 @@ def unknown_operator(operator: str, known: Iterable[str]) -> str:
     return f"No operator or annotation has {operator!r} in its name{nearest_words(operator, known) or '.'}"
 
 
-def sentences(table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int) -> list[str]:
+def sentences(
+    table: pd.DataFrame, inputs: Sequence[str], operator: str, min_length: int, others: Sequence[str] = ()
+) -> list[str]:
     """Return how many patterns there are and the most frequent one.
 
     Args:
@@ -61,7 +66,14 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str], operator: str, min_len
         inputs: the words of the command line that choose what is read.
         operator: text in the operator's name.
         min_length: kernels from which an occurrence counts.
+        others: names that launch as many kernels, the most device time first.
     """
+    if not len(table) and others:
+        again = command_line("patterns", inputs, "--operator", others[0], "--min-length", str(min_length))
+        return [
+            f"Nothing with {operator!r} in its name launched {min_length} kernels or more, but {and_list(others)} did: "
+            f"{again}"
+        ]
     if not len(table):
         again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
         return [

@@ -34,8 +34,9 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bo
     if not len(table):
         return [
             *left_out,
-            "No operator's FLOPs can be counted: record with record_shapes=True, or with CUPTI's range profiler. To "
-            f"see what takes the time: {command_line('summary', inputs)}",
+            "No operator's FLOPs can be counted, as no input shapes were recorded: profile with record_shapes=True (as "
+            "data/gloo_ddp of htagraph's repository was), or with CUPTI's range profiler. To see what takes the time: "
+            f"{command_line('summary', inputs)}",
         ]
     time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
     computed = f"{plural(int(table['count'].sum()), 'operator')} computed {flop / 1e12:.3g} TFLOP in {time_text(time)}."

@@ -33,7 +33,7 @@ def test_a_name_closes_no_script_and_no_title(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.pdf", "a", "a.html.gz"])
 def test_other_files_are_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"ends in \.html, \.png, \.svg"):
+    with pytest.raises(HtagraphError, match=r"end in \.html, \.png or \.svg"):
         write_figure(Figure(), tmp_path / name)
     assert not list(tmp_path.iterdir())
 

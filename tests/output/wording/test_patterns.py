@@ -9,7 +9,8 @@ from htagraph.output.wording.patterns import other_occurrences, pattern_text, se
 
 def test_long_patterns_are_cut_and_say_by_how_much() -> None:
     assert pattern_text("|".join(["op", *"abc"])) == "op: a → b → c"
-    assert pattern_text("|".join(["op", *("k" * 20)])).endswith("→ … 8 more")
+    assert pattern_text("|".join(["op", *("kl" * 10)])).endswith("→ … 8 more")
+    assert pattern_text("|".join(["op", *("k" * 20), "l"])) == "op: 20 × k → l"
 
 
 def test_the_most_frequent_pattern_is_named() -> None:

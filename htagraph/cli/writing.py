@@ -1,0 +1,209 @@
+"""Where results go, and in which form: stdout, a file, or a folder with a file per table."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from htagraph.cli.waiting import phase
+from htagraph.output.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from htagraph.output.report import Report
+    from htagraph.output.summary import Summary
+    from htagraph.output.validation import Validation
+
+__all__ = ["Format", "emit", "form_of", "refuse_input", "show", "target", "wants_color", "width_of", "write"]
+
+_MIN_WIDTH = 40
+"""Columns of a terminal; chosen: tables are unreadable below. Doubled, narrow terminals wrap the lines of tables."""
+_FILE_WIDTH = 140
+"""Columns of a file or a pipe, which has no width of its own; chosen. Doubled, kernel names are rarely shortened."""
+
+
+class Format(str, Enum):
+    """How results are written."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
+    PARQUET = "parquet"
+
+
+_SUFFIXES = {
+    ".json": Format.JSON, ".csv": Format.CSV, ".md": Format.MD, ".txt": Format.TABLE, ".parquet": Format.PARQUET,
+}  # fmt: skip
+"""Formats by what a file's name ends with."""
+_PICTURES = (".html", ".png", ".svg", ".pdf")
+"""Endings of files that are no form of a result's tables."""
+
+
+class Folder(type(Path())):  # type: ignore[misc] # the class of paths of this system
+    """A path that was given with a slash at its end: a folder, be it there or not."""
+
+
+def target(text: str) -> Path:
+    """Return the path that ``--output`` gave."""
+    return Folder(text) if text.endswith(("/", os.sep)) else Path(text)
+
+
+def form_of(form: Format | None, output: Path | None) -> Format:
+    """Return how to write: as asked for, else as the file's name ends; a folder gets CSV, a name without end a table.
+
+    Raises:
+        typer.BadParameter: the name has an end that stands for no format.
+
+    Example:
+        >>> form_of(None, Path("a.json")).value, form_of(Format.MD, Path("a.json")).value, form_of(None, None).value
+        ('json', 'md', 'table')
+    """
+    if form is not None:
+        return form
+    if output is None:
+        return Format.TABLE
+    if _is_folder(output):
+        return Format.CSV
+    suffix = output.suffix.lower()
+    if suffix and suffix not in _SUFFIXES and not (output.exists() and not output.is_file()):
+        known = ", ".join(_SUFFIXES)
+        other = "; pictures and pages are made by htagraph plot and report" if suffix in _PICTURES else ""
+        msg = f"{output}: no format is known by {suffix}: choose from {known}, or give --format{other}"
+        raise typer.BadParameter(msg, param_hint="--output")
+    return _SUFFIXES.get(suffix, Format.TABLE)
+
+
+def _is_folder(output: Path) -> bool:
+    return isinstance(output, Folder) or output.is_dir()
+
+
+def show(report: Report, form: Format | None, output: Path | None, paths: Sequence[str]) -> None:
+    """Write a report on what lies at some paths."""
+    from htagraph.output.render import render_report
+
+    write(report, partial(render_report, report), form, output, paths)
+
+
+def write(
+    result: Report | Summary | Validation,
+    render: Callable[..., str],
+    form: Format | None,
+    output: Path | None,
+    paths: Sequence[str],
+) -> None:
+    """Write a result.
+
+    Args:
+        result: what a command found.
+        render: returns it as text; called with the form, ``width=`` and ``color=``.
+        form: as asked for; None for that by which the file's name ends.
+        output: a file or folder; None for stdout.
+        paths: what was read, and is not written over.
+
+    Raises:
+        typer.BadParameter: the form cannot be written there.
+        HtagraphError: a file to write is one of those that were read.
+    """
+    chosen = form_of(form, output)
+    with phase("writing"):
+        if output is not None and (chosen is Format.PARQUET or (chosen is Format.CSV and not _is_pipe(output))):
+            _write_tables(result, "csv" if chosen is Format.CSV else "parquet", output, paths)
+            return
+        if output is not None and _is_folder(output):
+            msg = f"{output}/ is a folder: one file per table is written as csv or parquet only"
+            raise typer.BadParameter(msg, param_hint="--output")
+        if chosen is Format.PARQUET:
+            msg = "parquet is no text: give -o DIR/ for a file per table"
+            raise typer.BadParameter(msg, param_hint="--format")
+        text = render(chosen.value, width=width_of(output), color=wants_color(output))
+    emit(text, output, paths)
+
+
+def _is_pipe(output: Path) -> bool:
+    """Return whether it is a device or a pipe, such as /dev/stdout."""
+    return output.exists() and not output.is_file() and not output.is_dir()
+
+
+def _write_tables(
+    result: Report | Summary | Validation, form: Literal["csv", "parquet"], output: Path, paths: Sequence[str]
+) -> None:
+    """Write a file per table into a folder, or the one table of a command to a file."""
+    from htagraph.output.export.result_files import table_bytes, write_tables
+    from htagraph.output.render import frames_of, own_tables
+
+    if _is_folder(output) or not output.suffix:
+        frames = frames_of(result)
+        for name in frames:
+            refuse_input(output / f"{name}.{form}", paths, "--output")
+        files = write_tables(frames, output, form)
+        typer.echo(f"{len(files)} tables in {output}{os.sep}", err=True)
+        return
+    own = own_tables(result)
+    if len(own) != 1:
+        names = ", ".join(own)
+        msg = f"{output}: this command has {len(own)} tables ({names}); give -o DIR/ for a {form} file of each"
+        raise typer.BadParameter(msg, param_hint="--output")
+    refuse_input(output, paths, "--output")
+    _refuse_mistakable(output, form, paths)
+    write_whole(output, table_bytes(next(iter(own.values())), form))
+
+
+def emit(text: str, output: Path | None, paths: Sequence[str]) -> None:
+    """Write results to the file, or to stdout; never to one of the files that they are the results of."""
+    if output is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    refuse_input(output, paths, "--output")
+    _refuse_mistakable(output, text, paths)
+    write_whole(output, text.encode("utf-8", "replace"))  # as on stdout
+
+
+def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None:
+    """Refuse to write to a file that the paths mean, be it read or not: what was recorded is not recorded again.
+
+    Raises:
+        HtagraphError: it is one of them.
+    """
+    if target is None or not target.exists():
+        return
+    from htagraph.core.errors import HtagraphError
+    from htagraph.trace.reading.discover import find_files
+
+    if any(isinstance(file, Path) and target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
+        msg = f"{option} {target}: is one of the files to read, and would be lost; write to another file"
+        raise HtagraphError(msg)
+
+
+def _refuse_mistakable(output: Path, text: str, paths: Sequence[str]) -> None:
+    """Refuse to write what is no JSON where the next command would take it for a trace."""
+    from htagraph.core.errors import HtagraphError
+    from htagraph.trace.reading.discover import SUFFIXES, find_files
+
+    if text.startswith("{") or not output.name.endswith(SUFFIXES):
+        return
+    folder = output.parent.resolve()
+    files = [file for file in find_files(paths, skip=lambda *_: None) if isinstance(file, Path)]
+    if any(file.parent.resolve() == folder for file in files):
+        msg = f"--output {output}: would be taken for a trace, beside the traces; add --format json, or name it .txt"
+        raise HtagraphError(msg)
+
+
+def wants_color(output: Path | None) -> bool:
+    """Return whether results go to a terminal that wants color."""
+    return output is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def width_of(output: Path | None) -> int:
+    """Return the terminal's width, or COLUMNS, or what a file may well have."""
+    if output is None and (sys.stdout.isatty() or "COLUMNS" in os.environ):
+        return max(shutil.get_terminal_size((120, 40)).columns, _MIN_WIDTH)
+    return _FILE_WIDTH

@@ -1,0 +1,335 @@
+"""Claims → findings: the same conclusions as `claim_sentences`, each in a line or two, and what to try first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from htagraph.core.naming import is_source_frame, short_name
+from htagraph.output.claim_sentences import CAUSES, claim_name
+from htagraph.output.fitting import cut
+from htagraph.output.phrases import CATEGORY_WORDS, and_list, cause_words, command_line, plural, time_text
+from htagraph.queries.bound import HOST_CATEGORIES
+from htagraph.queries.claim import Claim, Says
+
+__all__ = ["Trial", "findings", "trial_of"]
+
+_MAX_FINDINGS = 5
+"""Findings of a summary, with what makes them uncertain as one. Chosen: about ten lines, which are read before the
+tables. Doubled, a screen is full of them."""
+_MAX_LETTERS = 32
+"""Letters of a name in a finding; chosen: less than half a line. Doubled, names fill lines of their own."""
+_MIN_PERCENT = 2.0
+"""Percent of the path; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
+_MIN_SPREAD = 0.25
+"""Width of a gain's interval, relative to the gain, from which it is shown, as in `claim_sentences`. Doubled, intervals
+of a fourth to half of the gain are not."""
+_NAMED = 2
+"""Parts of a list that a finding names: pauses of the host, and gains. Chosen: they fit on two lines. Doubled, four
+lines."""
+_MAX_RANKS = 4
+"""Ranks that a finding lists. Chosen: a few letters. Doubled, half a line."""
+_CAUTIONS = (
+    Says.PARTLY_DEVICE, Says.UNKNOWN_CLOCKS, Says.UNMATCHED, Says.ONE_RANK, Says.RANKS_MISSING, Says.UNEXPLAINED,
+)  # fmt: skip
+"""What makes the other findings uncertain."""
+_LEAST = (Says.SHORT_LAUNCHES, Says.BLOCKING, Says.DEVICE_IDLE, Says.HOST_PAUSE)
+"""What is left to the whole verdict first, where there are more findings than a summary has room for."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What to try first: a prediction that is a claim already, and the command that makes it again."""
+
+    sentence: str
+    command: str
+
+
+def findings(claims: Iterable[Claim]) -> tuple[list[str], int]:
+    """Return (what a job's claims say, in a line or two each; how many more the whole verdict has).
+
+    Args:
+        claims: of a summary, in their order.
+
+    Example:
+        >>> findings([Claim(Says.ONE_RANK, "3", 8, "count")])
+        (['Caution: only rank 3 of 8 was read, so waiting for the others looks like communication.'], 0)
+    """
+    every = [(says, list(group)) for says, group in groupby(claims, key=lambda claim: claim.says)]
+    doubts = [claim for says, group in every if says in _CAUTIONS for claim in group]
+    said = [(says, group) for says, group in every if says not in _CAUTIONS]
+    room = _MAX_FINDINGS - bool(doubts)
+    lines = [(says, line) for says, group in said for line in _lines(says, group)]
+    more = max(0, len(lines) - room)
+    for _ in range(more):
+        least = next((says for says in _LEAST if says in [each for each, _ in lines]), lines[-1][0])
+        del lines[max(i for i, (says, _) in enumerate(lines) if says is least)]
+    return [line for _, line in lines] + _cautions(doubts), more
+
+
+def trial_of(claims: Sequence[Claim], inputs: Sequence[str]) -> Trial | None:
+    """Return the change with the largest gain among those that can be made as predicted; None if no claim has one.
+
+    A name's time can be halved, not made zero; a straggler can be as fast as its peers, a wait or a late batch can be
+    gone.
+
+    Args:
+        claims: of a summary.
+        inputs: the words of the command line that choose what is read.
+    """
+    best: tuple[float, Trial] | None = None
+    for claim in claims:
+        found = _TRIALS[claim.says](claim, inputs) if claim.says in _TRIALS else None
+        if found and found[0] > 0 and (best is None or found[0] > best[0]):
+            best = found
+    return best[1] if best else None
+
+
+def _lines(says: Says, group: list[Claim]) -> list[str]:
+    return [_LISTS[says](group)] if says in _LISTS else [_ONE[says](claim) for claim in group]
+
+
+def _cautions(claims: Sequence[Claim]) -> list[str]:
+    if not claims:
+        return []
+    return [f"Caution: {'; '.join(_DOUBTS[claim.says](claim) for claim in claims)}."]
+
+
+def _short(name: str) -> str:
+    return cut(name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name), _MAX_LETTERS)
+
+
+def _each(us: float, steps: int) -> float:
+    """Return a time per step, µs, or in all where there are no steps."""
+    return us / max(steps, 1)
+
+
+def _per_step(steps: int) -> str:
+    return " per step" if steps > 1 else ""
+
+
+def _likely(claim: Claim, low: float, high: float, steps: int) -> str:
+    """Return an interval in words, empty where it is narrow."""
+    if high - low <= _MIN_SPREAD * claim.figure:
+        return ""
+    least, most = (_each(max(end, 0.0), steps) for end in (low, high))
+    return f"; likely {time_text(least) if least else '0'} to {time_text(most)}"
+
+
+def _bound(claim: Claim) -> str:
+    shares: Mapping[str, float] = claim.facts["shares"]
+    own = HOST_CATEGORIES if claim.about == "host" else (claim.about,)
+    others = [
+        f"{_CATEGORIES.get(category, CATEGORY_WORDS[category])} {share:.0f} %"
+        for category, share in shares.items()
+        if category not in own and share >= _MIN_PERCENT
+    ]
+    word = _CATEGORIES.get(claim.about, "") if claim.about == "host" else ""
+    text = f"Bound by {word or cause_words(claim.about, shares)}: {claim.figure:.0f} % of the critical path"
+    text += _rank_of(claim.facts["ranks"], several=claim.facts["several"])
+    text += f"; then {', '.join(others[:_NAMED])}" if others else ""
+    if claim.facts.get("absent"):
+        words = CATEGORY_WORDS["communication"]
+        text = text.replace(words, f"{words}, or waiting for ranks not {claim.facts['absent']}")
+    if claim.facts["by_workers"]:
+        waited, batches = claim.facts["batches"]
+        text += f". It waits for {waited:,} of {batches:,} batches: only a faster loader helps"
+    return f"{text}."
+
+
+_CATEGORIES = {"host": "host code", "head": "time before the first activity"}
+"""Categories that have a shorter name in a finding."""
+
+
+def _rank_of(ranks: Mapping[int, float], *, several: bool) -> str:
+    if not ranks or not several:
+        return ""
+    rank, share = next(iter(ranks.items()))
+    return f", on rank {rank}" if share >= 100 - _MIN_PERCENT else f", {share:.0f} % of which is on rank {rank}"
+
+
+def _pauses(claims: Sequence[Claim]) -> str:
+    parts = []
+    for claim in claims[:_NAMED]:
+        facts = claim.facts
+        what = _short(claim.about) if claim.about else "untraced code"
+        where = f" in {_short(facts['inside'])}" if facts["inside"] else ""
+        times = f" {facts['count']:,} times" if facts["count"] > 1 else ""
+        parts.append(f"{what}{where}{times}, {time_text(facts['total_us'])} ({claim.figure:.0f} %)")
+    return f"Most host time on it: {'; '.join(parts)}."
+
+
+def _gains(claims: Sequence[Claim]) -> str:
+    steps, parts = claims[0].facts["steps"], []
+    for claim in claims[:_NAMED]:
+        spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), steps)
+        saved = time_text(_each(claim.figure, steps))
+        parts.append(f"{cut(claim_name(claim), _MAX_LETTERS)}, {saved} ({claim.facts['percent']:.0f} %{spread})")
+    return f"Largest gains{_per_step(steps)}, were it to take no time: {'; '.join(parts)}."
+
+
+def _blocking(claim: Claim) -> str:
+    facts, steps = claim.facts, claim.facts["steps"]
+    what = "a step" if steps > 1 else "the job"
+    spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), steps)
+    return (
+        f"The host waits for its device in {_short(claim.about)} ({facts['count']:,} times). Without these waits "
+        f"{what} would take {time_text(_each(claim.figure, steps))} less ({facts['percent']:.0f} %{spread})."
+    )
+
+
+def _straggler(claim: Claim) -> str:
+    cause, name = claim.facts["cause"], claim.facts["cause_name"]
+    where = f", mainly {_short(name)}" if name else ""
+    return (
+        f"Rank {claim.about} makes the others wait: {claim.figure:.0f} % of {time_text(claim.facts['total_us'])} in "
+        f"collectives (over all ranks); {CAUSES.get(cause, cause)}{where}."
+    )
+
+
+def _stage(claim: Claim) -> str:
+    facts = claim.facts
+    ranks, least, most = facts["ranks"], time_text(facts["least_us"]), time_text(facts["most_us"])
+    spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), 1)
+    others = most if least == most else f"{least} to {most}"
+    return (
+        f"The pipeline stage{'s' if len(ranks) > 1 else ''} of rank{_ranks(ranks)} work"
+        f"{'' if len(ranks) > 1 else 's'} {time_text(facts['own_us'])} a step, the others {others}. Equal stages "
+        f"would save {time_text(claim.figure)} ({facts['percent']:.0f} %{spread})."
+    )
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    shown = ranks[:_MAX_RANKS]
+    more = f" and {len(ranks) - len(shown)} more" if len(shown) < len(ranks) else ""
+    return f"{'s' if len(ranks) > 1 else ''} {', '.join(map(str, shown)) if more else and_list(map(str, shown))}{more}"
+
+
+def _waiting(claim: Claim) -> str:
+    facts = claim.facts
+    text = f"Ranks wait {time_text(claim.figure)} in all for each other in collectives"
+    if facts["serves"] is not None:
+        return f"{text}: rank {facts['serves']} does work that no other does, and they wait for its result."
+    charged = [f"rank {rank} ({share:.0f} %)" for rank, share in facts["charged"].items()]
+    text += f", mostly for {and_list(charged)}" if charged else ""
+    if claim.about:
+        return f"{text}; rank {claim.about}, slower than its peers, does not explain most of it."
+    if charged and facts["few_steps"]:
+        return f"{text}; {plural(facts['steps'], 'step')} cannot show if it is slow or late by chance."
+    return f"{text}; no single rank is slower than its peers beyond chance."
+
+
+def _idle(claim: Claim) -> str:
+    facts = claim.facts
+    at = f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
+    text = _IDLE[claim.about].format(share=f"{claim.figure:.0f} %", at=at)
+    return f"{text}{_HOST[facts['host']]}." if claim.about == "host_wait" and facts["host"] in _HOST else f"{text}."
+
+
+_IDLE = {
+    "host_wait": "From first to last device work, devices wait for the host {share} of the time{at}",
+    "kernel_wait": "From first to last device work, devices pause {share} of the time{at} between many small kernels",
+    "other": (
+        "From first to last device work, devices are idle {share} of the time{at}, but not for a late launch: work "
+        "waited for an event, a stream or a rank, or its launch was not recorded"
+    ),
+}
+_HOST = {
+    "loader": ", which waits for the data loader",
+    "ranks": ", which waits for other ranks or transfers",
+    "pauses": ": a few long pauses of the host, not many launches",
+    "graphs": ", which launches CUDA graphs, each too late",
+    "launches": ", which launches many small pieces of work, each too late",
+}
+
+
+def _short_launches(claim: Claim) -> str:
+    return (
+        f"{claim.figure:.0f} % of {claim.facts['total']:,} launches take longer than the work they start: the kernels "
+        "are too small for the device."
+    )
+
+
+def _nothing(claim: Claim) -> str:
+    del claim
+    return "No work was recorded on any rank. Was the profiler active during a step?"
+
+
+def _clocks(claim: Claim) -> str:
+    ranks = claim.facts["ranks"]
+    return f"the clock{'s' if len(ranks) > 1 else ''} of rank{_ranks(ranks)} cannot be compared, so waits are uncertain"
+
+
+def _missing(claim: Claim) -> str:
+    return f"{claim.facts['read']:,} of {claim.figure:,.0f} ranks were read, so waiting for others looks like transfer"
+
+
+_DOUBTS: dict[Says, Callable[[Claim], str]] = {
+    Says.PARTLY_DEVICE: lambda claim: (
+        f"device work spans {claim.figure:.0f} % of the recording, and idle times leave out the rest"
+    ),
+    Says.UNKNOWN_CLOCKS: _clocks,
+    Says.UNMATCHED: lambda claim: (
+        f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner, so waiting in "
+        "them looks like transfer"
+    ),
+    Says.ONE_RANK: lambda claim: (
+        f"only rank {claim.about} of {claim.figure:.0f} was read, so waiting for the others looks like communication"
+    ),
+    Says.RANKS_MISSING: _missing,
+    Says.UNEXPLAINED: lambda claim: (
+        f"{claim.figure:.0f} % of the critical path is unexplained, and predictions are less certain by that much"
+    ),
+}
+_ONE: dict[Says, Callable[[Claim], str]] = {
+    Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
+    Says.BLOCKING: _blocking, Says.SLOW_STAGE: _stage, Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches,
+}  # fmt: skip
+_LISTS: dict[Says, Callable[[Sequence[Claim]], str]] = {Says.HOST_PAUSE: _pauses, Says.GAIN: _gains}
+
+
+def _saves(us: float, facts: Mapping[str, Any], *, up_to: bool = False) -> str:
+    """Return what a change saves; a share of the job where the claim knows it."""
+    steps = facts.get("steps", 0)
+    return f"saves {'up to ' if up_to else ''}{time_text(_each(us, steps))}{_per_step(steps)}"
+
+
+def _try_gain(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial] | None:
+    facts, wide = claim.facts, claim.interval is not None and claim.interval[0] < _MIN_SPREAD * claim.figure
+    name = cut(claim_name(claim), _MAX_LETTERS)
+    if facts["what"] == "straggler":
+        saved = _saves(claim.figure, facts, up_to=wide)
+        line = command_line("what-if", inputs, "--fix-straggler", "auto")
+        return claim.figure, Trial(f"The straggler as fast as its peers {saved}.", line)
+    if facts["loader"]:
+        return _try_scaled(claim, inputs, "A data loader twice as fast") if facts["target"] else None
+    return _try_scaled(claim, inputs, f"Half the time of {name}") if facts["target"] else None
+
+
+def _try_scaled(claim: Claim, inputs: Sequence[str], text: str) -> tuple[float, Trial]:
+    wide = claim.interval is not None and claim.interval[0] < _MIN_SPREAD * claim.figure
+    half = claim.facts["half_us"]
+    line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
+    return half, Trial(f"{text} {_saves(half, claim.facts, up_to=wide)}.", line)
+
+
+def _try_blocking(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial]:
+    wide = claim.interval is not None and claim.interval[0] < _MIN_SPREAD * claim.figure
+    line = command_line("what-if", inputs, f"--remove-sync={claim.facts['target']}")
+    saved = _saves(claim.figure, claim.facts, up_to=wide)
+    return claim.figure, Trial(f"No waiting for the device in {_short(claim.about)} {saved}.", line)
+
+
+def _try_stage(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial] | None:
+    if len(claim.facts["options"]) > _MAX_RANKS:
+        return None
+    options = [word for each in claim.facts["options"] for word in ("--scale", each)]
+    sentence = f"Stages that do equal work {_saves(claim.figure, {})}."
+    return claim.figure, Trial(sentence, command_line("what-if", inputs, *options))
+
+
+_TRIALS: dict[Says, Callable[[Claim, Sequence[str]], tuple[float, Trial] | None]] = {
+    Says.GAIN: _try_gain, Says.BLOCKING: _try_blocking, Says.SLOW_STAGE: _try_stage,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""One HTML file that opens from the disk: findings, an interactive timeline, breakdowns."""

@@ -1,0 +1,57 @@
+// Colors: a hue per kind of activity, a lightness per name. Safe for the color-blind: blue, orange, green, grey, purple.
+
+const HUES = {
+  computation: [212, 62], communication: [28, 88], memory: [160, 62], device_other: [0, 0], launch: [275, 32],
+  sync: [345, 62], host_communication: [28, 88], python: [48, 26], step: [0, 0], annotation: [190, 26],
+};
+const HOST = [225, 16];
+
+/** Return the color of every name of every kind as a function (kind, name) → ABGR, for ImageData. */
+export function palette(kinds, names, dark) {
+  const bases = kinds.map((kind) => HUES[kind] ?? HOST);
+  const lights = names.map((name) => (dark ? 42 : 58) + (hashOf(name) % 5) * 4);
+  const cache = new Map();
+  return (kind, name) => {
+    const key = kind * 8 + (lights[name] % 8);
+    let color = cache.get(key * 128 + lights[name]);
+    if (color === undefined) {
+      color = abgr(bases[kind][0], bases[kind][1], lights[name]);
+      cache.set(key * 128 + lights[name], color);
+    }
+    return color;
+  };
+}
+
+function hashOf(text) {
+  let hash = 7;
+  const length = Math.min(text.length, 200);
+  for (let i = 0; i < length; i++) hash = (hash * 31 + text.charCodeAt(i)) >>> 0;
+  return hash;
+}
+
+function abgr(hue, saturation, light) {
+  const s = saturation / 100;
+  const l = light / 100;
+  const part = (n) => {
+    const k = (n + hue / 30) % 12;
+    return Math.round(255 * (l - s * Math.min(l, 1 - l) * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  };
+  return ((255 << 24) | (part(4) << 16) | (part(8) << 8) | part(0)) >>> 0;
+}
+
+/** Return a color of the page's style, such as "--ink", as CSS writes it. */
+export function inkOf(element, name) {
+  return getComputedStyle(element).getPropertyValue(name).trim();
+}
+
+/** Return a color as ABGR, given as #rrggbb. */
+export function fromHex(hex) {
+  const value = parseInt(hex.slice(1), 16);
+  return ((255 << 24) | ((value & 255) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
+}
+
+/** Return a color mostly of the second kind: that of what a search did not find. */
+export function mixed(color, paper) {
+  const part = (shift) => (((color >>> shift) & 255) + 4 * ((paper >>> shift) & 255)) / 5;
+  return ((255 << 24) | (part(16) << 16) | (part(8) << 8) | part(0)) >>> 0;
+}

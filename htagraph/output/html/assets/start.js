@@ -1,0 +1,5 @@
+// Runs last.
+import { openForPrint, starts } from "./page.js";
+
+openForPrint();
+for (const start of starts) start();

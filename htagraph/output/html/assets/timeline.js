@@ -1,0 +1,235 @@
+// A timeline in its place: state, selection, search, links.
+import { firstAfter, modelOf, rowOf, sliceOfActivity } from "./model.js";
+import { GUTTER, layoutOf } from "./layout.js";
+import { fromHex, inkOf, mixed, palette } from "./colors.js";
+import { draw } from "./draw.js";
+import { fillSelected, fillTip } from "./details.js";
+import { countFound, namesWith, nextFound } from "./find.js";
+import { listen, settle, show } from "./moves.js";
+import { starts } from "./page.js";
+import { timeText } from "./words.js";
+
+starts.push(startTimelines);
+
+/** Start every timeline of the page. */
+export async function startTimelines() {
+  for (const place of document.querySelectorAll(".timeline")) {
+    const state = await stateOf(place);
+    await new Promise(requestAnimationFrame);
+    addEventListener("hashchange", () => follow(state));
+    if (!follow(state)) show(state, 0, state.model.whole);
+    place.dataset.ready = "yes";
+  }
+}
+
+async function stateOf(place) {
+  const canvas = place.querySelector("canvas");
+  place.querySelector(".waiting").hidden = true;
+  const model = await modelOf(place.dataset.key);
+  const state = {
+    place, canvas, model, key: place.dataset.key, ctx: canvas.getContext("2d", { alpha: false }), view: { from: 0, scale: 1, y: 0 },
+    open: new Map(), selected: -1, launches: [], found: null, showPath: true, showCollectives: true, left: GUTTER,
+    findBox: place.querySelector(".find"), tip: place.querySelector(".tip"), drawn: 0,
+  };
+  Object.assign(state, actionsOf(state));
+  state.layout = layoutOf(model, state.open);
+  fitHeight(state);
+  control(state);
+  listen(state);
+  resize(state);
+  dress(state);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dress(state));
+  new ResizeObserver(() => resize(state)).observe(place.querySelector(".stage"));
+  return state;
+}
+
+function actionsOf(state) {
+  return {
+    x: (moment) => state.left + (moment - state.view.from) * state.view.scale,
+    changed: () => changed(state),
+    select: (slice) => select(state, slice),
+    hover: (slice, x, y) => hover(state, slice, x, y),
+    sliceAt: (x, y) => sliceAt(state, x, y),
+    toggle: (y) => toggle(state, y),
+    next: () => next(state),
+    isFaint: (slice) => state.found !== null && !state.found[state.model.name[slice]],
+  };
+}
+
+/** Draw once before the next frame. */
+function changed(state) {
+  settle(state);
+  if (state.waiting) return;
+  state.waiting = true;
+  requestAnimationFrame(() => {
+    state.waiting = false;
+    draw(state);
+    state.drawn++;
+  });
+}
+
+/** Make the canvas as high as its rows, within most of the window. */
+function fitHeight(state) {
+  const wanted = state.layout.height + state.layout.ruler + 4;
+  state.canvas.parentElement.style.height = `${Math.max(120, Math.min(wanted, 0.72 * innerHeight))}px`;
+}
+
+function resize(state) {
+  const { canvas } = state;
+  const box = canvas.parentElement.getBoundingClientRect();
+  const before = state.span;
+  state.ratio = window.devicePixelRatio || 1;
+  state.width = box.width;
+  state.height = box.height;
+  state.span = Math.max(box.width - GUTTER, 50);
+  canvas.width = Math.round(box.width * state.ratio);
+  canvas.height = Math.round(box.height * state.ratio);
+  if (before) state.view.scale *= state.span / before;
+  changed(state);
+}
+
+/** Take the colors of the page's style. */
+function dress(state) {
+  const { model, place } = state;
+  const of = (name) => inkOf(place, name);
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  state.ink = {
+    ink: of("--ink"), rank: of("--muted"), name: of("--slice-ink"), faint: of("--faint"), path: of("--path"),
+    step: of("--muted"), paper: of("--paper"),
+  };
+  state.paper = fromHex(state.ink.paper);
+  state.joinedColor = fromHex(of("--joined"));
+  state.pathColor = fromHex(state.ink.path);
+  state.categoryColors = model.categories.map((category) => fromHex(of(`--${category.replace("_", "-")}`) || "#888888"));
+  const color = palette(model.kinds, model.names, dark);
+  state.colorOf = (i) => {
+    const full = color(model.kind[i], model.name[i]);
+    return state.found !== null && !state.found[model.name[i]] ? mixed(full, state.paper) : full;
+  };
+  changed(state);
+}
+
+function sliceAt(state, x, y) {
+  const { model, layout, view } = state;
+  if (x < state.left || y < layout.ruler) return -1;
+  const inner = y - layout.ruler + view.y;
+  const row = layout.top.findIndex((top) => top >= 0 && inner >= top && inner < top + layout.row);
+  if (row < 0) return -1;
+  const moment = view.from + (x - state.left) / view.scale;
+  const near = 2 / view.scale;
+  const { first, last } = model.rows[row];
+  const at = firstAfter(model.end, moment - near, first, last);
+  for (let i = at; i < last && model.start[i] <= moment + near; i++) if (model.end[i] >= moment) return i;
+  return at < last && model.start[at] <= moment + near ? at : -1;
+}
+
+function select(state, slice) {
+  state.selected = slice;
+  state.launches = launchesWith(state.model, slice);
+  if (slice >= 0) {
+    fillSelected(state.place.querySelector(".selected"), state);
+    const wanted = `#on=${state.key}&event=${state.model.activity[slice]}`;
+    if (location.hash !== wanted && !location.hash.startsWith(`${wanted}&`)) {
+      state.own = wanted;
+      location.hash = wanted;
+    }
+  }
+  changed(state);
+}
+
+/** Return [launch, launched] pairs of a slice. */
+function launchesWith(model, slice) {
+  if (slice < 0) return [];
+  if (model.launch[slice] >= 0) return [[model.launch[slice], slice]];
+  const pairs = [];
+  for (let i = 0; i < model.count && pairs.length < 200; i++) if (model.launch[i] === slice) pairs.push([slice, i]);
+  return pairs;
+}
+
+function hover(state, slice, x, y) {
+  const { tip } = state;
+  tip.hidden = slice < 0;
+  if (slice < 0) return;
+  if (state.hovered !== slice) fillTip(tip, state.model, slice);
+  state.hovered = slice;
+  const right = x > state.width / 2;
+  tip.style.left = right ? "" : `${x + 14}px`;
+  tip.style.right = right ? `${state.width - x + 14}px` : "";
+  tip.style.top = y > state.height / 2 ? "" : `${y + 14}px`;
+  tip.style.bottom = y > state.height / 2 ? `${state.height - y + 14}px` : "";
+}
+
+/** Open or close the lane at a height. */
+function toggle(state, y) {
+  const inner = y - state.layout.ruler + state.view.y;
+  const lane = state.layout.lanes.find((each) => inner >= each.top && inner < each.bottom);
+  if (!lane) return;
+  state.open.set(lane.number, lane.hidden > 0);
+  state.layout = layoutOf(state.model, state.open);
+  changed(state);
+}
+
+/** Go where the page's address points, if it points into this timeline; return whether it does. */
+function follow(state) {
+  if (location.hash === state.own) {
+    state.own = null;
+    return true;
+  }
+  const wanted = new URLSearchParams(location.hash.slice(1));
+  if (wanted.has("on") && wanted.get("on") !== state.key) return false;
+  const slice = wanted.has("event") ? sliceOfActivity(state.model, Number(wanted.get("event"))) : -1;
+  if (slice < 0 && !wanted.has("from")) return false;
+  const { start, end } = state.model;
+  if (wanted.has("from")) show(state, Number(wanted.get("from")), Number(wanted.get("to")));
+  else show(state, start[slice] - 2 * (end[slice] - start[slice]), end[slice] + 2 * (end[slice] - start[slice]));
+  if (slice >= 0) reveal(state, slice);
+  state.place.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+/** Open the lane of a slice if need be, scroll to its row, and select it. */
+function reveal(state, slice) {
+  const row = rowOf(state.model, slice);
+  if (state.layout.top[row] < 0) {
+    state.open.set(state.model.rows[row].lane, true);
+    state.layout = layoutOf(state.model, state.open);
+  }
+  const top = state.layout.top[row];
+  const room = state.height - state.layout.ruler;
+  if (top < state.view.y || top > state.view.y + room - 30) state.view.y = top - room / 2;
+  select(state, slice);
+}
+
+function next(state) {
+  if (!state.found) return;
+  const slice = nextFound(state.model, state.found, state.selected, state.view.from);
+  if (slice < 0) return;
+  const { start, end } = state.model;
+  const [from, to] = [state.view.from, state.view.from + state.span / state.view.scale];
+  if (start[slice] < from || end[slice] > to) state.view.from = start[slice] - 0.4 * (to - from);
+  reveal(state, slice);
+}
+
+/** Let the controls above the canvas work. */
+function control(state) {
+  const { place, model } = state;
+  const found = place.querySelector(".found");
+  state.findBox.addEventListener("input", () => {
+    state.found = namesWith(model.names, state.findBox.value);
+    const sum = state.found && countFound(model, state.found);
+    found.value = sum ? `${sum.count.toLocaleString("en")} found, ${timeText(sum.total)} in all` : "";
+    changed(state);
+  });
+  state.findBox.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") next(state);
+  });
+  const on = (name, action) => place.querySelector(name).addEventListener("click", action);
+  on(".next", () => next(state));
+  on(".whole", () => show(state, 0, model.whole));
+  on(".larger", () => {
+    if (place.classList.toggle("large")) state.canvas.parentElement.style.height = "";
+    else fitHeight(state);
+  });
+  on("input.path", (event) => { state.showPath = event.target.checked; changed(state); });
+  on("input.collectives", (event) => { state.showCollectives = event.target.checked; changed(state); });
+}

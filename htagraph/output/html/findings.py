@@ -1,0 +1,80 @@
+"""The findings: each conclusion in words, with what proves it and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from htagraph.output.claim_sentences import sentences, trial
+from htagraph.output.html.evidence import Evidence, evidence_of
+from htagraph.output.html.markup import Html, element
+from htagraph.output.html.page import Section
+from htagraph.output.html.results import Results
+from htagraph.queries.claim import Claim, Says
+
+__all__ = ["findings", "findings_section"]
+
+_DOUBTS = (
+    Says.PARTLY_DEVICE, Says.UNKNOWN_CLOCKS, Says.UNMATCHED, Says.ONE_RANK, Says.RANKS_MISSING, Says.UNEXPLAINED,
+)  # fmt: skip
+"""Claims that say how far the others can be trusted; their mark is grey."""
+
+
+def findings(claims: Sequence[Claim]) -> list[tuple[str, list[Claim]]]:
+    """Return each sentence with the claims that it words, in the order of a summary.
+
+    Example:
+        >>> import htagraph as hg
+        >>> summary = hg.summarize(hg.load("data/demo"))
+        >>> [sentence for sentence, _ in findings(summary.claims)] == summary.verdict
+        True
+    """
+    found: list[tuple[str, list[Claim]]] = []
+    for _, group in groupby(claims, key=lambda claim: claim.says):
+        every = list(group)
+        lines = sentences(every)
+        of_each = [[claim] for claim in every] if len(lines) == len(every) else [every]
+        found += zip(lines, of_each, strict=True)
+    return found
+
+
+def findings_section(results: Results) -> Section:
+    """Return what the job's summary concludes, with evidence."""
+    claims = results.summary.claims
+    gains = [claim for claim in claims if claim.says is Says.GAIN]
+    parts = [
+        _finding(sentence, every, evidence_of(every, results), _half(gains) if every[0].says is Says.GAIN else "")
+        for sentence, every in findings(claims)
+    ]
+    return Section("findings", "Findings", element("div", *parts))
+
+
+def _half(gains: Sequence[Claim]) -> str:
+    """Return what half of the largest gain's time is worth, without the command that tries it."""
+    return "".join(trial(gains, ())[:1]).partition(" To try it")[0]
+
+
+def _finding(sentence: str, claims: Sequence[Claim], evidence: Evidence, half: str) -> Html:
+    parts: list[Html] = [element("p", sentence)]
+    parts += (
+        [element("div", evidence.chart, evidence.table, class_="columns")] if evidence.chart or evidence.table else []
+    )
+    parts += [element("p", half)] if half else []
+    parts += (
+        [element("p", "Uncertain, because it rests on ", _rests(claims), ".", class_="note")] if _rests(claims) else []
+    )
+    links = []
+    if evidence.command:
+        links.append(element("span", "Try ", element("code", evidence.command)))
+    if evidence.href:
+        links.append(element("a", f"In the timeline: {evidence.look}", href=evidence.href))
+    parts += [element("p", *links, class_="try")] if links else []
+    doubt = " doubt" if claims[0].says in _DOUBTS else ""
+    return element("div", *parts, class_=f"finding{doubt}")
+
+
+def _rests(claims: Sequence[Claim]) -> str:
+    """Return what makes claims uncertain, in words; empty where nothing does."""
+    if claims[0].says in _DOUBTS:
+        return ""
+    return " and ".join(sorted({each.value for claim in claims for each in claim.rests_on}))

@@ -1,0 +1,122 @@
+"""One HTML file of sections: everything it needs is inside, and nothing of a trace can run in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+
+from htagraph.output.html.markup import NOTHING, Html, element, join
+
+__all__ = ["Section", "page", "script_of", "style_of"]
+
+_IMPORT = re.compile(r"^import .*\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export ", re.MULTILINE)
+_POLICY = (
+    "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+"""What the page may do: run one script and use one style sheet, both known by their digest, and nothing else."""
+_PAGE_SCRIPTS, _PAGE_STYLES = ("page.js",), ("page.css",)
+_LAST = "start.js"
+"""Runs when all functions are there."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page under a heading."""
+
+    key: str
+    """Its id, of letters, digits and hyphens; links lead to it."""
+    title: str
+    body: Html
+    """Static content, which must say what matters without scripts."""
+    scripts: tuple[str, ...] = ()
+    """Its modules, files of ``assets``, each behind those that it imports."""
+    styles: tuple[str, ...] = ()
+    """Its style sheets, likewise."""
+    payload: Mapping[str, bytes] = field(default_factory=dict)
+    """Bytes by id, for its scripts: `dataOf(id)` in ``payload.js`` gives them."""
+
+
+def page(title: str, sections: Sequence[Section], *, lead: Html = NOTHING) -> bytes:
+    """Return an HTML file of some sections.
+
+    Args:
+        title: what the page is about.
+        sections: from top to bottom; those with the same scripts share them.
+        lead: what stands above the first section.
+
+    Example:
+        >>> whole = page("A job", [Section("one", "One", element("p", "<script>"))])
+        >>> b"&lt;script&gt;" in whole, whole.startswith(b"<!doctype html>")
+        (True, True)
+    """
+    scripts = _each_once([*_PAGE_SCRIPTS, *(name for each in sections for name in each.scripts), _LAST])
+    styles = _each_once([*_PAGE_STYLES, *(name for each in sections for name in each.styles)])
+    script, style = script_of(scripts), style_of(styles)
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY.format(
+            script=_digest(script), style=_digest(style)
+        )),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("link", rel="icon", href="data:,"),
+        element("title", title),
+        Html(f"<style>{style}</style>"),
+    )  # fmt: skip
+    links = (element("a", each.title, href=f"#{each.key}") for each in sections)
+    body = element(
+        "body",
+        element("header", element("h1", title), lead, element("nav", *links, aria_label="Sections")),
+        element("main", *map(_shown, sections)),
+        *(_data(name, data) for each in sections for name, data in each.payload.items()),
+        Html(f"<script>{script}</script>"),
+    )
+    return f'<!doctype html>\n<html lang="en">{join((head, body))}</html>\n'.encode()
+
+
+def script_of(names: Iterable[str]) -> str:
+    """Return modules of ``assets`` as one script: their functions share one scope, so imports are not needed."""
+    whole = "".join(_EXPORT.sub("", _IMPORT.sub("", _asset(name))) for name in names)
+    return f'"use strict";(() => {{\n{whole}}})();\n'
+
+
+def style_of(names: Iterable[str]) -> str:
+    """Return style sheets of ``assets`` as one."""
+    return "".join(map(_asset, names))
+
+
+def _shown(section: Section) -> Html:
+    return element("section", element("h2", section.title), section.body, id=section.key)
+
+
+def _data(name: str, data: bytes) -> Html:
+    """Return bytes as an element that no browser shows or runs."""
+    text = Html(base64.b64encode(data).decode("ascii"))
+    return element("script", text, type="application/octet-stream", id=name)
+
+
+def json_bytes(value: object) -> bytes:
+    """Return plain values as JSON in ASCII."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
+
+
+@cache
+def _asset(name: str) -> str:
+    return (files("htagraph.output.html") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _each_once(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

@@ -1,0 +1,185 @@
+"""The sections behind the findings: the job at a glance, breakdowns, collectives, memory."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from htagraph.analyses.collectives import collectives
+from htagraph.analyses.idle_breakdown import idle_breakdown
+from htagraph.analyses.kernel_breakdown import kernel_breakdown
+from htagraph.analyses.memory import peaks, timeline
+from htagraph.analyses.operator_breakdown import operator_breakdown
+from htagraph.analyses.overlap import overlap
+from htagraph.analyses.step_times import step_times
+from htagraph.analyses.stragglers import stragglers
+from htagraph.analyses.temporal_breakdown import temporal_breakdown
+from htagraph.core.naming import collective_op, short_name
+from htagraph.output.html.charts import Part, curve, stacked
+from htagraph.output.html.definitions import definition
+from htagraph.output.html.evidence import idle_chart
+from htagraph.output.html.markup import Html, element, join
+from htagraph.output.html.page import Section
+from htagraph.output.html.results import Results
+from htagraph.output.html.tables import table_of
+from htagraph.output.phrases import plural, size_text, time_text
+from htagraph.output.summary import SUMMARY_HEADINGS, Summary
+
+__all__ = ["breakdown_section", "collective_section", "glance_section", "memory_section"]
+
+_ROWS = 16
+"""Rows of a table by rank, and of one by name; chosen: two nodes of eight. Doubled, tables fill screens."""
+_CURVES = 4
+"""Devices whose memory is drawn; chosen: a screen. Doubled, two screens."""
+_POINTS = 4000
+"""Points of a curve; chosen: several per pixel. Doubled, a page with memory is 200 KB larger."""
+_PARTS = {
+    "computation": "computation", "exposed_communication": "communication", "exposed_memory": "memory", "idle": "idle",
+}  # fmt: skip
+"""Parts of a rank's time, and their colors."""
+_IN_COLLECTIVES = {
+    "wait": "wait", "transfer": "communication", "excess": "excess", "wait_or_transfer": "other", "beside": "idle",
+}  # fmt: skip
+"""Parts of a rank's time in collectives, and their colors."""
+
+
+def glance_section(results: Results) -> Section:
+    """Return what was read: ranks, devices, steps, files, problems."""
+    summary = results.summary
+    cards = [
+        element("div", element("b", value), element("span", word), class_="card") for word, value in _facts(summary)
+    ]
+    steps = _some(
+        summary.tables["steps"], headings=SUMMARY_HEADINGS, caption="Step times: until all work of a step is over"
+    )
+    issues = summary.issues
+    problems = table_of(issues.assign(rank=issues["rank"].fillna(-1)), caption="Repaired, dropped or unmatched")
+    body = element(
+        "div", element("div", *cards, class_="cards"), steps, definition(step_times),
+        problems if len(issues) else element("p", "Nothing was repaired, dropped or unmatched."),
+        element("details", element("summary", "Files"), table_of(summary.inputs)), definition(Summary),
+    )  # fmt: skip
+    return Section("job", "The job at a glance", body)
+
+
+def _facts(summary: Summary) -> list[tuple[str, str]]:
+    inputs, steps = summary.inputs, summary.tables["steps"]
+    size = int(inputs["world_size"].max()) if len(inputs) else 0
+    devices = ", ".join(dict.fromkeys(inputs["device"]))
+    facts = [
+        ("ranks read", f"{len(inputs):,} of {size:,}" if size > len(inputs) else f"{len(inputs):,}"),
+        ("device", devices if len(devices) <= 60 else f"{devices[:59]}…"),
+        ("first to last activity", time_text(summary.window_us)),
+        ("events read", f"{int(inputs['events'].sum()):,}"),
+        ("problems in files", plural(summary.issues["what"].nunique(), "kind") if len(summary.issues) else "none"),
+    ]
+    if len(steps):
+        period = steps["period_us"].mean()
+        each = period if period > 0 else steps["mean_us"].mean()
+        facts.insert(2, ("steps", f"{int(steps['steps'].max()):,}"))
+        facts.insert(3, ("mean time from step to step" if period > 0 else "time of the step", time_text(float(each))))
+    return facts
+
+
+def breakdown_section(results: Results) -> Section:
+    """Return where the time of each rank went: by kind, by cause of idle time, by kernel, by operator."""
+    tables = results.summary.tables
+    temporal = tables["temporal_breakdown"]
+    hidden = tables["overlap"]
+    hidden = hidden if hidden["communication_us"].any() else hidden.iloc[:0]
+    operators = operator_breakdown(results.graph, by="job").head(_ROWS)
+    parts = [
+        element("h3", "Time by rank"), _time_by_rank(temporal), _folded(temporal), definition(temporal_breakdown),
+        *_titled("Communication overlapped with computation", _some(hidden), definition(overlap)),
+        *_titled("Idle device time by cause", idle_chart(tables["rank_idle"]), definition(idle_breakdown)),
+        *_titled("Kernels, all ranks", table_of(tables["kernels"]), definition(kernel_breakdown)),
+        *_titled("Operators, all ranks", table_of(operators), definition(operator_breakdown)),
+    ]  # fmt: skip
+    return Section("breakdowns", "Where the time goes", element("div", *parts))
+
+
+def _titled(title: str, shown: Html, meaning: Html) -> list[Html]:
+    """Return a heading, what it is of and what its numbers mean; nothing where there is nothing to show."""
+    return [element("h3", title), shown, meaning] if shown else []
+
+
+def _time_by_rank(temporal: pd.DataFrame) -> Html:
+    rows = [
+        (
+            f"rank {row['rank']} ({row['executor']})",
+            [Part(part.replace("_", " "), color, float(row[f"{part}_us"])) for part, color in _PARTS.items()],
+        )
+        for row in temporal.to_dict("records")
+    ]
+    return stacked(rows, title="Time of each rank by what it was spent on")
+
+
+def _folded(frame: pd.DataFrame) -> Html:
+    return element("details", element("summary", "As a table"), table_of(frame)) if len(frame) else Html("")
+
+
+def _some(frame: pd.DataFrame, *, caption: str = "", headings: dict[str, str] | None = None) -> Html:
+    """Return the first rows of a table, and how many there are."""
+    more = len(frame) - _ROWS
+    note = element("p", f"{more:,} more rows: htagraph summary --format json", class_="note") if more > 0 else Html("")
+    return join((table_of(frame.head(_ROWS), caption=caption, headings=headings), note))
+
+
+def collective_section(results: Results) -> Section | None:
+    """Return how long ranks wait and transfer in collectives, and who makes others wait; None without any."""
+    parts = results.collectives
+    if not len(parts):
+        return None
+    rows = []
+    for rank, of_rank in parts.groupby("rank"):
+        sums = {part: float(of_rank[f"{part}_us"].sum()) for part in _IN_COLLECTIVES}
+        rows.append(
+            (f"rank {rank}", [Part(word.replace("_", " "), _IN_COLLECTIVES[word], us) for word, us in sums.items()])
+        )
+    ranks = results.summary.tables["stragglers"].nlargest(_ROWS, "blamed_us")
+    late = ranks[["rank", "blamed_us", "share_percent", "waits_us", "late_count", "own_step_us", "slow", "cause"]]
+    headings = {"blamed_us": "others wait for it_us", "waits_us": "it waits_us", "late_count": "came last"}
+    body = element(
+        "div", stacked(rows, title="Time in collectives by rank"), table_of(_by_operation(parts)),
+        definition(collectives),
+        *_titled("Which rank the others wait for", table_of(late, headings=headings), definition(stragglers)),
+    )  # fmt: skip
+    return Section("collectives", "Collectives and stragglers", body)
+
+
+def _by_operation(parts: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per operation and process group, that with most time first."""
+    words = [op or collective_op(name) or short_name(name) for op, name in zip(parts["op"], parts["name"], strict=True)]
+    table = parts.assign(op=words).groupby(["op", "group", "matched"], as_index=False).agg(
+        parts=("rank", "size"), ranks=("rank", "nunique"), total_us=("duration_us", "sum"), wait_us=("wait_us", "sum"),
+        transfer_us=("transfer_us", "sum"), excess_us=("excess_us", "sum"),
+        wait_or_transfer_us=("wait_or_transfer_us", "sum"), mean_bytes=("bytes", "mean"),
+        busbw_gb_s=("busbw_gb_s", "median"),
+    )  # fmt: skip
+    return table.sort_values("total_us", ascending=False, kind="stable").head(_ROWS)
+
+
+def memory_section(results: Results) -> Section | None:
+    """Return how much memory was in use, and what ran at the peak; None where it was not recorded."""
+    most = peaks(results.graph)
+    if not len(most):
+        return None
+    events = timeline(results.graph)
+    parts: list[Html] = []
+    for (rank, device), of_device in list(events.groupby(["rank", "device"], sort=False))[:_CURVES]:
+        every = max(1, -(-len(of_device) // _POINTS))
+        highest = of_device.groupby(pd.RangeIndex(len(of_device)) // every).agg(
+            {"time_us": "first", "allocated_bytes": "max"}
+        )
+        points = list(zip(highest["time_us"], highest["allocated_bytes"] / 1e6, strict=True))
+        title = f"Memory in use, rank {rank}, {device}"
+        parts += [element("h3", title), curve(points, title=title, unit="MB")]
+    rows = [
+        f"Rank {row['rank']}, {row['device']}: at most {size_text(row['peak_bytes'])} in use, in "
+        f"{short_name(row['name'])}."
+        for row in most.head(_ROWS).to_dict("records")
+    ]
+    links = [results.at(each) if each >= 0 else "#memory" for each in most["activity"].tolist()]
+    table = table_of(most.drop(columns="activity"), link=links.__getitem__)
+    return Section(
+        "memory", "Memory", element("div", *(element("p", row) for row in rows), *parts, table, definition(peaks))
+    )

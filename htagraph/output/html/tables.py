@@ -1,0 +1,67 @@
+"""Tables of results as HTML: the headings and cells of the command line, with whole names on hover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from htagraph.output.columns import columns_of
+from htagraph.output.html.markup import Html, element
+from htagraph.output.report import Wording
+
+__all__ = ["table_of"]
+
+_LETTERS = 90
+"""Letters of a name in a table; whole on hover. Chosen: most kernels without their template arguments. Doubled, tables
+of kernels are twice as high."""
+_SENTENCES = ("detail",)
+"""Columns of sentences, which are shown whole."""
+_HOVER = 2000
+"""Letters of a name on hover; chosen: a screen of them. Doubled, pages of very long names are larger."""
+
+
+def table_of(
+    frame: pd.DataFrame,
+    *,
+    caption: str = "",
+    headings: Mapping[str, str] | None = None,
+    link: Callable[[int], str] | None = None,
+) -> Html:
+    """Return a table; empty where it has no rows.
+
+    Args:
+        frame: a result, with units in the names of its columns.
+        caption: what it shows.
+        headings: by column, where its name does not say enough.
+        link: the address of a row by its place, shown in a last column.
+
+    Example:
+        >>> str(table_of(pd.DataFrame({"total_us": [1500.0]})))[-56:]
+        '<td class="number">1,500</td></tr></tbody></table></div>'
+    """
+    if not len(frame):
+        return Html("")
+    columns = columns_of(frame, Wording(headings=headings or {}))
+    kinds = ["number" if column.is_number else "text" for column in columns]
+    head = [element("th", column.heading, class_=kind) for column, kind in zip(columns, kinds, strict=True)]
+    rows = []
+    for place in range(len(frame)):
+        cells = [
+            _cell(column.cells[place], str(frame.iloc[place, at]), kinds[at], whole=frame.columns[at] in _SENTENCES)
+            for at, column in enumerate(columns)
+        ]
+        if link is not None:
+            cells.append(element("td", element("a", "show", href=link(place))))
+        rows.append(element("tr", *cells))
+    if link is not None:
+        head.append(element("th", "timeline"))
+    title = element("caption", caption) if caption else Html("")
+    table = element("table", title, element("thead", element("tr", *head)), element("tbody", *rows))
+    return element("div", table, class_="wide")
+
+
+def _cell(shown: str, value: str, kind: str, *, whole: bool) -> Html:
+    cut = shown if whole or len(shown) <= _LETTERS else f"{shown[: _LETTERS * 2 // 3]}…{shown[-_LETTERS // 3 :]}"
+    title = value[:_HOVER] if kind == "text" and cut != value else None
+    return element("td", cut, class_=kind, title=title)

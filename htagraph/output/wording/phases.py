@@ -1,0 +1,52 @@
+"""What ``htagraph phases`` says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from htagraph.output.phrases import command_line, plural, time_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TITLES", "sentences"]
+
+TITLES = {"phases": "Phases, the most wall time of a rank first (wall time ends with the last work launched)"}
+"""Titles by the name of the table."""
+
+
+def sentences(table: pd.DataFrame, inputs: Sequence[str], annotation: str | None) -> list[str]:
+    """Return which phase takes the most time, how busy the device is then, and how fast tokens are made.
+
+    Args:
+        table: result of `htagraph.phases`.
+        inputs: the words of the command line that choose what is read.
+        annotation: what was asked for, None for the outermost annotations.
+    """
+    if not len(table):
+        what = "no annotation was recorded" if annotation is None else f"nothing is called {annotation!r}"
+        return [
+            f"There are no phases: {what}. Put torch.profiler.record_function('name') around a part of the code, call "
+            "prof.step() in the loop, and record with ProfilerActivity.CPU."
+        ]
+    sums = table.groupby("phase", sort=False)[["wall_us", "busy_us", "count", "kernels"]].sum()
+    most, name = sums.iloc[int(sums["wall_us"].argmax())], str(sums.index[int(sums["wall_us"].argmax())])
+    share = 100 * most["busy_us"] / most["wall_us"] if most["wall_us"] else 0.0
+    lines = [
+        f"{name} takes the most wall time: {time_text(most['wall_us'])} over all ranks in "
+        f"{plural(int(most['count']), 'region')}; its kernels run {share:.0f} % of that."
+    ]
+    known = table[table["tokens"] > 0]
+    if len(known):
+        tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()
+        rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
+        lines.append(f"Tokens per second of a rank's wall time: {', '.join(rates)}.")
+    elif not most["kernels"]:
+        lines.append(
+            f"It launches nothing. To see what the host does meanwhile: {command_line('critical-path', inputs)}"
+        )
+    else:
+        line = command_line("what-if", inputs, "--scale", f"op={name}:0.5")
+        lines.append(f"To predict the job if {name} took half its time: {line}")
+    return lines

@@ -1,0 +1,131 @@
+"""What a request is answered: a page, an event, a file of a given folder; nothing to whom it is not for."""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import unquote
+
+from htagraph.core.errors import SelectionError
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.service.event_facts import event_facts
+
+__all__ = ["EVENTS", "OVERLAY", "UI", "Answer", "Served", "answer"]
+
+EVENTS, OVERLAY, UI = "/event/", "/overlay.json.gz", "/ui/"
+"""Where events, the traces with the critical path drawn over them, and the files of Perfetto's UI are."""
+_NAMES = ("127.0.0.1", "localhost")
+"""What this machine calls itself. A page of another site that has made its own name mean 127.0.0.1 sends that name."""
+_NUMBER = re.compile(r"\d{1,10}")
+_ALLOWED = ("same-origin", "none")
+"""Values of ``Sec-Fetch-Site``: asked for by a page of ours, or by the user."""
+_HEADERS = {
+    "Cache-Control": "no-store", "Cross-Origin-Resource-Policy": "same-origin", "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes back."""
+
+    status: HTTPStatus
+    kind: str
+    """Its media type."""
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=lambda: dict(_HEADERS))
+
+
+@dataclass
+class Served:
+    """A job that is served."""
+
+    graph: DependencyGraph
+    page: bytes
+    """What is at ``/``."""
+    overlay: Callable[[], bytes] | None = None
+    """Makes the traces with the critical path drawn over them, gzipped."""
+    ui: Path | None = None
+    """The folder of a copy of Perfetto's UI."""
+
+    @cached_property
+    def overlay_bytes(self) -> bytes:
+        """The overlay, made when first asked for."""
+        return self.overlay() if self.overlay is not None else b""
+
+
+def answer(served: Served, path: str, headers: Mapping[str, str], port: int) -> Answer:
+    """Return what a GET is answered.
+
+    Args:
+        served: the job.
+        path: of the request, with its query.
+        headers: of the request, by name in lower case.
+        port: of the server.
+
+    Example:
+        >>> import htagraph as hg
+        >>> served = Served(hg.load("data/demo"), b"<!doctype html>")
+        >>> answer(served, "/", {"host": "127.0.0.1:80"}, 80).status.value
+        200
+        >>> answer(served, "/", {"host": "evil.example:80"}, 80).status.value
+        403
+    """
+    if not _is_ours(headers, port):
+        return _plain(HTTPStatus.FORBIDDEN, "this server answers pages of its own only")
+    where = unquote(path.partition("?")[0])
+    if where in ("/", "/favicon.ico"):  # an icon is what browsers ask for unasked
+        is_page = where == "/"
+        return Answer(HTTPStatus.OK, "text/html; charset=utf-8", served.page if is_page else b"")
+    if where.startswith(EVENTS):
+        return _event(served, where.removeprefix(EVENTS))
+    if where == OVERLAY and served.overlay is not None:
+        return Answer(HTTPStatus.OK, "application/gzip", served.overlay_bytes)
+    if where.startswith(UI) and served.ui is not None:
+        return _file(served.ui, where.removeprefix(UI) or "index.html")
+    return _plain(HTTPStatus.NOT_FOUND, "nothing is here")
+
+
+def _is_ours(headers: Mapping[str, str], port: int) -> bool:
+    hosts = {f"{name}:{port}" for name in _NAMES}
+    if headers.get("host", "") not in hosts:
+        return False
+    origin = headers.get("origin")
+    if origin is not None and origin not in {f"http://{host}" for host in hosts}:
+        return False
+    return headers.get("sec-fetch-site", "none") in _ALLOWED
+
+
+def _event(served: Served, number: str) -> Answer:
+    if not _NUMBER.fullmatch(number):
+        return _plain(HTTPStatus.NOT_FOUND, "an event is a number")
+    try:
+        facts = event_facts(served.graph, int(number))
+    except SelectionError as error:
+        return _plain(HTTPStatus.NOT_FOUND, str(error))
+    text = json.dumps(facts, indent=1, ensure_ascii=True)
+    return Answer(HTTPStatus.OK, "application/json", text.encode("ascii"))
+
+
+def _file(folder: Path, name: str) -> Answer:
+    """Return a file of a folder; nothing outside of it, by whatever links."""
+    root = folder.resolve()
+    try:
+        file = (root / name).resolve()
+        if file.is_relative_to(root) and file.is_file():
+            return Answer(
+                HTTPStatus.OK, mimetypes.guess_type(file.name)[0] or "application/octet-stream", file.read_bytes()
+            )
+    except (OSError, ValueError):  # a name that no file can have
+        pass
+    return _plain(HTTPStatus.NOT_FOUND, "no such file")
+
+
+def _plain(status: HTTPStatus, words: str) -> Answer:
+    return Answer(status, "text/plain; charset=utf-8", f"{words}\n".encode("utf-8", "replace"))

@@ -1,0 +1,71 @@
+"""Where results go and in which form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import typer
+
+from htagraph.cli.writing import Format, form_of, target
+from tests.reach import REPOSITORY
+
+DEMO = str(REPOSITORY / "data" / "demo")
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [("a.json", "json"), ("a.CSV", "csv"), ("a.md", "md"), ("a.txt", "table"), ("a.parquet", "parquet"),
+     ("a", "table"), ("a/", "csv"), ("/dev/null", "table")],
+)  # fmt: skip
+def test_the_end_of_a_name_says_the_form(name: str, form: str) -> None:
+    assert form_of(None, target(name)).value == form
+    assert form_of(Format.JSON, target(name)) is Format.JSON
+
+
+@pytest.mark.parametrize("name", ["a.xyz", "a.html", "a.json.gz"])
+def test_an_unknown_end_names_the_known_ones(name: str) -> None:
+    with pytest.raises(typer.BadParameter, match=r"\.json, \.csv, \.md, \.txt, \.parquet"):
+        form_of(None, target(name))
+
+
+def test_json_and_markdown_need_no_format(run: Any, tmp_path: Path) -> None:
+    for name in ("a.json", "a.md"):
+        assert run("opportunities", DEMO, "-o", tmp_path / name).code == 0
+    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["command"] == "opportunities"
+    assert (tmp_path / "a.md").read_text(encoding="utf-8").startswith("## Opportunities")
+
+
+def test_a_folder_gets_a_file_per_table(run: Any, tmp_path: Path) -> None:
+    ran = run("summary", DEMO, "-o", f"{tmp_path / 'out'}/")
+    assert (ran.code, ran.out) == (0, "")
+    assert f"tables in {tmp_path / 'out'}/" in ran.err
+    tables = {file.stem: pd.read_csv(file) for file in (tmp_path / "out").iterdir()}
+    assert {"inputs", "kernels", "temporal_breakdown", "issues", "verdict"} <= set(tables)
+    assert tables["temporal_breakdown"]["rank"].tolist() == [0, 1, 2, 3]
+
+
+def test_one_table_is_one_file_and_several_are_not(run: Any, tmp_path: Path) -> None:
+    assert run("opportunities", DEMO, "-o", tmp_path / "a.csv").code == 0
+    assert "gain_us" in pd.read_csv(tmp_path / "a.csv").columns
+    ran = run("idle", DEMO, "-o", tmp_path / "b.csv")
+    assert ran.code == 2
+    assert "streams, pauses" in " ".join(ran.err.replace("│", " ").split())
+    assert not (tmp_path / "b.csv").exists()
+
+
+def test_parquet_is_no_text(run: Any) -> None:
+    ran = run("opportunities", DEMO, "-f", "parquet")
+    assert (ran.code, ran.out) == (2, "")
+    assert "-o DIR/" in ran.err
+
+
+def test_a_table_file_never_replaces_a_trace(run: Any, tmp_path: Path) -> None:
+    trace = tmp_path / "inputs.csv"
+    trace.write_text('{"traceEvents": []}', encoding="utf-8")
+    ran = run("idle", trace, "-f", "csv", "-o", f"{tmp_path}/")
+    assert ran.code == 1
+    assert "is one of the files to read" in ran.err

@@ -1,0 +1,98 @@
+"""The page's own script and style: no way to turn a text into markup, and names that do not clash."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from htagraph.output.html.page import script_of
+from htagraph.output.html.timeline_section import SCRIPTS, STYLES
+from tests.output.html.browsed import CHROMIUM
+from tests.reach import REPOSITORY
+
+ASSETS = sorted((REPOSITORY / "htagraph" / "output" / "html" / "assets").iterdir())
+MODULES = [path for path in ASSETS if path.suffix == ".js"]
+FORBIDDEN = (
+    "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "setAttribute(\"style",
+    "setAttribute('style", "createContextualFragment", "DOMParser", "import(", "fetch(", "XMLHttpRequest", "srcdoc",
+    "javascript:", ".cssText",
+)  # fmt: skip
+"""What could make markup, code or a request of a text."""
+MOST_LINES = 45
+"""Of a function."""
+
+
+@pytest.mark.parametrize("path", ASSETS, ids=lambda path: path.name)
+def test_no_asset_makes_markup_of_a_text_or_asks_for_anything(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not [word for word in FORBIDDEN if word in text]
+    assert not re.search(r"https?://|@import|url\(", text)
+
+
+def defined(path: Path, words: str) -> list[str]:
+    """Return the names that a module defines by some words, such as "export function"."""
+    return re.findall(rf"^{words} (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_functions_of_all_modules_have_names_of_their_own() -> None:
+    words = "(?:export )?(?:async )?(?:function|const|let)"
+    count = Counter(name for path in MODULES for name in defined(path, words))
+    assert not [name for name, times in count.items() if times > 1]
+
+
+def test_what_a_module_imports_another_exports_and_is_there_before() -> None:
+    order = ["page.js", *SCRIPTS, "start.js"]
+    exported = {path.name: set(defined(path, "export (?:async )?(?:function|const)")) for path in MODULES}
+    for path in MODULES:
+        text = path.read_text(encoding="utf-8")
+        for names, source in re.findall(r'^import \{ (.*?) \} from "\./(.*?)";', text, re.MULTILINE):
+            assert set(names.split(", ")) <= exported[source], f"{path.name} imports {names}"
+            if path.name in order:
+                assert order.index(source) < order.index(path.name), f"{source} comes behind {path.name}"
+
+
+def test_functions_are_small() -> None:
+    for path in MODULES:
+        text = path.read_text(encoding="utf-8")
+        for body in re.split(r"^(?=(?:export )?(?:async )?function )", text, flags=re.MULTILINE):
+            lines = body.split("\n}\n")[0].count("\n")
+            assert not body.startswith(("function", "export", "async")) or lines <= MOST_LINES, (
+                f"{path.name}: {body[:60]}"
+            )
+
+
+def test_every_file_of_the_section_is_there() -> None:
+    there = {path.name for path in ASSETS}
+    assert {*SCRIPTS, *STYLES, "page.js", "page.css", "start.js"} <= there
+
+
+COUNT = """
+(scanRow) => [1e3, 1e5].map((count) => {
+  const start = Float64Array.from({ length: count }, (_, i) => i * (1e8 / count));
+  const end = start.map((moment) => moment + 1e8 / count / 2);
+  let asked = 0;
+  const look = { color: () => { asked++; return 1; }, seam: 0, least: Infinity };
+  const line = new Uint32Array(500);
+  scanRow(line, { start, end }, { first: 0, last: count }, { from: 0, scale: 500 / 1e8 }, look);
+  return [asked, line.filter((pixel) => pixel === 1).length];
+})
+"""
+"""Draws a row of slices into 500 pixels; gives how many slices were looked at, and how many pixels were drawn."""
+
+
+def test_the_work_of_a_row_is_in_proportion_to_pixels_not_slices() -> None:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium")
+    script = script_of(["payload.js", "model.js", "scan.js"]).replace("})();", "return scanRow; })()")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, headless=True, args=["--no-sandbox"])
+        few, many = browser.new_page().evaluate(
+            f"({COUNT})({script.removeprefix(chr(34) + 'use strict' + chr(34) + ';')})"
+        )
+        browser.close()
+    assert few == [500, 500]
+    assert many == [500, 500]

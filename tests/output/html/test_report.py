@@ -1,0 +1,124 @@
+"""The report as a whole: in a real browser, with hostile names, without scripts, on odd jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import htagraph as hg
+from tests.output.html.browsed import browsed
+from tests.reach import DATA, graph_of
+from tests.strategies import COMMUNICATE, kernel, launch, load, op, step
+from tests.test_house import ODD_JOBS
+
+HOSTILE = [
+    "</script><script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "<!--<script>", "a" * 10_000,
+    "\u202eevil\u2066", "שלום عربي", "nul\0 bell\a esc\x1b[31m", "\ud800 lone", "{{7*7}}${7}`", "&lt;b&gt;&amp;",
+    "]]>", "javascript:alert(3)", "\u2028\u2029",
+]  # fmt: skip
+
+
+def hostile_job() -> hg.DependencyGraph:
+    """Return a job of two ranks whose names are all hostile."""
+    events: list[Any] = [step(1, 0, 4000)]
+    for number, name in enumerate(HOSTILE):
+        at = 10 + 200 * number
+        events += [op(name, at, 100), launch(at + 10, 5, number + 1), kernel(name, at + 20, 150, number + 1)]
+    events += [launch(3000, 5, 99), kernel(f"{COMMUNICATE}<b>", 3010, 500, 99)]
+    return load({0: events, 1: events})
+
+
+def write(graph: hg.DependencyGraph, folder: Path) -> Path:
+    return hg.report(graph, folder / "job.html")
+
+
+def test_a_page_opens_without_a_word_and_asks_for_nothing(tmp_path: Path) -> None:
+    path = write(graph_of(DATA / "demo"), tmp_path)
+    with browsed(path, viewport={"width": 700, "height": 900}) as seen:
+        assert seen.said == []
+        page = seen.page
+        assert page.evaluate("document.documentElement.scrollWidth") <= 700
+        assert page.locator("section").count() == 5
+        drawn = page.evaluate(
+            "(() => { const c = document.querySelector('canvas');"
+            "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+            "return new Set(new Uint32Array(d.buffer)).size; })()"
+        )
+        assert drawn > 20
+
+
+def test_links_select_the_activity_that_they_name(tmp_path: Path) -> None:
+    graph = graph_of(DATA / "demo")
+    with browsed(write(graph, tmp_path), fragment="#on=job&event=1205") as seen:
+        assert seen.said == []
+        shown = seen.page.locator(".selected").inner_text()
+        assert graph.names[graph.activities.name[1205]] in shown
+        start = int(graph.time[2410]) - graph.origin_ns
+        assert f"{start // 1000:,}.{start % 1000:03d} µs" in shown
+        assert "4 members" in shown
+
+
+def test_search_counts_and_goes_to_the_next(tmp_path: Path) -> None:
+    graph = graph_of(DATA / "demo")
+    acts = graph.activities
+    count = sum("nccl" in graph.names[name].lower() for name in acts.name[acts.lane >= 0].tolist())
+    with browsed(write(graph, tmp_path)) as seen:
+        seen.page.fill(".find", "NCCL")
+        assert f"{count} found" in seen.page.locator(".found").inner_text()
+        seen.page.press(".find", "Enter")
+        assert "nccl" in seen.page.locator(".selected h4").inner_text()
+        assert "event=" in seen.page.evaluate("location.hash")
+
+
+def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
+    path = write(hostile_job(), tmp_path)
+    with browsed(path, viewport={"width": 700, "height": 900}) as seen:
+        page = seen.page
+        page.fill(".find", "script")
+        for _ in range(3):
+            page.press(".find", "Enter")
+        page.mouse.move(350, 450)
+        assert seen.said == []
+        assert page.evaluate("document.scripts.length") == 3  # the two payloads and the page's own
+        assert page.evaluate("document.querySelectorAll('img, iframe, object, embed').length") == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= 700
+        assert "<script>alert(1)" in page.locator(".selected h4").inner_text()
+
+
+def test_without_scripts_findings_tables_and_charts_are_there(tmp_path: Path) -> None:
+    graph = graph_of(DATA / "demo")
+    with browsed(write(graph, tmp_path), scripts=False) as seen:
+        assert seen.said == []
+        for sentence in hg.summarize(graph).verdict:
+            assert seen.page.get_by_text(sentence).count() == 1
+        assert seen.page.locator("svg.chart").first.is_visible()
+        assert seen.page.get_by_text("The timeline needs scripts").is_visible()
+
+
+@pytest.mark.parametrize("name", ODD_JOBS)
+def test_odd_jobs_have_a_page(name: str, tmp_path: Path) -> None:
+    path = write(ODD_JOBS[name](), tmp_path)
+    assert b"Findings" in path.read_bytes()
+
+
+def test_an_odd_job_opens_without_a_word(tmp_path: Path) -> None:
+    with browsed(write(ODD_JOBS["no events"](), tmp_path)) as seen:
+        assert seen.said == []
+
+
+def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="absent"):
+        hg.report(ODD_JOBS["host only"](), tmp_path / "absent" / "job.html")
+
+
+def test_the_same_job_gives_the_same_page(tmp_path: Path) -> None:
+    graph = graph_of(DATA / "demo")
+    pages = [hg.report(graph, tmp_path / f"{i}.html").read_bytes() for i in range(2)]
+    assert pages[0] == pages[1]
+    header = pages[0].split(b'id="job-header">')[1].split(b"<")[0]
+    import base64
+
+    assert json.loads(base64.b64decode(header))["lanes"]

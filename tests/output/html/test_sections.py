@@ -1,0 +1,33 @@
+"""Sections behind the findings: there where there is something to say, and not where there is not."""
+
+from __future__ import annotations
+
+from htagraph.output.html.results import Results
+from htagraph.output.html.sections import breakdown_section, collective_section, glance_section, memory_section
+from tests.reach import DATA, graph_of
+from tests.strategies import load, op
+from tests.trace.profiler_files.made import allocation
+
+
+def test_the_job_at_a_glance_says_what_was_read() -> None:
+    body = glance_section(Results(graph_of(DATA / "demo"), ["x"])).body
+    for words in ("<b>4</b><span>ranks read", "NVIDIA A100", "<b>3</b><span>steps", "15,492"):
+        assert words in body
+
+
+def test_breakdowns_have_definitions() -> None:
+    body = breakdown_section(Results(graph_of(DATA / "demo"), ["x"])).body
+    assert body.count("What these numbers mean") == 5
+
+
+def test_a_job_that_does_not_communicate_has_no_section_of_collectives() -> None:
+    assert collective_section(Results(load([op("a", 0, 5)]), ["x"])) is None
+    assert collective_section(Results(graph_of(DATA / "demo"), ["x"])) is not None
+
+
+def test_memory_is_there_if_it_was_recorded() -> None:
+    assert memory_section(Results(graph_of(DATA / "demo"), ["x"])) is None
+    graph = load([op("a", 0, 50), allocation(5, 2_000_000, 2_000_000), allocation(9, -2_000_000, 0)])
+    section = memory_section(Results(graph, ["x"]))
+    assert section is not None
+    assert "at most 2.0 MB in use" in section.body

@@ -1,0 +1,50 @@
+"""What the page's script reads of a payload, computed apart from it."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+
+from htagraph.output.html.timeline import Timeline
+
+
+def unpacked(columns: list[dict[str, Any]], data: bytes) -> dict[str, Any]:
+    """Return the columns of a packed piece by name: integers as lists, texts as bytes."""
+    whole, at = zlib.decompress(data, 31), 0
+    found: dict[str, Any] = {}
+    for column in columns:
+        count, planes = column["count"], column["planes"]
+        if column["name"] == "names":
+            found[column["name"]] = whole[at : at + count]
+            at += count
+            continue
+        parts = np.frombuffer(whole, np.uint8, count * planes, at).reshape(planes, count).astype(np.int64)
+        plain = sum((part << 8 * plane for plane, part in enumerate(parts)), np.zeros(count, np.int64))
+        signed = np.where(plain % 2, -(plain + 1) // 2, plain // 2)
+        found[column["name"]] = (signed if column["signed"] else plain).tolist()
+        at += count * planes
+    assert at == len(whole)
+    return found
+
+
+def slices_of(timeline: Timeline) -> list[dict[str, Any]]:
+    """Return every slice of a timeline: its row, start, duration, name, activity and step."""
+    columns = unpacked(timeline.header["columns"], timeline.data)
+    names = json.loads(columns["names"])
+    activity, step = np.cumsum(columns["activity"]).tolist(), np.cumsum(columns["stepNumber"]).tolist()
+    slices: list[dict[str, Any]] = []
+    for place, lane in enumerate(timeline.header["lanes"]):
+        for depth, count in enumerate(lane["rows"]):
+            end = 0
+            for _ in range(count):
+                i = len(slices)
+                start = end + columns["gap"][i]
+                end = start + columns["duration"][i]
+                slices.append({
+                    "row": (place, depth), "rank": lane["rank"], "start": start, "end": end,
+                    "name": names[columns["name"][i]], "activity": activity[i], "step": step[i],
+                })  # fmt: skip
+    return slices

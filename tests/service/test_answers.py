@@ -1,0 +1,61 @@
+"""Who is answered, and what never is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from htagraph.service.answers import Served, answer
+from tests.reach import DATA, graph_of
+
+OURS = {"host": "127.0.0.1:80"}
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Served:
+    (tmp_path / "ui").mkdir()
+    (tmp_path / "ui" / "index.html").write_text("ui")
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "ui" / "link").symlink_to(tmp_path / "secret")
+    return Served(graph_of(DATA / "demo"), b"page", lambda: b"overlay", tmp_path / "ui")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {}, {"host": "evil.example:80"}, {"host": "127.0.0.1"}, {"host": "127.0.0.1:81"},
+        OURS | {"origin": "http://evil.example"}, OURS | {"origin": "null"}, OURS | {"sec-fetch-site": "cross-site"},
+    ],
+)  # fmt: skip
+def test_others_get_nothing(headers: dict[str, str], served: Served) -> None:
+    for path in ("/", "/event/5", "/overlay.json.gz", "/ui/"):
+        assert answer(served, path, headers, 80).status == 403
+
+
+@pytest.mark.parametrize("headers", [OURS, {"host": "localhost:80"}, OURS | {"origin": "http://127.0.0.1:80"}])
+def test_our_own_page_gets_what_it_asks_for(headers: dict[str, str], served: Served) -> None:
+    assert answer(served, "/", headers, 80).body == b"page"
+    assert json.loads(answer(served, "/event/5", headers, 80).body)["activity"] == 5
+    assert answer(served, "/overlay.json.gz", headers, 80).body == b"overlay"
+    assert answer(served, "/ui/?x=1", headers, 80).body == b"ui"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/ui/../secret", "/ui/%2e%2e/secret", "/ui//etc/passwd", "/ui/link", "/ui/\0", "/ui/%00", "/secret", "/event/x",
+        "/event/-1", "/event/99999999", "/event/1/../2", "//evil.example/", "/ui/" + "a" * 5000,
+    ],
+)  # fmt: skip
+def test_what_is_not_there_or_outside_is_not_found(path: str, served: Served) -> None:
+    given = answer(served, path, OURS, 80)
+    assert given.status == 404
+    assert b"secret" not in given.body
+
+
+def test_without_a_ui_there_is_none(served: Served) -> None:
+    bare = Served(served.graph, b"page")
+    assert answer(bare, "/ui/index.html", OURS, 80).status == 404
+    assert answer(bare, "/overlay.json.gz", OURS, 80).status == 404
