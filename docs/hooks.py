@@ -14,6 +14,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 import htagraph as hg
+from htagraph.output.schema import COMMANDS, json_schema
 
 __all__ = ["on_config", "on_files", "on_page_markdown"]
 
@@ -28,6 +29,7 @@ ELSEWHERE = {
 }
 """Pages of the repository that lie outside docs/, and where they are on the site."""
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+_REFERENCE = re.compile(r"#/\$defs/(\w+)")
 _NAMED = re.compile(r"`hg\.([\w.]+)(\([^`]*\))?`")
 
 
@@ -86,6 +88,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return markdown
     if uri == "reference/functions.md":
         markdown = _NAMED.sub(_to_function, markdown)
+    if uri == "reference/json.md":
+        markdown += _tables()
     here = {there: source for source, there in ELSEWHERE.items() if there != "index.md"}.get(uri, f"docs/{uri}")
     return _LINK.sub(lambda found: _on_the_site(found, here, uri, files), markdown)
 
@@ -101,6 +105,30 @@ def _on_the_site(found: re.Match[str], here: str, uri: str, files: Files) -> str
     if not there or files.get_file_from_path(there) is None:
         return text
     return f"[{text}]({posixpath.relpath(there, posixpath.dirname(uri) or '.')}{anchor})"
+
+
+def _tables() -> str:
+    """Return what the results of each command hold, from their schema."""
+    text = "\n## Results of each command\n\nIn *italics*: what is not always there.\n"
+    for command in COMMANDS:
+        schema = json_schema(command)
+        parts = schema["$defs"]
+        found = _REFERENCE.search(str(schema["properties"].get("results")))
+        results = parts[found[1]] if found else schema  # `validate` and `schema` have no envelope
+        text += f"\n### {command}\n\n| result | what is in it |\n|---|---|\n"
+        for name, what in results["properties"].items():
+            found = _REFERENCE.search(str(what))
+            inside = "a row: " + _names(parts[found[1]]) if found else what.get("description", "")
+            text += f"| {_marked(name, results)} | {inside} |\n"
+    return text
+
+
+def _names(part: dict[str, Any]) -> str:
+    return ", ".join(_marked(name, part) for name in part["properties"])
+
+
+def _marked(name: str, part: dict[str, Any]) -> str:
+    return f"`{name}`" if name in part.get("required", ()) else f"*`{name}`*"
 
 
 def _to_function(found: re.Match[str]) -> str:
