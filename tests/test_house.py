@@ -29,7 +29,7 @@ from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
 PACKAGE = REPOSITORY / "htagraph"
 TESTS = REPOSITORY / "tests"
-OUTPUTS = ("cli", "output", "hta", "simulate", "record", "__main__")
+OUTPUTS = ("cli", "service", "output", "hta", "simulate", "record", "__main__")
 """Packages that may print, draw or write: `output`, what lies above it, the oracle, and the recorder."""
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
