@@ -15,7 +15,7 @@ from htagraph import DependencyGraph
 REPOSITORY = Path(__file__).resolve().parents[1]
 DATA = REPOSITORY / "data"
 SHARED = REPOSITORY / os.environ.get("HTAGRAPH_SHARED", "../shared") / "traces"
-_NOT_TRACES = ("benchmark_simple_add_et",)
+_NOT_TRACES = ("benchmark_simple_add_et", "truth.json")
 
 
 def _files(folder: Path) -> list[Path]:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from htagraph.cli.options import Form, Ranks, Top, chosen, read, show
+from htagraph.cli.options import Form, Ranks, Top, chosen, emit, read, show
 from htagraph.cli.targets import Output
 from htagraph.core.spelling import nearest_words
 from htagraph.output.wording import diff as wording
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from htagraph.analyses.differences import Diff
+    from htagraph.analyses.differences.step_change import StepChange
     from htagraph.output.report import Report
 
 __all__ = ["FAILED", "Limit", "diff", "limit", "report"]
@@ -79,26 +81,47 @@ def diff(  # noqa: PLR0913 - one argument per option
             show_default=False,
         ),
     ] = None,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help=f"Exit with code {FAILED} also if there are too few steps to tell from noise."),
+    ] = False,
+    comment: Annotated[
+        Path | None,
+        typer.Option("--comment", metavar="FILE.md", help="Write a comment for a pull request."),
+    ] = None,
     top: Top = 10,
     form: Form = None,
     output: Output = None,
 ) -> None:
     """Why do the steps of one job take longer than those of another?
 
+    A folder of folders with traces is several runs of one job. A limit of step_time counts as exceeded only if the
+    change is larger than what steps and runs differ by, which one or two steps cannot tell (see --strict).
+
     Example: htagraph diff before/ after/ --fail-on 'step_time>+5%'
     """
     limits = [limit(text) for text in fail_on or []]
     numbers, later = chosen(steps_before, "--steps-before"), chosen(steps_after, "--steps-after")
     some = chosen(ranks, "--ranks")
-    graphs = [read([path], None, None) for path in (before, after)]
+    from htagraph.trace.reading.runs import runs_of
+
+    runs = [[read([run], None, None) for run in runs_of(path)] for path in (before, after)]
     from htagraph.analyses.differences import compare
     from htagraph.analyses.differences import diff as difference_of
+    from htagraph.analyses.differences.step_change import change_of_runs, typical
+
+    graphs = [typical(side) for side in runs]
 
     result = difference_of(graphs[0], graphs[1], steps=numbers, steps_after=later, ranks=some)
     names = compare(
         graphs[0], graphs[1], by=_BY[by], steps=numbers, steps_after=later, ranks=some
     )  # fmt: skip
-    shown = report(result, names, (before, after), limits=limits, top=top)
+    change = change_of_runs(result, *runs, ranks=some)
+    shown = report(result, names, (before, after), limits=limits, change=change, strict=strict, top=top)
+    if comment is not None:
+        from htagraph.output.comment import comment as comment_on
+
+        emit(comment_on(result, change, shown.figures["exceeded"], limits=fail_on or []), comment, [before, after])
     show(shown, form, output, [before, after])
     if shown.figures["exceeded"]:
         raise typer.Exit(FAILED)
@@ -133,18 +156,27 @@ def limit(text: str) -> Limit:
     return Limit(text, match["what"], None if is_share else number * _US[unit], number if is_share else None)
 
 
-def report(
-    result: Diff, names: pd.DataFrame, inputs: Sequence[str], *, limits: Sequence[Limit] = (), top: int = 10
+def report(  # noqa: PLR0913 - what the options say
+    result: Diff,
+    names: pd.DataFrame,
+    inputs: Sequence[str],
+    *,
+    limits: Sequence[Limit] = (),
+    change: StepChange | None = None,
+    strict: bool = False,
+    top: int = 10,
 ) -> Report:
     """Return the report on a difference; `inputs` are the two jobs as they were named."""
     import pandas as pd
 
+    from htagraph.analyses.differences.step_change import change_of_runs
     from htagraph.output.report import Report, Wording, inputs_of, issues_of
 
     graphs = [part.graph for part in result.parts]
     sides = list(zip(("before", "after"), graphs, strict=True))
     whole = result.summary()
-    exceeded = [each for each in limits if each.broken(*_times(result, whole, each.what))]
+    change = change or change_of_runs(result, [graphs[0]], [graphs[1]])
+    exceeded = [each for each in limits if _is_broken(each, result, whole, change, strict=strict)]
     tables = {
         "contributions": result.to_frame().head(top),
         "work": result.causes(top),
@@ -158,8 +190,13 @@ def report(
     figures = {
         "before_us": result.before_us, "after_us": result.after_us, "change_us": result.change_us,
         "change_percent": result.change_percent, "unit": result.unit, "exceeded": [each.text for each in exceeded],
+        "step_change_percent": change.percent, "step_change_plus_minus_percent": change.plus_minus_percent,
     }  # fmt: skip
-    sentences = [*_exceeded(result, whole, exceeded), *result.sentences(), *wording.next_command(result, inputs)]
+    sentences = [
+        *_gates(result, whole, limits, exceeded, change),
+        *result.sentences(),
+        *wording.next_command(result, inputs),
+    ]
     inputs_table, issues = (
         pd.concat([table(graph).assign(job=side) for side, graph in sides], ignore_index=True)
         for table in (inputs_of, issues_of)
@@ -205,5 +242,23 @@ def _times(result: Diff, whole: pd.DataFrame, what: str) -> tuple[float, float]:
     return float(rows["before_us"].sum()), float(rows["after_us"].sum())
 
 
-def _exceeded(result: Diff, whole: pd.DataFrame, exceeded: Sequence[Limit]) -> list[str]:
-    return [wording.too_long(limit.what, *_times(result, whole, limit.what), limit.text) for limit in exceeded]
+def _is_broken(each: Limit, result: Diff, whole: pd.DataFrame, change: StepChange, *, strict: bool) -> bool:
+    """Return whether a limit is exceeded by more than noise; of categories nobody knows their noise."""
+    if each.what != _STEP_TIME:
+        return each.broken(*_times(result, whole, each.what))
+    if not change.is_known:
+        return strict
+    return each.broken(change.before_us, change.after_us) and not change.is_noise
+
+
+def _gates(
+    result: Diff, whole: pd.DataFrame, limits: Sequence[Limit], exceeded: Sequence[Limit], change: StepChange
+) -> list[str]:
+    """Return what became of each limit: those exceeded first, then of the step time those that noise hides."""
+    said = [
+        wording.too_long(limit.what, *_times(result, whole, limit.what), limit.text)
+        for limit in exceeded if limit.what != _STEP_TIME
+    ]  # fmt: skip
+    return [
+        wording.gate(change, each.text, fails=each in exceeded) for each in limits if each.what == _STEP_TIME
+    ] + said

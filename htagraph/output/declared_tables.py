@@ -325,6 +325,8 @@ FIGURES: Final[Mapping[str, Mapping[str, str]]] = {
         "change_percent": "number",
         "unit": "text",
         "exceeded": "list",
+        "step_change_percent": "number",
+        "step_change_plus_minus_percent": "number",
     },
     "kernels": {"by": "text"},
     "stragglers": {"straggler": "int|null", "total_wait_us": "number"},

@@ -125,3 +125,28 @@ def test_a_misspelt_limit_is_answered_with_the_nearest() -> None:
         limit("step_tme>+5%")
     with pytest.raises(typer.BadParameter, match="did you mean 'computation'"):
         limit("computaton>+5%")
+
+
+def test_folders_of_runs_are_compared_as_runs(pair: tuple[str, str], tmp_path: Path, run: Any) -> None:
+    for side, folder in zip(("before", "after"), pair, strict=True):
+        for name in ("run1", "run2", "run3"):
+            (tmp_path / side).mkdir(exist_ok=True)
+            (tmp_path / side / name).symlink_to(folder)
+    ran = run("diff", str(tmp_path / "before"), str(tmp_path / "after"), "--fail-on", "step_time>+1%", "-f", "json")
+    assert ran.code == FAILED
+    assert "(3 runs before, 3 after), which exceeds step_time>+1%" in results(ran)["conclusions"][0]
+
+
+def test_what_two_steps_cannot_tell_does_not_fail_unless_strict(pair: tuple[str, str], run: Any) -> None:
+    limited = ("diff", *pair, "--steps", "5-6", "--fail-on", "step_time>+1%", "-f", "json")
+    ran = run(*limited)
+    assert ran.code == 0
+    assert "cannot be said" in results(ran)["conclusions"][0]
+    assert results(ran)["step_change_plus_minus_percent"] is None
+    assert run(*limited, "--strict").code == FAILED
+
+
+def test_a_comment_is_written_beside_the_results(pair: tuple[str, str], tmp_path: Path, run: Any) -> None:
+    ran = run("diff", *pair, "--comment", str(tmp_path / "comment.md"), "-f", "json")
+    assert ran.code == 0
+    assert (tmp_path / "comment.md").read_text(encoding="utf-8").startswith("### ")

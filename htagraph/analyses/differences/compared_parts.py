@@ -19,7 +19,7 @@ from htagraph.queries.path_window import path_in_window
 from htagraph.queries.paths import CriticalPath, path_to
 from htagraph.queries.step_window import StepWindow, step_window
 
-__all__ = ["Part", "chance_us", "parts_of"]
+__all__ = ["Part", "chance_us", "parts_of", "step_times_ns"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _MAX_CHANCE = 0.01
@@ -69,7 +69,7 @@ def chance_us(parts: tuple[Part, Part]) -> float:
     Args:
         parts: the compared part of each job.
     """
-    times = [_step_times(part) for part in parts]
+    times = [step_times_ns(part) for part in parts]
     if min(len(each) for each in times) < 2:
         return 0.0
     freedom = sum(len(each) - 1 for each in times)
@@ -77,7 +77,7 @@ def chance_us(parts: tuple[Part, Part]) -> float:
     return upper_quantile(_MAX_CHANCE / 2, freedom) * error / 1000
 
 
-def _step_times(part: Part) -> npt.NDArray[np.float64]:
+def step_times_ns(part: Part) -> npt.NDArray[np.float64]:
     """Return the time from each step to the next, mean over ranks, ns.
 
     Where a device is at work, between the ends of all that the steps called: begins on the host run ahead of it, and

@@ -17,6 +17,7 @@ from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.kept_slices import kept_slices
 from htagraph.output.html.planes import differences, packed
+from htagraph.output.phrases import plural
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 __all__ = ["Timeline", "timeline_of"]
@@ -96,7 +97,7 @@ def timeline_of(path: CriticalPath, *, most: int | None = None) -> Timeline:
     room = min(MAX_LETTERS, max(LEAST_LETTERS, _LETTERS_OF_ALL // max(len(names), 1)))
     whole = packed(columns, {"names": _json([_cut(name, room) for name in names])})
     cut = sum(len(name) > room for name in names)
-    left_out += [f"{cut:,} names of more than {room:,} letters are shown without their middle."] if cut else []
+    left_out += [f"{plural(cut, 'name')} of more than {room:,} letters: shown without their middle."] if cut else []
     header = {
         "columns": whole.columns,
         "shortNames": _short_names(names),

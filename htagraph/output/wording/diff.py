@@ -9,8 +9,9 @@ from htagraph.output.phrases import command_line, time_text
 
 if TYPE_CHECKING:
     from htagraph.analyses.differences import Diff
+    from htagraph.analyses.differences.step_change import StepChange
 
-__all__ = ["TITLES", "next_command", "too_long"]
+__all__ = ["TITLES", "gate", "next_command", "too_long"]
 
 TITLES = {
     "work": "Causes of the change: own time per rank and step, and its effect on the step time (replayed)",
@@ -28,6 +29,18 @@ TITLES = {
 def too_long(what: str, before_us: float, after_us: float, limit: str) -> str:
     """Return the sentence about a limit of ``--fail-on`` that is exceeded; times are per step, µs."""
     return f"Too long: {what} is {time_text(after_us)} instead of {time_text(before_us)}, which exceeds {limit}."
+
+
+def gate(change: StepChange, limit: str, *, fails: bool) -> str:
+    """Return the sentence about a limit of the step time, exceeded or not."""
+    times = f"step_time is {time_text(change.after_us)} instead of {time_text(change.before_us)}, {change.text()}"
+    if not change.is_known:
+        rest = "--strict fails for that" if fails else "it does not fail; record more steps, or runs"
+        return f"Whether {limit} is exceeded cannot be said: {times}; {rest}."
+    several = f" ({change.runs[0]} runs before, {change.runs[1]} after)" if max(change.runs) > 1 else ""
+    if fails:
+        return f"Too long: {times}{several}, which exceeds {limit}."
+    return f"Limit {limit} is not exceeded: {times}{several}."
 
 
 def next_command(diff: Diff, inputs: Sequence[str]) -> list[str]:
