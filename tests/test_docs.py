@@ -63,10 +63,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 _loaded: dict[Any, Any] = {}
-_load = load_module.load
+_load = hg.load  # before it is replaced: `htagraph` keeps what it has looked up once
 
 
-def _load_once(paths: list[str], *chosen: Any, **options: Any) -> hg.DependencyGraph:
+def _load_once(paths: Any, *chosen: Any, **options: Any) -> Any:
+    """Load what a command asks for, or give what an earlier one got; all else as it is."""
+    if not isinstance(paths, list):
+        return _load(paths, *chosen, **options)
     key = (*(str(Path(path).resolve()) for path in paths), str(chosen), str(sorted(options.items())))
     if key not in _loaded:
         _loaded[key] = _load([Path(path).resolve() for path in paths], *chosen, **options)
