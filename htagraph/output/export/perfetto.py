@@ -17,6 +17,7 @@ from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.export.analysis_tracks import NEXT_CRITICAL, next_critical, stretches, waits
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.path_slices import CATEGORY, PATH_PID, path_slices
 from htagraph.output.export.recorded_events import PidOf, RecordedEvents
@@ -39,10 +40,6 @@ _WHOLE_TID = PATH_PID  # its main thread, which the UI shows first
 _FIRST_TID = _WHOLE_TID + 1
 _FLOW_IDS = 2**60
 """Ids of the path's arrows count from here: above those of any rank."""
-_MAX_STRETCHES = 1000
-"""A stretch shorter than the path over this is drawn as part of the one before: a screen has about as many pixels.
-Doubled, shorter stretches are drawn."""
-_NONE = np.iinfo(np.int8).min
 
 
 @dataclass(frozen=True)
@@ -190,8 +187,10 @@ class _Job:
 def to_perfetto(path: CriticalPath, target: str | Path) -> Written:
     """Write the recorded events of every rank with the critical path over them, for Perfetto's UI.
 
-    The process ``critical path`` has a track that says on what the time went and on which rank, and one for each thread
-    and stream that the path runs on; arrows lead from one to the other. All ranks are on the common clock. Recorded
+    The process ``critical path`` has a track that says on what the time went, by rank and category and below that by
+    operator or kernel; a track for each thread and stream that the path runs on, with arrows from one to the other;
+    three with what is critical next (`CriticalPath.near`); and one for each rank that waited until the path came from
+    another, with arrows to what it waited for longest. All ranks are on the common clock. Recorded
     events on the path have the argument ``critical_us``. Nothing is dropped without a word, see `Written`. Where the
     path is of a prediction (`Outcome.critical_path`), the activities are written at their predicted times, in the place
     of the recorded events. Perfetto's UI orders processes by their number of slices; no file can tell it to show one
@@ -291,8 +290,11 @@ def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent | Rows]:
         return
     tids = _path_tracks(path)
     yield from path_slices(path, tids, job.base_ns)
-    yield from _stretches(path, job)
+    yield from stretches(path, _WHOLE_TID, job.base_ns)
     yield from _path_arrows(path, tids, job)
+    behind = _FIRST_TID + len(tids)
+    yield from next_critical(path, behind, job.base_ns)
+    yield from waits(path, tids, (behind + NEXT_CRITICAL, _FLOW_IDS + len(path.segments)), job.base_ns)
     yield _named("thread_name", PATH_PID, _WHOLE_TID, "where the time goes")
     several = len(path.graph.ranks) > 1
     for lane, tid in tids.items():
@@ -308,33 +310,6 @@ def _path_tracks(path: CriticalPath) -> dict[int, int]:
         on_path, key=lambda lane: (lanes[lane].rank, lanes[lane].stream, lane) if lane >= 0 else (-1, -1, lane)
     )
     return {lane: _FIRST_TID + number for number, lane in enumerate(order)}
-
-
-def _stretches(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
-    """Yield the path on one track, as stretches of one rank and category; short ones join the one before."""
-    parts, several = path.segments, len(path.graph.ranks) > 1
-    rank = path.graph.activities.rank[parts.place]
-    category = parts.category.copy()
-    first, behind = _runs(rank, category)
-    short = np.add.reduceat(parts.length, first) * _MAX_STRETCHES < path.makespan_ns
-    for at, end in zip(first[short].tolist(), behind[short].tolist(), strict=True):
-        if at and rank[at - 1] == rank[at]:
-            category[at:end] = category[at - 1]
-    for at, end in zip(*(each.tolist() for each in _runs(rank, category)), strict=True):
-        time = np.bincount(parts.category[at:end], parts.length[at:end], len(CATEGORIES)).astype(np.int64)
-        order = np.argsort(-time, kind="stable").tolist()
-        name = f"rank {rank[at]}: {CATEGORIES[order[0]]}" if several else CATEGORIES[order[0]]
-        shares = {f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}
-        args = {"rank": int(rank[at]), "segments": end - at, **shares}
-        where = job.ts(parts.start[at]), us(int(time.sum()))
-        yield _slice(PATH_PID, _WHOLE_TID, name.replace("_", " "), *where, cat=f"{CATEGORY}_stretch", args=args)
-
-
-def _runs(rank: Array, category: Array) -> tuple[Array, Array]:
-    """Return where stretches of one rank and category begin, and where each ends."""
-    new = (np.diff(category, prepend=_NONE) != 0) | (np.diff(rank, prepend=_NONE) != 0)
-    first = np.flatnonzero(new)
-    return first, np.append(first[1:], len(rank))
 
 
 def _path_arrows(path: CriticalPath, tids: Mapping[int, int], job: _Job) -> Iterator[RawEvent]:
