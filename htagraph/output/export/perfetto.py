@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
@@ -32,12 +32,16 @@ from htagraph.trace.reading.collect.growing import Interner
 if TYPE_CHECKING:
     import pandas as pd
 
+    from htagraph.whatif.outcome import Outcome
+
 __all__ = ["Written", "counters_to_perfetto", "to_perfetto"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
 _WHOLE_TID = PATH_PID  # its main thread, which the UI shows first
 _FIRST_TID = _WHOLE_TID + 1
+_PREDICTED_TID = 1_000_000
+"""The track of a prediction's path: behind those of any lanes, waits and near-critical paths."""
 _FLOW_IDS = 2**60
 """Ids of the path's arrows count from here: above those of any rank."""
 
@@ -122,7 +126,7 @@ class _Job:
             ]
             for block in chain.from_iterable(files):
                 writer.add(block)
-            writer.add(self._activities(self.drawn, critical))
+            writer.add(self.activities(self.drawn, critical))
             writer.add(_counted(added, count))
         return Written(
             path=Path(target), slices=count["X"], arrows=count["s"], counters=count["C"],
@@ -161,8 +165,8 @@ class _Job:
         of_device = {(lane.rank, lane.device): pid for lane, pid in zip(lanes, pids, strict=True)}
         return {(lane.rank, -1): pid for lane, pid in zip(lanes, pids, strict=True)} | of_device
 
-    def _activities(self, ranks: list[int], critical: Array) -> Iterator[RawEvent]:
-        """Yield the activities of ranks as the graph has them."""
+    def activities(self, ranks: list[int], critical: Array, note: str = "") -> Iterator[RawEvent]:
+        """Yield the activities of ranks as the graph has them; processes are named by rank and the note."""
         graph, acts = self.graph, self.graph.activities
         for rank in ranks:
             rows = np.arange(len(acts))[acts.of_rank(rank)]
@@ -170,7 +174,7 @@ class _Job:
             duration = graph.time[2 * rows + 1] - start
             level = nesting_tracks(acts.lane[rows], start, duration)
             tids = Interner[tuple[int, int]]()
-            pid = self.pid_of[rank, ""]
+            pid = self.pid_of[rank, note]
             for row, begin, lasted, track in zip(
                 *(each.tolist() for each in (rows, start, duration, level)), strict=True
             ):
@@ -178,27 +182,30 @@ class _Job:
                 name, kind = graph.names[acts.name[row]], ActivityKind(acts.kind[row]).label
                 args = {"activity": row} | ({"critical_us": us(critical[row])} if critical[row] else {})
                 yield _slice(pid, tid, name, self.ts(begin), us(lasted), cat=kind, args=args)
-            yield _named("process_name", pid, 0, f"rank {rank}")
+            yield _named("process_name", pid, 0, f"rank {rank}{note}")
             for (lane, track), tid in tids.items():
                 label = graph.lanes[lane].label
                 yield _named("thread_name", pid, 1 + tid, f"{label} ({track + 1})" if track else label)
 
 
-def to_perfetto(path: CriticalPath, target: str | Path) -> Written:
+def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: bool = False) -> Written:
     """Write the recorded events of every rank with the critical path over them, for Perfetto's UI.
 
     The process ``critical path`` has a track that says on what the time went, by rank and category and below that by
     operator or kernel; a track for each thread and stream that the path runs on, with arrows from one to the other;
     three with what is critical next (`CriticalPath.near`); and one for each rank that waited until the path came from
-    another, with arrows to what it waited for longest. All ranks are on the common clock. Recorded
-    events on the path have the argument ``critical_us``. Nothing is dropped without a word, see `Written`. Where the
-    path is of a prediction (`Outcome.critical_path`), the activities are written at their predicted times, in the place
-    of the recorded events. Perfetto's UI orders processes by their number of slices; no file can tell it to show one
-    first.
+    another, with arrows to what it waited for longest. All ranks are on the common clock. Recorded events on the path
+    have the argument ``critical_us``. Nothing is dropped without a word, see `Written`.
+
+    Where the path is of a prediction (`Outcome.critical_path`), the activities are written at their predicted times, in
+    the place of the recorded events. Of an `Outcome`, both are written: the recorded events with their critical path,
+    each rank's activities at their predicted times as a process ``rank N, predicted``, and where the predicted time
+    goes. Perfetto's UI orders processes by their number of slices; no JSON file can tell it to show one first.
 
     Args:
-        path: of one rank or of all.
+        what: the critical path of one rank or of all, or the outcome of a what-if.
         target: the file to write, gzipped if it ends in ``.gz``.
+        counters: write the recorded job's counters too, as `counters_to_perfetto` does.
 
     Returns:
         What was written. Slices of the path have the arguments ``category``, ``edge`` (`EdgeKind`), ``gap``
@@ -208,6 +215,7 @@ def to_perfetto(path: CriticalPath, target: str | Path) -> Written:
 
     Raises:
         TraceError: a file was changed since it was loaded, or the target cannot be written.
+        TypeError: it is neither a path nor an outcome.
 
     Example:
         >>> import tempfile, pathlib, htagraph as hg
@@ -216,8 +224,35 @@ def to_perfetto(path: CriticalPath, target: str | Path) -> Written:
         >>> written.slices > len(path.segments)
         True
     """
+    path = what if isinstance(what, CriticalPath) else _recorded_path(what)
     job = _Job.of(path.graph)
-    return job.write(Path(target), _path_events(path, job), _critical(path))
+    added = _path_events(path, job)
+    if not isinstance(what, CriticalPath):
+        added = chain(added, _predicted(what, job))
+    if counters:
+        graph = path.graph
+        added = chain(added, _queues(queue_changes(graph), job), _bandwidths(bandwidth_changes(graph), job))
+    return job.write(Path(target), added, _critical(path))
+
+
+def _recorded_path(outcome: Outcome) -> CriticalPath:
+    from htagraph.queries.path_window import path_in_window
+    from htagraph.whatif.outcome import Outcome
+
+    if not isinstance(outcome, Outcome):
+        msg = f"a {type(outcome).__name__} is not written: give a critical path, or the outcome of a what-if"
+        raise TypeError(msg)
+    return path_in_window(outcome.baseline, None, None)
+
+
+def _predicted(outcome: Outcome, job: _Job) -> Iterator[RawEvent]:
+    """Yield the activities of all ranks at their predicted times, and where the predicted time goes."""
+    path = outcome.critical_path()
+    beside = replace(job, graph=outcome.graph, originals=[], predicted=True)
+    yield from beside.activities(sorted(outcome.graph.ranks), _critical(path), ", predicted")
+    if len(path.segments):
+        yield from stretches(path, _PREDICTED_TID, job.base_ns)
+        yield _named("thread_name", PATH_PID, _PREDICTED_TID, "where the predicted time goes")
 
 
 def counters_to_perfetto(

@@ -360,6 +360,40 @@ def test_the_path_of_a_prediction_lies_over_its_own_activities(tmp_path: Path) -
     assert all(where[row]["args"]["critical_us"] == time[row] for row in time if time[row])
 
 
+@pytest.mark.parametrize("job", ["demo", "gloo_ddp"])
+def test_the_path_and_the_counters_go_into_one_file_if_asked(job: str, tmp_path: Path) -> None:
+    path = hg.critical_path(graph_of(DATA / job))
+    both = to_perfetto(path, tmp_path / "both.json", counters=True)
+    alone = to_perfetto(path, tmp_path / "alone.json")
+    counted = counters_to_perfetto(path.graph, tmp_path / "counters.json").counters
+    assert (both.slices, both.arrows, both.counters) == (alone.slices, alone.arrows, counted)
+    assert alone.counters == 0
+    assert (counted > 0) == (job == "demo")
+
+
+def test_a_prediction_lies_beside_what_was_recorded(tmp_path: Path) -> None:
+    outcome = hg.what_if(hg.load(DATA / "demo")).scale(name="*gemm*", factor=0.5).run()
+    written = to_perfetto(outcome, tmp_path / "both.json")
+    assert not written.predicted
+    events = events_of(tmp_path / "both.json")
+    process = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    slices = [event for event in events if event["ph"] == "X"]
+    graph, origin = outcome.graph, min(ns(event["ts"]) for event in slices)
+    for rank in graph.ranks:
+        mine = [e for e in slices if process[e["pid"]] == f"rank {rank}, predicted"]
+        rows = np.array([e["args"]["activity"] for e in mine])
+        assert sorted(rows.tolist()) == list(range(len(graph.activities)))[graph.activities.of_rank(rank)]
+        base = {ns(e["ts"]) - int(graph.time[2 * row]) for e, row in zip(mine, rows.tolist(), strict=True)}
+        assert len(base) == 1
+        assert origin >= 0
+    whole = [e for e in slices if e["tid"] == 1_000_000 and e["cat"] == "critical_path_stretch"]
+    assert sum(ns(e["dur"]) for e in whole) == outcome.critical_path().makespan_ns < outcome.baseline_ns
+    with pytest.raises(TypeError, match="DependencyGraph is not written"):
+        to_perfetto(outcome.graph, tmp_path / "g.json")  # type: ignore[arg-type]
+    if ENGINE.is_file() and shutil.which("node"):
+        assert Perfetto(tmp_path / "both.json").complaints() == []
+
+
 def test_the_counters_of_a_prediction_lie_in_its_processes(tmp_path: Path) -> None:
     outcome = hg.what_if(hg.load(DATA / "demo", ranks=[0])).scale(name="*gemm*", factor=0.5).run()
     counters_to_perfetto(outcome.graph, tmp_path / "counters.json")
