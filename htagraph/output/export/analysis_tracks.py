@@ -1,4 +1,4 @@
-"""Tracks beside a critical path, for Perfetto: where its time goes, what waited for it, and what is critical next."""
+"""Tracks beside a critical path, for Perfetto: where its time goes, what waited for it, and near-critical paths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _MAX_STRETCHES = 1000
 """A stretch shorter than the path over this is drawn as part of the one before: a screen has about as many pixels.
 Doubled, shorter stretches are drawn."""
 _MAX_PIECES = 4000
-"""The same of the pieces of a stretch, to be seen once it fills the screen; chosen. Doubled, shorter ones are drawn."""
+"""Operators and kernels in a row that are shorter than the path over this are drawn as one; chosen: to be seen once a
+stretch fills the screen. Doubled, shorter ones are drawn."""
 _LEAST_WORK = 0.0001
 """Share of the path that a near-critical path works at least, as for `CriticalPath.near`. Doubled, fewer are drawn."""
 _DEVICE = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
@@ -36,7 +37,8 @@ _DEVICE = tuple(CATEGORIES.index(word) for word in ("computation", "communicatio
 def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
     """Yield the path on one track: stretches of one rank and category, in each a piece per operator or kernel.
 
-    Short ones join the one before. The stretches' lengths sum to the makespan, and so do those of the pieces.
+    Short stretches join the one before, short pieces each other. The stretches' lengths sum to the makespan, and so do
+    those of the pieces.
 
     Args:
         path: of one rank or of all.
@@ -132,16 +134,18 @@ def _segments(path: CriticalPath, way: Way) -> Segments:
 
 
 def _pieces(graph: DependencyGraph, parts: Segments, stretch: Array, tid: int, base_ns: int) -> Iterator[RawEvent]:
-    """Yield a slice per operator or kernel of each stretch; short ones join the one before."""
+    """Yield a slice per operator or kernel of each stretch; of short ones in a row one, named by the longest."""
     operator = operator_of(graph, parts.region)
     by_operator = (operator >= 0) & ~np.isin(parts.category, _DEVICE)
     named = graph.activities.name[np.where(by_operator, operator, parts.activity)].astype(np.int64)
-    named = _long_enough(named, stretch, parts.length, int(parts.length.sum()) / _MAX_PIECES)
-    for at, end in _bounds(stretch, named):
+    for at, end in _chunks(stretch, named, parts.length, int(parts.length.sum()) / _MAX_PIECES):
         time, order = _by_category(parts, at, end)
         args = {"segments": end - at, **{f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}}
         where = us(int(parts.start[at]) - base_ns), us(int(time.sum()))
-        yield _slice(tid, short_name(graph.names[named[at]]), *where, cat=f"{CATEGORY}_piece", args=args)
+        names, which = np.unique(named[at:end], return_inverse=True)
+        name = short_name(graph.names[names[np.argmax(np.bincount(which, parts.length[at:end]))]])
+        name = name if len(names) == 1 else f"{name}, {len(names) - 1} more"
+        yield _slice(tid, name, *where, cat=f"{CATEGORY}_piece", args=args)
 
 
 def _long_enough(value: Array, outer: Array, length: Array, least: float) -> Array:
@@ -151,6 +155,23 @@ def _long_enough(value: Array, outer: Array, length: Array, least: float) -> Arr
         if at and outer[at - 1] == outer[at] and length[at:end].sum() < least:
             value[at:end] = value[at - 1]
     return value
+
+
+def _chunks(outer: Array, inner: Array, length: Array, least: float) -> list[tuple[int, int]]:
+    """Return runs of equal values, those in a row that are shorter than the least as one until they have its length."""
+    found: list[tuple[int, int]] = []
+    held = 0.0  # of the last chunk, while it may still grow
+    for at, end in _bounds(outer, inner):
+        time = int(length[at:end].sum())
+        if held and time < least and outer[at] == outer[at - 1]:
+            found[-1] = found[-1][0], end
+            held += time
+        else:
+            found.append((at, end))
+            held = time
+        if held >= least:
+            held = 0.0
+    return found
 
 
 def _bounds(outer: Array, inner: Array) -> list[tuple[int, int]]:

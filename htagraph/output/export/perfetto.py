@@ -193,7 +193,7 @@ def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: b
 
     The process ``critical path`` has a track that says on what the time went, by rank and category and below that by
     operator or kernel; a track for each thread and stream that the path runs on, with arrows from one to the other;
-    three with what is critical next (`CriticalPath.near`); and one for each rank that waited until the path came from
+    three with near-critical paths (`CriticalPath.near`); and one for each rank that waited until the path came from
     another, with arrows to what it waited for longest. All ranks are on the common clock. Recorded events on the path
     have the argument ``critical_us``. Nothing is dropped without a word, see `Written`.
 
@@ -237,9 +237,8 @@ def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: b
 
 def _recorded_path(outcome: Outcome) -> CriticalPath:
     from htagraph.queries.path_window import path_in_window
-    from htagraph.whatif.outcome import Outcome
 
-    if not isinstance(outcome, Outcome):
+    if not isinstance(getattr(outcome, "baseline", None), DependencyGraph):
         msg = f"a {type(outcome).__name__} is not written: give a critical path, or the outcome of a what-if"
         raise TypeError(msg)
     return path_in_window(outcome.baseline, None, None)

@@ -10,6 +10,7 @@ import pytest
 import htagraph as hg
 from htagraph.output.export.analysis_tracks import NEXT_CRITICAL, next_critical, stretches, waits
 from tests.reach import DATA, graph_of
+from tests.strategies import load, op
 
 
 def slices(events: Any, category: str) -> list[dict[str, Any]]:
@@ -35,6 +36,19 @@ def test_pieces_are_named_by_kernel_or_operator() -> None:
     names = {each["name"] for each in slices(stretches(path, 5, path.window[0]), "piece")}
     assert "ncclDevKernel_AllReduce_Sum_bf16_RING_LL" in names
     assert len(names) > 10
+
+
+def test_short_pieces_are_one_named_by_the_longest() -> None:
+    work = [
+        op(name, start, length) for name, start, length in zip("abcd", (0, 900, 901, 903), (900, 1, 2, 1), strict=True)
+    ]
+    path = hg.critical_path(load([*work, op("e", 904, 9_096)]))
+    pieces = slices(stretches(path, 5, path.window[0]), "piece")
+    assert [each["name"] for each in pieces] == ["a", "c, 1 more", "d", "e"]
+    tiny = [op(name, 90_000 + 2 * at, 1 + (name == "c")) for at, name in enumerate("abcd")]
+    path = hg.critical_path(load([op("z", 0, 90_000), *tiny]))
+    last = slices(stretches(path, 5, path.window[0]), "piece")[-1]
+    assert last["name"] == "c, 3 more"
 
 
 def test_what_is_next_has_its_slack_and_lies_on_its_own_track() -> None:
