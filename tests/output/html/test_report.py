@@ -41,7 +41,7 @@ def test_a_page_opens_without_a_word_and_asks_for_nothing(tmp_path: Path) -> Non
         assert seen.said == []
         page = seen.page
         assert page.evaluate("document.documentElement.scrollWidth") <= 700
-        assert page.locator("section").count() == 5
+        assert page.locator("section").count() == 6
         drawn = page.evaluate(
             "(() => { const c = document.querySelector('canvas');"
             "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
