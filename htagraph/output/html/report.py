@@ -59,7 +59,7 @@ def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: 
     first = findings_section(results), glance_section(results)
     timeline = timeline_section({results.key: ("", timeline_of(results.path))}, events=events)
     last = breakdown_section(results), collective_section(results), memory_section(results)
-    panel = what_if_section(graph, results.inputs, results.summary.opportunities)
+    panel = what_if_section(graph, results.inputs, results.summary.tables["opportunities"])
     sections: list[Section] = [*first, timeline, panel, *(each for each in last if each is not None)]
     return page(_title(results), sections, lead=element("p", _lead(results), class_="lead"))
 

@@ -44,12 +44,14 @@ sliders fit where many of them overlap."""
 _MOST_BYTES_WITH_STARTS = 700_000
 """Compressed bytes of the whole panel. Chosen: as above, with other starts. Doubled, more of these fit."""
 _MOST_EDGES_WITH_STARTS = 300_000
-"""Edges of a job that may start from other than the recorded one. Measured: the skeletons of a start take 15 s of CPU at
-800,000 edges. Doubled, a report of a job of that size takes as much longer."""
+"""Edges of a job that may start from other than the recorded one. Measured: the skeletons of a start take 15 s of
+CPU at 800,000 edges. Doubled, a report of a job of that size takes as much longer."""
 _GROWTH = 0.7
-"""How many sliders fit grows with this power of the bytes. Measured on two jobs: from 5 to 12 sliders, a skeleton becomes
-three times as large. Doubled, more sliders are dropped at once, maybe too many."""
+"""How many sliders fit grows with this power of the bytes. Measured on two jobs: from 5 to 12 sliders, a skeleton
+becomes three times as large. Doubled, more sliders are dropped at once, maybe too many."""
 _OTHER = {"name": "everything else", "number": -1, "css": "c-other"}
+_CATEGORIES = {"host": "other host code"}
+"""Names of categories that others are parts of."""
 _NONE = "Nothing can be changed here: the job has no work on its critical path, or took no time."
 _SHARED = (
     "Transfers of this job share links: how long each takes depends on which others run at the same moment. No small "
@@ -199,9 +201,10 @@ def _ranks(graph: DependencyGraph, skeleton: Skeleton) -> bytes:
 
 def _header(panel: _Panel, levers: Sequence[Slider], outcome: Outcome, inputs: Sequence[str]) -> dict[str, Any]:
     categories = [
-        {"name": "other host code" if lever.category == "host" else lever.name, "number": number, "css": f"c-{lever.category}"}
-        for number, lever in enumerate(levers) if lever.category
-    ]  # fmt: skip
+        {"name": _CATEGORIES.get(lever.category, lever.name), "number": number, "css": f"c-{lever.category}"}
+        for number, lever in enumerate(levers)
+        if lever.category
+    ]
     return {
         "inputs": list(inputs), "constants": CONSTANTS, "jobs": panel.jobs, "words": _WORDS,
         "recorded": {"makespan": outcome.baseline_ns, "step": outcome.baseline_mean_step_ns},
