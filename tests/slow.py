@@ -720,7 +720,7 @@ SLOW: dict[str, frozenset[str]] = {
     ),
     "tests/output/export/test_graphviz.py": frozenset(
         {
-            "test_a_path_is_a_chain_whose_times_sum_to_what_is_folded",
+            "test_a_path_is_a_chain_of_few_boxes",
             "test_the_command_line_writes_both",
         }
     ),

@@ -57,8 +57,19 @@ def _written(path: CriticalPath, perfetto: Path | None, graphviz: Path | None) -
     if graphviz is not None:
         from htagraph.output.export.graphviz import draw
 
-        lines.append(f"{draw(path, graphviz)}: a picture of the path")
+        lines.append(_drawn(graphviz, draw(path, graphviz)))
     return lines
+
+
+def _drawn(asked: Path, drawn: Path) -> str:
+    """Return what is said of a picture: where it is, or how to get it from its source."""
+    if drawn.suffix == asked.suffix:
+        return f"{drawn}: a picture of the path"
+    return (
+        f"{drawn}: the source of the picture. {asked} was not drawn, because Graphviz's dot is not installed "
+        f"(apt install graphviz, brew install graphviz). Where it is, draw it by dot -T{asked.suffix[1:]} {drawn} "
+        f"-o {asked}"
+    )
 
 
 def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:

@@ -73,6 +73,6 @@ Picture = Annotated[
     Path | None,
     typer.Option(
         "--graphviz", callback=_ending("PICTURES", "pictures"),
-        help="Draw the path as .svg, .pdf or .png, or write its source as .dot.",
+        help="Draw the path on a time axis as .svg, .pdf or .png, or write its source as .dot.",
     ),
 ]  # fmt: skip

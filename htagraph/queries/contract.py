@@ -22,7 +22,7 @@ from htagraph.queries.time_classes import TimeClasses
 from htagraph.queries.weighted_paths import WeightedPaths, paths_of, state_of
 from htagraph.queries.weights import State
 
-__all__ = ["contract", "joined", "members_of", "rank_parts", "steps_of", "terminal_skeleton"]
+__all__ = ["contract", "joined", "members_of", "rank_parts", "skeleton_of", "steps_of", "terminal_skeleton"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -86,6 +86,16 @@ def terminal_skeleton(
     terminal = _terminals(state.graph)
     terminal[np.zeros(0, np.int64) if keep is None else keep] = True
     return _contracted(paths_of(state, classes, most), terminal)
+
+
+def skeleton_of(paths: WeightedPaths, graph: DependencyGraph) -> Skeleton:
+    """Return the skeleton of dependencies that are already divided into classes, with steps but without collectives.
+
+    Args:
+        paths: the dependencies, such as those of another reading of the recording.
+        graph: the graph whose vertices they connect.
+    """
+    return replace(_contracted(paths, _terminals(graph)), steps=steps_of(graph))
 
 
 def rank_parts(

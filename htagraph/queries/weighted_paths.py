@@ -7,6 +7,7 @@ into classes of time.
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,8 +22,8 @@ from htagraph.queries.time_classes import Factors, TimeClasses, as_nanoseconds
 from htagraph.queries.weights import NEVER, State, initial
 
 __all__ = [
-    "END", "LAST", "START", "WeightedPaths", "amounts_of", "paths_of", "replay_with_factors", "state_of",
-    "times_on_paths",
+    "END", "LAST", "START", "WeightedPaths", "amounts_of", "paths_of", "paths_of_parts", "replay_with_factors",
+    "state_of", "times_on_paths",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -66,17 +67,37 @@ def paths_of(job: DependencyGraph | State, classes: Classes | None = None, most:
         SelectionError: nothing meets the criteria of a class, or two classes cannot be combined.
     """
     state, classes = state_of(job), classes or {}
-    if len(classes) > _MAX_CLASSES:
-        msg = f"{len(classes)} classes: give at most {_MAX_CLASSES}"
-        raise SelectionError(msg)
-    parts = class_parts(state, classes)
+    _refuse_many(classes)
+    return paths_of_parts(state, class_parts(state, classes), tuple(classes), most)
+
+
+def paths_of_parts(state: State, parts: ClassParts, names: tuple[str, ...], most: int | None = None) -> WeightedPaths:
+    """Return the dependencies of a job as one DAG, with weights that are already divided into classes.
+
+    Args:
+        state: the weights of the job.
+        parts: which part of them belongs to which classes; edges behind those of the state's graph are added ones.
+        names: those of the classes.
+        most: the largest factor of each class; any if None.
+
+    Raises:
+        SelectionError: there are too many classes, or the edges have a cycle.
+    """
+    _refuse_many(names)
     limits = tuple(1 if switch else UNBOUNDED if most is None else int(most) for switch in parts.switches)
     source, target, rest, amounts = _edges(parts, state.graph.vertex_count)
     masks, component = np.unique(amounts[1], return_inverse=True)
-    each = tuple(tuple(number for number in range(len(classes)) if mask >> number & 1) for mask in masks.tolist())
+    each = tuple(tuple(number for number in range(len(names)) if mask >> number & 1) for mask in masks.tolist())
     weights = _weights(rest, amounts[0], component.ravel() + 1, amounts[2])
-    made = TimeClasses(tuple(classes), limits, parts.switches, each)
-    return _with_ends(state, source, target, weights, made)
+    made = TimeClasses(names, limits, parts.switches, each)
+    same_edges = len(parts.source) == len(state.graph.edges) and not any(parts.switches)
+    return _with_ends(state, source, target, weights, made, same_edges=same_edges)
+
+
+def _refuse_many(classes: Sized) -> None:
+    if len(classes) > _MAX_CLASSES:
+        msg = f"{len(classes)} classes: give at most {_MAX_CLASSES}"
+        raise SelectionError(msg)
 
 
 def _edges(parts: ClassParts, count: int) -> tuple[Array, Array, Array, tuple[Array, Array, Array]]:
@@ -120,16 +141,18 @@ def _weights(rest: Array, edge: Array, component: Array, amount: Array) -> Weigh
     return Weights(rest, offsets, component[order].astype(np.int16), amount[order])
 
 
-def _with_ends(state: State, source: Array, target: Array, weights: Weights, classes: TimeClasses) -> WeightedPaths:
+def _with_ends(
+    state: State, source: Array, target: Array, weights: Weights, classes: TimeClasses, *, same_edges: bool
+) -> WeightedPaths:
     from htagraph.core.contraction.collapse import relevant_ends
     from htagraph.core.traverse import counting_order, topological_order
 
     graph, count = state.graph, state.graph.vertex_count
     offsets, leaving = counting_order(source, count + 1)
-    if any(classes.switches):  # a change may add edges that agree with no order of the others
-        order = topological_order(offsets, target[leaving])
-    else:
+    if same_edges:
         order = np.concatenate([[count], graph.topological_order]).astype(np.int32)
+    else:  # an edge that is added may agree with no order of the others
+        order = topological_order(offsets, target[leaving])
     if len(order) < count + 1:
         msg = "the changes together make an activity wait for itself: give them one by one"
         raise SelectionError(msg)

@@ -22,7 +22,10 @@ from htagraph.queries.absent_members import lacks_members
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 
-__all__ = ["with_possible_waits", "with_waits_for_absent_ranks", "without_doubtful_waits"]
+__all__ = [
+    "after_communication", "hidden_in_pauses", "with_possible_waits", "with_waits_for_absent_ranks",
+    "without_doubtful_waits",
+]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -100,7 +103,7 @@ def with_possible_waits(state: State) -> State | None:
     - A pause of a host thread that ends right after other work of its rank ended: it may have been a wait for that.
     """
     graph = state.graph
-    (source, target), (ends, nexts) = _hidden_in_pauses(graph), _after_communication(graph)
+    (source, target), (ends, nexts) = hidden_in_pauses(graph), after_communication(graph)
     still = state.gap[target] == graph.gap[target]  # where a change took the pause, nothing is left to explain
     if not still.any() and not len(ends):
         return None
@@ -117,7 +120,7 @@ def with_possible_waits(state: State) -> State | None:
 
 
 @once
-def _hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
+def hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (what may have been waited for, the vertices that then waited): ends and moments after a pause."""
     acts, time = graph.activities, graph.time
     kinds = (GapKind.HOST_UNTRACED, GapKind.THREAD_IDLE)
@@ -142,7 +145,7 @@ def _hidden_in_pauses(graph: DependencyGraph) -> tuple[Array, Array]:
 
 
 @once
-def _after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
+def after_communication(graph: DependencyGraph) -> tuple[Array, Array]:
     """Return (ends of communication that nothing waits for, the next moment on the thread that called for it)."""
     acts, edges, time = graph.activities, graph.edges, graph.time
     ends = 2 * np.flatnonzero(of_kinds(acts.kind, COMMUNICATION)) + 1

@@ -20,11 +20,11 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import NEVER, State, of_kind
 from htagraph.whatif.rewire import with_waits
 
-__all__ = ["with_slow_loaders", "with_slow_messages"]
+__all__ = ["SHARE", "Waits", "slow_loaders", "slow_messages", "with_slow_loaders", "with_slow_messages"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_SHARE = 0.9
+SHARE = 0.9
 """What took an unknown part of a time is taken to have taken this share of it. Source: nine of ten values that are
 evenly spread from 0 to 1 are less. It cannot be doubled; at 1, each change of a job whose loader has workers might
 gain nothing."""
@@ -33,7 +33,7 @@ _CONFIDENCE = 1
 it. Doubled, nothing changes."""
 
 
-class _Waits(NamedTuple):
+class Waits(NamedTuple):
     """Waits that the recording does not show."""
 
     source: Array
@@ -46,7 +46,7 @@ class _Waits(NamedTuple):
     """The edge whose change each follows."""
 
 
-_NONE = _Waits(*(np.zeros(0, np.int64) for _ in range(4)))
+_NONE = Waits(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
 def with_slow_loaders(state: State) -> State | None:
@@ -54,11 +54,11 @@ def with_slow_loaders(state: State) -> State | None:
 
     None if there are none: the loader has no workers, or it was waited for, so that its time is known.
     """
-    return _with(state, _loaders(state.graph))
+    return _with(state, slow_loaders(state.graph))
 
 
 @once
-def _loaders(graph: DependencyGraph) -> _Waits:
+def slow_loaders(graph: DependencyGraph) -> Waits:
     """Return the batches of loaders that were never waited for, each from where the loader was free for it."""
     edges = graph.edges
     acts = graph.activities
@@ -77,7 +77,7 @@ def _loaders(graph: DependencyGraph) -> _Waits:
     batch, before = fetches[follows + 1], edges.target[fetches[follows]]
     took = graph.time[edges.target[batch]] - graph.time[before]
     took = np.minimum(took, _of_group(np.median, loader[follows + 1], took))
-    return _Waits(before, edges.target[batch], took, batch)
+    return Waits(before, edges.target[batch], took, batch)
 
 
 def with_slow_messages(state: State) -> State | None:
@@ -86,11 +86,11 @@ def with_slow_messages(state: State) -> State | None:
     Messages of one size to one receiver take equally long: the one that had least time limits them all, so that nothing
     changes for those of which one was waited for.
     """
-    return _with(state, _messages(state.graph))
+    return _with(state, slow_messages(state.graph))
 
 
 @once
-def _messages(graph: DependencyGraph) -> _Waits:
+def slow_messages(graph: DependencyGraph) -> Waits:
     """Return the messages between hosts, each from the begin of its send."""
     acts, edges, matches = graph.activities, graph.edges, graph.matches
     on_host = acts.kind == ActivityKind.HOST_COMMUNICATION
@@ -112,7 +112,7 @@ def _messages(graph: DependencyGraph) -> _Waits:
     alike = np.stack([acts.rank[owner[rows]], acts.rank[start >> 1], size[pair[owner[rows]]]])
     _, number = np.unique(alike, axis=1, return_inverse=True)
     took = np.minimum(took, _of_group(np.min, number.ravel(), took))
-    return _Waits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
+    return Waits(start[took > 0], edges.target[rows][took > 0], took[took > 0], rows[took > 0])
 
 
 def _of_group(statistic: Callable[[Array], Any], number: Array, values: Array) -> npt.NDArray[np.int64]:
@@ -123,14 +123,14 @@ def _of_group(statistic: Callable[[Array], Any], number: Array, values: Array) -
     return out
 
 
-def _with(state: State, waits: _Waits) -> State | None:
+def _with(state: State, waits: Waits) -> State | None:
     """Return the state with more waits; None if there are none, or if they exclude what was recorded."""
     source, target, took, like = waits
     now, recorded = state.lag[like], state.graph.edges.lag[like]
     kept = now > NEVER
     if not kept.any():
         return None
-    source, target, took = source[kept], target[kept], (_SHARE * took[kept]).astype(np.int64)
+    source, target, took = source[kept], target[kept], (SHARE * took[kept]).astype(np.int64)
     factor = np.divide(now, recorded, out=np.ones(len(now)), where=recorded > 0)[kept]
     new = Edges.of(
         source, target, took, EdgeKind.THREAD, Provenance.INFERRED, confidence=_CONFIDENCE,

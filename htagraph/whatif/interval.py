@@ -21,7 +21,9 @@ from htagraph.whatif.link_sharing import with_shared_link
 if TYPE_CHECKING:
     from htagraph.whatif.link_sharing import Assumed, Sharing
 
-__all__ = ["Interval", "changes_nothing", "interval", "spread"]
+__all__ = [
+    "CONSTANTS", "DOUBTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",
+]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -52,7 +54,7 @@ _TIMES_NEARER = 4
 """A prediction is nearly the best or the worst case if the other end of its interval is this many times as far away.
 Chosen: what a recording hides can often only take longer, and chance is the same on both sides. Doubled, fewer notes
 say so."""
-_DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
+DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "waits in the recording are not certain": without_doubtful_waits,
     "the recording may not show all waits": with_possible_waits,
     "the data loader may not keep up, which the recording cannot show": with_slow_loaders,
@@ -60,6 +62,15 @@ _DOUBTS: Final[dict[str, Callable[[State], State | None]]] = {
     "what looks like transfer may be waiting for ranks that were not recorded": with_waits_for_absent_ranks,
 }
 """Cause of an interval's width → the other reading of the recording."""
+
+UNKNOWN_SHARING: Final = "how transfers share links is not known"
+UNEXPLAINED_PAUSES: Final = "pauses in the recording are not explained"
+"""The causes of an interval's width that are no `DOUBTS`, because they change more than one prediction."""
+CONSTANTS: Final = {
+    "quantile": _QUANTILE, "run_spread": _RUN_SPREAD, "effect_spread": _EFFECT_SPREAD, "max_period": _MAX_PERIOD,
+    "min_groups": _MIN_GROUPS, "wide": _WIDE, "very_wide": _VERY_WIDE,
+}  # fmt: skip
+"""The constants above by name, for those who compute the same interval elsewhere."""
 
 Prediction: TypeAlias = tuple[DependencyGraph, npt.NDArray[np.int64]]
 """A graph and the predicted moment of each of its vertices, ns."""
@@ -131,9 +142,9 @@ def interval(
         other = doubt(state)
         return moments(other, sharing) if other else None
 
-    others = [("how transfers share links is not known", moments(state, other)) for other in links.others]
-    readings = ahead(reading, _DOUBTS.values(), threads_for(baseline.vertex_count))
-    others += [(cause, other) for cause, (_, other) in zip(_DOUBTS, readings, strict=True) if other]
+    others = [(UNKNOWN_SHARING, moments(state, other)) for other in links.others]
+    readings = ahead(reading, DOUBTS.values(), threads_for(baseline.vertex_count))
+    others += [(cause, other) for cause, (_, other) in zip(DOUBTS, readings, strict=True) if other]
     if all(np.array_equal(time, baseline.time) for _, time in (prediction, *(other for _, other in others))):
         return _exact(speedup)
     predicted, steps = length(*prediction)
@@ -142,7 +153,7 @@ def interval(
     before = _explained(baseline, sharing, certain=not links.others, length=length)
     after = length(*moments(state, sharing, explained=True))[0]
     if before > 0:
-        lengths.append(("pauses in the recording are not explained", after * recorded / before))
+        lengths.append((UNEXPLAINED_PAUSES, after * recorded / before))
     if predicted <= 0 or recorded <= 0:
         return _exact(speedup)
     ratios = [(math.log(predicted / other), cause) for cause, other in lengths if other > 0]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from htagraph.graph.matches import Matches
 
 __all__ = [
-    "Assumed", "Sharing", "assumed", "likely_sharing", "shares_links", "time_from_sharing", "with_shared_link",
+    "Assumed", "Sharing", "assumed", "likely_sharing", "may_overlap", "shares_links", "time_from_sharing",
+    "with_shared_link",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -192,6 +193,23 @@ def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) ->
         if transfers is not None and _overlap(state, transfers):
             state = replace(state, lag=_lags(state, transfers, sharing, certain=certain))
     return state
+
+
+def may_overlap(graph: DependencyGraph) -> bool:
+    """Return whether transfers of a job overlap on a link, or could: they run on several lanes of one place.
+
+    Where each place has one lane of transfers, its order keeps them apart in any prediction.
+    """
+    for kind in _KINDS:
+        transfers = _transfers(graph, kind)
+        if transfers is None:
+            continue
+        owner = graph.edges.activity[transfers.edges]
+        place = _places(graph, kind)[graph.activities.rank[owner]]
+        lanes = np.unique(np.stack([place, graph.activities.lane[owner]]), axis=1)
+        if transfers.overlapped or len(np.unique(lanes[0])) < lanes.shape[1]:
+            return True
+    return False
 
 
 def _overlap(state: State, transfers: _Transfers) -> bool:

@@ -1,8 +1,7 @@
-"""Critical paths and selections as pictures: Graphviz digraphs with a cluster per rank, thread and stream."""
+"""Pictures by Graphviz: critical paths on a time axis, and selections with a cluster per rank, thread and stream."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,7 +16,9 @@ from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
+from htagraph.output.export.dot_text import dot_text, middle_shortened, one_line, time_text
 from htagraph.output.export.endings import PICTURES, check_ending
+from htagraph.output.export.path_drawing import draw_path
 from htagraph.output.whole_files import write_whole
 from htagraph.queries.paths import CriticalPath
 
@@ -28,10 +29,10 @@ __all__ = ["draw", "to_graphviz"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
+_PATH_NODES = 40
+"""Boxes of a path's picture; chosen: as many labels as a screen shows. Doubled, the picture is about twice as high."""
 _MAX_NODES = 1500
-"""Nodes of a picture; dot takes minutes for more, and nobody could read it. Doubled, it takes several times as long."""
-_MIN_UNFOLDED_SHARE = 0.01
-"""Share of the makespan from which a node is never folded; chosen. Doubled, fewer nodes stand alone."""
+"""Nodes of a selection; dot takes minutes for more, and nobody could read it. Doubled, it takes several times that."""
 _MAX_LETTERS = 40
 """Letters of a node's name; chosen. Doubled, nodes are up to twice as wide."""
 _SOURCES = ("dot", "gv")
@@ -41,7 +42,6 @@ _COLORS = {
 }  # fmt: skip
 _OTHER_COLOR = "#fff8e7"
 _CRITICAL = {"color": "#d00000", "penwidth": "2.5", "fontcolor": "#d00000"}
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 @dataclass
@@ -53,8 +53,6 @@ class _Node:
     kind: str
     length_ns: int
     critical: bool
-    keep: bool = False
-    """Whether the node is never folded into a chain."""
     count: int = 1
     """How many activities the node stands for."""
 
@@ -67,47 +65,50 @@ class _Picture:
     """(source, target) → (label, whether it is critical, whether it leads to what is inside)."""
 
 
-def to_graphviz(what: CriticalPath | Selection, *, most_nodes: int = _MAX_NODES) -> graphviz.Digraph:
+def to_graphviz(what: CriticalPath | Selection, *, max_nodes: int | None = None) -> graphviz.Digraph:
     """Return a picture of a critical path, or of selected activities and the dependencies between them.
 
-    Ranks, and in them threads and streams, are boxes. Critical edges are bold and red; edges say their kind and weight
-    (µs: the lag and the gap behind it). Dashed edges lead from an activity to what is inside it. Chains of a thread or
-    stream that nothing branches off from are folded into one node, but for what is at their ends and, on a path, takes
-    a hundredth of it.
+    A path is drawn on a time axis, a row per rank (in a job of one rank, per thread and stream): boxes are as wide as
+    their time, colored by category, and together hold all of it. Consecutive segments of one rank and category are one
+    box, but for those that take a hundredth of the path; if these are too many, neighbours join, the shortest first.
+    Boxes are labelled with what takes most of their time; full names and the division by category and rank are in
+    the tooltips of SVG. Red arrows lead from rank to rank and say how long the later one had waited.
+
+    Of a selection, ranks, and in them threads and streams, are boxes. Critical edges are bold and red; edges say their
+    kind and weight (µs: the lag and the gap behind it). Dashed edges lead from an activity to what is inside it. Chains
+    of a thread or stream that nothing branches off from are folded into one node, but for what is at their ends.
 
     Args:
         what: `htagraph.critical_path` of a graph, or activities of a graph (``graph.select(step=4, rank=0)``).
-        most_nodes: refuse a picture of more nodes, after folding.
+        max_nodes: of a path, fold it to at most so many boxes, by default 40; of a selection, refuse a picture of more
+            nodes, by default 1,500.
 
     Returns:
         The digraph; its ``source`` is the same for the same graph. Draw it with ``.render("picture", format="svg")``,
         for which Graphviz itself must be installed.
 
     Raises:
-        SelectionError: there are too many nodes, or none.
+        SelectionError: there are too many nodes, or none, or `max_nodes` is less than 1.
         TypeError: it is neither of these.
 
     Example:
         >>> import htagraph as hg
-        >>> picture = hg.to_graphviz(hg.critical_path(hg.load("data/demo")))
+        >>> picture = hg.to_graphviz(hg.critical_path(hg.load("data/demo")), max_nodes=12)
         >>> picture.source.splitlines()[0]
         'digraph {'
     """
     if not isinstance(what, CriticalPath | Selection):
         msg = f"a {type(what).__name__} is not drawn: give a critical path, or activities such as graph.select(rank=0)"
         raise TypeError(msg)
-    picture = _of_path(what) if isinstance(what, CriticalPath) else _of_selection(what)
-    if not picture.nodes:
+    if max_nodes is not None and max_nodes < 1:
+        msg = f"max_nodes={max_nodes}: a picture has 1 node or more"
+        raise SelectionError(msg)
+    if not len(what.segments if isinstance(what, CriticalPath) else what.activities):
         msg = "nothing to draw: the path or selection has no activities"
         raise SelectionError(msg)
-    _fold(picture)
-    if len(picture.nodes) > most_nodes:
-        msg = (
-            f"{len(picture.nodes):,} nodes would be drawn, more than {most_nodes:,}: nobody could read it. Select "
-            "fewer, by rank=, step=, kind= or op=, such as graph.select(rank=0, step=4), or raise most_nodes="
-        )
-        raise SelectionError(msg)
-    return _digraph(picture)
+    if isinstance(what, CriticalPath):
+        return draw_path(what, max_nodes or _PATH_NODES)
+    return _draw_selection(what, max_nodes or _MAX_NODES)
 
 
 def draw(what: CriticalPath | Selection, target: str | Path) -> Path:
@@ -118,17 +119,20 @@ def draw(what: CriticalPath | Selection, target: str | Path) -> Path:
         target: the file to write; its folder is made.
 
     Returns:
-        The file.
+        The file. Where Graphviz is not installed, of ``out.svg`` its source ``out.dot``, for ``dot -Tsvg out.dot``.
 
     Raises:
         SelectionError: see `to_graphviz`.
-        HtagraphError: the suffix is unknown, Graphviz is not installed, or the file cannot be written.
+        HtagraphError: the suffix is unknown, or the file cannot be written.
     """
     target = Path(target)
     suffix = target.suffix.removeprefix(".").lower()
     check_ending(target, PICTURES, "pictures")
     picture = to_graphviz(what)
-    data = picture.source.encode() if suffix in _SOURCES else _rendered(picture, suffix, target)
+    data = None if suffix in _SOURCES else _rendered(picture, suffix)
+    if data is None:
+        target = target if suffix in _SOURCES else target.with_suffix(".dot")
+        data = picture.source.encode()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, data)
@@ -138,44 +142,27 @@ def draw(what: CriticalPath | Selection, target: str | Path) -> Path:
     return target
 
 
-def _rendered(picture: graphviz.Digraph, suffix: str, target: Path) -> bytes:
+def _rendered(picture: graphviz.Digraph, suffix: str) -> bytes | None:
+    """Return the picture in a format, None where Graphviz is not installed."""
     import graphviz
 
     try:
-        data: bytes = picture.pipe(format=suffix)
-    except graphviz.ExecutableNotFound as error:
-        msg = (
-            "Graphviz's dot is not installed (apt install graphviz, brew install graphviz); "
-            f"without it, write its source: {target.with_suffix('.dot')}"
-        )
-        raise HtagraphError(msg) from error
+        data: bytes = picture.pipe(format=suffix, quiet=True)
+    except graphviz.ExecutableNotFound:
+        return None
     return data
 
 
-def _of_path(path: CriticalPath) -> _Picture:
-    """Return the chain of the path's segments, those of one activity joined."""
-    graph, parts = path.graph, path.segments
-    acts, picture = graph.activities, _Picture(graph)
-    labels: dict[int, list[str]] = {}
-    last = -1
-    for at in range(len(parts)):
-        activity, lane = int(parts.activity[at]), int(acts.lane[parts.place[at]])
-        own = parts.edge[at] == EdgeKind.BODY
-        length = int(parts.length[at])
-        if not own:
-            word = EdgeKind(parts.edge[at]).label if parts.edge[at] >= 0 else "head"
-            labels.setdefault(last, []).append(f"{word} {_us(length)}")
-        if last >= 0 and (picture.nodes[last].lane, picture.nodes[last].activity) == (lane, activity):
-            picture.nodes[last].length_ns += length * own
-            continue
-        node = _node(graph, activity, lane, int(acts.rank[parts.place[at]]))
-        node.length_ns, node.critical = length * own, True
-        node.keep = length >= _MIN_UNFOLDED_SHARE * path.makespan_ns
-        picture.nodes[at] = node
-        if last >= 0:
-            picture.edges[last, at] = "\n".join(_few(labels.get(last, []))), True, False
-        last = at
-    return picture
+def _draw_selection(selection: Selection, max_nodes: int) -> graphviz.Digraph:
+    picture = _of_selection(selection)
+    _fold(picture)
+    if len(picture.nodes) > max_nodes:
+        msg = (
+            f"{len(picture.nodes):,} nodes would be drawn, more than {max_nodes:,}: nobody could read it. Select "
+            "fewer, by rank=, step=, kind= or op=, such as graph.select(rank=0, step=4), or raise max_nodes="
+        )
+        raise SelectionError(msg)
+    return _digraph(picture)
 
 
 def _of_selection(selection: Selection) -> _Picture:
@@ -199,7 +186,7 @@ def _of_selection(selection: Selection) -> _Picture:
     for edge in np.flatnonzero(inside[source] & inside[target] & (source != target) & ~back).tolist():
         first, second = int(source[edge]), int(target[edge])
         lasted = int(graph.time[edges.target[edge]] - graph.time[edges.source[edge]])
-        label = f"{EdgeKind(edges.kind[edge]).label} {_us(lasted)}"
+        label = f"{EdgeKind(edges.kind[edge]).label} {time_text(lasted)}"
         if (first, second) not in picture.edges and (second, first) not in picture.edges:
             within = bool(acts.parent[second] == first)
             picture.edges[first, second] = "" if within else label, bool(critical[edge]), within
@@ -212,8 +199,7 @@ def _node(graph: DependencyGraph, activity: int, lane: int, rank: int) -> _Node:
 
 
 def _name(graph: DependencyGraph, activity: int) -> str:
-    name = _CONTROL.sub(" ", short_name(graph.names[graph.activities.name[activity]]))
-    return name if len(name) <= _MAX_LETTERS else name[: _MAX_LETTERS - 1] + "…"
+    return middle_shortened(one_line(short_name(graph.names[graph.activities.name[activity]])), _MAX_LETTERS)
 
 
 def _fold(picture: _Picture) -> None:
@@ -247,9 +233,9 @@ def _neighbours(edges: Iterable[tuple[int, int]]) -> tuple[dict[int, list[int]],
 
 
 def _inner(node: int, picture: _Picture, ahead: dict[int, list[int]], behind: dict[int, list[int]]) -> bool:
-    """Return whether a node may be folded: between two of its lane, and not notable."""
+    """Return whether a node may be folded: between two of its lane."""
     around = ahead.get(node, []), behind.get(node, [])
-    if picture.nodes[node].keep or any(len(each) != 1 for each in around):
+    if any(len(each) != 1 for each in around):
         return False
     return all(picture.nodes[each[0]].lane == picture.nodes[node].lane for each in around)
 
@@ -283,35 +269,23 @@ def _digraph(picture: _Picture) -> graphviz.Digraph:
                 label = picture.graph.lanes[lane].label if lane >= 0 else ""
                 with box.subgraph(name=f"cluster_lane_{lane}") as track:
                     track.attr(
-                        label=_text(label), labeljust="l", style="rounded,filled", fillcolor="#fafafa", color="#cccccc"
+                        label=dot_text(label),
+                        labeljust="l",
+                        style="rounded,filled",
+                        fillcolor="#fafafa",
+                        color="#cccccc",
                     )
                     for number in by_lane[rank][lane]:
                         _add_node(track, number, picture.nodes[number])
     for (first, second), (label, critical, within) in sorted(picture.edges.items()):
         style = {"style": "dashed"} if within else {}
-        out.edge(f"n{first}", f"n{second}", label=_text(label), **(style | (_CRITICAL if critical else {})))
+        out.edge(f"n{first}", f"n{second}", label=dot_text(label), **(style | (_CRITICAL if critical else {})))
     return out
 
 
 def _add_node(box: graphviz.Digraph, number: int, node: _Node) -> None:
-    size = f"… {node.count:,} activities, {_us(node.length_ns)}" if node.count > 1 else _us(node.length_ns)
+    size = f"… {node.count:,} activities, {time_text(node.length_ns)}" if node.count > 1 else time_text(node.length_ns)
     lines = (size, node.name) if node.count > 1 else (node.name, size) if node.length_ns else (node.name,)
     border = {"color": _CRITICAL["color"], "penwidth": "2"} if node.critical else {"color": "#888888"}
     color = _COLORS.get(node.kind, _OTHER_COLOR)
-    box.node(f"n{number}", label=_text("\n".join(lines)), fillcolor=color, **border)
-
-
-def _few(words: list[str]) -> list[str]:
-    return words if len(words) <= 2 else [*words[:1], f"… {len(words) - 1} more"]
-
-
-def _us(nanoseconds: int) -> str:
-    """Return a time as text: in µs, or in ms from one ms."""
-    return f"{nanoseconds / 1000:,.1f} µs" if nanoseconds < 1_000_000 else f"{nanoseconds / 1_000_000:,.2f} ms"
-
-
-def _text(text: str) -> str:
-    """Return a label that shows its characters as they are: no escapes, HTML or entities; lines end as given."""
-    import graphviz
-
-    return graphviz.nohtml(str(graphviz.escape(text.replace("&", "&amp;"))).replace("\n", "\\n"))
+    box.node(f"n{number}", label=dot_text("\n".join(lines)), fillcolor=color, **border)

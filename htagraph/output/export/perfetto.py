@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
@@ -17,6 +17,7 @@ from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.export.analysis_tracks import NEXT_CRITICAL, next_critical, stretches, waits
 from htagraph.output.export.endings import PERFETTO, check_ending
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.path_slices import CATEGORY, PATH_PID, path_slices
@@ -32,18 +33,18 @@ from htagraph.trace.reading.collect.growing import Interner
 if TYPE_CHECKING:
     import pandas as pd
 
+    from htagraph.whatif.outcome import Outcome
+
 __all__ = ["Written", "counters_to_perfetto", "to_perfetto"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
 _WHOLE_TID = PATH_PID  # its main thread, which the UI shows first
 _FIRST_TID = _WHOLE_TID + 1
+_PREDICTED_TID = 1_000_000
+"""The track of a prediction's path: behind those of any lanes, waits and near-critical paths."""
 _FLOW_IDS = 2**60
 """Ids of the path's arrows count from here: above those of any rank."""
-_MAX_STRETCHES = 1000
-"""A stretch shorter than the path over this is drawn as part of the one before: a screen has about as many pixels.
-Doubled, shorter stretches are drawn."""
-_NONE = np.iinfo(np.int8).min
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class _Job:
             ]
             for block in chain.from_iterable(files):
                 writer.add(block)
-            writer.add(self._activities(self.drawn, critical))
+            writer.add(self.activities(self.drawn, critical))
             writer.add(_counted(added, count))
         return Written(
             path=Path(target), slices=count["X"], arrows=count["s"], counters=count["C"],
@@ -165,8 +166,8 @@ class _Job:
         of_device = {(lane.rank, lane.device): pid for lane, pid in zip(lanes, pids, strict=True)}
         return {(lane.rank, -1): pid for lane, pid in zip(lanes, pids, strict=True)} | of_device
 
-    def _activities(self, ranks: list[int], critical: Array) -> Iterator[RawEvent]:
-        """Yield the activities of ranks as the graph has them."""
+    def activities(self, ranks: list[int], critical: Array, note: str = "") -> Iterator[RawEvent]:
+        """Yield the activities of ranks as the graph has them; processes are named by rank and the note."""
         graph, acts = self.graph, self.graph.activities
         for rank in ranks:
             rows = np.arange(len(acts))[acts.of_rank(rank)]
@@ -174,7 +175,7 @@ class _Job:
             duration = graph.time[2 * rows + 1] - start
             level = nesting_tracks(acts.lane[rows], start, duration)
             tids = Interner[tuple[int, int]]()
-            pid = self.pid_of[rank, ""]
+            pid = self.pid_of[rank, note]
             for row, begin, lasted, track in zip(
                 *(each.tolist() for each in (rows, start, duration, level)), strict=True
             ):
@@ -182,25 +183,30 @@ class _Job:
                 name, kind = graph.names[acts.name[row]], ActivityKind(acts.kind[row]).label
                 args = {"activity": row} | ({"critical_us": us(critical[row])} if critical[row] else {})
                 yield _slice(pid, tid, name, self.ts(begin), us(lasted), cat=kind, args=args)
-            yield _named("process_name", pid, 0, f"rank {rank}")
+            yield _named("process_name", pid, 0, f"rank {rank}{note}")
             for (lane, track), tid in tids.items():
                 label = graph.lanes[lane].label
                 yield _named("thread_name", pid, 1 + tid, f"{label} ({track + 1})" if track else label)
 
 
-def to_perfetto(path: CriticalPath, target: str | Path) -> Written:
+def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: bool = False) -> Written:
     """Write the recorded events of every rank with the critical path over them, for Perfetto's UI.
 
-    The process ``critical path`` has a track that says on what the time went and on which rank, and one for each thread
-    and stream that the path runs on; arrows lead from one to the other. All ranks are on the common clock. Recorded
-    events on the path have the argument ``critical_us``. Nothing is dropped without a word, see `Written`. Where the
-    path is of a prediction (`Outcome.critical_path`), the activities are written at their predicted times, in the place
-    of the recorded events. Perfetto's UI orders processes by their number of slices; no file can tell it to show one
-    first.
+    The process ``critical path`` has a track that says on what the time went, by rank and category and below that by
+    operator or kernel; a track for each thread and stream that the path runs on, with arrows from one to the other;
+    three with near-critical paths (`CriticalPath.near`); and one for each rank that waited until the path came from
+    another, with arrows to what it waited for longest. All ranks are on the common clock. Recorded events on the path
+    have the argument ``critical_us``. Nothing is dropped without a word, see `Written`.
+
+    Where the path is of a prediction (`Outcome.critical_path`), the activities are written at their predicted times, in
+    the place of the recorded events. Of an `Outcome`, both are written: the recorded events with their critical path,
+    each rank's activities at their predicted times as a process ``rank N, predicted``, and where the predicted time
+    goes. Perfetto's UI orders processes by their number of slices; no JSON file can tell it to show one first.
 
     Args:
-        path: of one rank or of all.
+        what: the critical path of one rank or of all, or the outcome of a what-if.
         target: the file to write, ``.json``, or gzipped ``.json.gz``; its folder is made.
+        counters: write the recorded job's counters too, as `counters_to_perfetto` does.
 
     Returns:
         What was written. Slices of the path have the arguments ``category``, ``edge`` (`EdgeKind`), ``gap``
@@ -211,6 +217,7 @@ def to_perfetto(path: CriticalPath, target: str | Path) -> Written:
     Raises:
         TraceError: a file was changed since it was loaded, or the target cannot be written.
         HtagraphError: the target has another ending.
+        TypeError: it is neither a path nor an outcome.
 
     Example:
         >>> import tempfile, pathlib, htagraph as hg
@@ -220,8 +227,34 @@ def to_perfetto(path: CriticalPath, target: str | Path) -> Written:
         True
     """
     check_ending(target, PERFETTO, "traces for Perfetto")
+    path = what if isinstance(what, CriticalPath) else _recorded_path(what)
     job = _Job.of(path.graph)
-    return job.write(Path(target), _path_events(path, job), _critical(path))
+    added = _path_events(path, job)
+    if not isinstance(what, CriticalPath):
+        added = chain(added, _predicted(what, job))
+    if counters:
+        graph = path.graph
+        added = chain(added, _queues(queue_changes(graph), job), _bandwidths(bandwidth_changes(graph), job))
+    return job.write(Path(target), added, _critical(path))
+
+
+def _recorded_path(outcome: Outcome) -> CriticalPath:
+    from htagraph.queries.path_window import path_in_window
+
+    if not isinstance(getattr(outcome, "baseline", None), DependencyGraph):
+        msg = f"a {type(outcome).__name__} is not written: give a critical path, or the outcome of a what-if"
+        raise TypeError(msg)
+    return path_in_window(outcome.baseline, None, None)
+
+
+def _predicted(outcome: Outcome, job: _Job) -> Iterator[RawEvent]:
+    """Yield the activities of all ranks at their predicted times, and where the predicted time goes."""
+    path = outcome.critical_path()
+    beside = replace(job, graph=outcome.graph, originals=[], predicted=True)
+    yield from beside.activities(sorted(outcome.graph.ranks), _critical(path), ", predicted")
+    if len(path.segments):
+        yield from stretches(path, _PREDICTED_TID, job.base_ns)
+        yield _named("thread_name", PATH_PID, _PREDICTED_TID, "where the predicted time goes")
 
 
 def counters_to_perfetto(
@@ -296,8 +329,11 @@ def _path_events(path: CriticalPath, job: _Job) -> Iterator[RawEvent | Rows]:
         return
     tids = _path_tracks(path)
     yield from path_slices(path, tids, job.base_ns)
-    yield from _stretches(path, job)
+    yield from stretches(path, _WHOLE_TID, job.base_ns)
     yield from _path_arrows(path, tids, job)
+    behind = _FIRST_TID + len(tids)
+    yield from next_critical(path, behind, job.base_ns)
+    yield from waits(path, tids, (behind + NEXT_CRITICAL, _FLOW_IDS + len(path.segments)), job.base_ns)
     yield _named("thread_name", PATH_PID, _WHOLE_TID, "where the time goes")
     several = len(path.graph.ranks) > 1
     for lane, tid in tids.items():
@@ -313,33 +349,6 @@ def _path_tracks(path: CriticalPath) -> dict[int, int]:
         on_path, key=lambda lane: (lanes[lane].rank, lanes[lane].stream, lane) if lane >= 0 else (-1, -1, lane)
     )
     return {lane: _FIRST_TID + number for number, lane in enumerate(order)}
-
-
-def _stretches(path: CriticalPath, job: _Job) -> Iterator[RawEvent]:
-    """Yield the path on one track, as stretches of one rank and category; short ones join the one before."""
-    parts, several = path.segments, len(path.graph.ranks) > 1
-    rank = path.graph.activities.rank[parts.place]
-    category = parts.category.copy()
-    first, behind = _runs(rank, category)
-    short = np.add.reduceat(parts.length, first) * _MAX_STRETCHES < path.makespan_ns
-    for at, end in zip(first[short].tolist(), behind[short].tolist(), strict=True):
-        if at and rank[at - 1] == rank[at]:
-            category[at:end] = category[at - 1]
-    for at, end in zip(*(each.tolist() for each in _runs(rank, category)), strict=True):
-        time = np.bincount(parts.category[at:end], parts.length[at:end], len(CATEGORIES)).astype(np.int64)
-        order = np.argsort(-time, kind="stable").tolist()
-        name = f"rank {rank[at]}: {CATEGORIES[order[0]]}" if several else CATEGORIES[order[0]]
-        shares = {f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}
-        args = {"rank": int(rank[at]), "segments": end - at, **shares}
-        where = job.ts(parts.start[at]), us(int(time.sum()))
-        yield _slice(PATH_PID, _WHOLE_TID, name.replace("_", " "), *where, cat=f"{CATEGORY}_stretch", args=args)
-
-
-def _runs(rank: Array, category: Array) -> tuple[Array, Array]:
-    """Return where stretches of one rank and category begin, and where each ends."""
-    new = (np.diff(category, prepend=_NONE) != 0) | (np.diff(rank, prepend=_NONE) != 0)
-    first = np.flatnonzero(new)
-    return first, np.append(first[1:], len(rank))
 
 
 def _path_arrows(path: CriticalPath, tids: Mapping[int, int], job: _Job) -> Iterator[RawEvent]:

@@ -15,6 +15,7 @@ from htagraph.output.html.results import Results
 from htagraph.output.html.sections import breakdown_section, collective_section, glance_section, memory_section
 from htagraph.output.html.timeline import timeline_of
 from htagraph.output.html.timeline_section import timeline_section
+from htagraph.output.html.what_if_panel import what_if_section
 from htagraph.output.phrases import plural, time_text
 from htagraph.output.whole_files import write_whole
 
@@ -58,7 +59,8 @@ def report_bytes(graph: DependencyGraph, inputs: Sequence[str] = (), *, events: 
     first = findings_section(results), glance_section(results)
     timeline = timeline_section({results.key: ("", timeline_of(results.path))}, events=events)
     last = breakdown_section(results), collective_section(results), memory_section(results)
-    sections: list[Section] = [*first, timeline, *(each for each in last if each is not None)]
+    panel = what_if_section(graph, results.inputs, results.summary.tables["opportunities"])
+    sections: list[Section] = [*first, timeline, panel, *(each for each in last if each is not None)]
     return page(_title(results), sections, lead=element("p", _lead(results), class_="lead"))
 
 

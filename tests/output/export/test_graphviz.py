@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,17 @@ import pytest
 import htagraph as hg
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.naming import short_name
+from htagraph.output.export.dot_text import middle_shortened
+from htagraph.output.export.folded_path import fold_path
 from htagraph.output.export.graphviz import draw
 from tests.command_line import Ran
-from tests.reach import DATA, JOBS, LARGE_BYTES, graph_of, label
+from tests.reach import DATA, JOBS, LARGE_BYTES, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op
 
 needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 SMALL = [path for path in JOBS if path.is_dir() or path.stat().st_size < LARGE_BYTES]
+BIG = [path for name in ("megatron_tp8_a100", "torchrec_v100_equal") if (path := SHARED / name).is_dir()]
+"""Jobs of several ranks, whose paths have thousands of segments."""
 
 
 def nodes(source: str) -> list[str]:
@@ -31,21 +36,53 @@ def edges(source: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("path", SMALL, ids=label)
-def test_a_path_is_a_chain_whose_times_sum_to_what_is_folded(path: Path) -> None:
+def test_a_path_is_a_chain_of_few_boxes(path: Path) -> None:
     critical = hg.critical_path(graph_of(path))
     source = hg.to_graphviz(critical).source
-    assert len(set(nodes(source))) == len(nodes(source)) > 0
-    chain = edges(source)
-    assert len(chain) == len(nodes(source)) - 1
-    assert [first for first, _ in chain[1:]] == [second for _, second in chain[:-1]]
+    count = len(nodes(source))
+    assert 0 < count == len(set(nodes(source))) <= 40
+    assert edges(source) == [(f"n{at - 1}", f"n{at}") for at in range(1, count)]
     assert source == hg.to_graphviz(hg.critical_path(graph_of(path))).source
+    assert len(nodes(hg.to_graphviz(critical, max_nodes=7).source)) <= 7
 
 
-def test_a_path_shows_ranks_lanes_kinds_and_weights_in_red() -> None:
-    source = hg.to_graphviz(hg.critical_path(graph_of(DATA / "demo"))).source
-    for text in ('label="rank 2"', 'label="device 2 stream 7"', "launch 5.6 µs", "activities, 5.51 ms", "#d00000"):
+def test_a_path_shows_time_ranks_categories_and_who_waited() -> None:
+    source = hg.to_graphviz(hg.critical_path(graph_of(DATA / "gloo_ddp"))).source
+    for text in (
+        "Critical path: 282.06 ms",
+        "rank 2\\l275.37 ms (98 %)",
+        "head 6.28 ms (2 %)",
+        "50 ms",
+        '"before record',
+    ):
         assert text in source
-    assert "cluster_rank_0" not in source
+    assert "rank 0 had waited 51.05 ms" in source
+    assert "tooltip" in source
+    assert "rank 1" not in source
+
+
+@pytest.mark.parametrize("most", [1, 7, 40])
+def test_the_widths_of_boxes_are_their_time(most: int) -> None:
+    path = hg.critical_path(graph_of(DATA / "demo"))
+    source = hg.to_graphviz(path, max_nodes=most).source
+    widths = [float(width) for width in re.findall(r"^\tn\d+ \[.* width=([\d.]+)\]", source, re.MULTILINE)]
+    boxes = fold_path(path, most)
+    assert len(widths) == len(boxes)
+    for width, box in zip(widths, boxes, strict=True):
+        assert width / sum(widths) == pytest.approx(box.length_ns / path.makespan_ns, abs=0.01)
+
+
+@needs_dot
+@pytest.mark.parametrize("path", [*SMALL[:3], *BIG], ids=label)
+def test_a_path_fits_a_screen(path: Path) -> None:
+    drawn = draw_of(path)
+    width, unit = re.search(r'<svg width="(\d+)(pt)"', drawn).groups()  # type: ignore[union-attr]
+    assert int(width) * 96 / 72 <= 1600, unit  # a point is 1/72 inch, a pixel 1/96
+
+
+@cache
+def draw_of(path: Path) -> str:
+    return str(hg.to_graphviz(hg.critical_path(hg.load(path))).pipe(format="svg", encoding="utf-8"))
 
 
 def test_a_selection_shows_its_dependencies_and_what_is_critical() -> None:
@@ -76,7 +113,9 @@ def test_too_many_nodes_are_refused_with_advice() -> None:
     with pytest.raises(SelectionError, match=r"nodes would be drawn.*rank="):
         hg.to_graphviz(graph.select())
     with pytest.raises(SelectionError, match="more than 3"):
-        hg.to_graphviz(hg.critical_path(graph), most_nodes=3)
+        hg.to_graphviz(graph.select(rank=0, step=5, op="DistributedDataParallel.forward"), max_nodes=3)
+    with pytest.raises(SelectionError, match="max_nodes=0"):
+        hg.to_graphviz(hg.critical_path(graph), max_nodes=0)
     with pytest.raises(SelectionError, match="nothing to draw"):
         hg.to_graphviz(load([]).select())
 
@@ -91,7 +130,9 @@ def test_names_are_shown_as_they_are(name: str, tmp_path: Path) -> None:
     picture = draw(graph.select(), tmp_path / "new" / "o.svg").read_text()
     shown = html.unescape(picture).replace("\xa0", " ")
     expected = re.sub(r"[\x00-\x1f]+", " ", short_name(name))
-    assert (expected if len(expected) <= 40 else expected[:39] + "…") in shown
+    assert middle_shortened(expected, 40) in shown
+    path = draw(hg.critical_path(graph), tmp_path / "path.svg").read_text()
+    assert middle_shortened(re.sub(r"[\x00-\x1f]+", " ", name), 400) in html.unescape(path).replace("\xa0", " ")
 
 
 @needs_dot
@@ -102,14 +143,18 @@ def test_pictures_are_drawn_in_every_format(path: Path, suffix: str, tmp_path: P
     assert draw(hg.critical_path(graph_of(path)), tmp_path / f"o.{suffix}").read_bytes().startswith(begins[suffix])
 
 
-def test_without_graphviz_only_drawing_fails_and_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_graphviz_the_source_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     path = hg.critical_path(graph_of(DATA / "demo"))
-    draw(path, tmp_path / "o.gv")
-    with pytest.raises(HtagraphError, match=r"dot is not installed.*o\.dot"):
-        draw(path, tmp_path / "o.svg")
+    assert draw(path, tmp_path / "o.gv") == tmp_path / "o.gv"
+    assert draw(path, tmp_path / "o.svg") == tmp_path / "o.dot"
+    assert (tmp_path / "o.dot").read_text() == (tmp_path / "o.gv").read_text() == hg.to_graphviz(path).source
+    ran: Ran = run("critical-path", DATA / "demo", "--graphviz", tmp_path / "p.png")
+    assert ran.code == 0
+    said = "".join(ran.err.split())
+    assert f"dot-Tpng{tmp_path}/p.dot-o{tmp_path}/p.png" in said
+    assert (tmp_path / "p.dot").is_file()
+    assert not (tmp_path / "p.png").exists()
     with pytest.raises(HtagraphError, match=r"pictures end in \.svg"):
         draw(path, tmp_path / "o.jpeg")
     (tmp_path / "file").write_text("")

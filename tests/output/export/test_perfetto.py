@@ -137,13 +137,13 @@ def rounded(value: Row) -> Row:
 
 def check_arguments(perfetto: Perfetto, events: list[dict[str, Any]]) -> None:
     found: dict[Row, dict[str, str]] = defaultdict(dict)
-    for ts, tid, key, value in perfetto.rows(
-        "select ts, tid, key, display_value from slice s join thread_track t on s.track_id = t.id join thread "
-        "using (utid) join args a on a.arg_set_id = s.arg_set_id where s.category like 'critical_path%'"
+    for ts, tid, cat, key, value in perfetto.rows(
+        "select ts, tid, category, key, display_value from slice s join thread_track t on s.track_id = t.id "
+        "join thread using (utid) join args a on a.arg_set_id = s.arg_set_id where s.category like 'critical_path%'"
     ):
-        found[ts, tid][key.removeprefix("args.").removeprefix("debug.")] = value
+        found[ts, tid, cat][key.removeprefix("args.").removeprefix("debug.")] = value
     said = {
-        (ns(e["ts"]), e["tid"]): e["args"]
+        (ns(e["ts"]), e["tid"], e["cat"]): e["args"]
         for e in events
         if e["ph"] == "X" and str(e.get("cat", "")).startswith("critical_path")
     }
@@ -174,9 +174,32 @@ def test_perfetto_reads_the_path_over_every_trace_without_a_complaint(path: Path
     stretches = [e for e in events if e["ph"] == "X" and e.get("cat") == "critical_path_stretch"]
     assert sum(ns(e["dur"]) for e in stretches) == critical.makespan_ns
     assert all(sum(ns(v) for k, v in e["args"].items() if k.endswith("_us")) == ns(e["dur"]) for e in stretches)
-    assert written.slices == len(ours) + len(stretches)
+    check_analysis_tracks(critical, events)
+    added = [e for e in events if e["ph"] == "X" and str(e.get("cat", "")).startswith("critical_path")]
+    assert written.slices == len(added)
     recorded = sum(trace.counts.get("X", 0) for trace in graph.traces.values())
     assert sum(e["ph"] == "X" for e in events) == recorded + written.slices - left_out_slices(graph, events, written)
+
+
+def check_analysis_tracks(critical: hg.CriticalPath, events: list[dict[str, Any]]) -> None:
+    """Hold the tracks beside the path's slices against the path: pieces, what is next, who waited."""
+    by_kind = defaultdict(list)
+    for event in events:
+        if event["ph"] == "X":
+            by_kind[event.get("cat")].append(event)
+    whole = {event["tid"] for event in by_kind["critical_path_stretch"]}
+    pieces = [event for event in by_kind["critical_path_piece"] if event["tid"] in whole]
+    assert sum(ns(event["dur"]) for event in pieces) == critical.makespan_ns
+    near = critical.near(3)
+    said = [
+        (float(event["args"]["slack_us"]), float(event["args"]["work_us"])) for event in by_kind["critical_path_next"]
+    ]
+    assert said == list(zip(near["slack_us"], near["work_us"], strict=True))
+    table = critical.hops()
+    table = table[table["waited_us"] > 0]
+    waited = [float(event["dur"]) for event in by_kind["critical_path_wait"]]
+    assert len(waited) == len(table)
+    assert all(had <= said + 0.001 for had, said in zip(waited, table["waited_us"], strict=True))
 
 
 def files_of(path: Path) -> list[Path]:
@@ -335,6 +358,40 @@ def test_the_path_of_a_prediction_lies_over_its_own_activities(tmp_path: Path) -
                 assert beneath["ts"] <= event["ts"] <= event["ts"] + event["dur"] <= beneath["ts"] + beneath["dur"]
     assert {row for row, event in where.items() if "critical_us" in event["args"]} == {r for r in time if time[r]}
     assert all(where[row]["args"]["critical_us"] == time[row] for row in time if time[row])
+
+
+@pytest.mark.parametrize("job", ["demo", "gloo_ddp"])
+def test_the_path_and_the_counters_go_into_one_file_if_asked(job: str, tmp_path: Path) -> None:
+    path = hg.critical_path(graph_of(DATA / job))
+    both = to_perfetto(path, tmp_path / "both.json", counters=True)
+    alone = to_perfetto(path, tmp_path / "alone.json")
+    counted = counters_to_perfetto(path.graph, tmp_path / "counters.json").counters
+    assert (both.slices, both.arrows, both.counters) == (alone.slices, alone.arrows, counted)
+    assert alone.counters == 0
+    assert (counted > 0) == (job == "demo")
+
+
+def test_a_prediction_lies_beside_what_was_recorded(tmp_path: Path) -> None:
+    outcome = hg.what_if(hg.load(DATA / "demo")).scale(name="*gemm*", factor=0.5).run()
+    written = to_perfetto(outcome, tmp_path / "both.json")
+    assert not written.predicted
+    events = events_of(tmp_path / "both.json")
+    process = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    slices = [event for event in events if event["ph"] == "X"]
+    graph, origin = outcome.graph, min(ns(event["ts"]) for event in slices)
+    for rank in graph.ranks:
+        mine = [e for e in slices if process[e["pid"]] == f"rank {rank}, predicted"]
+        rows = np.array([e["args"]["activity"] for e in mine])
+        assert sorted(rows.tolist()) == list(range(len(graph.activities)))[graph.activities.of_rank(rank)]
+        base = {ns(e["ts"]) - int(graph.time[2 * row]) for e, row in zip(mine, rows.tolist(), strict=True)}
+        assert len(base) == 1
+        assert origin >= 0
+    whole = [e for e in slices if e["tid"] == 1_000_000 and e["cat"] == "critical_path_stretch"]
+    assert sum(ns(e["dur"]) for e in whole) == outcome.critical_path().makespan_ns < outcome.baseline_ns
+    with pytest.raises(TypeError, match="DependencyGraph is not written"):
+        to_perfetto(outcome.graph, tmp_path / "g.json")  # type: ignore[arg-type]
+    if ENGINE.is_file() and shutil.which("node"):
+        assert Perfetto(tmp_path / "both.json").complaints() == []
 
 
 def test_the_counters_of_a_prediction_lie_in_its_processes(tmp_path: Path) -> None:

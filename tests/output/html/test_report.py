@@ -41,7 +41,7 @@ def test_a_page_opens_without_a_word_and_asks_for_nothing(tmp_path: Path) -> Non
         assert seen.said == []
         page = seen.page
         assert page.evaluate("document.documentElement.scrollWidth") <= 700
-        assert page.locator("section").count() == 5
+        assert page.locator("section").count() == 6
         drawn = page.evaluate(
             "(() => { const c = document.querySelector('canvas');"
             "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
@@ -82,7 +82,7 @@ def test_hostile_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
             page.press(".find", "Enter")
         page.mouse.move(350, 450)
         assert seen.said == []
-        assert page.evaluate("document.scripts.length") == 3  # the two payloads and the page's own
+        assert page.evaluate("document.scripts.length") == 5  # the four payloads and the page's own
         assert page.evaluate("document.querySelectorAll('img, iframe, object, embed').length") == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 700
         assert "<script>alert(1)" in page.locator(".selected h4").inner_text()

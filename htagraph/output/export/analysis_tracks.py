@@ -1,0 +1,196 @@
+"""Tracks beside a critical path, for Perfetto: where its time goes, what waited for it, and near-critical paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.naming import short_name
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.export.path_slices import CATEGORY, PATH_PID
+from htagraph.output.export.trace_writer import RawEvent, us
+from htagraph.output.export.tracks import nesting_tracks
+from htagraph.queries.attribution import operator_of
+from htagraph.queries.near_critical import Way, ways_beside
+from htagraph.queries.paths import CATEGORIES, CriticalPath, Segments, segments_of
+
+__all__ = ["NEXT_CRITICAL", "next_critical", "stretches", "waits"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+NEXT_CRITICAL = 3
+"""Near-critical paths that are drawn; chosen: what is behind them needs several changes. Doubled, three more tracks."""
+_MAX_STRETCHES = 1000
+"""A stretch shorter than the path over this is drawn as part of the one before: a screen has about as many pixels.
+Doubled, shorter stretches are drawn."""
+_MAX_PIECES = 4000
+"""Operators and kernels in a row that are shorter than the path over this are drawn as one; chosen: to be seen once a
+stretch fills the screen. Doubled, shorter ones are drawn."""
+_LEAST_WORK = 0.0001
+"""Share of the path that a near-critical path works at least, as for `CriticalPath.near`. Doubled, fewer are drawn."""
+_DEVICE = tuple(CATEGORIES.index(word) for word in ("computation", "communication", "memory"))
+
+
+def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
+    """Yield the path on one track: stretches of one rank and category, in each a piece per operator or kernel.
+
+    Short stretches join the one before, short pieces each other. The stretches' lengths sum to the makespan, and so do
+    those of the pieces.
+
+    Args:
+        path: of one rank or of all.
+        tid: the number of the track.
+        base_ns: the moment that times are relative to, ns on the common clock.
+    """
+    parts, several = path.segments, len(path.graph.ranks) > 1
+    rank = path.graph.activities.rank[parts.place].astype(np.int64)
+    category = _long_enough(parts.category.astype(np.int64), rank, parts.length, path.makespan_ns / _MAX_STRETCHES)
+    bounds = _bounds(rank, category)
+    for at, end in bounds:
+        time, order = _by_category(parts, at, end)
+        name = f"rank {rank[at]}: {CATEGORIES[order[0]]}" if several else CATEGORIES[order[0]]
+        shares = {f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}
+        args = {"rank": int(rank[at]), "segments": end - at, **shares}
+        where = us(int(parts.start[at]) - base_ns), us(int(time.sum()))
+        yield _slice(tid, name.replace("_", " "), *where, cat=f"{CATEGORY}_stretch", args=args)
+    stretch = np.repeat(np.arange(len(bounds)), [end - at for at, end in bounds])
+    yield from _pieces(path.graph, parts, stretch, tid, base_ns)
+
+
+def next_critical(path: CriticalPath, first_tid: int, base_ns: int) -> Iterator[RawEvent]:
+    """Yield the near-critical paths, least slack first, each on its own track with its name; see `CriticalPath.near`.
+
+    Args:
+        path: of one rank or of all.
+        first_tid: the number of their first track.
+        base_ns: the moment that times are relative to, ns on the common clock.
+    """
+    graph = path.graph
+    for number, way in enumerate(ways_beside(path, NEXT_CRITICAL, int(path.makespan_ns * _LEAST_WORK))):
+        parts = _segments(path, way)
+        if not len(parts):
+            continue
+        tid = first_tid + number
+        work = int(graph.edges.lag[way.into[graph.edges.activity[way.into] >= 0]].sum())
+        args = {"slack_us": us(way.slack), "work_us": us(work), "rank": int(graph.activities.rank[parts.place[-1]])}
+        args |= {"returns": way.returns >> 1} if way.returns >= 0 else {}
+        where = us(int(parts.start[0]) - base_ns), us(int(parts.length.sum()))
+        name = f"critical once {way.slack / 1000:,.1f} µs longer"
+        yield _slice(tid, name, *where, cat=f"{CATEGORY}_next", args=args)
+        yield from _pieces(graph, parts, np.zeros(len(parts), np.int64), tid, base_ns)
+        yield _named(tid, f"next critical {number + 1}")
+
+
+def waits(path: CriticalPath, tids: Mapping[int, int], first: tuple[int, int], base_ns: int) -> Iterator[RawEvent]:
+    """Yield what waited on other ranks until the path came from them, each with an arrow to what it waited for longest.
+
+    Args:
+        path: of all ranks.
+        tids: lane → number of its track of the path's slices.
+        first: the number of the first track, and the id of the first arrow.
+        base_ns: the moment that times are relative to, ns on the common clock.
+    """
+    table, parts, graph = path.hops(), path.segments, path.graph
+    table = table[table["waited_us"] > 0]
+    end = np.rint(table["at_us"].to_numpy() * 1000).astype(np.int64) + graph.origin_ns
+    length = np.rint(table["waited_us"].to_numpy() * 1000).astype(np.int64)
+    begin = np.maximum(end - length, path.window[0])
+    rank, of = table["to_rank"].to_numpy(), table["from_rank"].to_numpy()
+    level = nesting_tracks(rank, begin, end - begin)
+    tracks: dict[tuple[int, int], int] = {}
+    for at, name in enumerate(table["name"].tolist()):
+        tid = tracks.setdefault((int(rank[at]), int(level[at])), first[0] + len(tracks))
+        cause = _cause(path, int(of[at]), int(begin[at]), int(end[at]))
+        args = {"rank": int(rank[at]), "waited_for_rank": int(of[at])}
+        args |= {"longest_cause": graph.names[graph.activities.name[parts.activity[cause]]]} if cause >= 0 else {}
+        title = f"rank {rank[at]} waits for rank {of[at]}: {short_name(name)}"
+        start = us(int(begin[at]) - base_ns)
+        yield _slice(tid, title, start, us(int(end[at] - begin[at])), cat=f"{CATEGORY}_wait", args=args)
+        if cause >= 0 and parts.start[cause] >= begin[at]:
+            arrow = {"cat": f"{CATEGORY}_wait", "name": "waits for", "id": first[1] + at, "pid": PATH_PID}
+            lane = int(graph.activities.lane[parts.place[cause]])
+            yield {"ph": "s", **arrow, "tid": tid, "ts": start}
+            yield {"ph": "f", **arrow, "tid": tids[lane], "ts": us(int(parts.start[cause]) - base_ns), "bp": "e"}
+    for (each, depth), tid in tracks.items():
+        yield _named(tid, f"rank {each} waits ({depth + 1})" if depth else f"rank {each} waits")
+
+
+def _cause(path: CriticalPath, rank: int, begin: int, end: int) -> int:
+    """Return the longest segment of a rank while another waits for it, -1 for none."""
+    parts = path.segments
+    first, behind = np.searchsorted(parts.start, [begin, end]).tolist()
+    mine = np.arange(first, behind)
+    mine = mine[path.graph.activities.rank[parts.place[mine]] == rank]
+    return int(mine[np.argmax(parts.length[mine])]) if len(mine) else -1
+
+
+def _segments(path: CriticalPath, way: Way) -> Segments:
+    """Return the segments of a near-critical path, without the edge that returns."""
+    start = max(int(path.graph.time[way.vertices[0]]), path.window[0])
+    return segments_of(path.graph, way.vertices, way.into[: len(way.vertices) - 1], start)
+
+
+def _pieces(graph: DependencyGraph, parts: Segments, stretch: Array, tid: int, base_ns: int) -> Iterator[RawEvent]:
+    """Yield a slice per operator or kernel of each stretch; of short ones in a row one, named by the longest."""
+    operator = operator_of(graph, parts.region)
+    by_operator = (operator >= 0) & ~np.isin(parts.category, _DEVICE)
+    named = graph.activities.name[np.where(by_operator, operator, parts.activity)].astype(np.int64)
+    for at, end in _chunks(stretch, named, parts.length, int(parts.length.sum()) / _MAX_PIECES):
+        time, order = _by_category(parts, at, end)
+        args = {"segments": end - at, **{f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}}
+        where = us(int(parts.start[at]) - base_ns), us(int(time.sum()))
+        names, which = np.unique(named[at:end], return_inverse=True)
+        name = short_name(graph.names[names[np.argmax(np.bincount(which, parts.length[at:end]))]])
+        name = name if len(names) == 1 else f"{name}, {len(names) - 1} more"
+        yield _slice(tid, name, *where, cat=f"{CATEGORY}_piece", args=args)
+
+
+def _long_enough(value: Array, outer: Array, length: Array, least: float) -> Array:
+    """Return values by segment; runs shorter than the least get the value before them within the same outer value."""
+    value = value.copy()
+    for at, end in _bounds(outer, value):
+        if at and outer[at - 1] == outer[at] and length[at:end].sum() < least:
+            value[at:end] = value[at - 1]
+    return value
+
+
+def _chunks(outer: Array, inner: Array, length: Array, least: float) -> list[tuple[int, int]]:
+    """Return runs of equal values, those in a row that are shorter than the least as one until they have its length."""
+    found: list[tuple[int, int]] = []
+    held = 0.0  # of the last chunk, while it may still grow
+    for at, end in _bounds(outer, inner):
+        time = int(length[at:end].sum())
+        if held and time < least and outer[at] == outer[at - 1]:
+            found[-1] = found[-1][0], end
+            held += time
+        else:
+            found.append((at, end))
+            held = time
+        if held >= least:
+            held = 0.0
+    return found
+
+
+def _bounds(outer: Array, inner: Array) -> list[tuple[int, int]]:
+    """Return where runs of equal values begin, and where each ends."""
+    new = np.ones(len(outer), np.bool_)
+    new[1:] = (np.diff(outer) != 0) | (np.diff(inner) != 0)
+    first = np.flatnonzero(new).tolist()
+    return list(zip(first, [*first[1:], len(outer)], strict=True)) if first else []
+
+
+def _by_category(parts: Segments, at: int, end: int) -> tuple[Array, list[int]]:
+    """Return the time of some segments by category, ns, and the categories, most time first."""
+    time = np.bincount(parts.category[at:end], parts.length[at:end], len(CATEGORIES)).astype(np.int64)
+    return time, np.argsort(-time, kind="stable").tolist()
+
+
+def _slice(tid: int, name: str, ts: Any, dur: Any, **more: Any) -> RawEvent:  # noqa: ANN401 - int or Decimal
+    return {"ph": "X", "pid": PATH_PID, "tid": tid, "name": name, "ts": ts, "dur": dur, **more}
+
+
+def _named(tid: int, name: str) -> RawEvent:
+    return {"ph": "M", "name": "thread_name", "pid": PATH_PID, "tid": tid, "args": {"name": name}}

@@ -1,0 +1,220 @@
+// The what-if panel: sliders whose step time, critical path and interval are computed in the page.
+
+import { dataOf, jsonOf } from "./payload.js";
+import { timeText, made, fitted } from "./words.js";
+import { longestPath, momentsOf, ranksOf, skeletonOf, timesByRank, timesOnPath } from "./what_if_model.js";
+import { intervalOf, predicted, tooWide } from "./what_if_interval.js";
+import { curveOf, legendOf, stackedBars, stepBars } from "./what_if_chart.js";
+import { starts } from "./page.js";
+
+const MOST_STEPS = 12;
+const MOST_LETTERS = 60;
+const POINTS = 21;
+const SAFE = /^[\w@%+=:,./-]+$/;
+
+/** Return the panel's model: everything that Python embedded, with jobs that are unpacked when they are needed. */
+export function panelOf(header, bytes) {
+  const slice = ({ at, size }) => bytes.subarray(at, at + size);
+  const jobs = header.jobs.map((job, number) => ({ ...job, asRecorded: number === 0, ready: null }));
+  const unpacked = async (job) => {
+    const readings = job.readings.map(async (each) => ({ ...each, skeleton: await skeletonOf(slice(each), each.unit) }));
+    return Object.assign(job, { readings: await Promise.all(readings), ranks: await ranksOf(slice(job.ranks)) });
+  };
+  const jobOf = (number) => (jobs[number].ready ??= unpacked(jobs[number]));
+  return { ...header, jobs, jobOf };
+}
+
+/** Return what a job takes for some factors: the prediction, and its interval. */
+export function answerOf(panel, job, factors) {
+  const now = predicted(job.readings[0], factors);
+  return { ...now, ...intervalOf(job, panel.recorded.makespan, now, factors, panel.constants) };
+}
+
+/** Return where the time of the critical path goes: by class, by category, by rank, and the moments. */
+export function pathTimes(panel, job, factors) {
+  const { skeleton } = job.readings[0];
+  const time = momentsOf(skeleton, factors);
+  const path = longestPath(skeleton, time);
+  const { byClass, byPart } = timesOnPath(skeleton, path, factors);
+  const categories = new Map(panel.categories.map(({ name }) => [name, 0]));
+  for (const { part, ns } of byPart) {
+    const found = panel.categories.find((each) => part.includes(each.number)) ?? panel.categories.at(-1);
+    categories.set(found.name, categories.get(found.name) + ns);
+  }
+  return { byClass, categories, byRank: timesByRank(skeleton, path, job.ranks), time };
+}
+
+/** Return a word as a POSIX shell reads it back. */
+export function shellWord(word) {
+  return SAFE.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
+}
+
+/** Return the command that predicts the same. */
+export function commandOf(panel, job, factors) {
+  const changes = [...job.option];
+  factors.forEach((factor, number) => {
+    const [option, which] = panel.classes[number].option;
+    if (factor !== 1) changes.push(option, `${which}${factor}`);
+  });
+  return changes.length ? ["htagraph", "what-if", ...panel.inputs, ...changes].map(shellWord).join(" ") : "";
+}
+
+function stepsOfPanel(before, after, skeletons) {
+  const spans = new Map();
+  [[skeletons[0], before], [skeletons[1], after]].forEach(([{ steps }, time], side) => {
+    for (const { step, start, end } of steps) {
+      const all = spans.get(step) ?? [[Infinity, -Infinity], [Infinity, -Infinity]];
+      all[side] = [Math.min(all[side][0], time[start]), Math.max(all[side][1], time[end])];
+      spans.set(step, all);
+    }
+  });
+  const length = ([from, to]) => Math.max(to - from, 0);
+  return [...spans].map(([step, [old, now]]) => ({ name: `step ${step}`, before: length(old), after: length(now) }));
+}
+
+function rangeText(ns, speedup, { low, high }) {
+  return `${timeText((ns * speedup) / high)} to ${timeText((ns * speedup) / low)}`;
+}
+
+function answerText(panel, job, answer) {
+  const { recorded } = panel;
+  const speedup = recorded.makespan / answer.makespan;
+  const whole = job.missing.length ? "at least" : "90 %:";
+  const what = panel.stepped ? "Mean step" : "Job";
+  const steps = panel.stepped ? [recorded.step, answer.step] : [recorded.makespan, answer.makespan];
+  const lines = [made("p", [
+    `${what} `, made("b", `${timeText(steps[0])} → ${timeText(steps[1])}`),
+    ` (${whole} ${rangeText(steps[1], speedup, answer)}). The job is `,
+    made("b", `${speedup.toFixed(3)} × as fast`), ` (${whole} ${answer.low.toFixed(3)} to ${answer.high.toFixed(3)}), `,
+    `${timeText(recorded.makespan)} → ${timeText(answer.makespan)}.`,
+  ], "now")];
+  if (tooWide(answer, panel.constants)) {
+    const sure = answer.low > 1 || answer.high < 1 ? "Known only roughly" : "Too uncertain to act on";
+    lines.push(made("p", `${sure}, as ${answer.cause}.`, "note"));
+  }
+  if (job.missing.length) lines.push(made("p", `${panel.words.missing} ${job.missing.join("; ")}.`, "note"));
+  return lines;
+}
+
+function piecesOf(panel, before, after) {
+  const pieces = panel.categories.map(({ name, css }) => ({
+    name, css, before: before.categories.get(name), after: after.categories.get(name),
+  }));
+  return pieces.filter((piece) => piece.before > 0 || piece.after > 0);
+}
+
+function rankPieces(before, after) {
+  const ranks = [...new Set([...before.byRank.keys(), ...after.byRank.keys()])].sort((one, other) => one - other);
+  const css = ["c-computation", "c-communication", "c-memory", "c-waiting", "c-sync", "c-data-loading", "c-launch"];
+  return ranks.map((rank, place) => ({
+    name: rank < 0 ? "between ranks" : `rank ${rank}`, css: css[place % css.length],
+    before: before.byRank.get(rank) ?? 0, after: after.byRank.get(rank) ?? 0,
+  })).filter(({ before: old, after: now }) => old > 0 || now > 0);
+}
+
+/** Show one answer in the place for it. */
+function showAnswer(place, panel, job, state) {
+  const answer = answerOf(panel, job, state.factors);
+  const after = pathTimes(panel, job, state.factors);
+  const skeletons = [state.recorded, job].map((each) => each.readings[0].skeleton);
+  place.answer.replaceChildren(...answerText(panel, job, answer));
+  const command = commandOf(panel, job, state.factors);
+  place.command.replaceChildren(...(command ? [made("span", panel.words.command), made("code", command)] : []));
+  const pieces = piecesOf(panel, state.before, after);
+  const ranks = rankPieces(state.before, after);
+  const charts = [made("div", [stackedBars(pieces, "Critical path by category"), legendOf(pieces, panel.words.path)])];
+  if (ranks.length > 1) {
+    charts.push(made("div", [stackedBars(ranks, "Critical path by rank"), legendOf(ranks, panel.words.ranks)]));
+  }
+  place.path.replaceChildren(...charts);
+  const steps = stepsOfPanel(state.before.time, after.time, skeletons);
+  const left = steps.length > MOST_STEPS ? [made("p", `The first ${MOST_STEPS} of ${steps.length} steps.`, "note")] : [];
+  place.steps.replaceChildren(...(steps.length ? [made("h4", panel.words.steps), stepBars(steps, MOST_STEPS), ...left] : []));
+  showCurve(place, panel, job, state);
+}
+
+/** Show the step time over all shares of the class that was changed last; kept while nothing else changes. */
+function showCurve(place, panel, job, state) {
+  if (state.touched < 0) {
+    place.curve.replaceChildren();
+    return;
+  }
+  const others = state.factors.map((factor, number) => (number === state.touched ? 1 : factor));
+  const key = `${state.touched} ${state.start} ${others}`;
+  const stepAt = (factor) => predicted(job.readings[0], others.with(state.touched, factor)).step;
+  if (state.curve?.key !== key) {
+    const factors = Array.from({ length: POINTS }, (_, i) => (2 * i) / (POINTS - 1));
+    state.curve = { key, points: factors.map((factor) => ({ factor, ns: stepAt(factor) })) };
+  }
+  const factor = state.factors[state.touched];
+  const { name } = panel.classes[state.touched];
+  const chart = curveOf(state.curve.points, { factor, ns: stepAt(factor) }, "Step time over the share of its time");
+  const title = made("h4", `${panel.words.curve} ${fitted(name, MOST_LETTERS)}`);
+  title.title = name;
+  place.curve.replaceChildren(title, chart);
+}
+
+function leverOf(row, number, { name }, changed) {
+  const slider = made("input");
+  Object.assign(slider, { type: "range", min: 0, max: 200, step: 1, value: 100 });
+  slider.setAttribute("aria-label", `${fitted(name, MOST_LETTERS)}: percent of its time`);
+  const value = made("output", "100 %");
+  const reset = made("button", "Reset");
+  Object.assign(reset, { type: "button", disabled: true });
+  const set = () => {
+    value.textContent = `${slider.value} %`;
+    reset.disabled = slider.value === "100";
+    changed(number, Number(slider.value) / 100);
+  };
+  slider.addEventListener("input", set);
+  reset.addEventListener("click", () => {
+    slider.value = 100;
+    set();
+  });
+  row.querySelector(".lever").replaceChildren(slider, value, reset);
+}
+
+function choicesOf(panel, changed) {
+  const choices = panel.jobs.map(({ name }, number) => {
+    const choice = made("input");
+    Object.assign(choice, { type: "radio", name: "what-if-start", checked: number === 0 });
+    choice.addEventListener("change", () => changed(number));
+    return made("label", [choice, ` ${name}`]);
+  });
+  return panel.jobs.length > 1 ? [made("fieldset", [made("legend", panel.words.starts), ...choices])] : [];
+}
+
+async function startPanel(root) {
+  const panel = panelOf(jsonOf(dataOf("what-if-header")), dataOf("what-if-data"));
+  const place = Object.fromEntries(
+    ["starts", "answer", "command", "steps", "path", "curve"].map((name) => [name, root.querySelector(`.${name}`)]));
+  const factors = panel.classes.map(() => 1);
+  const recorded = await panel.jobOf(0);
+  const state = { factors, start: 0, touched: -1, recorded, before: pathTimes(panel, recorded, factors), curve: null };
+  let waiting = false;
+  const draw = async () => {
+    if (waiting) return;
+    waiting = true;
+    const job = await panel.jobOf(state.start);
+    requestAnimationFrame(() => {
+      waiting = false;
+      showAnswer(place, panel, job, state);
+    });
+  };
+  root.querySelectorAll("[data-class]").forEach((row) => {
+    const number = Number(row.dataset.class);
+    leverOf(row, number, panel.classes[number], (which, factor) => {
+      state.factors = state.factors.with(which, factor);
+      state.touched = which;
+      draw();
+    });
+  });
+  place.starts.replaceChildren(...choicesOf(panel, (number) => {
+    state.start = number;
+    draw();
+  }));
+  showAnswer(place, panel, recorded, state);
+  root.dataset.ready = "";
+}
+
+starts.push(() => document.querySelectorAll(".what-if[data-key]").forEach(startPanel));

@@ -1,0 +1,92 @@
+// Predictions and their intervals: the formulas of outcome.py and interval.py.
+
+import { momentsOf, productOf } from "./what_if_model.js";
+
+const EXACT = 1e-12;
+
+/** Return {makespan, step, steps, time}, ns: what a job takes under one reading. */
+export function predicted(reading, factors) {
+  const { skeleton, whole, ratio } = reading;
+  const switches = whole.map((classes) => Number(Math.abs(productOf(classes, factors) - 1) < EXACT));
+  const time = momentsOf(skeleton, [...factors, ...switches]);
+  return { makespan: time[skeleton.end] * ratio, step: meanStep(skeleton, time), time };
+}
+
+/** Return the mean time of a step over all ranks, ns; the makespan without steps. */
+function meanStep({ steps, end }, time) {
+  if (!steps.length) return time[end];
+  let [from, to] = [Infinity, -Infinity];
+  for (const step of steps) {
+    from = Math.min(from, time[step.start]);
+    to = Math.max(to, time[step.end]);
+  }
+  return (to - from) / new Set(steps.map(({ step }) => step)).size;
+}
+
+/** Return the time from the end of each step to that of the next, mean over ranks, ns. */
+function lengthsOf({ steps }, time) {
+  const sums = new Map();
+  for (let i = 1; i < steps.length; i++) {
+    if (steps[i].rank !== steps[i - 1].rank) continue;
+    const [sum, count] = sums.get(steps[i].step) ?? [0, 0];
+    sums.set(steps[i].step, [sum + time[steps[i].end] - time[steps[i - 1].end], count + 1]);
+  }
+  return [...sums].sort(([one], [other]) => one - other).map(([, [sum, count]]) => sum / count);
+}
+
+/** Return {low, high, cause}: the 90 % interval of a speedup. */
+export function intervalOf(job, recorded, now, factors, constants) {
+  const speedup = recorded / now.makespan;
+  if (!(now.makespan > 0) || !(recorded > 0)) return { low: speedup, high: speedup, cause: "" };
+  if (job.asRecorded && factors.every((factor) => factor === 1)) return { low: 1, high: 1, cause: "" };
+  const ratios = [{ log: 0, cause: "" }];
+  for (const reading of job.readings.slice(1)) {
+    const other = predicted(reading, factors).makespan;
+    if (other > 0) ratios.push({ log: Math.log(now.makespan / other), cause: reading.cause });
+  }
+  const logs = ratios.map(({ log }) => log);
+  const chance = spreadOf(speedup, lengthsOf(job.readings[0].skeleton, now.time), constants);
+  const widest = ratios.reduce((one, other) => (Math.abs(other.log) > Math.abs(one.log) ? other : one));
+  return {
+    low: speedup * Math.exp(-Math.hypot(Math.min(...logs), chance)),
+    high: speedup * Math.exp(Math.hypot(Math.max(...logs), chance)),
+    cause: Math.abs(widest.log) > chance ? widest.cause : "steps differ",
+  };
+}
+
+/** Return whether an interval is too wide to act on. */
+export function tooWide({ low, high }, { wide, very_wide }) {
+  return high / low - 1 > very_wide || (high / low - 1 > wide && low < 1 && high > 1);
+}
+
+function spreadOf(speedup, steps, constants) {
+  const { quantile, run_spread, effect_spread } = constants;
+  const effect = effect_spread * Math.abs(Math.log(speedup));
+  const mean = ofMean(steps.filter((step) => step > 0), constants);
+  return Math.hypot(mean, quantile * Math.hypot(run_spread, effect));
+}
+
+function ofMean(steps, { quantile, max_period, min_groups }) {
+  const widths = [];
+  for (let size = 1; size <= max_period; size++) {
+    const groups = Math.floor(steps.length / size);
+    if (groups < (size === 1 ? 2 : min_groups)) break;
+    const means = Array.from({ length: groups }, (_, i) => meanOf(steps.slice(i * size, (i + 1) * size)));
+    const mean = meanOf(means);
+    const variance = means.reduce((sum, each) => sum + (each - mean) ** 2, 0) / (groups - 1);
+    widths.push(studentOf(groups - 1, quantile) * Math.sqrt(2 / groups) * (Math.sqrt(variance) / mean));
+  }
+  if (!widths.length) return 0;
+  const best = Math.min(...widths);
+  const width = best < widths[0] / 2 ? best : widths[0];
+  return Math.min(width, Math.log(Math.max(...steps) / Math.min(...steps)));
+}
+
+function meanOf(values) {
+  return values.reduce((sum, each) => sum + each, 0) / values.length;
+}
+
+/** Return the 95th percentile of Student's t distribution, to the second order. */
+function studentOf(freedom, z) {
+  return z + (z ** 3 + z) / 4 / freedom + (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96 / freedom ** 2;
+}

@@ -1,0 +1,268 @@
+"""The what-if panel: sliders whose step time, critical path and interval are computed in the page.
+
+The page gets small graphs with the times of the job (`htagraph.contract`): one for each reading of the recording, with
+one weight per class of time, so that it predicts what ``hg.what_if`` does for any factors.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from htagraph.core.errors import HtagraphError
+from htagraph.core.kinds import ActivityKind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.html.markup import Html, element
+from htagraph.output.html.page import Section, json_bytes
+from htagraph.output.html.what_if_classes import Slider, Start, sliders, starts
+from htagraph.output.phrases import plural, time_text
+from htagraph.queries.contract import contract
+from htagraph.queries.skeleton import Members, Skeleton
+from htagraph.whatif.contracted_readings import Reading, contracted_readings, shares_links_differently
+from htagraph.whatif.interval import CONSTANTS
+from htagraph.whatif.outcome import Outcome
+from htagraph.whatif.what_if import what_if
+
+__all__ = ["what_if_section"]
+
+SCRIPTS = (
+    "payload.js", "words.js", "what_if_model.js", "what_if_interval.js", "what_if_chart.js", "what_if.js",
+)  # fmt: skip
+STYLES = ("what_if.css",)
+
+_MOST = 2
+"""The largest factor of a slider. Chosen: what takes longer than twice its time is another program. Doubled, skeletons
+are a few percent larger."""
+_MOST_BYTES = 350_000
+"""Compressed bytes of the job as recorded, with all readings. Chosen: a twentieth of the largest page. Doubled, more
+sliders fit where many of them overlap."""
+_MOST_BYTES_WITH_STARTS = 700_000
+"""Compressed bytes of the whole panel. Chosen: as above, with other starts. Doubled, more of these fit."""
+_MOST_EDGES_WITH_STARTS = 300_000
+"""Edges of a job that may start from other than the recorded one. Measured: the skeletons of a start take 15 s of
+CPU at 800,000 edges. Doubled, a report of a job of that size takes as much longer."""
+_GROWTH = 0.7
+"""How many sliders fit grows with this power of the bytes. Measured on two jobs: from 5 to 12 sliders, a skeleton
+becomes three times as large. Doubled, more sliders are dropped at once, maybe too many."""
+_OTHER = {"name": "everything else", "number": -1, "css": "c-other"}
+_CATEGORIES = {"host": "other host code"}
+"""Names of categories that others are parts of."""
+_NONE = "Nothing can be changed here: the job has no work on its critical path, or took no time."
+_SHARED = (
+    "Transfers of this job share links: how long each takes depends on which others run at the same moment. No small "
+    "graph describes that, so this page has no sliders; the command computes it."
+)
+_HOW = (
+    "Each slider multiplies the time of some work in all ranks and steps; 50 % is twice as fast, 0 % is free. Waits "
+    "between threads, devices and ranks follow from the dependencies. Where two selections overlap, both factors "
+    "apply. Move several at once. A slider that has the focus moves by arrow keys."
+)
+_WORDS = {
+    "command": "The same on the command line:",
+    "starts": "Start from",
+    "steps": "Each step, before (grey) and after (blue)",
+    "curve": "Mean step over the share of the time that is left to",
+    "path": "The critical path by what it is spent on",
+    "ranks": "The critical path by rank",
+    "missing": "The interval is not whole; the command gives all of it. Not in it:",
+}
+_DEFINITIONS = (
+    "Step: the mean over all steps, from the first start of any rank to the last end. As fast: the recorded makespan "
+    "over the predicted one. 90 %: the interval of hg.what_if, which has other readings of the same recording (waits "
+    "that are not certain or not shown, pauses that nothing explains, a loader that may not keep up) and chance; for "
+    "steps, the interval of the speedup applied to the mean step. Critical path: the longest chain of work and waits "
+    "that the makespan is; of equally long ones, one. Everything else: time that belongs to none of the classes above, "
+    "such as the latency from a launch to its kernel."
+)
+
+
+@dataclass
+class _Panel:
+    """What the page gets."""
+
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    data: bytearray = field(default_factory=bytearray)
+    left_out: list[str] = field(default_factory=list)
+
+    def added(self, data: bytes) -> dict[str, int]:
+        """Return where some bytes are."""
+        self.data += data
+        return {"at": len(self.data) - len(data), "size": len(data)}
+
+
+def what_if_section(graph: DependencyGraph, inputs: Sequence[str], found: pd.DataFrame) -> Section:
+    """Return the section of the what-if panel.
+
+    Args:
+        graph: the job.
+        inputs: the words of a command line that read it.
+        found: result of `htagraph.opportunities`, whose targets have sliders.
+    """
+    outcome = what_if(graph).run()
+    levers = sliders(graph, found)
+    if not levers or outcome.baseline_ns <= 0:
+        return Section("what-if", "What if?", element("p", _NONE))
+    if shares_links_differently(outcome.links.state):
+        return Section("what-if", "What if?", element("p", _SHARED))
+    every = len(levers)
+    levers, first = _fitting(graph, levers)
+    panel = _Panel()
+    if len(levers) < every:
+        panel.left_out.append(f"{plural(every - len(levers), 'slider')} left out, to keep the page small.")
+    for start in starts(graph):
+        _add(panel, graph, start, levers, first if not start.option else None)
+    head = json_bytes(_header(panel, levers, outcome, inputs))
+    body = element(
+        "div", *_results(), _table(levers, first[0][0].skeleton, outcome), *_places(),
+        *(element("p", each, class_="note") for each in panel.left_out),
+        element("details", element("summary", "What these numbers mean"), element("p", _DEFINITIONS)),
+        class_="what-if", data_key="what-if",
+    )  # fmt: skip
+    payload = {"what-if-header": head, "what-if-data": bytes(panel.data)}
+    return Section(
+        "what-if", "What if?", element("div", element("p", _HOW, class_="hint"), body), SCRIPTS, STYLES, payload
+    )
+
+
+def _fitting(graph: DependencyGraph, levers: list[Slider]) -> tuple[list[Slider], tuple[list[Reading], list[str]]]:
+    """Return (the sliders whose skeletons are small enough, these of the job as recorded); the last ones go first."""
+    state = what_if(graph).state
+    readings = len(_different(contracted_readings(graph, state, _classes(levers[:1]), _MOST)[0]))
+    most = _MOST_BYTES / readings  # one is about as large as another
+    while len(levers) > 1:
+        size = len(_packed(contract(state, _classes(levers), most=_MOST))[1])
+        if size <= most:
+            break
+        levers = levers[: max(1, min(len(levers) - 1, round(len(levers) * (most / size) ** _GROWTH)))]
+    return levers, contracted_readings(graph, state, _classes(levers), _MOST)
+
+
+def _different(readings: Sequence[Reading]) -> list[tuple[Reading, int, bytes]]:
+    """Return readings that differ from all before, each with its unit, ns, and its bytes."""
+    found: dict[tuple[bytes, float], tuple[Reading, int, bytes]] = {}
+    for each in readings:
+        unit, data = _packed(each.skeleton)
+        found.setdefault((data, each.ratio), (each, unit, data))
+    return list(found.values())
+
+
+def _packed(skeleton: Skeleton) -> tuple[int, bytes]:
+    """Return (the ns of which all its weights are multiples, its bytes in multiples of that)."""
+    unit = max(int(np.gcd.reduce(skeleton.weight, axis=None)), 1)
+    none = np.zeros(0, np.int64)
+    return unit, replace(
+        skeleton, weight=skeleton.weight // unit, members=Members(none, none, none, none, none)
+    ).to_bytes()
+
+
+def _classes(levers: Sequence[Slider]) -> dict[str, dict[str, Any]]:
+    return {str(number): lever.criteria for number, lever in enumerate(levers)}
+
+
+def _add(
+    panel: _Panel, graph: DependencyGraph, start: Start, levers: Sequence[Slider],
+    known: tuple[list[Reading], list[str]] | None,
+) -> None:  # fmt: skip
+    """Add what the job may start from, or say why it is left out."""
+    large = len(graph.edges) > _MOST_EDGES_WITH_STARTS or shares_links_differently(start.state)
+    try:
+        readings, missing = known or ([], []) if known or large else contracted_readings(
+            graph, start.state, _classes(levers), _MOST
+        )  # fmt: skip
+    except HtagraphError:  # the change leaves nothing of a class
+        readings, missing = [], []
+    found = _different(readings)
+    size = len(panel.data) + sum(len(data) for _, _, data in found)
+    if not found or (not known and size > _MOST_BYTES_WITH_STARTS):
+        panel.left_out.append(f"Not here, to keep the page small: {start.name}: {' '.join(start.option)}")
+        return
+    panel.jobs.append({
+        "name": start.name, "option": start.option, "missing": missing,
+        "ranks": panel.added(_ranks(graph, found[0][0].skeleton)),
+        "readings": [
+            {"cause": each.cause, "whole": each.whole, "ratio": each.ratio, "unit": unit, **panel.added(data)}
+            for each, unit, data in found
+        ],
+    })  # fmt: skip
+
+
+def _ranks(graph: DependencyGraph, skeleton: Skeleton) -> bytes:
+    """Return 1 + the rank of each vertex, 0 where it is between ranks, as compressed numbers of two bytes."""
+    acts = graph.activities
+    row = np.maximum(skeleton.vertex, 0) // 2
+    none = (skeleton.vertex < 0) | (acts.kind[row] == ActivityKind.JOIN)
+    return gzip.compress(np.where(none, 0, acts.rank[row] + 1).astype("<u2").tobytes(), mtime=0)
+
+
+def _header(panel: _Panel, levers: Sequence[Slider], outcome: Outcome, inputs: Sequence[str]) -> dict[str, Any]:
+    categories = [
+        {"name": _CATEGORIES.get(lever.category, lever.name), "number": number, "css": f"c-{lever.category}"}
+        for number, lever in enumerate(levers)
+        if lever.category
+    ]
+    return {
+        "inputs": list(inputs), "constants": CONSTANTS, "jobs": panel.jobs, "words": _WORDS,
+        "recorded": {"makespan": outcome.baseline_ns, "step": outcome.baseline_mean_step_ns},
+        "stepped": bool(len(outcome.step_times())),
+        "classes": [{"name": lever.name, "option": lever.option} for lever in levers],
+        "categories": [*categories, _OTHER],
+    }  # fmt: skip
+
+
+def _table(levers: Sequence[Slider], skeleton: Skeleton, outcome: Outcome) -> Html:
+    """Return the sliders' rows, with what is known without any script."""
+    columns = "What", "On the critical path", "Percent of its time", "Job at half of it", "Job without it"
+    styles = None, "number", None, "number alone", "number alone"
+    head = element("tr", *(element("th", each, class_=style) for each, style in zip(columns, styles, strict=True)))
+    on_path = _times_on_path(skeleton, len(levers))
+    rows = [
+        element("tr", *_cells(lever, on_path[number], outcome, [
+            skeleton.makespan_ns({str(number): factor}) for factor in (0.5, 0.0)
+        ]), data_class=number)
+        for number, lever in enumerate(levers)
+    ]  # fmt: skip
+    return element("div", element("table", head, *rows, class_="levers"), class_="wide")
+
+
+def _cells(lever: Slider, on_path: float, outcome: Outcome, times: list[int]) -> Iterator[Html]:
+    note = element("div", lever.note, class_="note") if lever.note else ""
+    yield element("td", element("span", _cut(lever.name), title=lever.name), note, class_="text")
+    share = 100 * on_path / outcome.baseline_ns
+    yield element("td", f"{time_text(on_path / 1000)} ({share:.0f} %)", class_="number")
+    yield element("td", class_="lever")
+    for time in times:
+        saved = 100 * (1 - time / outcome.baseline_ns)
+        yield element("td", f"{time_text(time / 1000)} ({-saved:+.1f} %)", class_="number alone")
+
+
+def _times_on_path(skeleton: Skeleton, count: int) -> list[float]:
+    """Return how much of a critical path is time of each class, ns."""
+    times = skeleton.weight[skeleton.critical_edges()].sum(axis=0)[1:].tolist()
+    return [sum(ns for part, ns in zip(skeleton.classes.parts, times, strict=True) if each in part)
+            for each in range(count)]  # fmt: skip
+
+
+def _cut(name: str) -> str:
+    """Return a name of which the middle is left out if it is long."""
+    return name if len(name) <= _MOST_LETTERS else f"{name[:40]}…{name[-35:]}"
+
+
+_MOST_LETTERS = 76
+"""Letters of a name that are shown; the whole one is its title. Chosen: two lines. Doubled, four."""
+
+
+def _results() -> Iterator[Html]:
+    yield element("div", class_="starts")
+    yield element("div", element("div", "The sliders need scripts; the table does not.", class_="answer"),
+                  element("div", class_="command"), class_="result", aria_live="polite")  # fmt: skip
+
+
+def _places() -> Iterator[Html]:
+    yield element("svg", class_="swatch", aria_hidden="true")
+    yield element("div", element("div", class_="curve"), element("div", class_="steps"), class_="columns changes")
+    yield element("div", class_="path")

@@ -1,0 +1,226 @@
+"""Skeletons of a job under every reading of its recording, so that a small program can compute a prediction's interval.
+
+A reading changes a state after the changes of a scenario. Here it changes which part of each lag and gap belongs to
+which class of time, so that one skeleton serves all factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.errors import SelectionError
+from htagraph.core.kind_masks import of_kinds
+from htagraph.core.kinds import UNEXPLAINED
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.absent_members import lacks_members
+from htagraph.queries.class_parts import SWITCHED_OFF, ClassParts, Parts, class_parts
+from htagraph.queries.contract import skeleton_of
+from htagraph.queries.replay import predict, without_unexplained
+from htagraph.queries.skeleton import Skeleton
+from htagraph.queries.weighted_paths import paths_of_parts
+from htagraph.queries.weights import NEVER, State, initial
+from htagraph.whatif.doubts import after_communication, hidden_in_pauses, without_doubtful_waits
+from htagraph.whatif.hidden_times import SHARE, Waits, slow_loaders, slow_messages
+from htagraph.whatif.interval import DOUBTS, UNEXPLAINED_PAUSES, UNKNOWN_SHARING
+from htagraph.whatif.link_sharing import Sharing, assumed, may_overlap
+
+__all__ = ["BUILDERS", "Reading", "contracted_readings", "shares_links_differently"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Criteria: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""By name of a class, what selects its time, as for `htagraph.whatif.changes.scale`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A job under one reading of its recording."""
+
+    cause: str
+    """Why an interval is as wide as this reading makes it; empty for the prediction itself."""
+    skeleton: Skeleton
+    """Its classes are those given, then a switch for each of `whole`."""
+    whole: tuple[tuple[int, ...], ...] = ()
+    """Of each switch, the classes that it follows: 1 while the product of their factors is 1, else 0."""
+    ratio: float = 1.0
+    """What its makespan is multiplied by: the recorded one over the one that this reading gives without any change."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """Weights under a reading."""
+
+    parts: ClassParts
+    whole: tuple[tuple[int, ...], ...] = ()
+
+
+def shares_links_differently(state: State) -> bool:
+    """Return whether transfers may take another time than their class says, because they share links with others."""
+    links = assumed(state)
+    return links.sharing is not Sharing.NONE and links.may_share and may_overlap(state.graph)
+
+
+def contracted_readings(
+    baseline: DependencyGraph, state: State, classes: Criteria, most: int
+) -> tuple[list[Reading], list[str]]:
+    """Return (the skeletons of a job under each reading, the causes of readings that no skeleton describes).
+
+    The first one is of the job as changed; each other one takes the makespan in which `htagraph.whatif.interval` is
+    interested. A reading that is impossible, or the same, is left out.
+
+    Args:
+        baseline: the job as recorded.
+        state: its weights after the changes that come before all factors.
+        classes: by name, criteria.
+        most: the largest factor of each class.
+
+    Raises:
+        SelectionError: nothing meets the criteria of a class.
+    """
+    found, missing = [Reading("", _skeleton(state, _Read(class_parts(state, classes)), classes, most))], []
+    for cause, doubt in DOUBTS.items():
+        builder = BUILDERS.get(doubt.__name__)
+        if builder is None:
+            missing.append(cause)
+            continue
+        try:
+            read = builder(state, class_parts(state, classes))
+            if read is not None:
+                found.append(Reading(cause, _skeleton(state, read, classes, most), read.whole))
+        except SelectionError:  # an activity would have to wait for itself: the reading is impossible
+            continue
+    explained = _explained(baseline, state, classes, most)
+    links = assumed(state)
+    if links.others and may_overlap(state.graph):
+        missing.append(UNKNOWN_SHARING)
+    return [*found, *explained], missing
+
+
+def _skeleton(state: State, read: _Read, classes: Criteria, most: int) -> Skeleton:
+    names = (*classes, *(f"whole {each}" for each in read.whole))
+    parts = replace(read.parts, switches=(False,) * len(classes) + (True,) * len(read.whole))
+    return skeleton_of(paths_of_parts(state, parts, names, most), state.graph)
+
+
+def _explained(baseline: DependencyGraph, state: State, classes: Criteria, most: int) -> list[Reading]:
+    """Return the reading in which pauses that nothing explains vanish, before and after the change."""
+    before, recorded = _makespan(baseline, without_unexplained(baseline, baseline.gap)), _makespan(baseline)
+    unexplained = of_kinds(state.graph.gap_kind, UNEXPLAINED)
+    if before <= 0 or (before == recorded and not state.gap[unexplained].any()):
+        return []
+    parts = class_parts(state, classes)
+    _set(parts.gap, np.flatnonzero(unexplained), 0)
+    return [Reading(UNEXPLAINED_PAUSES, _skeleton(state, _Read(parts), classes, most), ratio=recorded / before)]
+
+
+def _makespan(graph: DependencyGraph, gap: Array | None = None) -> int:
+    state = initial(graph)
+    time = predict(graph, state.lag, state.gap if gap is None else gap, state.head)
+    return int(time[1::2].max(where=graph.awake, initial=graph.origin_ns)) - graph.origin_ns
+
+
+def _doubtful(state: State, parts: ClassParts) -> _Read | None:
+    """See `without_doubtful_waits`: what it adds to gaps belongs to no class."""
+    changed = without_doubtful_waits(state)
+    if changed is None:
+        return None
+    other = np.flatnonzero(changed.lag != state.lag)
+    _set(parts.lag, other, np.maximum(changed.lag[other], NEVER))
+    parts.gap.rest += changed.gap - state.gap
+    return _Read(parts)
+
+
+def _absent(state: State, parts: ClassParts) -> _Read | None:
+    """See `with_waits_for_absent_ranks`: what looks like transfer keeps its recorded time whatever the factor."""
+    graph, edges = state.graph, state.graph.edges
+    waits = lacks_members(graph)
+    own = np.flatnonzero((edges.activity >= 0) & waits[edges.activity] & (state.lag > NEVER))
+    ends = np.flatnonzero(waits[np.arange(graph.vertex_count) // 2])
+    if not len(own) and not len(ends):
+        return None
+    _set(parts.lag, own, edges.lag[own])
+    _set(parts.gap, ends, graph.gap[ends])
+    return _Read(parts)
+
+
+def _possible(state: State, parts: ClassParts) -> _Read | None:
+    """See `with_possible_waits`: a pause is a wait only while no factor changes it."""
+    graph = state.graph
+    (source, target), (ends, nexts) = hidden_in_pauses(graph), after_communication(graph)
+    still = state.gap[target] == graph.gap[target]
+    source, target = source[still], target[still]
+    if not len(target) and not len(ends):
+        return None
+    count = len(state.graph.edges)
+    waits = graph.time[target] - graph.time[source]
+    lag = np.concatenate([waits, np.zeros(len(ends), np.int64)])
+    parts = _with_edges(parts, np.concatenate([source, ends]), np.concatenate([target, nexts]), lag)
+    gap, mask = parts.gap, parts.gap.mask[target] * (parts.gap.amount[target] != 0)
+    _set(gap, target[mask == 0], 0)
+    recorded = gap.rest[target] + gap.amount[target]
+    masks = np.unique(mask[mask > 0]).tolist()
+    for place, each in enumerate(masks):
+        rows, switch = np.flatnonzero(mask == each), 1 << (len(parts.switches) + place)
+        gap.also.append((target[rows], switch, -recorded[rows]))
+        parts.lag.rest[count + rows] -= SWITCHED_OFF
+        parts.lag.also.append((count + rows, switch, np.full(len(rows), SWITCHED_OFF)))
+    classes = range(len(parts.switches))
+    return _Read(parts, tuple(tuple(number for number in classes if each >> number & 1) for each in masks))
+
+
+def _loaders(state: State, parts: ClassParts) -> _Read | None:
+    return _hidden(state, parts, slow_loaders(state.graph))
+
+
+def _messages(state: State, parts: ClassParts) -> _Read | None:
+    return _hidden(state, parts, slow_messages(state.graph))
+
+
+def _hidden(state: State, parts: ClassParts, waits: Waits) -> _Read | None:
+    """See `htagraph.whatif.hidden_times`: each time follows the change of the edge that it is like."""
+    kept = state.lag[waits.like] > NEVER
+    if not kept.any():
+        return None
+    like, took = waits.like[kept], (SHARE * waits.took[kept]).astype(np.int64)
+    recorded = state.graph.edges.lag[like]
+    share = np.divide(took, recorded, out=np.zeros(len(took)), where=recorded > 0)
+    amount = np.rint(share * parts.lag.amount[like]).astype(np.int64)
+    rest = np.where(recorded > 0, np.rint(share * parts.lag.rest[like]), took).astype(np.int64)
+    count, mask = len(parts.source), parts.lag.mask[like]
+    parts = _with_edges(parts, waits.source[kept], waits.target[kept], rest)
+    parts.lag.amount[count:], parts.lag.mask[count:] = amount, mask
+    return _Read(parts)
+
+
+def _set(parts: Parts, rows: Array, value: Array | int) -> None:
+    """Let some numbers be others that no class multiplies."""
+    parts.rest[rows], parts.amount[rows], parts.mask[rows] = value, 0, 0
+
+
+def _with_edges(parts: ClassParts, source: Array, target: Array, lag: Array) -> ClassParts:
+    """Return the weights with more edges behind the others, whose time belongs to no class."""
+    nothing = np.zeros(len(lag), np.int64)
+    old = parts.lag
+    rest, mask, amount = (
+        np.concatenate(pair) for pair in ((old.rest, lag), (old.mask, nothing), (old.amount, nothing))
+    )
+    return replace(
+        parts,
+        source=np.concatenate([parts.source, source]).astype(np.int32),
+        target=np.concatenate([parts.target, target]).astype(np.int32),
+        lag=Parts(rest, mask, amount, list(old.also)),
+    )
+
+
+BUILDERS: Final[dict[str, Callable[[State, ClassParts], _Read | None]]] = {
+    "without_doubtful_waits": _doubtful,
+    "with_possible_waits": _possible,
+    "with_slow_loaders": _loaders,
+    "with_slow_messages": _messages,
+    "with_waits_for_absent_ranks": _absent,
+}
+"""By the name of a function that reads a recording in another way: what does the same to classes of time."""
