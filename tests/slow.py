@@ -235,6 +235,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_path_names_what_bounds_the_job_and_a_change_that_helps",
         }
     ),
+    "tests/cli/test_demo.py": frozenset(
+        {
+            "test_the_job_is_that_of_the_repository_and_its_summary_the_same",
+            "test_without_a_folder_it_is_a_temporary_one_that_the_output_names",
+        }
+    ),
     "tests/cli/test_diff.py": frozenset(
         {
             "test_a_limit_decides_the_exit_code",
@@ -923,6 +929,14 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/queries/test_time_by_owner.py": frozenset(
         {
             "test_all_time_has_one_owner_or_none",
+        }
+    ),
+    "tests/test_docs.py": frozenset(
+        {
+            "test_a_command_on_a_page_runs",
+            "test_the_python_on_a_page_runs",
+            "test_the_sessions_on_a_page_give_what_it_shows",
+            "test_the_start_explains_sentences_that_the_summary_says",
         }
     ),
     "tests/test_house.py": frozenset(

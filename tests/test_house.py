@@ -29,6 +29,7 @@ from tests.strategies import COMPUTE, kernel, launch, load, op, step
 
 PACKAGE = REPOSITORY / "htagraph"
 TESTS = REPOSITORY / "tests"
+REFERENCE = REPOSITORY / "docs" / "reference"
 OUTPUTS = ("cli", "service", "output", "hta", "simulate", "record", "__main__")
 """Packages that may print, draw or write: `output`, what lies above it, the oracle, and the recorder."""
 
@@ -108,11 +109,9 @@ def test_an_analysis_has_a_test_file(name: str) -> None:
 
 
 @every_analysis
-def test_an_analysis_has_a_row_in_the_readme(name: str) -> None:
-    rows = [
-        line for line in (REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("|")
-    ]
-    assert any(f"`hg.{name}" in row for row in rows), f"README.md has no row with `hg.{name}`"
+def test_an_analysis_has_a_row_in_the_table_of_functions(name: str) -> None:
+    rows = [line for line in (REFERENCE / "functions.md").read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
+    assert any(f"`hg.{name}" in row for row in rows), f"docs/reference/functions.md has no row with `hg.{name}`"
 
 
 # one edge rule: one file, one entry, one member, one test
@@ -130,9 +129,9 @@ def test_an_edge_rule_has_a_module_a_member_and_a_test(rule: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in EdgeKind if kind != EdgeKind.USER])
-def test_an_edge_kind_has_a_row_in_the_readme(kind: str) -> None:
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    assert f"\n| `{kind}` |" in text, f"README.md: the table of edges has no row `{kind}`"
+def test_an_edge_kind_has_a_row_in_the_table_of_edges(kind: str) -> None:
+    text = (REFERENCE / "graph.md").read_text(encoding="utf-8")
+    assert f"\n| `{kind}` |" in text, f"docs/reference/graph.md: the table of edges has no row `{kind}`"
 
 
 # modules
@@ -351,9 +350,9 @@ def test_a_change_is_a_function_a_method_and_an_option(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _VERBS)
-def test_a_verb_has_a_line_in_the_readme(name: str) -> None:
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    assert f"htagraph {name.replace('_', '-')}" in text, f"README.md does not show `htagraph {name.replace('_', '-')}`"
+def test_a_verb_has_a_line_in_the_page_of_commands(name: str) -> None:
+    text, shown = (REFERENCE / "commands.md").read_text(encoding="utf-8"), f"htagraph {name.replace('_', '-')}"
+    assert f"\n{shown}" in text, f"docs/reference/commands.md does not show `{shown}`"
 
 
 # docstrings

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import re
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -20,15 +18,6 @@ def test_the_sample_output_is_what_the_command_prints() -> None:
     assert [line for line in sample.splitlines() if line not in (*lines, "...")] == []
     verdict = sample.split("Verdict\n")[1].split("\n\n")[0].splitlines()
     assert verdict == lines[lines.index("Verdict") + 1 :][: len(verdict)]
-
-
-def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "data").symlink_to(ROOT / "data")
-    monkeypatch.chdir(tmp_path)  # the example writes a file
-    (example,) = re.findall(r"```python\n(import htagraph as hg\n.*?)```", README, re.DOTALL)
-    names: dict[str, object] = {}
-    exec(textwrap.dedent(example), names)
-    assert isinstance(names["graph"], hg.DependencyGraph)
 
 
 def test_ci_runs_the_readmes_own_test_command() -> None:

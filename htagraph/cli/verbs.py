@@ -16,7 +16,7 @@ _READING = (
     "memory", "launches", "counters", "patterns", "roofline", "phases", "compare", "plot", "report", "serve",
 )  # fmt: skip
 """Those that read traces, or open what an earlier one read."""
-_OTHERS = ("execution_trace", "validate", "mcp", "schema", "simulate", "cache")
+_OTHERS = ("execution_trace", "validate", "mcp", "schema", "demo", "simulate", "cache")
 _MODULES = {name.replace("_", "-"): name for name in (*_READING, *_OTHERS)}
 
 
