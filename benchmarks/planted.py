@@ -160,7 +160,7 @@ def second_run(graph: hg.DependencyGraph, truths: Mapping[str, float]) -> tuple[
 
 def not_covered_percent(graph: hg.DependencyGraph) -> float:
     """Return the share, %, of device work without its launch or of collectives without partners, whichever is more."""
-    parts = graph.coverage().set_index(["part", "what"])["share_percent"]
+    parts = graph.coverage().set_index(["part", "what"])["share_percent"].sort_index()
     return 100 - float(min(parts["device work", "launch"], parts["collectives", "members matched"]))
 
 

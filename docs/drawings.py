@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 IMAGES = Path(__file__).parent / "img"
 
@@ -247,7 +247,8 @@ def timeline() -> str:
     ]
     work = graph.select(step_index=[0, 1, 2]).to_frame()
     work["row"] = [_row(kind, name) for kind, name in zip(work["kind"], work["name"], strict=True)]
-    for (rank, colour), rows in work[work["row"] != ""].groupby(["rank", "row"]):
+    by_row: Any = work[work["row"] != ""].groupby(["rank", "row"])  # keys of any type to its stubs
+    for (rank, colour), rows in by_row:
         ends = zip(rows["start_us"], rows["start_us"] + rows["duration_us"], strict=True)
         spans = merged((pixel(a), pixel(b)) for a, b in ends if a < end and b > begin)
         y = _top(rank, _LIES_IN.get(colour, colour)) + 8

@@ -6,13 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from htagraph.cli.options import Form, Ranks, Top, chosen, emit, read, show
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Comment, Output
 from htagraph.core.spelling import nearest_words
 from htagraph.output.wording import diff as wording
 from htagraph.queries.bound import CATEGORIES
@@ -85,10 +84,7 @@ def diff(  # noqa: PLR0913 - one argument per option
         bool,
         typer.Option("--strict", help=f"Exit with code {FAILED} also if there are too few steps to tell from noise."),
     ] = False,
-    comment: Annotated[
-        Path | None,
-        typer.Option("--comment", metavar="FILE.md", help="Write a comment for a pull request."),
-    ] = None,
+    comment: Comment = None,
     top: Top = 10,
     form: Form = None,
     output: Output = None,

@@ -14,7 +14,7 @@ import typer
 from htagraph.cli.writing import target
 from htagraph.core.errors import HtagraphError
 
-__all__ = ["Figure", "Output", "Page", "Perfetto", "Picture"]
+__all__ = ["Comment", "Figure", "Output", "Page", "Perfetto", "Picture"]
 
 
 def _in_folder(file: Path | None) -> Path | None:
@@ -56,6 +56,10 @@ Figure = Annotated[
         help="The file: .html, or .png or .svg, which need htagraph[image] and Chrome.",
     ),
 ]  # fmt: skip
+Comment = Annotated[
+    Path | None,
+    typer.Option("--comment", callback=_in_folder, metavar="FILE.md", help="Write a comment for a pull request."),
+]
 Page = Annotated[
     Path,
     typer.Option(

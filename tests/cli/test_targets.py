@@ -14,7 +14,7 @@ from htagraph.cli.main import app
 from tests.command_line import one_line_of_error
 from tests.reach import DATA
 
-FOLDERS = {("simulate", "--output"), ("patterns", "--overlay"), ("serve", "--perfetto-ui")}
+FOLDERS = {("simulate", "--output"), ("demo", "--output"), ("patterns", "--overlay"), ("serve", "--perfetto-ui")}
 """Options that name a folder: to make, or to read from."""
 
 
@@ -37,7 +37,7 @@ PAGES = ("plot", "report")
 
 def test_every_verb_with_results_is_among_them() -> None:
     assert len([each for each in EVERY if each[1] == "--output"]) > 14
-    assert {option for _, option in EVERY} == {"--output", "--perfetto", "--graphviz"}
+    assert {option for _, option in EVERY} == {"--output", "--perfetto", "--graphviz", "--comment"}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pickle
@@ -23,13 +24,17 @@ READING = (
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(DEMO, tmp_path / "job"))
+    folder = Path(shutil.copytree(DEMO, tmp_path / "job"))
+    for file in folder.glob("*.gz"):  # results are written as .json, not as .json.gz
+        file.with_suffix("").write_bytes(gzip.decompress(file.read_bytes()))
+        file.unlink()
+    return folder
 
 
 @pytest.mark.parametrize("verb", [*READING, "what-if", "diff"])
 def test_no_command_writes_its_results_over_a_file_that_it_read(verb: str, job: Path, run: Any) -> None:
     more: dict[str, list[str | Path]] = {"what-if": ["--network", "0.5"], "diff": [job]}
-    target = job / "rank-0.json.gz"
+    target = job / "rank-0.json"
     before = target.read_bytes()
     one_line_of_error(run(verb, job, *more.get(verb, []), "-o", target), str(target), "write to another file")
     assert target.read_bytes() == before
@@ -38,16 +43,16 @@ def test_no_command_writes_its_results_over_a_file_that_it_read(verb: str, job: 
 @pytest.mark.parametrize("option", ["--output", "--perfetto"])
 @pytest.mark.parametrize("verb", ["counters", "critical-path"])
 def test_nor_over_one_that_the_path_means_and_ranks_left_out(verb: str, option: str, job: Path, run: Any) -> None:
-    target = job / "rank-1.json.gz"
-    (job.parent / "link.json.gz").symlink_to(target)
+    target = job / "rank-1.json"
+    (job.parent / "link.json").symlink_to(target)
     before = target.read_bytes()
-    for name in (target, job / ".." / "job" / target.name, job.parent / "link.json.gz"):
+    for name in (target, job / ".." / "job" / target.name, job.parent / "link.json"):
         one_line_of_error(run(verb, job, "--ranks", "0", option, name), option, "is one of the files to read")
     assert target.read_bytes() == before
 
 
 def test_nor_over_a_memory_snapshot(tmp_path: Path, run: Any) -> None:
-    path = tmp_path / "snapshot.pickle"
+    path = tmp_path / "snapshot.json"
     path.write_bytes(pickle.dumps({"segments": [], "device_traces": [[]]}))
     before = path.read_bytes()
     one_line_of_error(run("memory", path, "-o", path), "is one of the files to read")

@@ -18,7 +18,7 @@ def dot_text(text: str) -> str:
 
     Example:
         >>> print(dot_text("a<b>\\n&"))
-        a<b>\\\\\\\\n&amp;
+        a<b>\\n&amp;
     """
     import graphviz
 
