@@ -160,8 +160,10 @@ def second_run(graph: hg.DependencyGraph, truths: Mapping[str, float]) -> tuple[
 
 def not_covered_percent(graph: hg.DependencyGraph) -> float:
     """Return the share, %, of device work without its launch or of collectives without partners, whichever is more."""
-    parts = graph.coverage().set_index(["part", "what"])["share_percent"].sort_index()
-    return 100 - float(min(parts["device work", "launch"], parts["collectives", "members matched"]))
+    parts = graph.coverage()
+    counted = [("device work", "launch"), ("collectives", "members matched")]
+    shares = parts["share_percent"][[row in counted for row in zip(parts["part"], parts["what"], strict=True)]]
+    return 100 - float(shares.min())
 
 
 def measures(graph: hg.DependencyGraph, truths: Mapping[str, float]) -> dict[str, float]:
