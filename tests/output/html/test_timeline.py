@@ -59,7 +59,7 @@ def test_names_are_there_once_and_long_ones_are_cut_which_is_said() -> None:
     timeline = timeline_of(hg.critical_path(graph))
     names = {each["name"] for each in slices_of(timeline)}
     assert max(map(len, names)) == MAX_LETTERS
-    assert "1 names of more than 1,000 letters" in timeline.left_out[0]
+    assert "1 name of more than 1,000 letters" in timeline.left_out[0]
 
 
 def test_members_of_collectives_are_those_that_were_matched() -> None:
