@@ -92,7 +92,7 @@ def draw_path(path: CriticalPath, max_nodes: int) -> graphviz.Digraph:
         _add_row(out, path, key, row)
         for number in row.boxes:
             _add_box(out, path, number, boxes[number], row)
-    _add_edges(out, path, boxes, hops, rows)
+    _add_edges(out, boxes, hops, rows)
     _add_legend(out, path, bottom + 2 * _BAR)
     return out
 
@@ -230,9 +230,7 @@ def _add_row(out: graphviz.Digraph, path: CriticalPath, key: int, row: _Row) -> 
     _add_text(out, f"row{key}", 0, row.y, label, color="#000000")
 
 
-def _add_edges(
-    out: graphviz.Digraph, path: CriticalPath, boxes: list[Box], hops: dict[int, Hop], rows: dict[int, _Row]
-) -> None:
+def _add_edges(out: graphviz.Digraph, boxes: list[Box], hops: dict[int, Hop], rows: dict[int, _Row]) -> None:
     for number in range(1, len(boxes)):
         first, second = boxes[number - 1], boxes[number]
         one, other = f"n{number - 1}", f"n{number}"
