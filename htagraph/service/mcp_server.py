@@ -119,16 +119,16 @@ def mcp_server(folders: Folders, answers: Answers, *, cache: bool = True) -> MCP
     }
     for name, (tool, text) in every.items():
         server.add_tool(
-            _telling(tool), name=name, description=text + _DATA, annotations=_READ_ONLY, structured_output=False
+            _explaining(tool), name=name, description=text + _DATA, annotations=_READ_ONLY, structured_output=False
         )
     return server
 
 
-def _telling(tool: Callable[..., str]) -> Callable[..., str]:
+def _explaining(tool: Callable[..., str]) -> Callable[..., str]:
     """Return a tool whose errors are those that its caller can act on."""
 
     @wraps(tool)
-    def told(*args: Any, **given: Any) -> str:  # noqa: ANN401 - the tool's
+    def answered(*args: Any, **given: Any) -> str:  # noqa: ANN401 - the tool's
         try:
             return tool(*args, **given)
         except HtagraphError as error:
@@ -140,7 +140,7 @@ def _telling(tool: Callable[..., str]) -> Callable[..., str]:
             msg = "not enough memory; ask for fewer ranks or steps, such as ranks='0-7', steps='4'"
             raise ToolError(msg) from None
 
-    return told
+    return answered
 
 
 class _Tools:

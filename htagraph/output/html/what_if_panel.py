@@ -97,16 +97,16 @@ class _Panel:
         return {"at": len(self.data) - len(data), "size": len(data)}
 
 
-def what_if_section(graph: DependencyGraph, inputs: Sequence[str], found: pd.DataFrame) -> Section:
+def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities: pd.DataFrame) -> Section:
     """Return the section of the what-if panel.
 
     Args:
         graph: the job.
         inputs: the words of a command line that read it.
-        found: result of `htagraph.opportunities`, whose targets have sliders.
+        opportunities: result of `htagraph.opportunities`, whose targets have sliders.
     """
     outcome = what_if(graph).run()
-    levers = sliders(graph, found)
+    levers = sliders(graph, opportunities)
     if not levers or outcome.baseline_ns <= 0:
         return Section("what-if", "What if?", element("p", _NONE))
     if shares_links_differently(outcome.links.state):
