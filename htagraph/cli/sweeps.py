@@ -39,10 +39,10 @@ def sweep_report(
 
     table = sweep(graph, scenario, asked.factors, intervals=True)
     recorded_us = what_if(graph).run().baseline_mean_step_ns / 1000
-    said = wording.sentences(table, " ".join([asked.what, *(f"after {text}" for text in texts)]), recorded_us)
+    sentences = wording.sentences(table, " ".join([asked.what, *(f"after {text}" for text in texts)]), recorded_us)
     brief = table[["factor", "mean_step_us", "makespan_us", "saved_us", "speedup", "low", "high"]]
     return report_on(
-        graph, "what-if", {"sweep": table}, said, figures={"swept": asked.what, "baseline_step_us": recorded_us},
+        graph, "what-if", {"sweep": table}, sentences, figures={"swept": asked.what, "baseline_step_us": recorded_us},
         brief={"sweep": brief.assign(factor=table["factor"].map("{:g}".format))},
         wording=Wording(wording.TITLES, wording.HEADINGS),
     )  # fmt: skip

@@ -177,9 +177,9 @@ def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5)
     if len(texts) == 1:
         del brief["changes"]
     notes = list(after.notes)
-    said = wording.sentences(after, *map(bound_of, paths))
+    sentences = wording.sentences(after, *map(bound_of, paths))
     return report_on(
-        after.baseline, "what-if", tables, [*said, *(f"Note: {note}" for note in notes)],
+        after.baseline, "what-if", tables, [*sentences, *(f"Note: {note}" for note in notes)],
         figures={"notes": notes}, brief=brief, wording=Wording(wording.TITLES),
     )  # fmt: skip
 

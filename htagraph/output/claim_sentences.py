@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from htagraph.core.naming import is_source_frame, short_name
 from htagraph.output.phrases import (
     CATEGORY_WORDS,
     and_list,
@@ -14,6 +13,7 @@ from htagraph.output.phrases import (
     command_line,
     distinct,
     group_words,
+    name_text,
     plural,
     time_text,
 )
@@ -334,8 +334,7 @@ def _nothing(claim: Claim) -> str:
 
 
 def _short(name: str) -> str:
-    short = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name)
-    return short if len(short) <= _MAX_LETTERS else short[: _MAX_LETTERS - 1] + "…"
+    return name_text(name, _MAX_LETTERS)
 
 
 _ONE: dict[Says, Callable[[Claim], str]] = {

@@ -7,10 +7,17 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from htagraph.core.naming import is_source_frame, short_name
 from htagraph.output.claim_sentences import CAUSES, claim_name
-from htagraph.output.fitting import cut
-from htagraph.output.phrases import CATEGORY_WORDS, and_list, cause_words, command_line, plural, time_text
+from htagraph.output.phrases import (
+    CATEGORY_WORDS,
+    and_list,
+    cause_words,
+    command_line,
+    name_text,
+    plural,
+    shortened,
+    time_text,
+)
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 
@@ -98,7 +105,7 @@ def _cautions(claims: Sequence[Claim]) -> list[str]:
 
 
 def _short(name: str) -> str:
-    return cut(name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name), _MAX_LETTERS)
+    return name_text(name, _MAX_LETTERS)
 
 
 def _each(us: float, steps: int) -> float:
@@ -166,7 +173,7 @@ def _gains(claims: Sequence[Claim]) -> str:
     for claim in claims[:_NAMED]:
         spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), steps)
         saved = time_text(_each(claim.figure, steps))
-        parts.append(f"{cut(claim_name(claim), _MAX_LETTERS)}, {saved} ({claim.facts['percent']:.0f} %{spread})")
+        parts.append(f"{shortened(claim_name(claim), _MAX_LETTERS)}, {saved} ({claim.facts['percent']:.0f} %{spread})")
     return f"Largest gains{_per_step(steps)}, were it to take no time: {'; '.join(parts)}."
 
 
@@ -298,7 +305,7 @@ def _saves(us: float, facts: Mapping[str, Any], *, up_to: bool = False) -> str:
 
 def _try_gain(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial] | None:
     facts, wide = claim.facts, claim.interval is not None and claim.interval[0] < _MIN_SPREAD * claim.figure
-    name = cut(claim_name(claim), _MAX_LETTERS)
+    name = shortened(claim_name(claim), _MAX_LETTERS)
     if facts["what"] == "straggler":
         saved = _saves(claim.figure, facts, up_to=wide)
         line = command_line("what-if", inputs, "--fix-straggler", "auto")

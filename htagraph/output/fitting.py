@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from htagraph.output.columns import Column
-from htagraph.output.phrases import distinct
+from htagraph.output.phrases import distinct, shortened
 
-__all__ = ["Fitted", "cut", "cut_all", "fitted"]
+__all__ = ["Fitted", "cut_all", "fitted"]
 
 _BETWEEN = 2
 """Blanks between columns."""
@@ -82,22 +82,9 @@ def fitted(columns: Sequence[Column], width: int) -> Fitted:
     return Fitted(shown, widths, cells, [each.heading for each in columns if each.heading in left_out])
 
 
-def cut(text: str, room: int) -> str:
-    """Return a text that fits, its middle left out: names differ at both ends.
-
-    Example:
-        >>> cut("ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_64x3_tn", 24)
-        'ampere_bf16…ages_64x3_tn'
-    """
-    if len(text) <= room:
-        return text
-    tail = room // 2
-    return f"{text[: room - 1 - tail]}…{text[len(text) - tail :]}"
-
-
 def cut_all(texts: Sequence[str], room: int) -> list[str]:
     """Return texts that fit, of which those that differ stay different."""
-    return distinct([cut(text, room) for text in texts], texts, room)
+    return distinct([shortened(text, room) for text in texts], texts, room)
 
 
 def _cells(column: Column, room: int) -> list[str]:
@@ -106,7 +93,7 @@ def _cells(column: Column, room: int) -> list[str]:
         return column.cells
     if not column.short or column.width <= room:
         return cut_all(column.cells, room)
-    kept = [cell if len(cell) <= room else cut(short, room)
+    kept = [cell if len(cell) <= room else shortened(short, room)
             for cell, short in zip(column.cells, column.short, strict=True)]  # fmt: skip
     return distinct(kept, column.cells, room)
 

@@ -6,11 +6,11 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from htagraph.core.naming import exact_glob
+from htagraph.core.naming import exact_glob, is_source_frame, short_name
 
 __all__ = [
     "CATEGORY_WORDS", "and_list", "cause_words", "command_line", "distinct", "glob_of", "group_words",
-    "plural", "short_number", "size_text", "time_text",
+    "name_text", "plural", "short_number", "shortened", "size_text", "time_text",
 ]  # fmt: skip
 
 CATEGORY_WORDS = {
@@ -133,6 +133,29 @@ def _ranges(ranks: str) -> str:
     return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
 
 
+def shortened(text: str, letters: int) -> str:
+    """Return a text of at most so many letters: of a longer one the middle is left out, for names differ at both ends.
+
+    Example:
+        >>> shortened("ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_64x3_tn", 24)
+        'ampere_bf16…ages_64x3_tn'
+    """
+    if len(text) <= letters:
+        return text
+    tail = letters // 2
+    return f"{text[: letters - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def name_text(name: str, letters: int) -> str:
+    """Return a name for a sentence: a source frame without its folders, a kernel without template arguments, shortened.
+
+    Example:
+        >>> name_text("/home/me/model.py(37): forward", 40), name_text("void gemm<float>(float*)", 40)
+        ('model.py(37): forward', 'gemm')
+    """
+    return shortened(name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name), letters)
+
+
 def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str]:
     """Return shortened texts, of which those that are alike show where what they stand for differs.
 
@@ -149,14 +172,16 @@ def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str
     for text, whole in zip(texts, wholes, strict=True):
         if whole not in alike.setdefault(text, []):
             alike[text].append(whole)
-    shown = {}
+    shown: dict[tuple[str, str], str] = {}
     for text, several in alike.items():
         begin = next((at for at, letters in enumerate(zip(*several, strict=False)) if len(set(letters)) > 1), 0)
-        for number, whole in enumerate(several, 1):
-            head = text[: room // 2].rstrip("…")
-            parts = [f"{head}…{other[begin : begin + room - len(head) - 1]}" for other in several]
-            unlike = parts[number - 1] if len(set(parts)) == len(several) else f"{text[: room - 4]} #{number}"
-            shown[text, whole] = unlike if len(several) > 1 else text
+        head = text[: room // 2].rstrip("…")
+        parts = [f"{head}…{whole[begin : begin + room - len(head) - 1]}" for whole in several]
+        if len(several) == 1:
+            parts = [text]
+        elif len(set(parts)) < len(several):
+            parts = [f"{text[: room - 4]} #{number}" for number in range(1, len(several) + 1)]
+        shown |= {(text, whole): part for whole, part in zip(several, parts, strict=True)}
     return [shown[key] for key in zip(texts, wholes, strict=True)]
 
 

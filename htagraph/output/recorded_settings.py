@@ -105,5 +105,5 @@ def _sync_checks(traces: list[Trace]) -> tuple[Check, ...]:
 
 def _asked_for_sync(trace: Trace) -> bool:
     """Return whether `htagraph.profile` recorded synchronization, so that there was none if there is none."""
-    said = (trace.header.model_extra or {}).get("htagraph_profile")
-    return isinstance(said, dict) and said.get("sync_events") is True
+    settings = (trace.header.model_extra or {}).get("htagraph_profile")
+    return isinstance(settings, dict) and settings.get("sync_events") is True

@@ -91,16 +91,16 @@ def render_summary(
     if form == "csv":
         return _csv(frames_of(summary))
     trial = trial_of(summary.claims, inputs)
-    said, more = findings(summary.claims)
+    sentences, more = findings(summary.claims)
     if full:
-        said, more = summary.verdict, 0
+        sentences, more = summary.verdict, 0
     wording = Wording(SUMMARY_TITLES, SUMMARY_HEADINGS)
     last = [f"{trial.sentence[:-1]}: {trial.command}"] if trial else []
     if not full:
         also = f"{plural(more, 'more finding')} and all tables" if more else "All tables, and the verdict in full"
         last.append(f"{also}: {command_line('summary', inputs, '--full')}")
     frames = summary.whole() if full else summary.brief()
-    page = _Page(frames, wording, ("Verdict", said), ("Try", last), summary.at_a_glance())
+    page = _Page(frames, wording, ("Verdict", sentences), ("Try", last), summary.at_a_glance())
     return _markdown(page) if form == "md" else _terminal(page, width, color=color)
 
 

@@ -62,10 +62,10 @@ def _envelope(command: str, *, strict: bool) -> type[BaseModel]:
         return create_model(_name(command), __config__=config, **common, usable=(bool, files), **rows)
     figures: dict[str, Any] = {name: _field(name, kind) for name, kind in FIGURES.get(command, {}).items()}
     inputs = rows.pop("inputs")
-    said: dict[str, Any] = {SENTENCES.get(command, "conclusions"): (list[str], Field(description="What they mean."))}
+    lines: dict[str, Any] = {SENTENCES.get(command, "conclusions"): (list[str], Field(description="What they mean."))}
     results = create_model(
         f"{_name(command)}Results", __config__=ConfigDict(extra="forbid" if strict else "allow"), **rows, **figures,
-        **said,
+        **lines,
     )  # fmt: skip
     return create_model(
         _name(command), __config__=config, **common,

@@ -125,9 +125,9 @@ def _sync_events(torch: Any) -> Any:  # noqa: ANN401
 
 def _as_json(torch: Any, plan: Plan, chosen: dict[str, Any]) -> str:  # noqa: ANN401
     plain = {name: value for name, value in chosen.items() if isinstance(value, bool | int | float | str)}
-    said = {"torch": str(torch.__version__), "steps": [plan.first, plan.end - 1], "warmup": plan.warmup, **plain}
-    said["sync_events"] = "experimental_config" in chosen
-    return json.dumps(said)
+    settings = {"torch": str(torch.__version__), "steps": [plan.first, plan.end - 1], "warmup": plan.warmup, **plain}
+    settings["sync_events"] = "experimental_config" in chosen
+    return json.dumps(settings)
 
 
 def _warn_if_short(plan: Plan, made: int, handler: TraceHandler) -> None:

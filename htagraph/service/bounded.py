@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from htagraph.core.errors import HtagraphError, printable, shown
 from htagraph.core.spelling import nearest_words
+from htagraph.output.phrases import shortened
 
 __all__ = ["MAX_BYTES", "MAX_ROWS", "Window", "bounded"]
 
@@ -140,8 +141,7 @@ def _clean_rows(rows: list[_Json], window: Window, count: int, letters: int) -> 
 def _clean(value: Any, letters: int) -> Any:  # noqa: ANN401 - any value of an envelope
     """Return a value with texts that are safe and short, and numbers that JSON has."""
     if isinstance(value, str):
-        half = (letters - 1) // 2
-        return printable(value if len(value) <= letters else f"{value[:half]}…{value[-half:]}")
+        return printable(shortened(value, letters))
     if isinstance(value, dict):
         return {str(_clean(str(key), letters)): _clean(each, letters) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import Any
-
-import numpy as np
 
 from htagraph.core.errors import HtagraphError, printable
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.service.activity_edges import activity_edges
 
 __all__ = ["event_facts"]
 
 _MOST_EDGES = 200
-"""Edges that are listed at each end; chosen: more are of a wait for all that a device did. Doubled, answers about such
-waits are twice as long."""
+"""Edges that are listed in each direction; chosen: more are of a wait for all that a device did. Doubled, answers about
+such waits are twice as long."""
 
 
 def event_facts(graph: DependencyGraph, activity: int) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def event_facts(graph: DependencyGraph, activity: int) -> dict[str, Any]:
         ('communication', 2143.108, 'event_wait')
     """
     acts = graph.activities
-    event = _event(graph, activity)  # which refuses what is not there
+    event = _event(graph, activity)
     start, end = (int(graph.time[2 * activity + side]) for side in (0, 1))
     around: list[str] = []
     parent = int(graph.tree.parent[activity])
@@ -62,10 +62,10 @@ def event_facts(graph: DependencyGraph, activity: int) -> dict[str, Any]:
 
 
 def _event(graph: DependencyGraph, activity: int) -> dict[str, Any] | None:
-    if 0 <= activity < len(graph.activities) and graph.activities.event[activity] < 0:
-        return None  # the graph added it
     if not 0 <= activity < len(graph.activities):
-        graph.event(activity)
+        graph.event(activity)  # which says what is there
+    if graph.activities.event[activity] < 0:
+        return None  # the graph added it
     try:
         whole: dict[str, Any] = json.loads(graph.event(activity).model_dump_json())  # where infinity is null
     except (HtagraphError, OSError):  # the file is gone, or was changed
@@ -76,7 +76,7 @@ def _event(graph: DependencyGraph, activity: int) -> dict[str, Any] | None:
 def _edges(graph: DependencyGraph, activity: int, *, incoming: bool) -> list[dict[str, Any]]:
     edges = graph.edges
     own, other = (edges.target, edges.source) if incoming else (edges.source, edges.target)
-    rows = np.flatnonzero(((own >> 1) == activity) & ((other >> 1) != activity))[:_MOST_EDGES]
+    rows = islice(activity_edges(graph, activity, incoming=incoming), _MOST_EDGES)
     return [
         {
             "edge": EdgeKind(edges.kind[row]).label, "at": ("start", "end")[int(own[row]) & 1],
@@ -84,7 +84,7 @@ def _edges(graph: DependencyGraph, activity: int, *, incoming: bool) -> list[dic
             "rank": int(graph.activities.rank[int(other[row]) >> 1]), "from_end": bool(int(other[row]) & 1),
             "lag_us": int(edges.lag[row]) / 1000, "known": Provenance(edges.provenance[row]).label,
         }
-        for row in rows.tolist()
+        for row in rows
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import EdgeKind, GapKind
 from htagraph.output.report import Report, report_on
 from htagraph.queries.call_stack import call_stack
+from htagraph.service.activity_edges import activity_edges
 from htagraph.whatif.change_options import criteria
 
 if TYPE_CHECKING:
@@ -22,17 +24,17 @@ _COLUMNS = ["activity", "rank", "kind", "name", "stream", "step", "start_us", "d
 _MAX_NAMES = 1_000
 """Names by which a selection is summed up; chosen: far more than an answer shows. Doubled, nothing changes."""
 _MAX_EDGES = 1_000
-"""Edges of one activity that are shown; chosen: a synchronisation may have one per stream. Doubled, nothing changes."""
+"""Edges of one activity in one direction that are shown; chosen: a synchronisation may have one per stream. Doubled,
+nothing changes."""
 
 
-def selection_report(graph: DependencyGraph, text: str, *, count: int, offset: int = 0) -> Report:
+def selection_report(graph: DependencyGraph, text: str, *, count: int) -> Report:
     """Return the activities that criteria choose, the longest first, and their time by name.
 
     Args:
         graph: the job.
         text: criteria as the command line writes them, such as ``kind=kernel,name=*gemm*,rank=0``.
         count: rows of activities that are needed.
-        offset: how many of them are passed over before.
 
     Raises:
         HtagraphError: the criteria cannot be read, or nothing meets them.
@@ -42,7 +44,7 @@ def selection_report(graph: DependencyGraph, text: str, *, count: int, offset: i
     except ValueError as error:
         raise HtagraphError(str(error)) from None
     acts, rows = graph.activities, chosen.activities
-    order = np.lexsort((rows, -acts.duration[rows]))[: offset + count]
+    order = np.lexsort((rows, -acts.duration[rows]))[:count]
     longest = graph.select(activity=rows[order].tolist()).to_frame().loc[rows[order]].reset_index()[_COLUMNS]
     names, where = np.unique(acts.name[rows], return_inverse=True)
     sums = pd.DataFrame({
@@ -95,22 +97,15 @@ def _arguments(graph: DependencyGraph, activity: int) -> pd.DataFrame:
 
 def _edges(graph: DependencyGraph, activity: int, *, incoming: bool) -> pd.DataFrame:
     """Return a row per edge at the start or end of an activity, from or to another one."""
-    edges, rows = graph.edges, []
-    for end in (0, 1):
-        vertex = 2 * activity + end
-        offsets = graph.in_offsets if incoming else graph.out_offsets
-        at = range(int(offsets[vertex]), int(offsets[vertex + 1]))
-        numbers = [int(graph.in_edges[each]) for each in at] if incoming else list(at)
-        for edge in numbers[:_MAX_EDGES]:
-            other = int(edges.source[edge] if incoming else edges.target[edge])
-            if other // 2 != activity:
-                rows.append(_edge_row(graph, edge, vertex, other, binding=int(graph.binding[edges.target[edge]])))
-    return pd.DataFrame(rows)
+    edges = islice(activity_edges(graph, activity, incoming=incoming), _MAX_EDGES)
+    return pd.DataFrame([_edge_row(graph, edge, incoming=incoming) for edge in edges])
 
 
-def _edge_row(graph: DependencyGraph, edge: int, vertex: int, other: int, *, binding: int) -> dict[str, Any]:
+def _edge_row(graph: DependencyGraph, edge: int, *, incoming: bool) -> dict[str, Any]:
     acts, edges = graph.activities, graph.edges
-    target = int(edges.target[edge])
+    source, target = int(edges.source[edge]), int(edges.target[edge])
+    vertex, other = (target, source) if incoming else (source, target)
+    decided = int(graph.binding[target]) == edge
     return {
         "moment": ("start", "end")[vertex % 2],
         "edge": EdgeKind(edges.kind[edge]).name,
@@ -119,8 +114,8 @@ def _edge_row(graph: DependencyGraph, edge: int, vertex: int, other: int, *, bin
         "other_name": graph.names[acts.name[other // 2]],
         "other_rank": int(acts.rank[other // 2]),
         "lag_us": float(edges.lag[edge]) / 1000,
-        "decided": binding == edge,
-        "later_than_that_us": float(graph.gap[target]) / 1000 if binding == edge else None,
-        "why_later": GapKind(graph.gap_kind[target]).name if binding == edge and graph.gap[target] else "",
+        "decided": decided,
+        "later_than_that_us": float(graph.gap[target]) / 1000 if decided else None,
+        "why_later": GapKind(graph.gap_kind[target]).name if decided and graph.gap[target] else "",
         "confidence_percent": int(edges.confidence[edge]),
     }

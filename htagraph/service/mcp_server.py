@@ -124,17 +124,17 @@ def mcp_server(folders: Folders, answers: Answers, *, cache: bool = True) -> MCP
     }
     for name, (tool, text) in every.items():
         server.add_tool(
-            _telling(tool), name=name, description=text + _DATA, annotations=read_only, structured_output=False
+            _explaining(tool), name=name, description=text + _DATA, annotations=read_only, structured_output=False
         )
     return server
 
 
-def _telling(tool: Callable[..., str]) -> Callable[..., str]:
+def _explaining(tool: Callable[..., str]) -> Callable[..., str]:
     """Return a tool whose errors are those that its caller can act on."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     @wraps(tool)
-    def told(*args: Any, **given: Any) -> str:  # noqa: ANN401 - the tool's
+    def answered(*args: Any, **given: Any) -> str:  # noqa: ANN401 - the tool's
         try:
             return tool(*args, **given)
         except HtagraphError as error:
@@ -146,7 +146,7 @@ def _telling(tool: Callable[..., str]) -> Callable[..., str]:
             msg = "not enough memory; ask for fewer ranks or steps, such as ranks='0-7', steps='4'"
             raise ToolError(msg) from None
 
-    return told
+    return answered
 
 
 class _Tools:

@@ -336,7 +336,7 @@ def _package_missing(path: RemotePath, error: Exception) -> TraceError:
 
 def _tag(info: dict[str, Any]) -> int:
     """Return a number that stands for a file's content, from what a store says of it; 0 if it says nothing."""
-    said = [str(info[key]) for key in _TAGS if info.get(key)] or [str(info[key]) for key in _TIMES if info.get(key)]
-    if not said:
+    versions = [str(info[key]) for key in _TAGS if info.get(key)] or [str(info[key]) for key in _TIMES if info.get(key)]
+    if not versions:
         return 0
-    return int.from_bytes(hashlib.blake2b(" ".join(said).encode(), digest_size=7).digest(), "little") or 1
+    return int.from_bytes(hashlib.blake2b(" ".join(versions).encode(), digest_size=7).digest(), "little") or 1

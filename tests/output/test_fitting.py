@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.output.columns import Column, columns_of
-from htagraph.output.fitting import cut, cut_all, fitted
+from htagraph.output.fitting import cut_all, fitted
 from htagraph.output.report import Wording
 
 TILES = [f"ampere_bf16_s16816gemm_bf16_{tile}_ldg8_f2f_stages_64x3_tn" for tile in ("128x128", "256x128")]
@@ -15,17 +15,6 @@ TILES = [f"ampere_bf16_s16816gemm_bf16_{tile}_ldg8_f2f_stages_64x3_tn" for tile 
 
 def table(names: list[str], **numbers: list[float]) -> list[Column]:
     return columns_of(pd.DataFrame({"kind": ["computation"] * len(names), "name": names, **numbers}), Wording())
-
-
-@given(st.text(min_size=1, max_size=80), st.integers(3, 60))
-def test_a_cut_text_keeps_both_ends(text: str, room: int) -> None:
-    short = cut(text, room)
-    assert len(short) <= room
-    if len(text) > room:
-        head, _, tail = short.rpartition("…")
-        assert text.startswith(head)
-        assert text.endswith(tail)
-        assert abs(len(head) - len(tail)) <= 1
 
 
 def test_names_that_differ_in_the_middle_stay_apart() -> None:

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.phrases import CATEGORY_WORDS, command_line, distinct, plural, short_number, size_text, time_text
+from htagraph.output.phrases import (
+    CATEGORY_WORDS,
+    command_line,
+    distinct,
+    plural,
+    short_number,
+    shortened,
+    size_text,
+    time_text,
+)
 from htagraph.queries.paths import CATEGORIES
 
 
@@ -44,3 +53,15 @@ def test_texts_cut_alike_are_made_unlike_within_their_room() -> None:
     assert len(set(shown)) == 3
     assert max(map(len, shown)) <= 13
     assert distinct(["same…"] * 2, ["same text"] * 2, 5) == ["same…"] * 2
+
+
+@given(st.text(min_size=1, max_size=80), st.integers(3, 60))
+def test_a_shortened_text_keeps_both_ends(text: str, room: int) -> None:
+    short = shortened(text, room)
+    assert len(short) <= room
+    if len(text) > room:
+        head, _, tail = short.rpartition("…")
+        assert text.startswith(head)
+        assert text.endswith(tail)
+        assert len(short) == room
+        assert abs(len(head) - len(tail)) <= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["dot_text", "middle_shortened", "one_line", "text_width", "time_text"]
+__all__ = ["dot_text", "one_line", "text_width", "time_text"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _LETTER_WIDTH, _WIDE = 0.56, 1.0
@@ -28,19 +28,6 @@ def dot_text(text: str) -> str:
 def one_line(text: str) -> str:
     """Return a text with a blank in the place of line ends and other control characters."""
     return _CONTROL.sub(" ", text)
-
-
-def middle_shortened(text: str, most: int) -> str:
-    """Return a text of at most so many letters: of a longer one, its begin and its end.
-
-    Example:
-        >>> middle_shortened("ampere_bf16_s16816gemm_bf16_128x256", 20)
-        'ampere_bf1…6_128x256'
-    """
-    if len(text) <= most:
-        return text
-    begin = most // 2
-    return f"{text[:begin]}…{text[len(text) - (most - begin - 1) :]}"
 
 
 def text_width(text: str, size: float) -> float:

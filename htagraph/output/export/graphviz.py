@@ -16,9 +16,10 @@ from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
-from htagraph.output.export.dot_text import dot_text, middle_shortened, one_line, time_text
+from htagraph.output.export.dot_text import dot_text, one_line, time_text
 from htagraph.output.export.endings import PICTURES, check_ending
 from htagraph.output.export.path_drawing import draw_path
+from htagraph.output.phrases import shortened
 from htagraph.output.whole_files import write_whole
 from htagraph.queries.paths import CriticalPath
 
@@ -199,7 +200,7 @@ def _node(graph: DependencyGraph, activity: int, lane: int, rank: int) -> _Node:
 
 
 def _name(graph: DependencyGraph, activity: int) -> str:
-    return middle_shortened(one_line(short_name(graph.names[graph.activities.name[activity]])), _MAX_LETTERS)
+    return shortened(one_line(short_name(graph.names[graph.activities.name[activity]])), _MAX_LETTERS)
 
 
 def _fold(picture: _Picture) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.naming import short_name
-from htagraph.output.export.dot_text import dot_text, middle_shortened, one_line, text_width, time_text
+from htagraph.output.export.dot_text import dot_text, one_line, text_width, time_text
 from htagraph.output.export.folded_path import Box, Hop, fold_path, hops_between, rows_of
+from htagraph.output.phrases import shortened
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def draw_path(path: CriticalPath, max_nodes: int) -> graphviz.Digraph:
         _add_row(out, path, key, row)
         for number in row.boxes:
             _add_box(out, path, number, boxes[number], row)
-    _add_edges(out, path, boxes, hops, rows)
+    _add_edges(out, boxes, hops, rows)
     _add_legend(out, path, bottom + 2 * _BAR)
     return out
 
@@ -141,7 +142,7 @@ def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, Hop]) -> dict[in
 
 
 def _label(path: CriticalPath, number: int, box: Box) -> _Label:
-    name = middle_shortened(one_line(f"{box.why} {short_name(box.name)}".strip()), _NAME_LETTERS)
+    name = shortened(one_line(f"{box.why} {short_name(box.name)}".strip()), _NAME_LETTERS)
     others = "" if box.count == 1 else ", 1 other" if box.count == 2 else f", {box.count - 1:,} others"
     text = f"{name}\n{time_text(box.length_ns)}{others}"
     width, room = text_width(text, _FONT) + 8, _box_width(path, box)
@@ -223,15 +224,13 @@ def _add_text(out: graphviz.Digraph, name: str, x: float, y: float, label: _Labe
 
 def _add_row(out: graphviz.Digraph, path: CriticalPath, key: int, row: _Row) -> None:
     time = int(path.segments.length[rows_of(path) == key].sum())
-    name = middle_shortened(one_line(row.name), _ROW_LETTERS)
+    name = shortened(one_line(row.name), _ROW_LETTERS)
     text = f"{name}\n{time_text(time)} ({100 * time / max(path.makespan_ns, 1):.0f} %)"
     label = _Label(0, _LEFT - 6, text, -1)
     _add_text(out, f"row{key}", 0, row.y, label, color="#000000")
 
 
-def _add_edges(
-    out: graphviz.Digraph, path: CriticalPath, boxes: list[Box], hops: dict[int, Hop], rows: dict[int, _Row]
-) -> None:
+def _add_edges(out: graphviz.Digraph, boxes: list[Box], hops: dict[int, Hop], rows: dict[int, _Row]) -> None:
     for number in range(1, len(boxes)):
         first, second = boxes[number - 1], boxes[number]
         one, other = f"n{number - 1}", f"n{number}"

@@ -15,6 +15,7 @@ from htagraph.core.naming import short_name
 from htagraph.output.export.row_texts import INTEGER, MICROSECONDS, TEXT, Column, row_texts
 from htagraph.output.export.rows import Rows
 from htagraph.output.export.trace_writer import readable
+from htagraph.output.phrases import shortened
 from htagraph.queries.attribution import module_of, operator_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
@@ -112,5 +113,4 @@ def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[bytes, bytes]:
 
 
 def _short(name: str) -> str:
-    short = short_name(name)
-    return short if len(short) <= _MAX_LETTERS else short[: _MAX_LETTERS - 1] + "…"
+    return shortened(short_name(name), _MAX_LETTERS)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from htagraph.output.html.markup import Html, element, join
-from htagraph.output.phrases import time_text
+from htagraph.output.phrases import shortened, time_text
 
 __all__ = ["Bar", "Part", "bars", "curve", "stacked", "waterfall"]
 
@@ -194,11 +194,8 @@ def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
 
 
 def _label(word: str, y: float) -> Html:
-    half = _LETTERS // 2
-    cut = word if len(word) <= _LETTERS else f"{word[:half]}…{word[-half + 1 :]}"
-    return element(
-        "text", element("title", word), cut, x=_LABEL - 8, y=f"{y + 4:.1f}", text_anchor="end"
-    )  # fmt: skip
+    shown = shortened(word, _LETTERS)
+    return element("text", element("title", word), shown, x=_LABEL - 8, y=f"{y + 4:.1f}", text_anchor="end")
 
 
 def _text(words: str, x: float, y: float, kind: str | None = None, anchor: str | None = None) -> Html:

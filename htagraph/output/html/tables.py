@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from htagraph.output.columns import columns_of
+from htagraph.output.fitting import cut_all
 from htagraph.output.html.markup import Html, element
 from htagraph.output.report import Wording
 
@@ -45,12 +46,10 @@ def table_of(
     columns = columns_of(frame, Wording(headings=headings or {}))
     kinds = ["number" if column.is_number else "text" for column in columns]
     head = [element("th", column.heading, class_=kind) for column, kind in zip(columns, kinds, strict=True)]
+    texts = [each.cells if each.name in _SENTENCES else cut_all(each.cells, _LETTERS) for each in columns]
     rows = []
     for place in range(len(frame)):
-        cells = [
-            _cell(column.cells[place], str(frame.iloc[place, at]), kinds[at], whole=frame.columns[at] in _SENTENCES)
-            for at, column in enumerate(columns)
-        ]
+        cells = [_cell(texts[at][place], str(frame.iloc[place, at]), kind) for at, kind in enumerate(kinds)]
         if link is not None:
             cells.append(element("td", element("a", "show", href=link(place))))
         rows.append(element("tr", *cells))
@@ -61,7 +60,6 @@ def table_of(
     return element("div", table, class_="wide")
 
 
-def _cell(shown: str, value: str, kind: str, *, whole: bool) -> Html:
-    cut = shown if whole or len(shown) <= _LETTERS else f"{shown[: _LETTERS * 2 // 3]}…{shown[-_LETTERS // 3 :]}"
-    title = value[:_HOVER] if kind == "text" and cut != value else None
-    return element("td", cut, class_=kind, title=title)
+def _cell(shown: str, value: str, kind: str) -> Html:
+    title = value[:_HOVER] if kind == "text" and shown != value else None
+    return element("td", shown, class_=kind, title=title)

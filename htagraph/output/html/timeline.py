@@ -17,7 +17,7 @@ from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.kept_slices import kept_slices
 from htagraph.output.html.planes import differences, packed
-from htagraph.output.phrases import plural
+from htagraph.output.phrases import plural, shortened
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 __all__ = ["Timeline", "timeline_of"]
@@ -95,7 +95,7 @@ def timeline_of(path: CriticalPath, *, most: int | None = None) -> Timeline:
     arguments, values, texts = _arguments(graph, slice_of)
     columns = {**_slices(graph, order, number), **_path(path, slice_of), **_collectives(graph, slice_of), **values}
     room = min(MAX_LETTERS, max(LEAST_LETTERS, _LETTERS_OF_ALL // max(len(names), 1)))
-    whole = packed(columns, {"names": _json([_cut(name, room) for name in names])})
+    whole = packed(columns, {"names": _json([shortened(name, room) for name in names])})
     cut = sum(len(name) > room for name in names)
     left_out += [f"{plural(cut, 'name')} of more than {room:,} letters: shown without their middle."] if cut else []
     header = {
@@ -183,12 +183,7 @@ def _names(graph: DependencyGraph, rows: Array) -> tuple[list[str], Array]:
 def _short_names(names: Sequence[str]) -> dict[int, str]:
     """Return, for names that are long to read, what is written into slices."""
     shorts = {number: short_name(name) for number, name in enumerate(names)}
-    return {number: _cut(short, _SHOWN_LETTERS) for number, short in shorts.items() if short != names[number]}
-
-
-def _cut(name: str, room: int = MAX_LETTERS) -> str:
-    half = room // 2
-    return name if len(name) <= room else f"{name[:half]}…{name[-half:]}"
+    return {number: shortened(short, _SHOWN_LETTERS) for number, short in shorts.items() if short != names[number]}
 
 
 def _slices(graph: DependencyGraph, order: _Order, number: Array) -> dict[str, Array]:
@@ -256,7 +251,9 @@ def _arguments(graph: DependencyGraph, slice_of: Array) -> tuple[list[str], dict
         values = np.asarray(sparse.values)[shown >= 0].astype(np.int64)
         if name in _TEXTS:
             used, values = np.unique(values, return_inverse=True)
-            texts[name] = [_cut(printable(graph.names[each])) if each >= 0 else "" for each in used.tolist()]
+            texts[name] = [
+                shortened(printable(graph.names[each]), MAX_LETTERS) if each >= 0 else "" for each in used.tolist()
+            ]
         order = np.argsort(shown[shown >= 0], kind="stable")
         found.append(name)
         columns |= {f"{name}At": differences(shown[shown >= 0][order]), f"{name}Is": values.ravel()[order]}

@@ -79,12 +79,12 @@ class Start:
     state: State
 
 
-def sliders(graph: DependencyGraph, found: pd.DataFrame) -> list[Slider]:
+def sliders(graph: DependencyGraph, opportunities: pd.DataFrame) -> list[Slider]:
     """Return the classes with time on the critical path: kinds of work, one rank, and what could gain most.
 
     Args:
         graph: the job.
-        found: result of `htagraph.opportunities`.
+        opportunities: result of `htagraph.opportunities`.
     """
     trial = Trial(initial(graph))
     chosen: list[Slider] = []
@@ -93,7 +93,7 @@ def sliders(graph: DependencyGraph, found: pd.DataFrame) -> list[Slider]:
     for slider, is_named in [
         *((each, False) for each in _families()),
         *((each, False) for each in _rank_and_loader(trial)),
-        *((each, True) for each in _named(found)),
+        *((each, True) for each in _named(opportunities)),
     ]:
         time = _time_on_path(trial, slider)
         if time is None or any(_same(time, other) for other in times) or (is_named and named == _MOST_NAMED):
@@ -137,8 +137,8 @@ def _rank_and_loader(trial: Trial) -> Iterator[Slider]:
             yield Slider(f"All own work of {candidate.name}", "", which, candidate.note)
 
 
-def _named(found: pd.DataFrame) -> Iterator[Slider]:
-    for row in found.itertuples():
+def _named(opportunities: pd.DataFrame) -> Iterator[Slider]:
+    for row in opportunities.itertuples():
         if row.target and row.what not in {"rank", "straggler"}:
             yield Slider(f"{row.what} {row.name}", "", criteria(str(row.target)), str(row.note))
 

@@ -20,7 +20,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.markup import Html, element
 from htagraph.output.html.page import Section, json_bytes
 from htagraph.output.html.what_if_classes import Slider, Start, sliders, starts
-from htagraph.output.phrases import plural, time_text
+from htagraph.output.phrases import plural, shortened, time_text
 from htagraph.queries.contract import contract
 from htagraph.queries.skeleton import Members, Skeleton
 from htagraph.whatif.contracted_readings import Reading, contracted_readings, shares_links_differently
@@ -46,6 +46,8 @@ _MOST_BYTES_WITH_STARTS = 700_000
 _MOST_EDGES_WITH_STARTS = 300_000
 """Edges of a job that may start from other than the recorded one. Measured: the skeletons of a start take 15 s of
 CPU at 800,000 edges. Doubled, a report of a job of that size takes as much longer."""
+_MOST_LETTERS = 76
+"""Letters of a name that are shown; the whole one is its title. Chosen: two lines. Doubled, four."""
 _GROWTH = 0.7
 """How many sliders fit grows with this power of the bytes. Measured on two jobs: from 5 to 12 sliders, a skeleton
 becomes three times as large. Doubled, more sliders are dropped at once, maybe too many."""
@@ -95,16 +97,16 @@ class _Panel:
         return {"at": len(self.data) - len(data), "size": len(data)}
 
 
-def what_if_section(graph: DependencyGraph, inputs: Sequence[str], found: pd.DataFrame) -> Section:
+def what_if_section(graph: DependencyGraph, inputs: Sequence[str], opportunities: pd.DataFrame) -> Section:
     """Return the section of the what-if panel.
 
     Args:
         graph: the job.
         inputs: the words of a command line that read it.
-        found: result of `htagraph.opportunities`, whose targets have sliders.
+        opportunities: result of `htagraph.opportunities`, whose targets have sliders.
     """
     outcome = what_if(graph).run()
-    levers = sliders(graph, found)
+    levers = sliders(graph, opportunities)
     if not levers or outcome.baseline_ns <= 0:
         return Section("what-if", "What if?", element("p", _NONE))
     if shares_links_differently(outcome.links.state):
@@ -231,7 +233,7 @@ def _table(levers: Sequence[Slider], skeleton: Skeleton, outcome: Outcome) -> Ht
 
 def _cells(lever: Slider, on_path: float, outcome: Outcome, times: list[int]) -> Iterator[Html]:
     note = element("div", lever.note, class_="note") if lever.note else ""
-    yield element("td", element("span", _cut(lever.name), title=lever.name), note, class_="text")
+    yield element("td", element("span", shortened(lever.name, _MOST_LETTERS), title=lever.name), note, class_="text")
     share = 100 * on_path / outcome.baseline_ns
     yield element("td", f"{time_text(on_path / 1000)} ({share:.0f} %)", class_="number")
     yield element("td", class_="lever")
@@ -245,15 +247,6 @@ def _times_on_path(skeleton: Skeleton, count: int) -> list[float]:
     times = skeleton.weight[skeleton.critical_edges()].sum(axis=0)[1:].tolist()
     return [sum(ns for part, ns in zip(skeleton.classes.parts, times, strict=True) if each in part)
             for each in range(count)]  # fmt: skip
-
-
-def _cut(name: str) -> str:
-    """Return a name of which the middle is left out if it is long."""
-    return name if len(name) <= _MOST_LETTERS else f"{name[:40]}…{name[-35:]}"
-
-
-_MOST_LETTERS = 76
-"""Letters of a name that are shown; the whole one is its title. Chosen: two lines. Doubled, four."""
 
 
 def _results() -> Iterator[Html]:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import time_text
-from htagraph.output.plot.labels import escaped, hover_name, middle, plain, row_labels
+from htagraph.output.phrases import shortened, time_text
+from htagraph.output.plot.labels import escaped, hover_name, plain, row_labels
 from htagraph.output.plot.pictures import color_bar, rank_axis
 from htagraph.output.plot.style import COLORS, DIVERGING, KIND_COLORS, drawn, nothing, text_color
 
@@ -305,7 +305,7 @@ class _Tiles:
             return "smaller ones"
         is_kind = self._levels == _BY_KIND and len(path) == 1
         word = (name.replace("_", " ") if is_kind else short_name(name)) or _NO_NAME
-        return "<br>".join(map(escaped, _lines(middle(plain(word), _TILE_LETTERS))))
+        return "<br>".join(map(escaped, _lines(shortened(plain(word), _TILE_LETTERS))))
 
     def _hover(self, path: tuple[str, ...], us: float) -> str:
         names = [hover_name(name) if name else _NO_NAME for name in path if name != self._OTHERS]

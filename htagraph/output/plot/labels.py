@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
+from htagraph.output.phrases import shortened
 
-__all__ = ["axis_labels", "escaped", "hover_name", "middle", "plain", "row_labels", "unique_labels"]
+__all__ = ["axis_labels", "escaped", "hover_name", "plain", "row_labels", "unique_labels"]
 
 _MAX_LETTERS = 60
 """Letters of a name in a legend. Chosen: longer names push the figure aside. Doubled, two pies do not fit."""
@@ -35,7 +36,7 @@ def unique_labels(names: Iterable[str], letters: int = _MAX_LETTERS) -> dict[str
     """
     by_label: dict[str, list[str]] = defaultdict(list)
     for name in dict.fromkeys(names):
-        by_label[_shortened(name, letters)].append(name)
+        by_label[shortened(short_name(name), letters)].append(name)
     return {
         name: label if len(same) == 1 else f"{label} [{number}]"
         for label, same in by_label.items()
@@ -61,7 +62,7 @@ def row_labels(texts: Sequence[str], letters: int = _AXIS_LETTERS) -> list[str]:
         >>> row_labels(["a<b", "copy", "copy"])
         ['a&lt;b', 'copy [1]', 'copy [2]']
     """
-    cut = [middle(plain(text), letters) or "(no name)" for text in texts]
+    cut = [shortened(plain(text), letters) or "(no name)" for text in texts]
     alike, seen = Counter(cut), Counter[str]()
     labels = []
     for label in cut:
@@ -95,16 +96,3 @@ def escaped(text: str) -> str:
         "&lt;a href='x'&gt;&#36;a&#36;&lt;/a&gt;"
     """
     return text.translate(_NO_LETTERS)
-
-
-def _shortened(name: str, letters: int) -> str:
-    short = short_name(name)
-    return short if len(short) <= letters else short[: letters - 1] + "…"
-
-
-def middle(text: str, letters: int) -> str:
-    """Return a text without its middle: names of kernels differ at their ends."""
-    if len(text) <= letters:
-        return text
-    head = (letters - 1) // 2
-    return f"{text[:head]}…{text[head + 1 - letters :]}"

@@ -1,21 +1,8 @@
-"""Texts of pictures: shown as they are, shortened in the middle."""
+"""Texts of pictures: shown as they are, with times and widths."""
 
 from __future__ import annotations
 
-import pytest
-
-from htagraph.output.export.dot_text import dot_text, middle_shortened, one_line, text_width, time_text
-
-
-@pytest.mark.parametrize("length", [1, 2, 5, 26, 27, 100])
-@pytest.mark.parametrize("most", [5, 26])
-def test_a_shortened_text_keeps_both_ends(length: int, most: int) -> None:
-    text = "".join(chr(0x4E00 + at) for at in range(length))
-    short = middle_shortened(text, most)
-    assert len(short) == min(length, most)
-    assert (short == text) == (length <= most)
-    assert short[:2] == text[:2]
-    assert short[-2:] == text[-2:]
+from htagraph.output.export.dot_text import dot_text, one_line, text_width, time_text
 
 
 def test_labels_escape_what_graphviz_would_read() -> None:

@@ -14,9 +14,9 @@ import pytest
 import htagraph as hg
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.naming import short_name
-from htagraph.output.export.dot_text import middle_shortened
 from htagraph.output.export.folded_path import fold_path
 from htagraph.output.export.graphviz import draw
+from htagraph.output.phrases import shortened
 from tests.command_line import Ran
 from tests.reach import DATA, JOBS, LARGE_BYTES, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op
@@ -53,7 +53,7 @@ def test_a_path_shows_time_ranks_categories_and_who_waited() -> None:
         "rank 2\\l275.37 ms (98 %)",
         "head 6.28 ms (2 %)",
         "50 ms",
-        '"before record',
+        '"before reco',
     ):
         assert text in source
     assert "rank 0 had waited 51.05 ms" in source
@@ -130,9 +130,9 @@ def test_names_are_shown_as_they_are(name: str, tmp_path: Path) -> None:
     picture = draw(graph.select(), tmp_path / "new" / "o.svg").read_text()
     shown = html.unescape(picture).replace("\xa0", " ")
     expected = re.sub(r"[\x00-\x1f]+", " ", short_name(name))
-    assert middle_shortened(expected, 40) in shown
+    assert shortened(expected, 40) in shown
     path = draw(hg.critical_path(graph), tmp_path / "path.svg").read_text()
-    assert middle_shortened(re.sub(r"[\x00-\x1f]+", " ", name), 400) in html.unescape(path).replace("\xa0", " ")
+    assert shortened(re.sub(r"[\x00-\x1f]+", " ", name), 400) in html.unescape(path).replace("\xa0", " ")
 
 
 @needs_dot

@@ -58,7 +58,7 @@ def test_names_are_there_once_and_long_ones_are_cut_which_is_said() -> None:
     graph = load([op("x" * 10_000, 0, 1), op("x" * 10_000, 2, 1), kernel("k", 0, 1)])
     timeline = timeline_of(hg.critical_path(graph))
     names = {each["name"] for each in slices_of(timeline)}
-    assert max(map(len, names)) == MAX_LETTERS + 1
+    assert max(map(len, names)) == MAX_LETTERS
     assert "1 name of more than 1,000 letters" in timeline.left_out[0]
 
 

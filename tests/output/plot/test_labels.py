@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htagraph.output.plot.hta_shapes.breakdowns import user_annotation_breakdown
-from htagraph.output.plot.labels import axis_labels, escaped, hover_name, middle, plain, row_labels, unique_labels
+from htagraph.output.plot.labels import axis_labels, escaped, hover_name, plain, row_labels, unique_labels
 
 NAMES = st.lists(st.text(alphabet="ab<>( ", max_size=6) | st.just("x" * 61) | st.just("x" * 62), max_size=8)
 
@@ -31,14 +31,6 @@ def test_each_row_has_a_label_of_its_own(names: list[str]) -> None:
 def test_markup_is_the_text_that_it_was(text: str) -> None:
     assert html.unescape(escaped(text.replace("&", "+"))) == text.replace("&", "+")
     assert not set("<>$") & set(escaped(text))
-
-
-@given(st.text(), st.integers(3, 20))
-def test_a_text_without_its_middle_fits_and_keeps_its_ends(text: str, letters: int) -> None:
-    cut = middle(text, letters)
-    assert len(cut) <= letters
-    assert cut[:1] == text[:1]
-    assert cut[-1:] == text[-1:]
 
 
 def test_names_can_be_encoded_and_turn_no_direction_of_writing() -> None:
