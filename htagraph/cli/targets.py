@@ -53,7 +53,7 @@ Figure = Annotated[
     Path,
     typer.Option(
         "--output", "-o", callback=_ending("FIGURES", "figures"), metavar="FILE",
-        help="The file: .html, or .png or .svg, which need htagraph[image] and Chrome.",
+        help="The file: .html, or .png or .svg, which need htagraph\\[image] and Chrome.",
     ),
 ]  # fmt: skip
 Comment = Annotated[

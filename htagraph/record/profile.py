@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,6 +21,9 @@ __all__ = ["SETTINGS_KEY", "profile"]
 
 SETTINGS_KEY = "htagraph_profile"
 """Key in the trace under which a recording says how it was made."""
+
+_RECORDING = threading.Lock()
+"""Held while a recording is under way: PyTorch has one profiler per process, and two of ours end it with a fault."""
 
 
 @contextmanager
@@ -56,7 +60,7 @@ def profile(
         The `torch.profiler.profile`.
 
     Raises:
-        HtagraphError: PyTorch is not there, or cannot do what is asked for.
+        HtagraphError: PyTorch is not there, or cannot do what is asked for, or another recording is under way.
         SelectionError: `steps` are no steps.
         OSError: the folder cannot be made, or a file cannot be written.
 
@@ -72,6 +76,7 @@ def profile(
     handler = TraceHandler(folder_of(out), None)
     chosen = _settings(torch, plan, options)
     with ExitStack() as extras:
+        extras.enter_context(_only_recording())
         if execution_trace:
             observer = extras.enter_context(execution_trace_into(torch, handler))
             chosen["execution_trace_observer"] = observer
@@ -82,6 +87,22 @@ def profile(
                 profiler.preset_metadata_json(SETTINGS_KEY, _as_json(torch, plan, chosen))
             yield profiler
     _warn_if_short(plan, getattr(profiler, "step_num", plan.end), handler)
+
+
+@contextmanager
+def _only_recording() -> Iterator[None]:
+    """Keep other recordings of this process out.
+
+    Raises:
+        HtagraphError: one is under way.
+    """
+    if not _RECORDING.acquire(blocking=False):
+        msg = "htagraph.profile is recording already: PyTorch has one profiler per process; end the other block first"
+        raise HtagraphError(msg)
+    try:
+        yield
+    finally:
+        _RECORDING.release()
 
 
 def _torch() -> Any:  # noqa: ANN401

@@ -7,9 +7,9 @@ import mimetypes
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from http import HTTPStatus
 from pathlib import Path
+from threading import Lock
 from urllib.parse import unquote
 
 from htagraph.core.errors import SelectionError
@@ -54,10 +54,16 @@ class Served:
     ui: Path | None = None
     """The folder of a copy of Perfetto's UI."""
 
-    @cached_property
+    _made: list[bytes] = field(default_factory=list, init=False)
+    _making: Lock = field(default_factory=Lock, init=False)
+
+    @property
     def overlay_bytes(self) -> bytes:
-        """The overlay, made when first asked for."""
-        return self.overlay() if self.overlay is not None else b""
+        """The overlay, made when first asked for, once however many ask at a time."""
+        with self._making:
+            if not self._made and self.overlay is not None:
+                self._made.append(self.overlay())
+        return self._made[0] if self._made else b""
 
 
 def answer(served: Served, path: str, headers: Mapping[str, str], port: int) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from htagraph.core.errors import HtagraphError
 from htagraph.service.answers import Served, answer
 
 __all__ = ["LOOPBACK", "server_of"]
@@ -37,7 +38,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the address is all that a terminal needs."""
 
     def _answer(self, *, with_body: bool) -> None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
+        # a header sent twice is neither of its values, so that no check reads one and means the other
+        headers = {name.lower(): ", ".join(self.headers.get_all(name, [])) for name in self.headers}
         given = answer(self.server.served, self.path, headers, self.server.server_address[1])
         self.send_response(given.status)
         for name, value in {
@@ -59,7 +61,7 @@ def server_of(served: Served, port: int = 0) -> ThreadingHTTPServer:
         port: of this machine; 0 for any that is free.
 
     Raises:
-        OSError: the port is taken.
+        HtagraphError: the port is taken, or may not be used.
 
     Example:
         >>> import htagraph as hg
@@ -68,6 +70,10 @@ def server_of(served: Served, port: int = 0) -> ThreadingHTTPServer:
         '127.0.0.1'
         >>> server.server_close()
     """
-    server = _Server((LOOPBACK, port), _Handler)
+    try:
+        server = _Server((LOOPBACK, port), _Handler)
+    except OSError as error:
+        msg = f"port {port}: {error.strerror or error}; give another one, or none for any that is free"
+        raise HtagraphError(msg) from None
     server.served = served
     return server

@@ -39,3 +39,7 @@ def test_what_cannot_be_drawn_is_an_error_of_usage(arguments: list[str], said: s
 def test_a_file_that_is_no_figure_is_refused(run: Any, tmp_path: Path) -> None:
     one_line_of_error(run("plot", "overlap", DEMO, "-o", tmp_path / "a.pdf"), "figures end in .html, .png or .svg")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_help_names_the_extra_that_pictures_need(run: Any) -> None:
+    assert "htagraph[image]" in run("plot", "--help").out

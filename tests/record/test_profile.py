@@ -176,3 +176,14 @@ def test_a_loop_that_ends_too_soon_is_a_warning(variant: str, files: int, said: 
     text = (folder / "warnings.txt").read_text()
     assert said in text
     assert bool(text) == bool(said)
+
+
+def test_one_recording_at_a_time_since_two_end_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_torch(monkeypatch)
+    beside = hg.profile(3, tmp_path / "b")
+    with hg.profile(3, tmp_path / "a"), pytest.raises(HtagraphError, match="recording already"):
+        beside.__enter__()
+    with pytest.raises(ZeroDivisionError), hg.profile(3, tmp_path / "a"):
+        _ = 1 / 0
+    with hg.profile(3, tmp_path / "b"):  # what ended, by an error or not, is in nobody's way
+        pass

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -59,3 +61,17 @@ def test_without_a_ui_there_is_none(served: Served) -> None:
     bare = Served(served.graph, b"page")
     assert answer(bare, "/ui/index.html", OURS, 80).status == 404
     assert answer(bare, "/overlay.json.gz", OURS, 80).status == 404
+
+
+def test_the_overlay_is_made_once_however_many_ask_at_a_time() -> None:
+    made: list[int] = []
+
+    def overlay() -> bytes:
+        made.append(1)
+        time.sleep(0.05)
+        return b"overlay"
+
+    served = Served(graph_of(DATA / "demo"), b"", overlay)
+    with ThreadPoolExecutor(8) as asking:
+        given = list(asking.map(lambda _: answer(served, "/overlay.json.gz", OURS, 80).body, range(8)))
+    assert (given, made) == ([b"overlay"] * 8, [1])
