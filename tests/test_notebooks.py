@@ -51,7 +51,7 @@ def test_stored_outputs_are_small() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_says_nothing_about_the_machine_that_ran_it(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert not [word for word in (str(REPOSITORY), str(Path.home()), "/tmp/") if word in text]  # noqa: S108
+    assert not [word for word in (str(REPOSITORY), str(Path.home()), "/tmp/") if word in text]
 
 
 @pytest.mark.parametrize("path", [path for path in NOTEBOOKS if path.stem != "coming_from_hta"], ids=lambda p: p.stem)
