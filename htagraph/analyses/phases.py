@@ -21,6 +21,7 @@ from htagraph.queries.on_workers import rank_by_rank
 __all__ = ["phases"]
 
 Array: TypeAlias = npt.NDArray[Any]
+_KEYS = ["rank", "phase"]
 _COLUMNS = {
     "rank": "int64", "phase": "str", "example": "str", "count": "int64", "tokens": "int64", "host_us": "float64",
     "wall_us": "float64", "mean_wall_us": "float64", "max_wall_us": "float64", "busy_us": "float64",
@@ -46,11 +47,12 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     Returns:
         One row per rank and phase, by rank, the most wall time first: ``rank`` (int64), ``phase`` (str), ``example``
         (str: the first region's whole name), ``count`` (int64), ``tokens`` (int64: processed, as the names say; -1 if
-        they do not), ``host_us``, ``wall_us`` (float64: summed), ``mean_wall_us``, ``max_wall_us`` (float64),
-        ``busy_us`` (float64: the part of the wall time in which its own kernels run), ``idle_us`` (float64: the rest),
-        ``idle_percent`` (float64: of the wall time), ``kernels`` (int64: kernels and copies launched in it),
-        ``launches`` (int64: calls that launched them, fewer with CUDA graphs) and ``tokens_per_s`` (float64: over the
-        wall time; NaN without tokens).
+        they do not), ``host_us`` (float64: summed), ``wall_us`` (float64: the time in which at least one of them has
+        begun and is not over; regions whose work is enqueued ahead overlap, and count once), ``mean_wall_us``,
+        ``max_wall_us`` (float64: of one region), ``busy_us`` (float64: the part of ``wall_us`` in which kernels of
+        the phase run), ``idle_us`` (float64: the rest), ``idle_percent`` (float64: of the wall time), ``kernels``
+        (int64: kernels and copies launched in it), ``launches`` (int64: calls that launched them, fewer with CUDA
+        graphs) and ``tokens_per_s`` (float64: over the wall time; NaN without tokens).
 
     Example:
         >>> import htagraph as hg
@@ -68,7 +70,6 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     count = len(region)
     end = acts.end[region].copy()
     np.maximum.at(end, group, acts.end[work])
-    busy = group_lengths(np.maximum(acts.start[work], acts.start[region][group]), acts.end[work], group, count)
     used = distinct(acts.name[region], len(graph.names)).tolist()
     phase_of_name = {name: inference_phase(graph.names[name]) for name in used}
     of_name = [phase_of_name[name] for name in acts.name[region].tolist()]
@@ -76,24 +77,35 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
         "rank": acts.rank[region], "phase": [phase for phase, _ in of_name],
         "example": [graph.names[name] for name in acts.name[region].tolist()],
         "tokens": [tokens for _, tokens in of_name], "host_us": acts.duration[region] / 1000,
-        "wall_us": (end - acts.start[region]) / 1000, "busy_us": busy / 1000,
-        "kernels": np.bincount(group, minlength=count),
+        "wall_us": (end - acts.start[region]) / 1000, "kernels": np.bincount(group, minlength=count),
         "launches": np.bincount(place[graph.tree.nearest(place >= 0, distinct(call, len(acts)))], minlength=count),
     })  # fmt: skip
-    return _grouped(table)
+    phase = np.asarray(table.groupby(_KEYS, sort=False).ngroup(), np.int64)
+    different = int(phase.max(initial=-1)) + 1
+    begin = np.maximum(acts.start[work], acts.start[region][group])
+    wall = group_lengths(acts.start[region], end, phase, different)
+    busy = group_lengths(begin, acts.end[work], phase[group], different)
+    return _grouped(table, wall / 1000, busy / 1000)
 
 
-def _grouped(table: pd.DataFrame) -> pd.DataFrame:
-    keys = ["rank", "phase"]
-    summed = ("host_us", "wall_us", "busy_us", "kernels", "launches")
+def _grouped(table: pd.DataFrame, wall_us: Array, busy_us: Array) -> pd.DataFrame:
+    """Return a row for each phase of each rank.
+
+    Args:
+        table: the regions.
+        wall_us: of each phase, in the order in which they first occur.
+        busy_us: likewise.
+    """
+    summed = ("host_us", "kernels", "launches")
     table = table.assign(known_tokens=table["tokens"].clip(lower=0), unknown=table["tokens"] < 0).groupby(
-        keys, as_index=False, sort=False
+        _KEYS, as_index=False, sort=False
     ).agg(
         example=("example", "first"), count=("example", "size"), known_tokens=("known_tokens", "sum"),
         unknown=("unknown", "all"), mean_wall_us=("wall_us", "mean"), max_wall_us=("wall_us", "max"),
         **{name: (name, "sum") for name in summed},
     )  # fmt: skip
     table["tokens"] = np.where(table["unknown"].astype(bool), -1, table["known_tokens"])
+    table["wall_us"], table["busy_us"] = wall_us, busy_us
     table["idle_us"] = (table["wall_us"] - table["busy_us"]).clip(lower=0)
     wall = table["wall_us"].where(table["wall_us"] > 0)
     table["idle_percent"] = 100 * table["idle_us"] / wall

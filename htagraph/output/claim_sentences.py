@@ -68,8 +68,8 @@ _HOST = {
         "while they are recorded (htagraph launches)."
     ),
     "launches": (
-        "it launches many small pieces of work, each too late. Larger batches, fewer operators (torch.compile) or CUDA "
-        "graphs reduce that (htagraph idle)."
+        "it launches many small pieces of work, each too late. Larger batches, fewer operators or CUDA graphs would "
+        "reduce that, and torch.compile may (htagraph idle)."
     ),
 }
 

@@ -29,6 +29,18 @@ def test_batches_of_an_engine_are_grouped_by_phase() -> None:
     }  # fmt: skip
 
 
+def test_regions_whose_work_is_enqueued_ahead_count_once() -> None:
+    name = "decode toks=8"
+    events = [
+        annotation(name, 0, 10), launch(2, 2, 1), kernel(COMPUTE, 10, 100, 1),
+        annotation(name, 20, 10), launch(22, 2, 2), kernel(COMPUTE, 110, 100, 2),
+    ]  # fmt: skip
+    (row,) = hg.phases(load(events)).to_dict("records")
+    assert (row["wall_us"], row["busy_us"], row["idle_us"]) == (210, 200, 10)
+    assert (row["mean_wall_us"], row["max_wall_us"]) == (150, 190)
+    assert row["tokens_per_s"] == pytest.approx(16 / 210e-6)
+
+
 def test_the_outermost_annotations_count_collectives_aside() -> None:
     events = [
         step(3, 0, 100), annotation("forward", 0, 50), annotation("layer", 10, 5), annotation("nccl:all_reduce", 60, 5)

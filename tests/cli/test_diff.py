@@ -150,3 +150,10 @@ def test_a_comment_is_written_beside_the_results(pair: tuple[str, str], tmp_path
     ran = run("diff", *pair, "--comment", str(tmp_path / "comment.md"), "-f", "json")
     assert ran.code == 0
     assert (tmp_path / "comment.md").read_text(encoding="utf-8").startswith("### ")
+
+
+def test_a_job_that_recorded_nothing_does_not_pass_a_gate(tmp_path: Path, run: Any) -> None:
+    empty = tmp_path / "empty.json"
+    empty.write_text('{"traceEvents": [], "distributedInfo": {"rank": 0}}')
+    for jobs in ((DEMO, empty), (empty, DEMO)):
+        assert run("diff", *jobs, "--fail-on", "step_time>+5%").code == 3

@@ -35,7 +35,7 @@ def gate(change: StepChange, limit: str, *, fails: bool) -> str:
     """Return the sentence about a limit of the step time, exceeded or not."""
     times = f"step_time is {time_text(change.after_us)} instead of {time_text(change.before_us)}, {change.text()}"
     if not change.is_known:
-        rest = "--strict fails for that" if fails else "it does not fail; record more steps, or runs"
+        rest = "so it counts as exceeded" if fails else "it does not fail; record more steps, or runs"
         return f"Whether {limit} is exceeded cannot be said: {times}; {rest}."
     several = f" ({change.runs[0]} runs before, {change.runs[1]} after)" if max(change.runs) > 1 else ""
     if fails:
