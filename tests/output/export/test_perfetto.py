@@ -194,7 +194,8 @@ def check_analysis_tracks(critical: hg.CriticalPath, events: list[dict[str, Any]
     said = [
         (float(event["args"]["slack_us"]), float(event["args"]["work_us"])) for event in by_kind["critical_path_next"]
     ]
-    assert said == list(zip(near["slack_us"], near["work_us"], strict=True))
+    all_near = iter(zip(near["slack_us"], near["work_us"], strict=True))
+    assert all(each in all_near for each in said)  # in this order; one that only returns to the path has no slice
     table = critical.hops()
     table = table[table["waited_us"] > 0]
     waited = [float(event["dur"]) for event in by_kind["critical_path_wait"]]
