@@ -49,7 +49,7 @@ except ImportError:  # a machine for training: the recorder alone is imported, w
     sys.modules["htagraph"] = package
 sys.path.insert(0, str(ROOT))
 
-from htagraph.record import profile  # noqa: E402 - found only now
+from htagraph.trace.recording import profile  # noqa: E402 - found only now
 
 MOST_SECONDS = 240
 """After this, no further part begins."""

@@ -55,6 +55,7 @@ from .graph.selection import Selection as Selection
 from .graph.storage.saved import open as open
 from .graph.storage.saved import save as save
 from .output import plot as plot
+from .output.assert_no_slower import assert_no_slower as assert_no_slower
 from .output.export.graphviz import to_graphviz as to_graphviz
 from .output.export.parquet import to_parquet as to_parquet
 from .output.export.perfetto import to_perfetto as to_perfetto
@@ -74,10 +75,10 @@ from .queries.rank_digests.job_skeleton import joined_job as joined_job
 from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
 from .queries.skeleton import Skeleton as Skeleton
-from .record.profile import profile as profile
-from .record.trace_handler import trace_handler as trace_handler
 from .trace.argument_checks import check_arguments as check_arguments
 from .trace.reading.read import read_events as read_events
+from .trace.recording.profile import profile as profile
+from .trace.recording.trace_handler import trace_handler as trace_handler
 from .whatif.opportunities import opportunities as opportunities
 from .whatif.outcome import Outcome as Outcome
 from .whatif.scenario import Scenario as Scenario

@@ -241,12 +241,8 @@ def _times(result: Diff, whole: pd.DataFrame, what: str) -> tuple[float, float]:
 def _is_broken(each: Limit, result: Diff, whole: pd.DataFrame, change: StepChange, *, strict: bool) -> bool:
     """Return whether a limit is exceeded by more than noise; of categories nobody knows their noise."""
     if each.what != _STEP_TIME:
-        return each.broken(*_times(result, whole, each.what))
-    if not result.before.makespan_ns or not result.after.makespan_ns:
-        return True  # a job that recorded nothing must not pass a gate
-    if not change.is_known:
-        return strict
-    return each.broken(change.before_us, change.after_us) and not change.is_noise
+        return change.is_empty or each.broken(*_times(result, whole, each.what))
+    return change.fails(longer=each.broken(change.before_us, change.after_us), strict=strict)
 
 
 def _gates(

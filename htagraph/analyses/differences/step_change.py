@@ -48,6 +48,8 @@ class StepChange:
     """Recordings before and after."""
     steps: tuple[int, int]
     """Times from step to step before and after, in all recordings."""
+    is_empty: bool = False
+    """Whether one of the recordings holds no activity."""
 
     @property
     def is_known(self) -> bool:
@@ -59,8 +61,21 @@ class StepChange:
         """Whether steps differ as much by chance."""
         return self.is_known and abs(self.percent) <= self.plus_minus_percent
 
+    def fails(self, *, longer: bool, strict: bool) -> bool:
+        """Return whether a gate fails: steps are longer than allowed by more than noise, or nothing was recorded.
+
+        Args:
+            longer: whether the mean step is longer than the gate allows.
+            strict: also fail where there are too few steps to tell.
+        """
+        if self.is_empty or not self.is_known:
+            return self.is_empty or strict
+        return longer and not self.is_noise
+
     def text(self) -> str:
         """Return the change in words, such as ``+3.1 % ± 4.0 %, within noise``."""
+        if self.is_empty:
+            return "nothing was recorded in one of the jobs"
         if not self.is_known:
             return f"{self.percent:+.1f} %; too few steps to tell from noise"
         within = ", within noise" if self.is_noise else ""
@@ -94,7 +109,12 @@ def step_change(
         raise HtagraphError(msg)
     first = [parts_of(each, after[0], steps, steps_after, ranks)[0] for each in before]
     second = [parts_of(before[0], each, steps, steps_after, ranks)[1] for each in after]
-    return change_of_times(*([step_times_ns(part) / 1000 for part in side] for side in (first, second)))
+    change = change_of_times(*([step_times_ns(part) / 1000 for part in side] for side in (first, second)))
+    return replace(change, is_empty=_is_any_empty([*before, *after]))
+
+
+def _is_any_empty(recordings: Sequence[DependencyGraph]) -> bool:
+    return not all(len(each.activities) for each in recordings)
 
 
 def change_of_runs(
@@ -112,8 +132,9 @@ def change_of_runs(
         none = np.zeros(0)
         change = change_of_times([none], [none])
         return replace(
-            change, before_us=result.before_us, after_us=result.after_us, percent=result.change_percent, runs=(1, 1)
-        )
+            change, before_us=result.before_us, after_us=result.after_us, percent=result.change_percent, runs=(1, 1),
+            is_empty=_is_any_empty([*before, *after]),
+        )  # fmt: skip
     change = step_change(before, after, steps=result.parts[0].steps, steps_after=result.parts[1].steps, ranks=ranks)
     if len(before) + len(after) > 2:
         return change

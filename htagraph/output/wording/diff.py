@@ -34,6 +34,8 @@ def too_long(what: str, before_us: float, after_us: float, limit: str) -> str:
 def gate(change: StepChange, limit: str, *, fails: bool) -> str:
     """Return the sentence about a limit of the step time, exceeded or not."""
     times = f"step_time is {time_text(change.after_us)} instead of {time_text(change.before_us)}, {change.text()}"
+    if change.is_empty:
+        return f"Nothing was recorded in one of the jobs, so {limit} counts as exceeded."
     if not change.is_known:
         rest = "so it counts as exceeded" if fails else "it does not fail; record more steps, or runs"
         return f"Whether {limit} is exceeded cannot be said: {times}; {rest}."

@@ -12,10 +12,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from htagraph.core.errors import HtagraphError
-from htagraph.record.extras import execution_trace_into, memory_snapshot_into
-from htagraph.record.files import folder_of
-from htagraph.record.plan import Plan, plan_of
-from htagraph.record.trace_handler import TraceHandler
+from htagraph.trace.recording.extras import execution_trace_into, memory_snapshot_into
+from htagraph.trace.recording.files import folder_of
+from htagraph.trace.recording.plan import Plan, plan_of
+from htagraph.trace.recording.trace_handler import TraceHandler
 
 __all__ = ["SETTINGS_KEY", "profile"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from htagraph.core.errors import HtagraphError
-from htagraph.record.extras import execution_trace_into, memory_snapshot_into
-from htagraph.record.trace_handler import TraceHandler
+from htagraph.trace.recording.extras import execution_trace_into, memory_snapshot_into
+from htagraph.trace.recording.trace_handler import TraceHandler
 
 
 class Memory:

@@ -15,16 +15,16 @@ from typing import Any
 
 if importlib.util.find_spec("lazy_loader") is None:  # the recorder alone
     package = types.ModuleType("htagraph")
-    package.__path__ = [str(Path(__file__).parents[2] / "htagraph")]
+    package.__path__ = [str(Path(__file__).parents[3] / "htagraph")]
     sys.modules["htagraph"] = package
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
 
-from htagraph.record import profile, trace_handler
+from htagraph.trace.recording import profile, trace_handler
 
 ALL = {"with_stack": True, "profile_memory": True}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from htagraph.core.errors import SelectionError
-from htagraph.record.plan import Plan, plan_of
+from htagraph.trace.recording.plan import Plan, plan_of
 
 
 @pytest.mark.parametrize(

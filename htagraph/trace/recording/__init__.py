@@ -1,11 +1,11 @@
 """Recording: the profiler of PyTorch with the settings that the analyses need. PyTorch is imported when it is used.
 
-    >>> from htagraph.record import profile, trace_handler
+    >>> from htagraph.trace.recording import profile, trace_handler
 
 needs nothing but PyTorch, so it also works in training images that have none of htagraph's other dependencies.
 """
 
-from htagraph.record.profile import profile
-from htagraph.record.trace_handler import trace_handler
+from htagraph.trace.recording.profile import profile
+from htagraph.trace.recording.trace_handler import trace_handler
 
 __all__ = ["profile", "trace_handler"]

@@ -13,7 +13,7 @@ import pytest
 import htagraph as hg
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.trace.reading.read import read_header
-from tests.record.torch_python import needs_torch, record
+from tests.trace.recording.torch_python import needs_torch, record
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from htagraph.record.files import folder_of, rank_of_process, write_packed
+from htagraph.trace.recording.files import folder_of, rank_of_process, write_packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from htagraph.core.errors import HtagraphError
-from htagraph.record.files import folder_of, rank_of_process, whole, write_packed
 from htagraph.trace.reading.discover import SUFFIXES
+from htagraph.trace.recording.files import folder_of, rank_of_process, whole, write_packed
 
 VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 

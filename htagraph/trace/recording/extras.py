@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from htagraph.core.errors import HtagraphError
-from htagraph.record.files import rank_of_process, whole
-from htagraph.record.trace_handler import TraceHandler
+from htagraph.trace.recording.files import rank_of_process, whole
+from htagraph.trace.recording.trace_handler import TraceHandler
 
 __all__ = ["execution_trace_into", "memory_snapshot_into"]
 

@@ -1,4 +1,4 @@
-"""``htagraph.testing``: a job must not become slower."""
+"""``htagraph.assert_no_slower``: a job must not become slower."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from htagraph import assert_no_slower
 from htagraph.simulate import Job, ScaleKernels, simulate
-from htagraph.testing import assert_no_slower
 from tests.reach import REPOSITORY
 
 
@@ -24,7 +24,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_slower_job_fails_and_says_what_to_run(jobs: Path) -> None:
-    with pytest.raises(AssertionError, match=r"a step takes \+\d.* \(limit \+5 %\); why: htagraph diff "):
+    with pytest.raises(AssertionError, match=r"step time: \+\d.* \(limit \+5 %\); why: htagraph diff "):
         assert_no_slower(jobs / "before", jobs / "after", percent=5)
 
 
@@ -48,3 +48,11 @@ def test_the_example_of_the_page_runs() -> None:
     names: dict[str, Any] = {}
     exec(code, names)
     names["test_training_is_no_slower_than_last_week"]()
+
+
+def test_a_job_of_which_nothing_was_recorded_does_not_pass(jobs: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "rank-0.json"
+    empty.write_text('{"traceEvents": [], "distributedInfo": {"rank": 0}}')
+    for sides in ((jobs / "before", empty), (empty, jobs / "before")):
+        with pytest.raises(AssertionError, match="nothing was recorded in one of the jobs"):
+            assert_no_slower(*sides)
