@@ -14,7 +14,7 @@ import typer
 from htagraph.cli.writing import target
 from htagraph.core.errors import HtagraphError
 
-__all__ = ["Comment", "Figure", "Output", "Page", "Perfetto", "Picture"]
+__all__ = ["Comment", "Counters", "Figure", "Output", "Page", "Perfetto", "Picture"]
 
 
 def _in_folder(file: Path | None) -> Path | None:
@@ -70,9 +70,13 @@ Perfetto = Annotated[
     Path | None,
     typer.Option(
         "--perfetto", callback=_ending("PERFETTO", "traces for Perfetto"),
-        help="Write the traces with this on top to a file, .json or .json.gz, for ui.perfetto.dev.",
+        help="Write the traces with this on top to a file for ui.perfetto.dev: .pftrace keeps ranks in order, .json is "
+        "text; .gz behind either compresses it.",
     ),
 ]  # fmt: skip
+Counters = Annotated[
+    bool, typer.Option("--counters", help="With --perfetto: queue lengths, copy bandwidths and memory, too.")
+]
 Picture = Annotated[
     Path | None,
     typer.Option(

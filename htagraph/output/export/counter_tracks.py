@@ -16,6 +16,9 @@ __all__ = ["bandwidths", "memory", "queues"]
 
 Array: TypeAlias = npt.NDArray[Any]
 
+_DECIMALS = 6
+"""Of bandwidths; chosen: kB/s. Doubled, files grow by digits that no clock can tell; Perfetto misreads more than 18."""
+
 
 def queues(table: pd.DataFrame, job: Job) -> Iterator[Values]:
     """Yield the queue length of each stream; the table is that of `htagraph.queue_length`, or rows of it."""
@@ -32,7 +35,7 @@ def bandwidths(table: pd.DataFrame, job: Job) -> Iterator[Values]:
     devices = sorted(job.device_pids().items(), reverse=True)
     pid_of_rank = {rank: pid for (rank, device), pid in devices if device >= 0}
     for (rank, copy), rows in _each(table, "rank", "copy"):
-        value = rows["bandwidth_gb_s"].to_numpy(np.float64)
+        value = rows["bandwidth_gb_s"].to_numpy(np.float64).round(_DECIMALS)
         yield Values(pid_of_rank[rank], GB_S, copy, GB_S, _moments(rows, job), value)
 
 

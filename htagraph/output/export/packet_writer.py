@@ -14,6 +14,7 @@ import numpy.typing as npt
 from htagraph.output.export.event_batches import BYTES, COUNT, Slices, Values
 from htagraph.output.export.output_file import OutputFile
 from htagraph.output.export.packets import ARGS_IID, SEQUENCE, Flows, begin_packets, end_packets, value_packets
+from htagraph.output.export.path_slices import PATH_PID
 from htagraph.output.export.proto_fields import field, message
 from htagraph.output.export.trace_writer import RawEvent
 from htagraph.output.export.tracks import Slices as Met
@@ -30,7 +31,7 @@ _CATEGORIES, _NAMES, _ANNOTATION_NAMES = 1, 2, 3  # of InternedData
 _UUID, _PARENT, _NAME, _COUNTER, _CHILDREN, _RANK, _MERGING = 1, 5, 2, 8, 11, 12, 15  # of TrackDescriptor
 _EXPLICIT, _NO_MERGING = 3, 2
 _UNIT, _UNIT_NAME = 3, 6  # of CounterDescriptor
-_UNITS = {COUNT: 2, BYTES: 3}
+_UNITS = {COUNT: 0, BYTES: 3}
 _COUNTERS_BEHIND = 2**30
 """Order of a process's counters: behind its tracks."""
 _MAX_RANK = 2**31 - 1
@@ -99,7 +100,11 @@ class PacketWriter(OutputFile):
         self._write(packets.data)
 
     def _uuids(self, places: Iterable[tuple[int, int]]) -> Array:
-        return np.array([1 + self._tracks[place] for place in places], np.int64)
+        return np.array([self._uuid(*place) for place in places], np.int64)
+
+    def _uuid(self, pid: int, tid: int) -> int:
+        """Return the track of a thread; the path's first one is its process, to be seen before that is opened."""
+        return 1 + self._tracks[(pid,) if pid == tid == PATH_PID else (pid, tid)]
 
     def _write_names(self) -> None:
         """Write what was interned since the last time, as names and as categories: both have the same numbers."""
@@ -129,7 +134,7 @@ class PacketWriter(OutputFile):
         """Yield the arrows at the slices of each batch: each end belongs to the slice that it meets."""
         track = np.concatenate([self._uuids(batch.places)[batch.place] for batch in batches])
         start, duration = (np.concatenate([getattr(each, what) for each in batches]) for what in ("start", "duration"))
-        ends = np.array([(1 + self._tracks[end["pid"], end["tid"]], _ns(end["ts"]), end["id"]) for end in arrows])
+        ends = np.array([(self._uuid(end["pid"], end["tid"]), _ns(end["ts"]), end["id"]) for end in arrows])
         lane, moment, number = ends.astype(np.int64).reshape(-1, 3).T
         met = Met(track, start, duration, np.zeros(len(track), np.int32)).met(lane, moment)
         order = np.argsort(met, kind="stable")
@@ -176,6 +181,9 @@ class PacketWriter(OutputFile):
         tracks = [key for key in self._tracks if len(key) == len(("process", "thread"))]
         for key in tracks:
             self._describe(key, (_PARENT, self._group(key[0])))
+        on_process = self._titles.pop((PATH_PID, PATH_PID), "")
+        if on_process:
+            self._titles[PATH_PID,] += f": {on_process}"
         for key in [key for key in self._tracks if len(key) == 1]:
             self._describe(key, (_CHILDREN, _EXPLICIT))
 

@@ -17,7 +17,7 @@ from htagraph.output.export.analysis_tracks import NEXT_CRITICAL, next_critical,
 from htagraph.output.export.counter_tracks import bandwidths, memory, queues
 from htagraph.output.export.endings import PERFETTO, check_ending
 from htagraph.output.export.path_slices import CATEGORY, PATH_PID, path_slices
-from htagraph.output.export.perfetto_job import Event, Job, Written, named
+from htagraph.output.export.perfetto_job import Event, Job, Written, lane_order, named
 from htagraph.output.export.recorded_events import PREDICTED
 from htagraph.output.export.trace_writer import RawEvent, us
 from htagraph.queries.attribution import names_of, operator_of
@@ -184,10 +184,9 @@ def _path_tracks(path: CriticalPath) -> dict[int, int]:
     """Return the number of the track of each lane on the path: by rank, threads before streams."""
     lanes = path.graph.lanes
     on_path = np.unique(path.graph.activities.lane[path.segments.place]).tolist()
-    order = sorted(
-        on_path, key=lambda lane: (lanes[lane].rank, lanes[lane].stream, lane) if lane >= 0 else (-1, -1, lane)
-    )
-    return {lane: _FIRST_TID + number for number, lane in enumerate(order)}
+    return {
+        lane: _FIRST_TID + number for number, lane in enumerate(sorted(on_path, key=lambda at: lane_order(lanes, at)))
+    }
 
 
 def _path_arrows(path: CriticalPath, tids: Mapping[int, int], job: Job) -> Iterator[RawEvent]:

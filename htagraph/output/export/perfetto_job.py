@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
+from htagraph.graph.activities import Lane
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.endings import is_native
 from htagraph.output.export.event_batches import Slices, Values, slice_rows, value_rows
@@ -27,7 +28,7 @@ from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWrit
 from htagraph.output.export.tracks import nesting_tracks
 from htagraph.trace.remote import TracePath
 
-__all__ = ["Event", "Job", "Written", "named"]
+__all__ = ["Event", "Job", "Written", "lane_order", "named"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Event: TypeAlias = RawEvent | Slices | Values
@@ -216,10 +217,18 @@ class Job:
     def _lane_order(self) -> Array:
         """Return where each lane stands: by rank, threads before streams."""
         lanes = self.graph.lanes
-        order = sorted(range(len(lanes)), key=lambda at: (lanes[at].rank, lanes[at].device, lanes[at].stream, at))
+        order = sorted(range(len(lanes)), key=lambda at: lane_order(lanes, at))
         place = np.empty(len(lanes), np.int64)
         place[order] = np.arange(len(lanes))
         return place
+
+
+def lane_order(lanes: Sequence[Lane], at: int) -> tuple[int, int, int, bool, int]:
+    """Return where a lane's track stands: between ranks first, of each the main thread, then threads, then streams."""
+    if at < 0:
+        return -1, -1, -1, False, at
+    lane = lanes[at]
+    return lane.rank, lane.device, lane.stream, lane.pid != lane.tid, at
 
 
 def _arguments(rows: Array, critical: Array) -> Rows:

@@ -197,19 +197,21 @@ class RecordedPackets(RecordedEvents):
         order = sorted((self._sort_key(*place), number) for place, number in self._places.items())
         for position, (_, number) in enumerate(order):
             lane, level = list(self._places)[number]
-            name = self._names.get(lane) or (f"thread {lane[1]}" if isinstance(lane[1], int) else str(lane[1]))
+            unnamed = f"thread {lane[1]}" if isinstance(lane[1], int) else str(lane[1]) or "without a thread"
+            name = self._names.get(lane) or unnamed
             device = self._lanes[lane].device if lane in self._lanes else -1
             name = f"device {device} {name}" if several and device >= 0 else name
             yield _named("thread_name", self._pid, number, name=f"{name} ({level + 1})" if level else name)
             yield _named("thread_sort_index", self._pid, number, sort_index=position)
 
     def _sort_key(self, lane: Lane, level: int) -> tuple[int, int, int, str, int]:
-        """Return where a track stands: threads before streams before what is neither."""
+        """Return where a track stands: threads, the main one first, before streams before what is neither."""
         known = self._lanes.get(lane)
         if known is not None and known.device >= 0:
             return 1, known.device, known.stream, "", level
-        is_thread = isinstance(lane[0], int) and isinstance(lane[1], int)
-        return 0 if is_thread else 2, 0, lane[1] if isinstance(lane[1], int) else 0, str(lane), level
+        pid, tid = lane
+        is_thread = isinstance(pid, int) and isinstance(tid, int)
+        return 0 if is_thread else 2, int(pid != tid), tid if isinstance(tid, int) else 0, str(lane), level
 
 
 def _named(what: str, pid: int, tid: int, **args: str | int) -> RawEvent:
