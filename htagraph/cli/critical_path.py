@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from htagraph.cli.options import Form, Paths, Ranks, Top, chosen, given, read, refuse_input, show
-from htagraph.cli.targets import Counters, Output, Perfetto, Picture
+from htagraph.cli.targets import Counters, Output, Perfetto, Picture, need_perfetto
 from htagraph.output.wording import critical_path as wording
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def critical_path(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """What decided when the job, or a step, ended: the chain of work and waits across ranks."""
     numbers = chosen(steps, "--steps")
+    need_perfetto(perfetto, counters=counters)
     refuse_input(perfetto, paths, "--perfetto")
     graph = read(paths, ranks, None)  # what came before a step may reach into it
     from htagraph.analyses.critical_path import critical_path as path_of

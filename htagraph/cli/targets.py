@@ -14,7 +14,7 @@ import typer
 from htagraph.cli.writing import target
 from htagraph.core.errors import HtagraphError
 
-__all__ = ["Comment", "Counters", "Figure", "Output", "Page", "Perfetto", "Picture"]
+__all__ = ["Comment", "Counters", "Figure", "Output", "Page", "Perfetto", "Picture", "need_perfetto"]
 
 
 def _in_folder(file: Path | None) -> Path | None:
@@ -84,3 +84,10 @@ Picture = Annotated[
         help="Draw the path on a time axis as .svg, .pdf or .png, or write its source as .dot.",
     ),
 ]  # fmt: skip
+
+
+def need_perfetto(perfetto: Path | None, *, counters: bool) -> None:
+    """Refuse counters without a file to draw them into."""
+    if counters and perfetto is None:
+        msg = "counters are drawn into a file: give --perfetto too"
+        raise typer.BadParameter(msg, param_hint="--counters")

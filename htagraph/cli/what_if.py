@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, refuse_input, show
-from htagraph.cli.targets import Counters, Output, Perfetto
+from htagraph.cli.targets import Counters, Output, Perfetto, need_perfetto
 from htagraph.output.wording import what_if as wording
 from htagraph.whatif.change_options import CHANGES, Change
 from htagraph.whatif.sweep_options import Sweep, read_sweep
@@ -125,6 +125,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
     if asked is not None and perfetto is not None:
         msg = "a sweep has many timelines: give the changes of one, without --sweep"
         raise typer.BadParameter(msg, param_hint="--perfetto")
+    need_perfetto(perfetto, counters=counters)
     refuse_input(perfetto, paths, "--perfetto")
     texts = [f"--{option} {text}".rstrip() for option, text in ctx.meta[_GIVEN]]
     graph = read(paths, ranks, steps)

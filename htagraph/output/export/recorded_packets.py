@@ -20,7 +20,7 @@ from htagraph.output.export.packet_order import held_back
 from htagraph.output.export.packet_writer import PacketWriter
 from htagraph.output.export.recorded_events import IDS_PER_RANK, PidOf, RecordedEvents, lane_of
 from htagraph.output.export.row_texts import MICROSECONDS, NO_NUMBER, NO_TEXT, SPAN, TEXT, Column, row_texts
-from htagraph.output.export.trace_writer import RawEvent
+from htagraph.output.export.trace_writer import RawEvent, us
 from htagraph.trace.reading.collect.growing import Interner
 from htagraph.trace.reading.scan.events import OFFSET, PHASE, STOP
 from htagraph.trace.reading.scan.scanner import Block
@@ -112,7 +112,7 @@ class RecordedPackets(RecordedEvents):
         writer.add_begins(
             Slices(
                 self._track_ids(), texts, drawn.place, drawn.moment, drawn.duration, name, category,
-                drawn.spans[:, ARGS], block.text,
+                _objects(drawn.spans), block.text,
             ),
             _no_flows(len(drawn.event)),
         )  # fmt: skip
@@ -122,7 +122,7 @@ class RecordedPackets(RecordedEvents):
     def _slices(self, block: Block, index: Array, rows: slice) -> Slices:
         spans = event_spans(block, index)
         texts, name, category = _labels(block, index)
-        args, source, critical = spans[:, ARGS], block.text, self._critical[rows]
+        args, source, critical = _objects(spans), block.text, self._critical[rows]
         on_path = np.flatnonzero(critical > 0)
         if len(on_path):
             marked = _marked(block.text, spans[on_path, INSIDE], critical[on_path])
@@ -141,7 +141,7 @@ class RecordedPackets(RecordedEvents):
             name.append(texts[str(event.get("name", ""))])
             category.append(texts[str(event["cat"])] if event.get("cat") else -1)
             values = event.get("args") if isinstance(event.get("args"), dict) else {}
-            args.append(_encode({**values, "critical_us": critical_ns / 1000} if critical_ns else values))
+            args.append(_encode({**values, "critical_us": us(critical_ns)} if critical_ns else values))
         ends = np.cumsum([0, *map(len, args)], dtype=np.int64)
         slices = Slices(
             self._track_ids(), list(texts), self._place[rows], self._original.start[rows] - self._base_ns,
@@ -234,6 +234,11 @@ def _labels(block: Block, index: Array) -> tuple[list[str], Array, Array]:
         texts += [str(event.get("name", "")), str(event.get("cat", ""))]
     absent = np.array([text == "" for text in texts], np.bool_)
     return texts, name, np.where(absent[category], -1, category)
+
+
+def _objects(spans: Array) -> Array:
+    """Return where arguments are, 0 for those that are no object: they have no names."""
+    return np.where(spans[:, INSIDE], spans[:, ARGS], 0)
 
 
 def _marked(text: Array, inside: Array, critical: Array) -> Any:  # noqa: ANN401 - Rows
