@@ -54,11 +54,15 @@ def to_perfetto(what: CriticalPath | Outcome, target: str | Path, *, counters: b
     Where the path is of a prediction (`Outcome.critical_path`), the activities are written at their predicted times, in
     the place of the recorded events. Of an `Outcome`, both are written: the recorded events with their critical path,
     each rank's activities at their predicted times as a process ``rank N, predicted``, and where the predicted time
-    goes. Perfetto's UI orders processes by their number of slices; no JSON file can tell it to show one first.
+    goes.
+
+    In a ``.pftrace`` file the path is on top, with where its time goes on its first line, and ranks, their threads and
+    their streams are in order. In a ``.json`` file, which other tools read, the UI orders processes by their number of
+    slices. Arguments are ``debug.args.…`` in the one and ``args.…`` in the other; arrows have arguments in the other.
 
     Args:
         what: the critical path of one rank or of all, or the outcome of a what-if.
-        target: the file to write, ``.json``, or gzipped ``.json.gz``; its folder is made.
+        target: the file to write, ``.pftrace`` or ``.json``, gzipped with ``.gz`` behind it; its folder is made.
         counters: write the recorded job's counters too, as `counters_to_perfetto` does.
 
     Returns:
@@ -130,12 +134,13 @@ def counters_to_perfetto(
 
     Args:
         graph: the job.
-        target: the file to write, ``.json``, or gzipped ``.json.gz``; its folder is made.
+        target: the file to write, ``.pftrace`` or ``.json``, gzipped with ``.gz`` behind it; its folder is made.
         queue_length: the result of `htagraph.queue_length`, or rows of it; by default all of it.
         memory_bandwidth: the result of `htagraph.memory_bandwidth`, or rows of it; by default all of it.
 
     Returns:
-        What was written: one counter per stream, its queue length, and one per kind of copy, its bandwidth in GB/s.
+        What was written: one counter per stream, its queue length, one per kind of copy, its bandwidth in GB/s, and of
+        traces with memory events (``profile_memory=True``) the bytes allocated and reserved on each device.
 
     Raises:
         TraceError: a file was changed since it was loaded, or the target cannot be written.
