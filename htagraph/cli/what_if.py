@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, refuse_input, show
-from htagraph.cli.targets import Counters, Output, Perfetto, need_perfetto
+from htagraph.cli.targets import Counters, Drawn, Perfetto, need_perfetto
 from htagraph.output.wording import what_if as wording
 from htagraph.whatif.change_options import CHANGES, Change
 from htagraph.whatif.sweep_options import Sweep, read_sweep
@@ -103,7 +103,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
     perfetto: Perfetto = None,
     counters: Counters = False,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """How fast would the job be if …? Changes apply in the order given; each option may be repeated.
 
@@ -141,7 +141,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
         scenarios.append(change.apply(scenarios[-1]))
     outcomes = [scenario.run() for scenario in scenarios]
     written = None if perfetto is None else _written(outcomes[-1], perfetto, counters=counters)
-    show(report(outcomes, texts, top=top), form, output, paths)
+    show(report(outcomes, texts, top=top), form, output, paths, lambda: outcomes[-1])
     if written is not None:
         typer.echo(str(written), err=True)
 
