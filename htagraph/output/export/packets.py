@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from htagraph.core.compiled import njit
 from htagraph.output.export.event_batches import Slices
-from htagraph.output.export.row_texts import NO_NUMBER
+from htagraph.output.export.row_texts import NO_NUMBER, writable
 
 __all__ = ["ARGS_IID", "SEQUENCE", "Flows", "begin_packets", "end_packets", "value_packets"]
 
@@ -55,7 +55,7 @@ def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> t
         + _FLOW_BYTES * int(flows[1][-1] - flows[1][0])
     )
     out, starts = np.empty(size, np.uint8), np.zeros(len(slices) + 1, np.int64)
-    _fill_begins(columns, slices.source, flows, out, starts)
+    _fill_begins(columns, writable(slices.source), flows, out, starts)
     return out[: starts[-1]], starts
 
 

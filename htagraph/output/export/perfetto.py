@@ -121,6 +121,8 @@ def _predicted_stretches(path: CriticalPath, job: Job) -> Iterator[Event]:
     if len(path.segments):
         yield from stretches(path, _PREDICTED_TID, job.base_ns)
         yield named("thread_name", PATH_PID, _PREDICTED_TID, "where the predicted time goes")
+        order = {"ph": "M", "name": "thread_sort_index", "pid": PATH_PID, "tid": _PREDICTED_TID}
+        yield order | {"args": {"sort_index": _WHOLE_TID}}  # below where the recorded time goes
 
 
 def counters_to_perfetto(
