@@ -44,7 +44,7 @@ def begin_packets(slices: Slices, tracks: Array, iids: Array, flows: Flows) -> t
         flows: the arrows at each slice.
     """
     columns = np.empty((len(slices), 6), np.int64)
-    columns[:, 0], columns[:, 1] = slices.start, slices.duration
+    columns[:, 0], columns[:, 1] = np.maximum(slices.start, 0), slices.duration  # varints have no sign
     columns[:, 2] = tracks[slices.place]
     columns[:, 3] = iids[slices.name]
     columns[:, 4] = np.where(slices.category < 0, 0, iids[slices.category])
