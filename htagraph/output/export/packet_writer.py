@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -35,6 +36,7 @@ _UNITS = {COUNT: 0, BYTES: 3}
 _COUNTERS_BEHIND = 2**30
 """Order of a process's counters: behind its tracks."""
 _MAX_RANK = 2**31 - 1
+_PROCESS, _THREAD = 1, 2  # parts of a track's key: process; thread; of counters, name and series
 
 
 class PacketWriter(OutputFile):
@@ -73,6 +75,8 @@ class PacketWriter(OutputFile):
                 self._name(event)
             else:
                 (slices if event["ph"] == "X" else arrows).append(event)
+        if not (slices or batches):
+            return
         batches.insert(0, _in_time(self._batch(slices)))  # arrows lead from these to others, none leads back
         for batch in batches:
             self.add_ends(batch.places, batch.place, batch.start, batch.duration)
@@ -108,11 +112,11 @@ class PacketWriter(OutputFile):
 
     def _write_names(self) -> None:
         """Write what was interned since the last time, as names and as categories: both have the same numbers."""
-        new = list(self._texts)[self._interned :]
-        if new:
-            rows = [message((1, number + 1), (2, text)) for number, text in enumerate(new, self._interned)]
+        if self._interned < len(self._texts):
+            new = enumerate(islice(self._texts, self._interned, None), self._interned + 1)
+            rows = [message((1, number), (2, text)) for number, text in new]
             self._packet((_INTERNED, b"".join(field(_CATEGORIES, row) + field(_NAMES, row) for row in rows)))
-            self._interned += len(new)
+            self._interned = len(self._texts)
 
     def _batch(self, events: list[RawEvent]) -> Slices:
         """Return slices that are given one by one."""
@@ -178,13 +182,12 @@ class PacketWriter(OutputFile):
 
     def _finish(self) -> None:
         """Write the tracks; those of counters are written before their values."""
-        tracks = [key for key in self._tracks if len(key) == len(("process", "thread"))]
-        for key in tracks:
+        for key in [key for key in self._tracks if len(key) == _THREAD]:
             self._describe(key, (_PARENT, self._group(key[0])))
         on_process = self._titles.pop((PATH_PID, PATH_PID), "")
         if on_process:
-            self._titles[PATH_PID,] += f": {on_process}"
-        for key in [key for key in self._tracks if len(key) == 1]:
+            self._titles[PATH_PID,] = f"{self._titles.get((PATH_PID,), 'path')}: {on_process}"
+        for key in [key for key in self._tracks if len(key) == _PROCESS]:
             self._describe(key, (_CHILDREN, _EXPLICIT))
 
     def _packet(self, *fields: tuple[int, int | bytes]) -> None:
