@@ -104,7 +104,7 @@ def _meeting(graph: DependencyGraph, criteria: dict[str, Any]) -> Mask:
 def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> NothingMeetsError:
     """Return the error for criteria that no activity meets, with similar names and looser criteria that would match."""
     if not len(graph.activities):
-        return NothingMeetsError("this graph has no activities, so nothing in it can be changed")
+        return NothingMeetsError("this graph has no activities, so nothing matches")
     given = {key: value for key, value in criteria.items() if value is not None}
     text = ", ".join(f"{key}={value!r}" for key, value in given.items()) or "no criteria"
     globs = [key for key in ("name", "op", "regex") if key in given]
@@ -132,6 +132,8 @@ def _short(name: str) -> str:
 def _similar(glob: str, names: list[str]) -> list[str]:
     """Return names that resemble a glob: those that contain its text, or else those with similar words."""
     text = "".join(letter for letter in glob if letter not in "*?[]").lower()
+    if not text:
+        return []
     within = [name for name in names if text and text in name.lower()]
     if within:
         return within[:_MAX_SIMILAR_NAMES]
