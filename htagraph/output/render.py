@@ -32,9 +32,11 @@ __all__ = [
 
 FORMATS = ("table", "json", "csv", "md")
 
-_FORMULAS = ("=", "+", "-", "@")
+_FORMULAS = tuple(
+    "=+-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
+)
 """With what a text begins that spreadsheets compute."""
-_NUMBER = re.compile(r"[-+]?[\d.,:e%+-]*")  # a number, a range, or a dash for nothing
+_NUMBER = re.compile(r"-|[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?%?")  # one number, or a dash for nothing
 _COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
 _MAX_TEXT_WIDTH = 120
