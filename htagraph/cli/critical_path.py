@@ -27,7 +27,12 @@ def critical_path(  # noqa: PLR0913 - one argument per option
     ranks: Ranks = None,
     steps: Annotated[
         str | None,
-        typer.Option("--steps", "--step", help="From the start to the end of these ProfilerSteps, such as 4 or 4-6."),
+        typer.Option(
+            "--steps",
+            "--step",
+            metavar="STEPS",
+            help="From the start to the end of these ProfilerSteps, such as 4 or 4-6.",
+        ),
     ] = None,
     top: Top = 10,
     segments: Annotated[bool, typer.Option("--segments", help="Print every segment of the path.")] = False,
