@@ -120,6 +120,8 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def extended(**given: Any) -> None:  # noqa: ANN401 - the options' values
+        if "form" in given:
+            form_of(given["form"], given["output"])  # what cannot be written is refused before anything is read
         before = _reading.set(_Reading(**{name: given.pop(name) for name in _SHARED}))
         try:
             command(**given)
@@ -230,7 +232,8 @@ def _warn(issues: Sequence[Issue]) -> None:
         said[issue.what] += issue.what not in _HARMLESS
         if 0 < said[issue.what] <= _MAX_ALIKE and issue.what not in _HARMLESS:
             where = f"{issue.file}: " if issue.file else ""
-            typer.echo(printable(f"htagraph: warning: {where}{issue.detail} ({issue.count})"), err=True)
+            how_many = f" ({issue.count:,} in all)" if issue.count > 1 else ""
+            typer.echo(printable(f"htagraph: warning: {where}{issue.detail}{how_many}"), err=True)
     for what, count in said.items():
         if count > _MAX_ALIKE:
             more = f"{count - _MAX_ALIKE:,} more warnings of this kind ({what}); --format json lists them all"

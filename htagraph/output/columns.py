@@ -36,6 +36,8 @@ _COUNTS = (
 )
 _NO_RANK = -1
 """In a column of ranks: what is about no single rank."""
+_NOBODY = {"rank": "-", "charged_rank": "nobody", "last_rank": "not known"}
+"""What a column of ranks shows for none."""
 _MIN_US_IN_MS = 10_000.0
 """µs from which a table's times are shown in ms; chosen: five digits are too many. Doubled, 20,000 µs are."""
 
@@ -102,8 +104,8 @@ def _cell(name: str, value: object) -> str:
         return "yes" if value else "no"
     if name == "file":
         return str(value).rsplit("/", 1)[-1]
-    if name == "rank" and value == _NO_RANK:
-        return "-"
+    if name in _NOBODY and value == _NO_RANK:
+        return _NOBODY[name]
     return f"{value:,}" if isinstance(value, int) and name in _COUNTS else str(value)
 
 

@@ -18,6 +18,9 @@ are left out at 80."""
 _MIN_NAME_WIDTH = 26
 """Letters that a name keeps, before any number is left out for it. Chosen: the ends of kernel names that differ, such
 as ampere_bf16_…tages_64x3_nn. Doubled, a table at 80 columns is names and little else."""
+_MIN_SENTENCE_WIDTH = 20
+"""Letters to which the lines of a sentence may be cut. Chosen: three words. Doubled, what stands beside it is cut at 80
+columns."""
 _MAX_WHOLE_WIDTH = 72
 """Letters of a name with template arguments, of those that differ in nothing else. Chosen: more is hard to tell apart
 than what differs. Doubled, numbers are far from their names on wide terminals."""
@@ -106,8 +109,12 @@ def _least(columns: Sequence[Column]) -> list[int]:
     """Return the least width of each: numbers whole, the longest name with room for both of its ends, others less."""
     subject = _subject(columns)
     least = [each.width if each.is_number else min(each.width, _MIN_TEXT_WIDTH) for each in columns]
-    if subject is not None:
-        least[subject] = min(columns[subject].width, _MIN_NAME_WIDTH)
+    for i, column in enumerate(columns):
+        if column.name in _SENTENCES:
+            words = max((len(word) for cell in column.cells for word in cell.split()), default=0)
+            least[i] = min(column.width, max(least[i], _MIN_SENTENCE_WIDTH if i == subject else words))
+        elif i == subject:
+            least[i] = min(column.width, _MIN_NAME_WIDTH)
     return least
 
 
@@ -147,6 +154,7 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
         texts = [i for i, column in enumerate(columns) if widths[i] > least[i]]
         if not texts:
             break
+        texts = [i for i in texts if columns[i].name in _SENTENCES] or texts  # they go on in the next line
         widest = max(texts, key=lambda i: widths[i])
         second = max((widths[i] for i in texts if i != widest), default=0)
         widths[widest] = max(least[widest], widths[widest] - over, min(second, widths[widest] - 1))

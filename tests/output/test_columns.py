@@ -32,3 +32,12 @@ def test_a_cell_and_its_heading(name: str, value: object, heading: str, cell: st
 def test_headings_may_say_more() -> None:
     (column,) = columns_of(pd.DataFrame({"pause_us": [1.0]}), Wording(headings={"pause_us": "idle_us"}))
     assert column.heading == "idle µs"
+
+
+def test_no_rank_has_words_and_nothing_has_no_sign() -> None:
+    frame = pd.DataFrame({"rank": [-1, 0], "charged_rank": [-1, 2], "lateness_us": [-0.0001, -0.5]})
+    assert [column.cells for column in columns_of(frame, Wording())] == [
+        ["-", "0"],
+        ["nobody", "2"],
+        ["0.000", "-0.500"],
+    ]

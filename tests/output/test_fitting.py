@@ -50,7 +50,7 @@ def test_what_has_no_room_is_named_and_the_first_and_last_numbers_stay() -> None
 def test_sentences_are_whole_and_columns_of_nothing_go_first() -> None:
     why = "no device work was recorded: threads are analyzed instead"
     rows = {"analysis": ["x" * 20], "why": [why], "gain_us": [0.0], "total_us": [5.0], "share_percent": [7.0]}
-    shown = fitted(columns_of(pd.DataFrame(rows), Wording()), 56)
+    shown = fitted(columns_of(pd.DataFrame(rows), Wording()), 52)
     assert shown.left_out == ["gain µs"]
     assert shown.cells[1] == [why]
 

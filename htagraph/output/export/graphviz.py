@@ -14,9 +14,10 @@ import numpy.typing as npt
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
+from htagraph.core.time_text import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
-from htagraph.output.export.dot_text import dot_text, one_line, time_text
+from htagraph.output.export.dot_text import dot_text, one_line
 from htagraph.output.export.endings import PICTURES, check_ending
 from htagraph.output.export.path_drawing import draw_path
 from htagraph.output.phrases import shortened
@@ -187,7 +188,7 @@ def _of_selection(selection: Selection) -> _Picture:
     for edge in np.flatnonzero(inside[source] & inside[target] & (source != target) & ~back).tolist():
         first, second = int(source[edge]), int(target[edge])
         lasted = int(graph.time[edges.target[edge]] - graph.time[edges.source[edge]])
-        label = f"{EdgeKind(edges.kind[edge]).label} {time_text(lasted)}"
+        label = f"{EdgeKind(edges.kind[edge]).label} {time_text(lasted / 1000)}"
         if (first, second) not in picture.edges and (second, first) not in picture.edges:
             within = bool(acts.parent[second] == first)
             picture.edges[first, second] = "" if within else label, bool(critical[edge]), within
@@ -285,7 +286,8 @@ def _digraph(picture: _Picture) -> graphviz.Digraph:
 
 
 def _add_node(box: graphviz.Digraph, number: int, node: _Node) -> None:
-    size = f"… {node.count:,} activities, {time_text(node.length_ns)}" if node.count > 1 else time_text(node.length_ns)
+    lasted = time_text(node.length_ns / 1000)
+    size = f"… {node.count:,} activities, {lasted}" if node.count > 1 else lasted
     lines = (size, node.name) if node.count > 1 else (node.name, size) if node.length_ns else (node.name,)
     border = {"color": _CRITICAL["color"], "penwidth": "2"} if node.critical else {"color": "#888888"}
     color = _COLORS.get(node.kind, _OTHER_COLOR)
