@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pandas.api.extensions import ExtensionArray
     from plotly.graph_objects import Figure
 
-    from htagraph.output.export.job_file import Written
+    from htagraph.output.export.perfetto import Written
 
 __all__ = ["CATEGORIES", "CriticalPath", "path_to"]
 

@@ -1,4 +1,4 @@
-"""Texts in Graphviz's language: labels that show their characters as they are, and times."""
+"""Texts in Graphviz's language: labels that show their characters as they are, and how wide they are."""
 
 from __future__ import annotations
 
