@@ -20,6 +20,7 @@ from htagraph.graph.selection import Selection
 from htagraph.output.export.dot_text import dot_text, one_line
 from htagraph.output.export.endings import PICTURES, check_ending
 from htagraph.output.export.path_drawing import draw_path
+from htagraph.output.kind_colors import KIND_COLORS, tint
 from htagraph.output.phrases import shortened
 from htagraph.output.whole_files import write_whole
 from htagraph.queries.paths import CriticalPath
@@ -38,10 +39,7 @@ _MAX_NODES = 1500
 _MAX_LETTERS = 40
 """Letters of a node's name; chosen. Doubled, nodes are up to twice as wide."""
 _SOURCES = ("dot", "gv")
-_COLORS = {
-    "computation": "#a6d8a8", "communication": "#f4b183", "memory": "#b4c7e7", "launch": "#ffe699", "sync": "#e2c1e6",
-    "folded": "#eeeeee", "dataloader": "#f8cbad", "step": "#d9d9d9",
-}  # fmt: skip
+_COLORS = {kind: tint(color) for kind, color in KIND_COLORS.items()} | {"folded": "#eeeeee"}
 _OTHER_COLOR = "#fff8e7"
 _CRITICAL = {"color": "#d00000", "penwidth": "2.5", "fontcolor": "#d00000"}
 

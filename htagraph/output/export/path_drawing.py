@@ -12,6 +12,7 @@ from htagraph.core.naming import short_name
 from htagraph.core.time_text import time_text
 from htagraph.output.export.dot_text import dot_text, one_line, text_width
 from htagraph.output.export.folded_path import Box, Hop, fold_path, hops_between, rows_of
+from htagraph.output.kind_colors import KIND_COLORS, tint
 from htagraph.output.phrases import shortened
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
@@ -20,12 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COLORS", "draw_path"]
 
-COLORS = {
-    "host": "#f3e3a3", "launch": "#f2c14e", "computation": "#86cfac", "communication": "#f0a06a",
-    "waiting": "#e3d5ea", "sync": "#c3a6d8", "memory": "#9cc3ee", "data_loading": "#e79aa0", "gap": "#ffffff",
-    "head": "#cfcfcf",
-}  # fmt: skip
-"""Fill of a box by category: light enough for black letters."""
+COLORS = {category: tint(KIND_COLORS[category]) for category in CATEGORIES}
+"""Fill of a box by category."""
 _WIDTH = 1180
 """Points; chosen: with the border, 1,200 points are 1,600 pixels at the 96 dots per inch of screens and of Graphviz's
 PNGs. Doubled, the picture needs two screens."""
