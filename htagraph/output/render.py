@@ -113,7 +113,7 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
         return to_json(validation.to_dict())
     if form == "csv":
         return _csv(frames)
-    sentences = validate.sentences(clean=not len(validation.files))
+    sentences = validate.sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
     page = _Page(shown, Wording(validate.TITLES), last=("Conclusion", sentences))
     return _markdown(page) if form == "md" else _terminal(page, width, color=color)
