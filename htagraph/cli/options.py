@@ -63,6 +63,7 @@ Form = Annotated[
         metavar="FORMAT",
         show_default=False,
         help="table, json, csv, md or parquet; by default as -o ends, or tables to read.",
+        is_eager=True,  # before -o, whose names it explains
     ),
 ]
 Ranks = Annotated[str | None, typer.Option("--ranks", metavar="RANKS", help="Only these ranks, such as 0,3-7.")]
@@ -120,8 +121,6 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def extended(**given: Any) -> None:  # noqa: ANN401 - the options' values
-        if "form" in given:
-            form_of(given["form"], given["output"])  # what cannot be written is refused before anything is read
         before = _reading.set(_Reading(**{name: given.pop(name) for name in _SHARED}))
         try:
             command(**given)
