@@ -16,7 +16,10 @@ from htagraph.output.report import Wording
 
 __all__ = ["Column", "columns_of"]
 
-_HEADINGS = {"start_utc": "start (UTC)", "tflop_s": "TFLOP/s", "copied_gb": "copied GB"}
+_HEADINGS = {
+    "start_utc": "start (UTC)", "used_utc": "used (UTC)", "tflop_s": "TFLOP/s", "copied_gb": "copied GB",
+    "peak_us": "at_us",
+}  # fmt: skip
 """Headings of columns that tables of several commands have."""
 _DIGITS = {"speedup": 3, "low": 3, "high": 3}
 """Digits behind the point, where one says too little."""
@@ -82,7 +85,9 @@ def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
     if name.endswith("gb_s"):
         heading, cells = heading.removesuffix("gb_s") + " GB/s", [_short_or_dash(value) for value in values]
     if name.endswith("_gb"):
-        cells = [_short_or_dash(value) for value in values]
+        in_mb = bool(len(values)) and float(values.max()) < 1
+        heading = heading.replace("GB", "MB") if in_mb else heading
+        cells = [_short_or_dash(1000 * value if in_mb else value) for value in values]
     if name in _NAMES:
         cells, short = _distinct_names(cells)
     heading = " ".join(heading.replace("_percent", " %").replace("_", " ").split())

@@ -38,7 +38,7 @@ _LEAST = (
     "gauge", "ranks", "min_us", "events", "device", "busbw_gb_s", "host_self_us", "late_count", "spread", "max_us",
     "mean_us", "excess_us", "executor", "critical_us", "start_utc", "before_count", "after_count",
     "before_per_step_count", "after_per_step_count", "kernel_delay_us", "launch_delay_us", "host_us", "activities",
-    "last_rank",
+    "last_rank", "segments", "blocks", "requested_bytes",
 )  # fmt: skip
 """Columns by their names that are left out first where a table does not fit; then numbers, the last but one first."""
 
@@ -136,10 +136,16 @@ def _least_important(columns: Sequence[Column]) -> int | None:
             return i
     for name in _LEAST:
         for i, column in enumerate(columns):
-            if column.name == name and i > 0:
+            if column.name == name and i > 0 and not _names_devices(columns, column):
                 return i
     numbers = [i for i, column in enumerate(columns) if column.is_number and i > 0]
     return numbers[-2] if len(numbers) > 1 else None
+
+
+def _names_devices(columns: Sequence[Column], column: Column) -> bool:
+    """Return whether a column tells the devices of a rank apart, without which its rows look alike."""
+    ranks = next((each.cells for each in columns if each.name == "rank"), [])
+    return column.name == "device" and len(set(zip(ranks, column.cells, strict=False))) > len(set(ranks))
 
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:

@@ -62,6 +62,13 @@ def test_template_arguments_take_no_more_room_than_tells_names_apart() -> None:
     assert len(set(shown.cells[1])) == 2
 
 
+def test_what_tells_the_devices_of_a_rank_apart_stays() -> None:
+    frame = pd.DataFrame({"rank": [0, 0], "device": ["cpu", "0"], "peak_bytes": [1e6, 2e9], "last_bytes": [1e6, 5e6]})
+    for ranks, expected in (([0, 0], ["rank", "device", "last_bytes"]), ([0, 1], ["rank", "peak_bytes", "last_bytes"])):
+        shown = fitted(columns_of(frame.assign(rank=ranks), Wording()), 20)
+        assert [column.name for column in shown.columns] == expected
+
+
 def test_empty_texts_take_no_room() -> None:
     frame = pd.DataFrame({"name": ["a", "b"], "cause_name": ["", ""], "rank": [1, 2]})
     assert [column.name for column in fitted(columns_of(frame, Wording()), 80).columns] == ["name", "rank"]
