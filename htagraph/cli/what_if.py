@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, refuse_input, show
 from htagraph.cli.targets import Counters, Drawn, Perfetto, need_perfetto
+from htagraph.cli.verbs import Verb
 from htagraph.output.wording import what_if as wording
 from htagraph.whatif.change_options import CHANGES, Change
 from htagraph.whatif.sweep_options import Sweep, read_sweep
@@ -29,7 +29,7 @@ __all__ = ["COMMAND", "WhatIfCommand", "report", "what_if"]
 _GIVEN = "htagraph.whatif.changes"
 
 
-class WhatIfCommand(TyperCommand):
+class WhatIfCommand(Verb):
     """A command that remembers the changes in the order of the command line, which values by option would lose."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # click's context
@@ -91,9 +91,9 @@ def what_if(  # noqa: PLR0913 - one argument per option
         str | None,
         typer.Option(
             "--sweep",
-            metavar="WHAT=FROM..TO[:POINTS]",
-            help="Predict for many factors, after the changes: WHAT is network or CRITERIA, such as network=0.25..2, "
-            "name=*gemm*=0.5..1:6 or kind=computation=0.5,1,2.",
+            metavar="WHAT=FACTORS",
+            help="Predict for many factors, after the changes: WHAT is network or CRITERIA, FACTORS are FROM..TO, "
+            "FROM..TO:POINTS or a list, such as network=0.25..2, name=*gemm*=0.5..1:6 or rank=0=0.5,1,2.",
             show_default=False,
         ),
     ] = None,
