@@ -735,6 +735,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_perfetto_reads_the_path_over_every_trace_without_a_complaint",
         }
     ),
+    "tests/output/export/test_recorded_packets.py": frozenset(
+        {
+            "test_perfetto_reads_a_job_as_it_reads_it_as_json",
+            "test_scanned_events_are_written_as_decoded_ones_are",
+        }
+    ),
     "tests/output/export/test_trace_writer.py": frozenset(
         {
             "test_a_copy_holds_what_the_file_holds",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from htagraph.cli.options import Form, Paths, Ranks, Top, chosen, given, read, refuse_input, show
-from htagraph.cli.targets import Drawn, Perfetto, Picture
+from htagraph.cli.targets import Counters, Drawn, Perfetto, Picture, need_perfetto
 from htagraph.output.wording import critical_path as wording
 
 if TYPE_CHECKING:
@@ -37,28 +37,30 @@ def critical_path(  # noqa: PLR0913 - one argument per option
     top: Top = 10,
     segments: Annotated[bool, typer.Option("--segments", help="Print every segment of the path.")] = False,
     perfetto: Perfetto = None,
+    counters: Counters = False,
     graphviz: Picture = None,
     form: Form = None,
     output: Drawn = None,
 ) -> None:
     """What decided when the job, or a step, ended: the chain of work and waits across ranks."""
     numbers = chosen(steps, "--steps")
+    need_perfetto(perfetto, counters=counters)
     refuse_input(perfetto, paths, "--perfetto")
     graph = read(paths, ranks, None)  # what came before a step may reach into it
     from htagraph.analyses.critical_path import critical_path as path_of
 
     path = path_of(graph, steps=numbers)
-    files = _written(path, perfetto, graphviz)
+    files = _written(path, perfetto, graphviz, counters=counters)
     show(report(path, given(paths, ranks), top=top, segments=segments), form, output, paths, lambda: path)
     for line in files:
         typer.echo(line, err=True)
 
 
-def _written(path: CriticalPath, perfetto: Path | None, graphviz: Path | None) -> list[str]:
+def _written(path: CriticalPath, perfetto: Path | None, graphviz: Path | None, *, counters: bool) -> list[str]:
     """Write the files asked for and return a line about each."""
     lines = []
     if perfetto is not None:
-        lines.append(str(path.to_perfetto(perfetto)))
+        lines.append(str(path.to_perfetto(perfetto, counters=counters)))
     if graphviz is not None:
         from htagraph.output.export.graphviz import draw
 

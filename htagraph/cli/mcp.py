@@ -153,7 +153,7 @@ def _what_if(graph: DependencyGraph, changes: list[str], top: int) -> dict[str, 
     scenarios = [what_if(graph)]
     for change in [read_change(text) for text in changes]:
         scenarios.append(change.apply(scenarios[-1]))
-    return report(scenarios, changes, top=top).to_dict()
+    return report([scenario.run() for scenario in scenarios], changes, top=top).to_dict()
 
 
 def _diff(graphs: tuple[DependencyGraph, DependencyGraph], paths: tuple[str, str], top: int) -> dict[str, Any]:

@@ -59,6 +59,6 @@ def _overlay(graph: DependencyGraph) -> bytes:
     from htagraph.analyses.critical_path import critical_path
 
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "overlay.json.gz"
+        target = Path(folder) / "overlay.pftrace.gz"
         critical_path(graph).to_perfetto(target)
         return target.read_bytes()

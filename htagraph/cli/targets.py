@@ -14,7 +14,7 @@ import typer
 from htagraph.cli.writing import Folder, form_of, is_figure, target
 from htagraph.core.errors import HtagraphError
 
-__all__ = ["Comment", "Drawn", "Figure", "Output", "Page", "Perfetto", "Picture"]
+__all__ = ["Comment", "Counters", "Drawn", "Figure", "Output", "Page", "Perfetto", "Picture", "need_perfetto"]
 
 
 def _in_folder(file: Path | None) -> Path | None:
@@ -93,9 +93,13 @@ Perfetto = Annotated[
     Path | None,
     typer.Option(
         "--perfetto", callback=_ending("PERFETTO", "traces for Perfetto"),
-        help="Write the traces with this on top to a file, .json or .json.gz, for ui.perfetto.dev.",
+        help="Write the traces with this on top to a file for ui.perfetto.dev: .pftrace keeps ranks in order, .json is "
+        "text; .gz behind either compresses it.",
     ),
 ]  # fmt: skip
+Counters = Annotated[
+    bool, typer.Option("--counters", help="With --perfetto: queue lengths, copy bandwidths and memory, too.")
+]
 Picture = Annotated[
     Path | None,
     typer.Option(
@@ -103,3 +107,10 @@ Picture = Annotated[
         help="Draw the path on a time axis as .svg, .pdf or .png, or write its source as .dot.",
     ),
 ]  # fmt: skip
+
+
+def need_perfetto(perfetto: Path | None, *, counters: bool) -> None:
+    """Refuse counters without a file to draw them into."""
+    if counters and perfetto is None:
+        msg = "counters are drawn into a file: give --perfetto too"
+        raise typer.BadParameter(msg, param_hint="--counters")

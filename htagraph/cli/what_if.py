@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, show
-from htagraph.cli.targets import Drawn
+from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, refuse_input, show
+from htagraph.cli.targets import Counters, Drawn, Perfetto, need_perfetto
 from htagraph.cli.verbs import Verb
 from htagraph.output.wording import what_if as wording
 from htagraph.whatif.change_options import CHANGES, Change
@@ -19,9 +20,9 @@ from htagraph.whatif.sweep_options import Sweep, read_sweep
 if TYPE_CHECKING:
     import pandas as pd
 
+    from htagraph.output.export.perfetto import Written
     from htagraph.output.report import Report
     from htagraph.whatif.outcome import Outcome
-    from htagraph.whatif.scenario import Scenario
 
 __all__ = ["COMMAND", "WhatIfCommand", "report", "what_if"]
 
@@ -99,6 +100,8 @@ def what_if(  # noqa: PLR0913 - one argument per option
     ranks: Ranks = None,
     steps: Steps = None,
     top: Top = 5,
+    perfetto: Perfetto = None,
+    counters: Counters = False,
     form: Form = None,
     output: Drawn = None,
 ) -> None:
@@ -119,6 +122,11 @@ def what_if(  # noqa: PLR0913 - one argument per option
     if not changes and asked is None:
         msg = f"give at least one change: {', '.join(f'--{option}' for option in CHANGES)}, or --sweep"
         raise typer.BadParameter(msg, ctx=ctx, param_hint="CHANGES")
+    if asked is not None and perfetto is not None:
+        msg = "a sweep has many timelines: give the changes of one, without --sweep"
+        raise typer.BadParameter(msg, param_hint="--perfetto")
+    need_perfetto(perfetto, counters=counters)
+    refuse_input(perfetto, paths, "--perfetto")
     texts = [f"--{option} {text}".rstrip() for option, text in ctx.meta[_GIVEN]]
     graph = read(paths, ranks, steps)
     from htagraph.whatif.what_if import what_if as scenario_of
@@ -131,7 +139,18 @@ def what_if(  # noqa: PLR0913 - one argument per option
     scenarios = [scenario_of(graph)]
     for change in changes:
         scenarios.append(change.apply(scenarios[-1]))
-    show(report(scenarios, texts, top=top), form, output, paths, scenarios[-1].run)
+    outcomes = [scenario.run() for scenario in scenarios]
+    written = None if perfetto is None else _written(outcomes[-1], perfetto, counters=counters)
+    show(report(outcomes, texts, top=top), form, output, paths, lambda: outcomes[-1])
+    if written is not None:
+        typer.echo(str(written), err=True)
+
+
+def _written(outcome: Outcome, perfetto: Path, *, counters: bool) -> Written:
+    """Write the predicted timeline beside the recorded one."""
+    from htagraph.output.export.perfetto import to_perfetto
+
+    return to_perfetto(outcome, perfetto, counters=counters)
 
 
 def _read_change(option: str, text: str) -> Change:
@@ -148,11 +167,11 @@ def _read_sweep(text: str) -> Sweep:
         raise typer.BadParameter(str(error), param_hint="--sweep") from None
 
 
-def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5) -> Report:
+def report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: int = 5) -> Report:
     """Return the report on changes.
 
     Args:
-        scenarios: that without any change, and that after each change.
+        outcomes: that without any change, and that after each change.
         texts: the changes in words.
         top: kernels of the critical path named.
     """
@@ -160,7 +179,6 @@ def report(scenarios: Sequence[Scenario], texts: Sequence[str], *, top: int = 5)
     from htagraph.output.report import Wording, report_on
     from htagraph.queries.bound import bound_of
 
-    outcomes = [scenario.run() for scenario in scenarios]
     after = outcomes[-1]
     paths = critical_path(after.baseline), after.critical_path()
     bounds = _bounds(paths[0].summary(), paths[1].summary(), top)

@@ -251,11 +251,13 @@ class CriticalPath:
 
         return critical_path(self)
 
-    def to_perfetto(self, target: str | Path) -> Written:
+    def to_perfetto(self, target: str | Path, *, counters: bool = False) -> Written:
         """Write the recorded events of every rank, with this path drawn over them, for Perfetto's UI (ui.perfetto.dev).
 
         Args:
-            target: the file to write, gzipped if it ends in ``.gz``; never one of the traces.
+            target: the file to write: ``.pftrace`` keeps ranks in order, ``.json`` is text; gzipped if it ends in
+                ``.gz``; never one of the traces.
+            counters: write queue lengths, bandwidths of copies and memory too.
 
         Returns:
             What was written and what could not be drawn as recorded; see `output.export.perfetto`.
@@ -265,7 +267,7 @@ class CriticalPath:
         """
         from htagraph.output.export.perfetto import to_perfetto
 
-        return to_perfetto(self, target)
+        return to_perfetto(self, target, counters=counters)
 
 
 def path_to(graph: DependencyGraph, ends: Array, start: int) -> CriticalPath:

@@ -19,7 +19,7 @@ from htagraph.service.look_up import event_report
 
 __all__ = ["EVENTS", "OVERLAY", "UI", "Answer", "Served", "answer"]
 
-EVENTS, OVERLAY, UI = "/event/", "/overlay.json.gz", "/ui/"
+EVENTS, OVERLAY, UI = "/event/", "/overlay.pftrace.gz", "/ui/"
 """Where events, the traces with the critical path drawn over them, and the files of Perfetto's UI are."""
 _NAMES = ("127.0.0.1", "localhost")
 """What this machine calls itself. A page of another site that has made its own name mean 127.0.0.1 sends that name."""

@@ -68,7 +68,9 @@ def test_a_file_is_no_folder_and_no_name_none(tmp_path: Path, run: Any) -> None:
 @pytest.mark.parametrize("option", ["--perfetto", "--graphviz"])
 @pytest.mark.parametrize("name", ["o.txt", "o", "o.gz"])
 def test_a_name_that_its_program_would_not_take_is_refused(option: str, name: str, tmp_path: Path, run: Any) -> None:
-    endings = {"--perfetto": ".json or .json.gz", "--graphviz": ".svg, .pdf, .png, .dot or .gv"}[option]
+    endings = {"--perfetto": ".json, .json.gz, .pftrace or .pftrace.gz", "--graphviz": ".svg, .pdf, .png, .dot or .gv"}[
+        option
+    ]
     ran = run("critical-path", tmp_path / "no-traces.json", option, tmp_path / name)
     one_line_of_error(ran, name, f"end in {endings}")
     assert not list(tmp_path.iterdir())

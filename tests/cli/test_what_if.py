@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,3 +133,19 @@ def _words(option: str, text: str) -> list[str]:
     if CHANGES[option].value == "optional" and text:
         return [f"--{option}={text}"]
     return [f"--{option}", text] if text else [f"--{option}"]
+
+
+def test_the_predicted_timeline_is_written_beside_the_recorded_one(run: Any, tmp_path: Path) -> None:
+    target = tmp_path / "both.json"
+    ran = run("what-if", DEMO, "--ranks", "0", *CHANGED, "--perfetto", target, "--counters")
+    assert (ran.code, f"{target}: " in ran.err, "counter values" in ran.err) == (0, True, True)
+    events = json.loads(target.read_text())["traceEvents"]
+    assert {"critical path", "rank 0, predicted"} < {
+        event["args"]["name"] for event in events if event["name"] == "process_name"
+    }
+    native = run("what-if", DEMO, "--ranks", "0", *CHANGED, "--perfetto", tmp_path / "both.pftrace")
+    assert (native.code, native.out) == (0, ran.out)
+    sweep = run("what-if", DEMO, "--sweep", "network=0.5..2", "--perfetto", target)
+    assert (sweep.code, "--perfetto" in sweep.err, "many timelines" in sweep.err) == (2, True, True)
+    alone = run("what-if", DEMO, *CHANGED, "--counters")
+    assert (alone.code, "--counters" in alone.err) == (2, True)

@@ -35,7 +35,7 @@ def served(tmp_path: Path) -> Served:
     ],
 )  # fmt: skip
 def test_others_get_nothing(headers: dict[str, str], served: Served) -> None:
-    for path in ("/", "/event/5", "/overlay.json.gz", "/ui/"):
+    for path in ("/", "/event/5", "/overlay.pftrace.gz", "/ui/"):
         assert answer(served, path, headers, 80).status == 403
 
 
@@ -43,7 +43,7 @@ def test_others_get_nothing(headers: dict[str, str], served: Served) -> None:
 def test_our_own_page_gets_what_it_asks_for(headers: dict[str, str], served: Served) -> None:
     assert answer(served, "/", headers, 80).body == b"page"
     assert json.loads(answer(served, "/event/5", headers, 80).body)["results"]["activity"][0]["activity"] == 5
-    assert answer(served, "/overlay.json.gz", headers, 80).body == b"overlay"
+    assert answer(served, "/overlay.pftrace.gz", headers, 80).body == b"overlay"
     assert answer(served, "/ui/?x=1", headers, 80).body == b"ui"
 
 
@@ -74,7 +74,7 @@ def test_what_is_not_there_or_outside_is_not_found(path: str, served: Served) ->
 def test_without_a_ui_there_is_none(served: Served) -> None:
     bare = Served(served.graph, b"page")
     assert answer(bare, "/ui/index.html", OURS, 80).status == 404
-    assert answer(bare, "/overlay.json.gz", OURS, 80).status == 404
+    assert answer(bare, "/overlay.pftrace.gz", OURS, 80).status == 404
 
 
 def test_the_overlay_is_made_once_however_many_ask_at_a_time() -> None:
@@ -87,5 +87,5 @@ def test_the_overlay_is_made_once_however_many_ask_at_a_time() -> None:
 
     served = Served(graph_of(DATA / "demo"), b"", overlay)
     with ThreadPoolExecutor(8) as asking:
-        given = list(asking.map(lambda _: answer(served, "/overlay.json.gz", OURS, 80).body, range(8)))
+        given = list(asking.map(lambda _: answer(served, "/overlay.pftrace.gz", OURS, 80).body, range(8)))
     assert (given, made) == ([b"overlay"] * 8, [1])

@@ -1,4 +1,4 @@
-"""The segments of a critical path as slices for Perfetto: the text that many of them share is encoded once."""
+"""The segments of a critical path as slices for Perfetto: what many of them share is encoded once."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pandas as pd
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
+from htagraph.output.export.event_batches import Slices
 from htagraph.output.export.row_texts import INTEGER, MICROSECONDS, TEXT, Column, row_texts
-from htagraph.output.export.rows import Rows
 from htagraph.output.export.trace_writer import readable
 from htagraph.output.phrases import shortened
 from htagraph.queries.attribution import module_of, operator_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath
+from htagraph.trace.reading.collect.growing import Interner
 
 __all__ = ["CATEGORY", "PATH_PID", "path_slices", "us_texts"]
 
@@ -32,8 +33,8 @@ _AT_ONCE = 1 << 16
 """Slices whose numbers become text together. Chosen: a few MB. Doubled, twice the memory, and no faster."""
 
 
-def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> Iterator[Rows]:
-    """Yield a slice per segment of a path, as JSON.
+def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> Iterator[Slices]:
+    """Yield the segments of a path as slices.
 
     Args:
         path: of one rank or of all.
@@ -42,19 +43,23 @@ def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> It
     """
     parts = path.segments
     shared, alike = _shared(path, tids)
-    heads, tails = zip(*shared, strict=True)
-    between = [b',"ts":', b',"dur":', f',"cat":"{CATEGORY}","args":{{"weight_us":'.encode(), b',"activity":', b"}}"]
-    texts, tail = [*between, *heads, *tails], len(between) + len(heads)
+    places, names = Interner[tuple[int, int]](), Interner[str]()
+    category = names[CATEGORY]
+    place = np.array([places[PATH_PID, tid] for tid, _, _ in shared], np.int64)[alike]
+    name = np.array([names[title] for _, title, _ in shared], np.int64)[alike]
+    texts = [b'{"weight_us":', b',"activity":', *(tail for _, _, tail in shared)]
     for first in range(0, len(parts), _AT_ONCE):
         some = slice(first, first + _AT_ONCE)
         length = parts.length[some]
         columns = (
-            Column(TEXT, len(between) + alike[some]),
-            Column(TEXT, 0), Column(MICROSECONDS, parts.start[some] - base_ns),
-            Column(TEXT, 1), Column(MICROSECONDS, length), Column(TEXT, 2), Column(MICROSECONDS, length),
-            Column(TEXT, tail + alike[some]), Column(TEXT, 3), Column(INTEGER, parts.activity[some]), Column(TEXT, 4),
+            Column(TEXT, 0), Column(MICROSECONDS, length), Column(TEXT, 1), Column(INTEGER, parts.activity[some]),
+            Column(TEXT, 2 + alike[some]),
         )  # fmt: skip
-        yield row_texts(columns, len(length), texts)
+        args = row_texts(columns, len(length), texts)
+        yield Slices(
+            list(places), list(names), place[some], parts.start[some] - base_ns, length, name[some],
+            np.full(len(length), category), args.spans, args.text,
+        )  # fmt: skip
 
 
 def us_texts(nanoseconds: Array) -> list[str]:
@@ -71,8 +76,8 @@ def us_texts(nanoseconds: Array) -> list[str]:
     return texts
 
 
-def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[bytes, bytes]], Array]:
-    """Return (the text before and behind the times of slices that differ in these only, which of them each is)."""
+def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[int, str, bytes]], Array]:
+    """Return (track, name, end of the arguments) of slices of which many are alike, and which each is."""
     graph, parts = path.graph, path.segments
     acts = graph.activities
     named = np.append(acts.name, -1)  # for none
@@ -94,8 +99,8 @@ def _shared(path: CriticalPath, tids: Mapping[int, int]) -> tuple[list[tuple[byt
     return [_texts(path, dict(zip(columns, row, strict=True))) for row in rows], alike
 
 
-def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[bytes, bytes]:
-    """Return the text of a slice before its times, and that behind them."""
+def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[int, str, bytes]:
+    """Return the track of a slice, its name, and the end of its arguments as JSON."""
     names, lanes, lane = path.graph.names, path.graph.lanes, codes["lane"]
     edge = EdgeKind(codes["edge"]).label if codes["edge"] >= 0 else ""
     gap = GapKind(codes["gap"]).label if codes["gap"] != GapKind.NONE else ""
@@ -106,10 +111,8 @@ def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[bytes, bytes]:
         "category": CATEGORIES[codes["category"]], "edge": edge, "gap": gap, "kind": ActivityKind(codes["kind"]).label,
         **texts, "rank": codes["rank"], "lane": lanes[lane].label if lane >= 0 else "",
     }  # fmt: skip
-    encode = msgspec.json.encode
-    head = readable(encode({"ph": "X", "pid": PATH_PID, "tid": codes["tid"], "name": title}))
-    tail = readable(encode({key: value for key, value in shown.items() if value != ""}))
-    return head[:-1], b"," + tail[1:-1]
+    tail = readable(msgspec.json.encode({key: value for key, value in shown.items() if value != ""}))
+    return codes["tid"], title, b"," + tail[1:]
 
 
 def _short(name: str) -> str:

@@ -36,12 +36,12 @@ from htagraph.trace.reading.source import ahead, iter_bytes
 from htagraph.trace.reading.split import split
 from htagraph.trace.reading.times import padded
 
-__all__ = ["PidOf", "RecordedEvents"]
+__all__ = ["IDS_PER_RANK", "PREDICTED", "PidOf", "RecordedEvents", "lane_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Written: TypeAlias = RawEvent | bytes | Rows
 
-_IDS_PER_RANK = 2**32
+IDS_PER_RANK = 2**32
 """Ids of arrows that a rank may use; chosen: more than a file has events. Doubled, half as many ranks fit 64 bits."""
 _ARROWS_AT_ONCE = 1 << 16
 """Arrows that are written together; chosen: some MB. Doubled, twice the memory, and no faster."""
@@ -54,14 +54,26 @@ _PIECES = (
     b'"critical_us":', b"}", b"}}",
 )  # fmt: skip
 _NAME, _TS, _DUR, _CAT, _S, _ARGS, _ARGS_OPEN, _AND_CRITICAL, _CRITICAL, _CLOSE, _CLOSE_BOTH = range(len(_PIECES))
+PREDICTED = ", predicted"
+"""The process of a rank's activities at predicted times, beside the recorded ones: what its name ends in."""
 _decoded = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 _ODD = 0x9E37_79B9_7F4A_7C15  # 2^64 divided by the golden ratio: spreads what it is multiplied by
 
 
 class PidOf(dict[tuple[int, "int | str"], int]):
-    """(rank, pid in the file) → pid in what is written: no two ranks share one."""
+    """(rank, pid in the file) → pid in what is written: no two ranks share one.
+
+    Args:
+        together: give all of a rank the same, but for `PREDICTED`.
+    """
+
+    def __init__(self, *, together: bool = False) -> None:
+        super().__init__()
+        self._together = together
 
     def __missing__(self, key: tuple[int, int | str]) -> int:
+        if self._together:
+            return (key[0] + 1) * 1000 + (key[1] == PREDICTED)
         taken = sum(rank == key[0] for rank, _ in self)
         self[key] = pid = (key[0] + 1) * 1000 + taken
         return pid
@@ -186,7 +198,7 @@ class RecordedEvents:
         self.left_out += int(np.count_nonzero(~usable))
         others, moment = others[usable], moment[usable]
         pairs, which = np.unique(block.lanes[others], return_inverse=True)
-        lanes = [_lane(*block.lane(pair)) for pair in pairs.tolist()]
+        lanes = [lane_of(*block.lane(pair)) for pair in pairs.tolist()]
         place = np.array([self._places[lane, 0] for lane in lanes], np.int64)[which]
         none = np.zeros(len(others), np.int64)
         return _Drawn(others, place, moment, none + NO_NUMBER, none, event_spans(block, others))
@@ -245,7 +257,7 @@ class RecordedEvents:
 
     def _keep(self, event: RawEvent, written: list[Written]) -> None:
         """Add an event that is no slice, if it is written here."""
-        lane, phase = _lane(event.get("pid", ""), event.get("tid", "")), event.get("ph")
+        lane, phase = lane_of(event.get("pid", ""), event.get("tid", "")), event.get("ph")
         if phase == "M":
             self._learn(event, lane)
             if event.get("name") not in _NAMING:
@@ -306,7 +318,7 @@ class RecordedEvents:
             label_, end = np.repeat(arrows.label[some], 2), np.arange(len(slices)) % 2
             columns = (
                 Column(TEXT, 4 + label_ + end * len(arrows.labels)),
-                Column(INTEGER, original.rank * _IDS_PER_RANK + 1 + first + np.arange(len(slices)) // 2),
+                Column(INTEGER, original.rank * IDS_PER_RANK + 1 + first + np.arange(len(slices)) // 2),
                 Column(TEXT, 0), Column(TEXT, 4 + len(labels) + self._place[slices]),
                 Column(TEXT, 1), Column(MICROSECONDS, original.start[slices] - self._base_ns), Column(TEXT, 2 + end),
             )  # fmt: skip
@@ -344,7 +356,8 @@ def _is_plain(block: Block, drawn: _Drawn) -> Array:
     return plain & ~(critical & (drawn.spans[:, INSIDE] == 0)) & (block.rows[drawn.event, PHASE] > 0)
 
 
-def _lane(pid: object, tid: object) -> Lane:
+def lane_of(pid: object, tid: object) -> Lane:
+    """Return process and thread, as numbers where they are some."""
     return label(pid), label(tid)
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "Column",
     "Rows",
     "row_texts",
+    "writable",
 ]
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -74,8 +75,13 @@ def row_texts(columns: Sequence[Column], count: int, texts: Sequence[bytes], sou
     size = sum(_size(kind, values[:, at], bounds) for at, kind in enumerate(kinds.tolist()))
     out, starts = np.empty(size, np.uint8), np.zeros(count + 1, np.int64)
     known = np.frombuffer(b"".join(texts), np.uint8)
-    _fill(kinds, values, (known, bounds), known if source is None else source, out, starts)
+    _fill(kinds, values, (known, bounds), writable(np.empty(0, np.uint8) if source is None else source), out, starts)
     return Rows(out, starts)
+
+
+def writable(text: Array) -> Array:
+    """Return a text that could be written, copied if it could not: passes are compiled anew for every kind of array."""
+    return text if text.flags.writeable else text.copy()
 
 
 def _size(kind: int, values: Array, bounds: Array) -> int:

@@ -30,6 +30,11 @@ class Rows:
         return Rows(self.text, self.starts[first : last + 1])
 
     @property
+    def spans(self) -> npt.NDArray[np.int64]:
+        """Where each row is in `text`, as a span: start · 2³² + length, without the separator."""
+        return (self.starts[:-1] << 32) | (np.diff(self.starts) - len(SEPARATOR))
+
+    @property
     def joined(self) -> memoryview:
         """The rows with separators between them."""
         return self.text[self.starts[0] : max(self.starts[-1] - len(SEPARATOR), self.starts[0])].data

@@ -6,34 +6,24 @@ fraction are exact decimals from file to file, so no timestamp moves by a nanose
 
 from __future__ import annotations
 
-import gzip
-import importlib
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from decimal import Decimal
 from itertools import groupby, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from htagraph.core.errors import TraceError
 from htagraph.core.issues import Issue, IssueLog
+from htagraph.output.export.output_file import OutputFile
 from htagraph.output.export.rows import SEPARATOR, Rows
 from htagraph.trace.reading.decode import event_decoder, event_text_decoder
 from htagraph.trace.reading.discover import MADE_KEY
 from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
 from htagraph.trace.remote import TracePath, path_of
-
-try:
-    _gzip_writer: Any = importlib.import_module("isal.igzip").IGzipFile
-except ImportError:  # no wheel for this machine: the standard library does the same, slower
-    _gzip_writer = gzip.GzipFile
 
 __all__ = ["FOR_VIEWING", "Edit", "RawEvent", "TraceWriter", "edit_trace", "raw_blocks", "readable", "us"]
 
@@ -46,9 +36,6 @@ _BACKSLASH = rb"\\" + b'"'
 _LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)+)(?=")')
 _EVENTS_AT_ONCE = 1 << 14
 """Events that are encoded together; chosen: some MB of memory. Doubled, twice the memory, and no faster."""
-_BUFFER_BYTES = 1 << 20
-"""Bytes that are written together; chosen. Doubled, half as many writes."""
-_GZIP_LEVEL = 2  # of isal's 0 to 3; of zlib's the fast ones
 
 
 def edit_trace(
@@ -122,7 +109,7 @@ def readable(text: bytes) -> bytes:
     return _LAST_BACKSLASH.sub(rb"\1 ", text) if _BACKSLASH in text else text
 
 
-class TraceWriter:
+class TraceWriter(OutputFile):
     """Writes a trace file event by event: a context manager; the file appears at its place when it is complete.
 
     Example:
@@ -144,39 +131,15 @@ class TraceWriter:
         Raises:
             TraceError: the target is one of the sources, or cannot be written.
         """
-        self.target = Path(target)
+        super().__init__(target, sources=sources)
         self.count = 0
         """Events written so far."""
         self._header: dict[str, Any] | None = None
         self._rest: dict[str, Any] = {}
         self._encode = msgspec.json.Encoder(decimal_format="number", enc_hook=_plain).encode
-        self._stack = ExitStack()
-        _refuse_source(self.target, sources)
-        self._place = Path(os.path.realpath(self.target))  # a link stays one, and leads to the new file
-        try:
-            plain = self._stack.enter_context(self._opened())
-        except OSError as error:
-            raise self._unwritable(error) from error
-        self._file = plain
-        if self.target.suffix == ".gz":  # no name and no time in it: the same events give the same bytes
-            zipped = _gzip_writer(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=plain, mtime=0)
-            self._file = cast("BinaryIO", self._stack.enter_context(zipped))
 
     def __enter__(self) -> TraceWriter:
         return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._finish()
-            self._stack.close()
-            if kind is None:
-                self._appear()
-        except OSError as error:
-            raise self._unwritable(error) from error
-        finally:
-            if self._part is not None:
-                self._part.unlink(missing_ok=True)
 
     def begin(self, header: dict[str, Any]) -> None:
         """Write the root keys that stand before the events; only the first call counts."""
@@ -219,39 +182,12 @@ class TraceWriter:
             self._write((SEPARATOR if self.count else b"") + SEPARATOR.join(block))
             self.count += len(block)
 
-    def _opened(self) -> BinaryIO:
-        """Open a file to be renamed in the end; a device or a pipe itself, which no file may replace."""
-        self._part: Path | None = None
-        place = self._place
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if place.is_dir():
-            raise IsADirectoryError(0, "it is a folder")
-        if place.exists() and not place.is_file():
-            return place.open("wb", buffering=_BUFFER_BYTES)
-        handle, part = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
-        self._part = Path(part)
-        return os.fdopen(handle, "wb", buffering=_BUFFER_BYTES)
-
-    def _appear(self) -> None:
-        if self._part is not None:
-            self._part.chmod(0o666 & ~_umask())  # temporary files are for their owner only
-            self._part.replace(self._place)
-
     def _finish(self) -> None:
         self.begin(self._rest)
         have = self._header or {}
         keys = [(key, value) for key, value in self._rest.items() if key not in have]
         texts = [SEPARATOR + self._encode(key) + b": " + self._encode(value) for key, value in keys]
         self._write(b"\n]" + b"".join(texts) + b"\n}\n")
-
-    def _write(self, data: bytes | memoryview) -> None:
-        try:
-            self._file.write(data)
-        except OSError as error:
-            raise self._unwritable(error) from error
-
-    def _unwritable(self, error: OSError) -> TraceError:
-        return TraceError(f"{self.target}: cannot be written ({error.strerror or error})")
 
 
 def _edited(blocks: Iterable[list[RawEvent]], edit: Edit) -> Iterator[Iterator[RawEvent]]:
@@ -272,19 +208,6 @@ def _copied(source: TracePath, header: dict[str, Any], log: IssueLog) -> Iterato
     for _, texts in split(iter_bytes(source, log), event_text_decoder(), header, log):
         yield texts
         del texts
-
-
-def _refuse_source(target: Path, sources: Iterable[TracePath]) -> None:
-    for source in sources:
-        if isinstance(source, Path) and target.exists() and source.exists() and target.samefile(source):
-            msg = f"{target}: is the trace itself; write to another file"
-            raise TraceError(msg)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _plain(value: object) -> object:

