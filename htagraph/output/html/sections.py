@@ -16,11 +16,11 @@ from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import collective_op, short_name
 from htagraph.output.html.charts import Part, curve, stacked
 from htagraph.output.html.definitions import definition
-from htagraph.output.html.evidence import idle_chart
 from htagraph.output.html.markup import Html, element, join
 from htagraph.output.html.page import Section
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
+from htagraph.output.html.waits import idle_chart
 from htagraph.output.phrases import plural, size_text, time_text
 from htagraph.output.summary import SUMMARY_HEADINGS, Summary
 
@@ -42,6 +42,15 @@ _IN_COLLECTIVES = {
 """Parts of a rank's time in collectives, and their colors."""
 
 
+_MEANINGS = (
+    "First to last activity: from the first to the last moment of any rank that was read, on the common clock.",
+    "Mean time from step to step: from one step's start to the next one's, mean over steps and ranks. A job whose host "
+    "runs ahead has steps that last longer than that.",
+    "Events read: in the files, before any was left out. Problems in files: kinds of what was repaired, dropped or not "
+    "matched; each is a row below.",
+)
+
+
 def glance_section(results: Results) -> Section:
     """Return what was read: ranks, devices, steps, files, problems."""
     summary = results.summary
@@ -56,7 +65,8 @@ def glance_section(results: Results) -> Section:
     body = element(
         "div", element("div", *cards, class_="cards"), steps, definition(step_times),
         problems if len(issues) else element("p", "Nothing was repaired, dropped or unmatched."),
-        element("details", element("summary", "Files"), table_of(summary.inputs)), definition(Summary),
+        element("details", element("summary", "Files"), table_of(summary.inputs)),
+        element("details", element("summary", "What these numbers mean"), *(element("p", each) for each in _MEANINGS)),
     )  # fmt: skip
     return Section("job", "The job at a glance", body)
 
@@ -170,9 +180,9 @@ def memory_section(results: Results) -> Section | None:
         highest = of_device.groupby(pd.RangeIndex(len(of_device)) // every).agg(
             {"time_us": "first", "allocated_bytes": "max"}
         )
-        points = list(zip(highest["time_us"], highest["allocated_bytes"] / 1e6, strict=True))
+        points = list(zip(highest["time_us"], highest["allocated_bytes"], strict=True))
         title = f"Memory in use, rank {rank}, {device}"
-        parts += [element("h3", title), curve(points, title=title, unit="MB")]
+        parts.append(curve(points, title=title, top=size_text(float(highest["allocated_bytes"].max()))))
     rows = [
         f"Rank {row['rank']}, {row['device']}: at most {size_text(row['peak_bytes'])} in use, in "
         f"{short_name(row['name'])}."
