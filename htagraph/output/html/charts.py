@@ -26,6 +26,8 @@ _BAR = 18
 """Pixels of the height of a bar."""
 _LABEL_PIXELS = 16
 """From name to name beside a picture of many bars; chosen: a line of small letters."""
+_LETTER_PIXELS = 6.5
+"""Width of such a letter; those of system fonts are narrower."""
 _CURVE = 160
 """Pixels of the height of a curve."""
 
@@ -215,14 +217,16 @@ def _picture(rows: Sequence[_Row]) -> Html:
     step = max(1.0, _HEIGHT / len(rows))
     every = int(_LABEL_PIXELS / step) + 1
     height = step * len(rows)
+    room = int(_LETTER_PIXELS * max(len(shortened(row.word, _LETTERS)) for row in rows)) + 8
     names = [
-        element("text", row.word, x=70, y=f"{(at + 0.5) * step + 4:.1f}", text_anchor="end")
+        element("text", shortened(row.word, _LETTERS), x=room - 4, y=f"{max((at + 0.5) * step + 4, 9):.1f}",
+                text_anchor="end")
         for at, row in enumerate(rows)
         if at % every == 0 and (at + 0.5) * step + 4 < height
-    ]
+    ]  # fmt: skip
     thick = step - 1 if step >= 3 else step
     marks = [_rect(mark, row.word, at * step, thick) for at, row in enumerate(rows) for mark in row.marks]
-    words = element("svg", join(names), width=74, height=f"{height:.0f}", aria_hidden="true")
+    words = element("svg", join(names), width=room, height=f"{height:.0f}", aria_hidden="true")
     says = f"{len(rows)} bars, from {rows[0].word} ({rows[0].value}) to {rows[-1].word} ({rows[-1].value})"
     return element("div", words, _svg(marks, height, says, "bar"), class_="many")
 

@@ -113,13 +113,16 @@ def _paths(diff: Diff) -> Section:
     table = table[table["change_us"] != 0].head(_ROWS)
     columns = ["path", "category", "before_us", "after_us", "change_us", "before_count", "after_count"]
     parts = [table_of(table[columns], caption="Change of the critical path by call path"), definition(Diff.to_frame)]
-    for title, frame in (("Call paths only in the job after", diff.added), ("Only in the job before", diff.removed)):
-        shown = table_of(frame.head(_ROWS)[["path", "count_per_step", "total_us", "critical_us"]], caption=title)
-        parts += [element("h3", title), shown] if shown else []
-    renamed = table_of(diff.renamed.head(_ROWS), caption="Kernels replaced by others, under the same call path")
-    parts += [element("h3", "Replaced kernels"), renamed] if renamed else []
-    steps = table_of(diff.step_times().head(_ROWS), caption="Steps, paired in their order")
-    parts += [element("h3", "Steps"), steps] if steps else []
+    for title, frame, meaning in (
+        ("Call paths only in the job after", diff.added, Diff.added),
+        ("Call paths only in the job before", diff.removed, Diff.removed),
+    ):
+        shown = table_of(frame.head(_ROWS)[["path", "count_per_step", "total_us", "critical_us"]])
+        parts += [element("h3", title), shown, definition(meaning)] if shown else []
+    renamed = table_of(diff.renamed.head(_ROWS))
+    parts += [element("h3", "Kernels replaced by others"), renamed, definition(Diff.renamed)] if renamed else []
+    steps = table_of(diff.step_times().head(_ROWS))
+    parts += [element("h3", "Steps, paired in their order"), steps, definition(Diff.step_times)] if steps else []
     return Section("paths", "What changed", element("div", *parts))
 
 

@@ -21,11 +21,11 @@ _CALL = re.compile(r"^\w+\(\): ")
 _ITEM = re.compile(r"\n(?=- )")
 
 
-def definition(of: Callable[..., Any] | type, title: str = "What these numbers mean") -> Html:
+def definition(of: Callable[..., Any] | type | property, title: str = "What these numbers mean") -> Html:
     """Return the definition of a result, to be unfolded: what its docstring says, without how to call it.
 
     Args:
-        of: the function that computes it, or its class.
+        of: the function that computes it, its class, or the property that it is.
         title: what is to be read when it is folded.
 
     Example:

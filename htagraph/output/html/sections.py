@@ -58,7 +58,10 @@ def glance_section(results: Results) -> Section:
         element("div", element("b", value), element("span", word), class_="card") for word, value in _facts(summary)
     ]
     steps = _some(
-        summary.tables["steps"], headings=SUMMARY_HEADINGS, caption="Step times: until all work of a step is over"
+        summary.tables["steps"],
+        "mean_us",
+        headings=SUMMARY_HEADINGS,
+        caption="Step times: until all work of a step is over",
     )
     issues = summary.issues
     problems = table_of(issues.assign(rank=issues["rank"].fillna(-1)), caption="Repaired, dropped or unmatched")
@@ -99,7 +102,7 @@ def breakdown_section(results: Results) -> Section:
     operators = operator_breakdown(results.graph, by="job").head(_ROWS)
     parts = [
         element("h3", "Time by rank"), _time_by_rank(temporal), _folded(temporal), definition(temporal_breakdown),
-        *_titled("Communication overlapped with computation", _some(hidden), definition(overlap)),
+        *_titled("Communication overlapped with computation", _some(hidden, "communication_us"), definition(overlap)),
         *_titled("Idle device time by cause", idle_chart(tables["rank_idle"]), definition(idle_breakdown)),
         *_titled("Kernels, all ranks", table_of(tables["kernels"]), definition(kernel_breakdown)),
         *_titled("Operators, all ranks", table_of(operators), definition(operator_breakdown)),
@@ -113,9 +116,10 @@ def _titled(title: str, shown: Html, meaning: Html) -> list[Html]:
 
 
 def _time_by_rank(temporal: pd.DataFrame) -> Html:
+    everywhere = temporal["executor"].nunique() == 1
     rows = [
         (
-            f"rank {row['rank']} ({row['executor']})",
+            f"rank {row['rank']}" + ("" if everywhere else f" ({row['executor']})"),
             [Part(part.replace("_", " "), color, float(row[f"{part}_us"])) for part, color in _PARTS.items()],
         )
         for row in temporal.to_dict("records")
@@ -127,11 +131,15 @@ def _folded(frame: pd.DataFrame) -> Html:
     return element("details", element("summary", "As a table"), table_of(frame)) if len(frame) else Html("")
 
 
-def _some(frame: pd.DataFrame, *, caption: str = "", headings: dict[str, str] | None = None) -> Html:
-    """Return the first rows of a table, and how many there are."""
+def _some(frame: pd.DataFrame, by: str, *, caption: str = "", headings: dict[str, str] | None = None) -> Html:
+    """Return a table; of many rows those with the largest values of a column, and how many there are."""
     more = len(frame) - _ROWS
-    note = element("p", f"{more:,} more rows: htagraph summary --format json", class_="note") if more > 0 else Html("")
-    return join((table_of(frame.head(_ROWS), caption=caption, headings=headings), note))
+    if more <= 0:
+        return table_of(frame, caption=caption, headings=headings)
+    word = by.rpartition("_")[0].replace("_", " ")
+    note = f"The {_ROWS} with the largest {word} of {len(frame):,} ranks; all: htagraph summary --format json"
+    shown = table_of(frame.nlargest(_ROWS, by), caption=caption, headings=headings)
+    return join((shown, element("p", note, class_="note")))
 
 
 def collective_section(results: Results) -> Section | None:
