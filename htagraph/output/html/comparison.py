@@ -15,6 +15,7 @@ from htagraph.output.html.charts import Bar, bars, change_text, waterfall
 from htagraph.output.html.definitions import definition
 from htagraph.output.html.markup import NOTHING, element
 from htagraph.output.html.page import Section, page
+from htagraph.output.html.sections import files_table
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.timeline import timeline_of
 from htagraph.output.html.timeline_section import timeline_section
@@ -133,4 +134,4 @@ def _jobs(diff: Diff) -> Section:
         for table in (inputs_of, issues_of)
     ]
     issues = table_of(tables[1], caption="Repaired, dropped or unmatched") or NOTHING
-    return Section("jobs", "Both jobs", element("div", table_of(tables[0], caption="Files"), issues))
+    return Section("jobs", "Both jobs", element("div", files_table(tables[0]), issues))

@@ -24,7 +24,7 @@ from htagraph.output.html.waits import idle_chart
 from htagraph.output.phrases import plural, size_text, time_text
 from htagraph.output.summary import SUMMARY_HEADINGS, Summary
 
-__all__ = ["breakdown_section", "collective_section", "glance_section", "memory_section"]
+__all__ = ["breakdown_section", "collective_section", "files_table", "glance_section", "memory_section"]
 
 _ROWS = 16
 """Rows of a table by rank, and of one by name; chosen: two nodes of eight. Doubled, tables fill screens."""
@@ -68,10 +68,16 @@ def glance_section(results: Results) -> Section:
     body = element(
         "div", element("div", *cards, class_="cards"), steps, definition(step_times),
         problems if len(issues) else element("p", "Nothing was repaired, dropped or unmatched."),
-        element("details", element("summary", "Files"), table_of(summary.inputs)),
+        element("details", element("summary", "Files"), files_table(summary.inputs)),
         element("details", element("summary", "What these numbers mean"), *(element("p", each) for each in _MEANINGS)),
     )  # fmt: skip
     return Section("job", "The job at a glance", body)
+
+
+def files_table(inputs: pd.DataFrame) -> Html:
+    """Return what was read, a row per rank; a file that does not say how many ranks its job has is no job of 0."""
+    sizes = ["unknown" if size == 0 else f"{size:,}" for size in inputs["world_size"].tolist()]
+    return table_of(inputs.assign(world_size=sizes))
 
 
 def _facts(summary: Summary) -> list[tuple[str, str]]:
