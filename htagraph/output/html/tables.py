@@ -48,7 +48,9 @@ def table_of(
         return Html("")
     columns = columns_of(frame, Wording(headings=headings or {}))
     kinds = ["number" if column.is_number else _kind_of_texts(column.cells) for column in columns]
-    head = [element("th", column.heading, class_=kind) for column, kind in zip(columns, kinds, strict=True)]
+    head = [
+        element("th", column.heading, class_=kind, scope="col") for column, kind in zip(columns, kinds, strict=True)
+    ]
     texts = [each.cells if each.name in _SENTENCES else cut_all(each.cells, _LETTERS) for each in columns]
     rows = []
     for place in range(len(frame)):
@@ -58,7 +60,7 @@ def table_of(
             cells.append(element("td", element("a", "show", href=address) if address else "", class_="show"))
         rows.append(element("tr", *cells))
     if link is not None:
-        head.append(element("th", "timeline", class_="show"))
+        head.append(element("th", "timeline", class_="show", scope="col"))
     title = element("caption", caption) if caption else Html("")
     table = element("table", title, element("thead", element("tr", *head)), element("tbody", *rows))
     return element("div", table, class_="wide")
