@@ -85,7 +85,7 @@ def test_a_byte_now_and_then_is_no_reason_to_wait_longer(monkeypatch: pytest.Mon
     server = server_of(Served(graph_of(DATA / "demo"), b"page"))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        with socket.create_connection(server.server_address, timeout=20) as connection:
+        with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
             begun = time.monotonic()
             with pytest.raises(OSError, match=r"Broken pipe|reset"):
                 while time.monotonic() < begun + 10:

@@ -109,12 +109,18 @@ def test_a_finding_is_tried_on_the_page(tmp_path: Path) -> None:
 
 
 def test_on_paper_all_of_a_table_is_shown_and_nothing_to_click(tmp_path: Path) -> None:
-    with browsed(write(graph_of(DATA / "demo"), tmp_path), viewport={"width": 700, "height": 900}) as seen:
+    options = {"viewport": {"width": 700, "height": 900}, "color_scheme": "dark"}
+    with browsed(write(graph_of(DATA / "demo"), tmp_path), **options) as seen:
         page = seen.page
         page.emulate_media(media="print")
         for hidden in (".controls", "nav", "th.show", ".lever", "a.trial"):
             assert not page.locator(hidden).first.is_visible(), hidden
         assert page.evaluate("document.documentElement.scrollWidth") <= 700
+        corner = (
+            "(() => { const c = document.querySelector('canvas'); const x = c.getContext('2d');"
+            "return [...x.getImageData(c.width - 2, c.height - 2, 1, 1).data]; })()"
+        )
+        assert page.evaluate(corner) == [255, 255, 255, 255]  # paper is white, in the dark too
 
 
 def test_search_counts_and_goes_to_the_next(tmp_path: Path) -> None:

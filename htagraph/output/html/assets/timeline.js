@@ -43,7 +43,12 @@ async function stateOf(place) {
   listen(state);
   resize(state);
   dress(state);
-  matchMedia("screen and (prefers-color-scheme: dark)").addEventListener("change", () => dress(state));
+  for (const query of ["print", "(prefers-color-scheme: dark)"]) {
+    matchMedia(query).addEventListener("change", () => {
+      dress(state);
+      draw(state); // at once: paper does not wait for the next frame
+    });
+  }
   new ResizeObserver(() => resize(state)).observe(place.querySelector(".stage"));
   return state;
 }
@@ -81,6 +86,7 @@ function fitHeight(state) {
 }
 
 function resize(state) {
+  if (matchMedia("print").matches) return; // paper shrinks the picture, letters and all
   const { canvas } = state;
   const box = canvas.parentElement.getBoundingClientRect();
   const before = state.span;
