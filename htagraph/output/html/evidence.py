@@ -195,7 +195,7 @@ def _most_critical(results: Results, claim: Claim) -> str:
 def _launching(claims: Sequence[Claim], results: Results) -> Evidence:
     del claims
     ranks = results.summary.tables["launches"].to_dict("records")
-    words = ("longer than their work", "launch"), ("shorter", "idle")
+    words = ("longer than their work", "launch"), ("not longer", "idle")
     rows = [
         (f"rank {row['rank']}", [
             Part(*word, float(count))

@@ -65,7 +65,7 @@ def _waits_chart(results: Results, rows: npt.NDArray[np.int64]) -> Html:
     sums = np.bincount(place.ravel(), weights=acts.duration[rows] / 1000, minlength=len(keys))
     words = [f"rank {key}" if several else f"step {key}" if key >= 0 else "outside steps" for key in keys.tolist()]
     every = [Bar(word, us, us, us) for word, us in zip(words, sums.tolist(), strict=True)]
-    return bars(every, title=f"How long the host waits, by {'rank' if several else 'step'}", color="sync")
+    return bars(every, title=f"How long these calls take, by {'rank' if several else 'step'}", color="sync")
 
 
 def waiting(claims: Sequence[Claim], results: Results) -> Evidence:
