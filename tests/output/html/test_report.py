@@ -109,7 +109,7 @@ def test_a_finding_is_tried_on_the_page(tmp_path: Path) -> None:
 
 
 def test_on_paper_all_of_a_table_is_shown_and_nothing_to_click(tmp_path: Path) -> None:
-    options = {"viewport": {"width": 700, "height": 900}, "color_scheme": "dark"}
+    options: dict[str, Any] = {"viewport": {"width": 700, "height": 900}, "color_scheme": "dark"}
     with browsed(write(graph_of(DATA / "demo"), tmp_path), **options) as seen:
         page = seen.page
         page.emulate_media(media="print")
