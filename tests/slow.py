@@ -769,7 +769,11 @@ SLOW: dict[str, frozenset[str]] = {
     ),
     "tests/output/html/test_report.py": frozenset(
         {
+            "test_a_finding_is_tried_on_the_page",
             "test_a_page_opens_without_a_word_and_asks_for_nothing",
+            "test_keys_select_and_zoom",
+            "test_links_of_findings_zoom_there_and_work_twice",
+            "test_on_paper_all_of_a_table_is_shown_and_nothing_to_click",
             "test_an_odd_job_opens_without_a_word",
             "test_hostile_names_are_shown_and_do_nothing",
             "test_links_select_the_activity_that_they_name",

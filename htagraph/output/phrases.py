@@ -31,7 +31,7 @@ _NO_PURPOSE = "undefined"
 """What PyTorch records as the purpose of a process group that was given none."""
 _SHOWN_AS_NOTHING = 0.0005
 """Below it three digits behind the point are zeros, which have no sign. It follows from the digits."""
-_BYTES_PER_GB, _BYTES_PER_MB = 1e9, 1e6
+_BYTES_PER_GB, _BYTES_PER_MB, _BYTES_PER_KB = 1e9, 1e6, 1e3
 """Decimal, as bandwidths are."""
 
 
@@ -39,10 +39,14 @@ def size_text(count: float) -> str:
     """Return a number of bytes in the unit that suits it.
 
     Example:
-        >>> size_text(2.5e9), size_text(4e5)
-        ('2.50 GB', '0.4 MB')
+        >>> size_text(2.5e9), size_text(4e6), size_text(5120), size_text(12)
+        ('2.50 GB', '4.0 MB', '5.1 kB', '12 B')
     """
-    return f"{count / _BYTES_PER_GB:.2f} GB" if count >= _BYTES_PER_GB else f"{count / _BYTES_PER_MB:.1f} MB"
+    if count >= _BYTES_PER_GB:
+        return f"{count / _BYTES_PER_GB:.2f} GB"
+    if count >= _BYTES_PER_MB:
+        return f"{count / _BYTES_PER_MB:.1f} MB"
+    return f"{count / _BYTES_PER_KB:.1f} kB" if abs(count) >= _BYTES_PER_KB else f"{count:.0f} B"
 
 
 def short_number(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -26,6 +26,9 @@ from htagraph.output.wording import opportunities as opportunities_wording
 from htagraph.queries.claim import Claim
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 __all__ = ["SCHEMA_VERSION", "SUMMARY_HEADINGS", "SUMMARY_TITLES", "Summary", "summarize"]
 
@@ -112,6 +115,12 @@ class Summary:
         )
         caption = f"<b>Time by rank</b>{table}" if table else ""
         return f"<div><b>Verdict</b><ul>{sentences}</ul>{caption}</div>"
+
+    def plot(self) -> Figure:
+        """Return the figure of what each rank's time is spent on; see `htagraph.plot.temporal_breakdown`."""
+        from htagraph.output.plot.breakdowns import temporal_breakdown as figure
+
+        return figure(self.tables["temporal_breakdown"])
 
     def at_a_glance(self) -> str:
         """Return what was recorded, in a line: ranks, devices, steps and time."""

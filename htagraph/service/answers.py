@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import unquote
 
-from htagraph.core.errors import SelectionError
+from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.render import to_json
 from htagraph.service.look_up import event_report
@@ -96,7 +96,7 @@ def answer(served: Served, path: str, headers: Mapping[str, str], port: int) -> 
     if where.startswith(EVENTS):
         return _event(served, where.removeprefix(EVENTS))
     if where == OVERLAY and served.overlay is not None:
-        return Answer(HTTPStatus.OK, "application/gzip", served.overlay_bytes)
+        return _overlay(served)
     if where.startswith(UI) and served.ui is not None:
         return _file(served.ui, where.removeprefix(UI) or "index.html")
     return _plain(HTTPStatus.NOT_FOUND, "nothing is here")
@@ -110,6 +110,13 @@ def _is_ours(headers: Mapping[str, str], port: int) -> bool:
     if origin is not None and origin not in {f"http://{host}" for host in hosts}:
         return False
     return headers.get("sec-fetch-site", "none") in _ALLOWED
+
+
+def _overlay(served: Served) -> Answer:
+    try:
+        return Answer(HTTPStatus.OK, "application/gzip", served.overlay_bytes)
+    except (HtagraphError, OSError) as error:  # a trace has gone, or the disk is full
+        return _plain(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
 
 
 def _event(served: Served, number: str) -> Answer:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from htagraph.core.errors import HtagraphError
 from htagraph.output.schema import envelope_model
 from htagraph.service import answers
 from htagraph.service.activity_edges import activity_edges
-from htagraph.service.answers import Served, answer
+from htagraph.service.answers import OVERLAY, Served, answer
 from tests.reach import DATA, graph_of
 
 OURS = {"host": "127.0.0.1:80"}
@@ -89,3 +90,13 @@ def test_the_overlay_is_made_once_however_many_ask_at_a_time() -> None:
     with ThreadPoolExecutor(8) as asking:
         given = list(asking.map(lambda _: answer(served, "/overlay.pftrace.gz", OURS, 80).body, range(8)))
     assert (given, made) == ([b"overlay"] * 8, [1])
+
+
+def test_an_overlay_that_cannot_be_made_is_an_answer(served: Served) -> None:
+    def fails() -> bytes:
+        msg = "rank-0.json.gz: no such file"
+        raise HtagraphError(msg)
+
+    given = answer(Served(served.graph, b"", fails), OVERLAY, OURS, 80)
+    assert given.status.value == 500
+    assert b"rank-0.json.gz" in given.body

@@ -1,30 +1,35 @@
-"""Charts as SVG: they print, and they need no script. A title says on hover what a mark is."""
+"""Charts of bars and curves: they print, they need no script, and their words keep their size on a narrow screen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from htagraph.output.html.markup import Html, element, join
+from htagraph.output.html.markup import NOTHING, Html, element, join
 from htagraph.output.phrases import shortened, time_text
 
-__all__ = ["Bar", "Part", "bars", "curve", "stacked", "waterfall"]
+__all__ = ["Bar", "Part", "bars", "change_text", "curve", "stacked", "waterfall"]
 
-_WIDTH = 760
-"""Pixels of a chart; narrower screens shrink it. Chosen: as wide as 700-pixel windows show in full size."""
-_LABEL = 190
-"""Pixels left of the bars, for their names."""
-_VALUE = 90
-"""Pixels right of the bars, for their values."""
-_LETTERS = 26
-"""Letters of a name beside a bar; whole on hover."""
+_WIDE = 1000.0
+"""Units from one side of a chart to the other; a browser stretches them to the pixels that there are."""
+_LETTERS = 48
+"""Letters of a name beside a bar; whole on hover. Chosen: two lines of it. Doubled, four."""
 _HEIGHT = 620
 """Pixels of a chart of many bars, and so of 512 ranks; chosen: a screen. Doubled, they are thicker."""
+_MOST_NAMED = 40
+"""Bars that each have a line with their name and their value; chosen: a screen. Doubled, two screens. More of them are
+one picture."""
 _SMALL = 0.2
 """Share of the longest bar of a waterfall; if all changes are within it, bars do not begin at 0, which is said. Chosen:
 shorter ones are hard to see. Doubled, changes of a third of the time look like the whole."""
-_MOST, _LEAST = 20.0, 1.0
-"""Pixels of a bar at most and at least."""
+_BAR = 18
+"""Pixels of the height of a bar."""
+_LABEL_PIXELS = 16
+"""From name to name beside a picture of many bars; chosen: a line of small letters."""
+_LETTER_PIXELS = 6.5
+"""Width of such a letter; those of system fonts are narrower."""
+_CURVE = 160
+"""Pixels of the height of a curve."""
 
 
 @dataclass(frozen=True)
@@ -46,51 +51,75 @@ class Bar:
     low: float
     high: float
     href: str = ""
+    """Where in the timeline it is; empty for nowhere in particular."""
+    color: str = ""
+    """The name of a color of ``page.css``; empty for that of the chart."""
+    text: str = ""
+    """Its value in words; empty for µs."""
 
 
-def stacked(rows: Sequence[tuple[str, Sequence[Part]]], *, title: str) -> Html:
-    """Return bars of parts, all on one scale of µs, with a legend.
+@dataclass(frozen=True)
+class _Row:
+    """A bar as it is drawn: its name, its marks and what they say."""
+
+    word: str
+    marks: Sequence[_Mark]
+    value: str
+    href: str = ""
+    whisker: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class _Mark:
+    left: float
+    width: float
+    color: str
+    says: str
+
+
+def stacked(
+    rows: Sequence[tuple[str, Sequence[Part]]], *, title: str, text: Callable[[float], str] = time_text
+) -> Html:
+    """Return bars of parts, all on one scale, with a legend.
 
     Args:
         rows: what each bar is of, and its parts from left to right.
-        title: what the chart shows, for those who cannot see it.
+        title: what the chart shows.
+        text: a value in words; by default, values are µs.
     """
     longest = max((sum(part.value for part in parts) for _, parts in rows), default=0.0) or 1.0
-    legend, top = _legend([part for _, parts in rows for part in parts])
-    step, bar, every = _rhythm(len(rows))
-    marks = [*legend]
-    for number, (word, parts) in enumerate(rows):
-        y, x = top + number * step, float(_LABEL)
-        marks += [_label(word, y + bar / 2)] if number % every == 0 else []
+    drawn = []
+    for word, parts in rows:
+        marks, x, whole = [], 0.0, sum(part.value for part in parts)
         for part in parts:
-            width = (_WIDTH - _LABEL - _VALUE) * part.value / longest
-            share = 100 * part.value / (sum(each.value for each in parts) or 1.0)
-            hint = f"{word}: {part.word} {time_text(part.value)} ({share:.1f} %)"
-            marks.append(_rect((x, y, width, bar), part.color, hint))
+            width = _WIDE * part.value / longest
+            share = 100 * part.value / (whole or 1.0)
+            if part.value > 0:
+                marks.append(_Mark(x, width, part.color, f"{part.word} {text(part.value)} ({share:.1f} %)"))
             x += width
-        marks += [_text(time_text(sum(part.value for part in parts)), x + 6, y + bar / 2)] if every == 1 else []
-    return _svg(marks, top + len(rows) * step + 4, title)
+        drawn.append(_Row(word, marks, text(whole)))
+    return _figure(title, [_legend([part for _, parts in rows for part in parts]), _rows(drawn)])
 
 
 def bars(rows: Sequence[Bar], *, title: str, color: str = "computation") -> Html:
-    """Return bars of µs from 0, each with its value and a whisker from its least to its largest value."""
+    """Return bars of µs from 0, each with its value and a whisker from its least to its largest value.
+
+    Args:
+        rows: what each bar is of, and how long it is.
+        title: what the chart shows.
+        color: the name of a color of ``page.css``.
+    """
     longest = max((max(bar.value, bar.high) for bar in rows), default=0.0) or 1.0
-    room = _WIDTH - _LABEL - _VALUE
-    step, height, every = _rhythm(len(rows))
-    marks = []
-    for number, bar in enumerate(rows):
-        y = 4 + number * step
-        width = room * max(bar.value, 0.0) / longest
-        hint = f"{bar.word}: {time_text(bar.value)}"
-        hint += f", likely {time_text(max(bar.low, 0.0))} to {time_text(bar.high)}" if bar.high > bar.low else ""
-        marks += [_label(bar.word, y + height / 2)] if number % every == 0 else []
-        marks.append(_rect((_LABEL, y, width, height), color, hint))
-        ends = [_LABEL + room * max(end, 0.0) / longest for end in (bar.low, bar.high)]
-        if ends[1] - ends[0] > 2:
-            marks.append(_line(ends[0], y + height / 2, ends[1], y + height / 2, "whisker"))
-        if every == 1:
-            marks.append(_text(time_text(bar.value), max(_LABEL + width, ends[1]) + 6, y + height / 2))
-    return _svg(marks, 8 + len(rows) * step, title)
+    drawn = []
+    for bar in rows:
+        shown = bar.text or time_text(bar.value)
+        text, whisker = shown, None
+        if bar.high > bar.low:
+            whisker = (_WIDE * max(bar.low, 0.0) / longest, _WIDE * max(bar.high, 0.0) / longest)
+            text += f", likely {time_text(max(bar.low, 0.0))} to {time_text(bar.high)}"
+        mark = _Mark(0.0, _WIDE * max(bar.value, 0.0) / longest, bar.color or color, text)
+        drawn.append(_Row(bar.word, [mark], shown, bar.href, whisker))
+    return _figure(title, [_rows(drawn)])
 
 
 def waterfall(before: float, steps: Sequence[tuple[str, float]], after: float, *, title: str) -> Html:
@@ -107,96 +136,120 @@ def waterfall(before: float, steps: Sequence[tuple[str, float]], after: float, *
         moments.append(moments[-1] + change)
     longest = max(*moments, after, 1e-9)
     least = min(*moments, after)
-    small = 0 < longest - least < _SMALL * longest
-    base = least - (longest - least) if small else 0.0
-    scale = (_WIDTH - _LABEL - 100) / (longest - base or 1.0)
+    base = least - (longest - least) if 0 < longest - least < _SMALL * longest else 0.0
+    scale = _WIDE / (longest - base or 1.0)
     bounds = [("before", base, before, "other")]
     for (word, change), begin in zip(steps, moments, strict=False):
         bounds.append((word, begin, begin + change, "more" if change > 0 else "less"))
     bounds.append(("after", base, after, "other"))
-    marks = []
-    for number, (word, begin, end, color) in enumerate(bounds):
-        y = 4 + number * (_MOST + 6)
-        left, right = (_LABEL + scale * (each - base) for each in (min(begin, end), max(begin, end)))
-        whole = color == "other"
-        value = time_text(end) if whole else f"{'+' if end > begin else '−'}{time_text(abs(end - begin))}"
-        marks += [_label(word, y + _MOST / 2), _rect((left, y, right - left, _MOST), color, f"{word}: {value}")]
-        marks.append(_text(value, right + 6, y + _MOST / 2))
-    note = (
-        []
-        if base == 0
-        else [_text(f"bars begin at {time_text(base)}", _LABEL, 14 + len(bounds) * (_MOST + 6), "small")]
-    )
-    return _svg([*marks, *note], 26 + len(bounds) * (_MOST + 6), title)
+    rows = []
+    for word, begin, end, color in bounds:
+        left, right = (scale * (each - base) for each in (min(begin, end), max(begin, end)))
+        value = time_text(end) if color == "other" else change_text(end - begin)
+        rows.append(_Row(word, [_Mark(left, right - left, color, value)], value))
+    note = element("p", f"Bars begin at {time_text(base)}, not at 0.", class_="note") if base else NOTHING
+    return _figure(title, [_rows(rows), note])
 
 
-def curve(points: Sequence[tuple[float, float]], *, title: str, unit: str) -> Html:
+def change_text(us: float) -> str:
+    """Return a change of a time with its sign.
+
+    Example:
+        >>> change_text(1500.0), change_text(-2.0)
+        ('+1.50 ms', '−2.0 µs')
+    """
+    return f"{'+' if us > 0 else '−'}{time_text(abs(us))}"
+
+
+def curve(points: Sequence[tuple[float, float]], *, title: str, top: str) -> Html:
     """Return a curve that holds each value until the next one.
 
     Args:
         points: (µs, value).
         title: what it shows.
-        unit: of the values.
+        top: the largest value in words.
     """
     if not points:
-        return Html("")
+        return NOTHING
     first, last = points[0][0], points[-1][0]
-    top = max(value for _, value in points) or 1.0
-    wide, high = _WIDTH - 70, 160
-    x = [60 + wide * (moment - first) / ((last - first) or 1.0) for moment, _ in points]
-    y = [10 + high * (1 - value / top) for _, value in points]
+    most = max(value for _, value in points) or 1.0
+    x = [_WIDE * (moment - first) / ((last - first) or 1.0) for moment, _ in points]
+    y = [2 + (_CURVE - 4) * (1 - value / most) for _, value in points]
     path = f"M{x[0]:.1f} {y[0]:.1f}" + "".join(
         f"H{here:.1f}V{there:.1f}" for here, there in zip(x[1:], y[1:], strict=True)
     )
-    marks = [
-        _line(60, 10 + high, _WIDTH - 10, 10 + high, "axis"), element("path", d=path, class_="curve"),
-        _text(f"{top:,.1f} {unit}", 54, 14, "small", anchor="end"), _text("0", 54, 8 + high, "small", anchor="end"),
-        _text(time_text(first), 60, 24 + high, "small"), _text(time_text(last), _WIDTH - 10, 24 + high, "small", "end"),
-    ]  # fmt: skip
-    return _svg(marks, high + 36, title)
+    says = f"{title}: at most {top}, from {time_text(first)} to {time_text(last)}"
+    plane = element(
+        "div",
+        element("div", element("span", top), element("span", "0"), class_="up"),
+        _svg([element("path", d=path)], _CURVE, says, "plot"),
+        element("div", element("span", time_text(first)), element("span", time_text(last)), class_="along"),
+        class_="plane",
+    )
+    return _figure(title, [plane])
 
 
-def _rhythm(count: int) -> tuple[float, float, int]:
-    """Return pixels from bar to bar, pixels of a bar, and of how many bars one has its name."""
-    step = min(_MOST + 6, max(_LEAST, _HEIGHT / max(count, 1)))
-    bar = step - 6 if step > 12 else max(step - 1, _LEAST)
-    every = 1 if step >= 13 else int(16 / step) + 1
-    return step, bar, every
+def _figure(title: str, parts: Sequence[Html]) -> Html:
+    return element("figure", element("figcaption", title), *parts, class_="chart")
 
 
-def _legend(parts: Sequence[Part]) -> tuple[list[Html], int]:
-    """Return a legend of the parts that occur, and where the bars begin."""
-    marks: list[Html] = []
-    x, y = float(_LABEL), 4
-    for word, color in dict.fromkeys((part.word, part.color) for part in parts if part.value > 0):
-        width = 26 + 6.6 * len(word)
-        if x + width > _WIDTH and x > _LABEL:
-            x, y = float(_LABEL), y + 18
-        marks += [_rect((x, y, 12, 12), color, word), _text(word, x + 17, y + 6)]
-        x += width
-    return marks, y + 22
+def _rows(rows: Sequence[_Row]) -> Html:
+    """Return bars with their names and values, or one picture of many."""
+    return _picture(rows) if len(rows) > _MOST_NAMED else element("div", *map(_row, rows), class_="bars")
 
 
-def _svg(marks: Sequence[Html], height: float, title: str) -> Html:
+def _row(row: _Row) -> Html:
+    says = f"{row.word}: {', '.join(mark.says for mark in row.marks) or row.value}"
+    marks = [_rect(mark, row.word, 0, _BAR) for mark in row.marks]
+    if row.whisker is not None:
+        low, high = row.whisker
+        marks.append(element("line", x1=f"{low:.1f}", y1=_BAR / 2, x2=f"{high:.1f}", y2=_BAR / 2, class_="whisker"))
+    shown = shortened(row.word, _LETTERS)
+    name = element("a", shown, href=row.href, title=row.word) if row.href else shown
     return element(
-        "svg", element("title", title), join(marks), viewBox=f"0 0 {_WIDTH} {height:.0f}", class_="chart", role="img",
-        width=_WIDTH, height=f"{height:.0f}",
+        "div", element("span", name, class_="name", title=row.word if shown != row.word else None),
+        _svg(marks, _BAR, says, "bar"), element("span", row.value, class_="value"), class_="bar-row",
     )  # fmt: skip
 
 
-def _rect(box: tuple[float, float, float, float], color: str, hint: str) -> Html:
-    x, y, width, height = (f"{each:.2f}" for each in box)
-    return element("rect", element("title", hint), x=x, y=y, width=width, height=height, class_=f"c-{color}")
+def _picture(rows: Sequence[_Row]) -> Html:
+    """Return many bars as one picture, with a name at some of them."""
+    step = max(1.0, _HEIGHT / len(rows))
+    every = int(_LABEL_PIXELS / step) + 1
+    height = step * len(rows)
+    room = int(_LETTER_PIXELS * max(len(shortened(row.word, _LETTERS)) for row in rows)) + 8
+    names = [
+        element("text", shortened(row.word, _LETTERS), x=room - 4, y=f"{max((at + 0.5) * step + 4, 9):.1f}",
+                text_anchor="end")
+        for at, row in enumerate(rows)
+        if at % every == 0 and (at + 0.5) * step + 4 < height
+    ]  # fmt: skip
+    thick = step - 1 if step >= 3 else step
+    marks = [_rect(mark, row.word, at * step, thick) for at, row in enumerate(rows) for mark in row.marks]
+    words = element("svg", join(names), width=room, height=f"{height:.0f}", aria_hidden="true")
+    says = f"{len(rows)} bars, from {rows[0].word} ({rows[0].value}) to {rows[-1].word} ({rows[-1].value})"
+    return element("div", words, _svg(marks, height, says, "bar"), class_="many")
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Html:
-    return element("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_=kind)
+def _legend(parts: Sequence[Part]) -> Html:
+    """Return a legend of the parts that occur."""
+    keys = dict.fromkeys((part.word, part.color) for part in parts if part.value > 0)
+    square = {"width": 10, "height": 10}
+    return element("div", *(
+        element("span", element(
+            "svg", element("rect", **square, class_=f"c-{color}"), **square, aria_hidden="true"
+        ), word)
+        for word, color in keys
+    ), class_="legend")  # fmt: skip
 
 
-def _label(word: str, y: float) -> Html:
-    shown = shortened(word, _LETTERS)
-    return element("text", element("title", word), shown, x=_LABEL - 8, y=f"{y + 4:.1f}", text_anchor="end")
+def _svg(marks: Sequence[Html], height: float, says: str, kind: str) -> Html:
+    return element(
+        "svg", join(marks), viewBox=f"0 0 {_WIDE:.0f} {height:.0f}", preserveAspectRatio="none", role="img",
+        aria_label=says, class_=kind, height=f"{height:.0f}",
+    )  # fmt: skip
 
 
-def _text(words: str, x: float, y: float, kind: str | None = None, anchor: str | None = None) -> Html:
-    return element("text", words, x=f"{x:.1f}", y=f"{y + 4:.1f}", class_=kind, text_anchor=anchor)
+def _rect(mark: _Mark, word: str, y: float, height: float) -> Html:
+    place = {"x": f"{mark.left:.2f}", "y": f"{y:.2f}", "width": f"{mark.width:.2f}", "height": f"{height:.2f}"}
+    return element("rect", element("title", f"{word}: {mark.says}"), **place, class_=f"c-{mark.color}")

@@ -11,10 +11,11 @@ import pandas as pd
 from htagraph.analyses.differences import Diff
 from htagraph.core.naming import short_name
 from htagraph.output.diff_sentences import diff_sentences
-from htagraph.output.html.charts import waterfall
+from htagraph.output.html.charts import Bar, bars, change_text, waterfall
 from htagraph.output.html.definitions import definition
 from htagraph.output.html.markup import NOTHING, element
 from htagraph.output.html.page import Section, page
+from htagraph.output.html.sections import files_table
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.timeline import timeline_of
 from htagraph.output.html.timeline_section import timeline_section
@@ -69,10 +70,11 @@ def _findings(diff: Diff, inputs: Sequence[str]) -> Section:
     first, *others = diff_sentences(diff)
     title = f"Time per {diff.unit}, by what the critical path is spent on"
     chart = waterfall(diff.before_us, steps_of_change(diff), diff.after_us, title=title)
-    command = element("p", element("span", "Try ", element("code", command_line("diff", inputs))), class_="try")
-    summary = element(
-        "div", element("p", first), chart, element("p", title, ".", class_="note"), command, class_="finding"
-    )
+    causes = diff.causes(1)["name"].tolist()
+    link = _link(diff, causes[0]) if causes else ""
+    look = element("a", f"In the timeline: {causes[0]}", href=link) if link else ""
+    command = element("p", element("span", "Try ", element("code", command_line("diff", inputs))), look, class_="try")
+    summary = element("div", element("p", first), chart, command, definition(Diff.summary), class_="finding")
     rest = element("ul", *(element("li", sentence) for sentence in others))
     return Section(
         "findings", "Findings", element("div", summary, element("div", rest, class_="finding") if others else "")
@@ -83,10 +85,16 @@ def _causes(diff: Diff) -> Section:
     causes = diff.causes(_ROWS)
     columns = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
     links = [_link(diff, name) for name in causes["name"].tolist()]
+    effects = [
+        Bar(name, abs(us), abs(us), abs(us), link, "more" if us > 0 else "less", change_text(us))
+        for name, us, link in zip(causes["name"], causes["effect_us"], links, strict=True)
+    ]
+    title = f"Effect on the time of the {diff.unit}, each replayed alone: red is longer, green is shorter"
+    chart = bars(effects, title=title) if effects else NOTHING
     caption = f"Own time per rank and {diff.unit}, and its effect on the time of the {diff.unit}, each replayed alone"
-    table = table_of(causes[columns], caption=caption, link=links.__getitem__ if all(links) and links else None)
+    table = table_of(causes[columns], caption=caption, link=links.__getitem__ if any(links) else None)
     return Section(
-        "causes", "Causes", element("div", table or element("p", "Nothing changed."), definition(Diff.causes))
+        "causes", "Causes", element("div", chart, table or element("p", "Nothing changed."), definition(Diff.causes))
     )
 
 
@@ -98,7 +106,7 @@ def _link(diff: Diff, name: str) -> str:
         rows = part.activities[np.isin(acts.name[part.activities], meant)]
         if len(rows):
             return f"#on={side}&event={int(rows[acts.duration[rows].argmax()])}"
-    return "#timeline"
+    return ""
 
 
 def _paths(diff: Diff) -> Section:
@@ -106,13 +114,16 @@ def _paths(diff: Diff) -> Section:
     table = table[table["change_us"] != 0].head(_ROWS)
     columns = ["path", "category", "before_us", "after_us", "change_us", "before_count", "after_count"]
     parts = [table_of(table[columns], caption="Change of the critical path by call path"), definition(Diff.to_frame)]
-    for title, frame in (("Call paths only in the job after", diff.added), ("Only in the job before", diff.removed)):
-        shown = table_of(frame.head(_ROWS)[["path", "count_per_step", "total_us", "critical_us"]], caption=title)
-        parts += [element("h3", title), shown] if shown else []
-    renamed = table_of(diff.renamed.head(_ROWS), caption="Kernels replaced by others, under the same call path")
-    parts += [element("h3", "Replaced kernels"), renamed] if renamed else []
-    steps = table_of(diff.step_times().head(_ROWS), caption="Steps, paired in their order")
-    parts += [element("h3", "Steps"), steps] if steps else []
+    for title, frame, meaning in (
+        ("Call paths only in the job after", diff.added, Diff.added),
+        ("Call paths only in the job before", diff.removed, Diff.removed),
+    ):
+        shown = table_of(frame.head(_ROWS)[["path", "count_per_step", "total_us", "critical_us"]])
+        parts += [element("h3", title), shown, definition(meaning)] if shown else []
+    renamed = table_of(diff.renamed.head(_ROWS))
+    parts += [element("h3", "Kernels replaced by others"), renamed, definition(Diff.renamed)] if renamed else []
+    steps = table_of(diff.step_times().head(_ROWS))
+    parts += [element("h3", "Steps, paired in their order"), steps, definition(Diff.step_times)] if steps else []
     return Section("paths", "What changed", element("div", *parts))
 
 
@@ -123,4 +134,4 @@ def _jobs(diff: Diff) -> Section:
         for table in (inputs_of, issues_of)
     ]
     issues = table_of(tables[1], caption="Repaired, dropped or unmatched") or NOTHING
-    return Section("jobs", "Both jobs", element("div", table_of(tables[0], caption="Files"), issues))
+    return Section("jobs", "Both jobs", element("div", files_table(tables[0]), issues))

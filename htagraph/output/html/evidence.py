@@ -2,56 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from htagraph.analyses.launch_stats import launch_stats
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE_WAITS, GapKind
+from htagraph.core.kinds import GapKind
 from htagraph.core.naming import short_name, step_number
 from htagraph.output.claim_sentences import claim_name
 from htagraph.output.html.charts import Bar, Part, bars, stacked
-from htagraph.output.html.markup import NOTHING, Html, element
+from htagraph.output.html.definitions import definition
+from htagraph.output.html.markup import NOTHING, Html
+from htagraph.output.html.proof import MOST_ROWS, Evidence
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
-from htagraph.output.phrases import CATEGORY_WORDS, command_line
+from htagraph.output.html.waits import blocking, idle, straggler, waiting
+from htagraph.output.phrases import CATEGORY_WORDS, command_line, plural
 from htagraph.output.wording.critical_path import NO_OPERATOR
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
-from htagraph.queries.device_pauses import device_pauses
-from htagraph.queries.paths import CATEGORIES
+from htagraph.queries.paths import CATEGORIES, CriticalPath
+from htagraph.queries.untraced import UNTRACED
 from htagraph.whatif.change_options import criteria
+from htagraph.whatif.opportunities import opportunities
 
-__all__ = ["Evidence", "evidence_of", "idle_chart"]
+__all__ = ["evidence_of"]
 
-_ROWS = 5
-"""Rows that a finding shows; chosen: enough to see whether it is one thing or many. Doubled, findings fill a screen
-each."""
 _LEAST_PERCENT = 0.5
 """Percent of the critical path below which a category is a part of the others in its chart; chosen: less is not seen.
 Doubled, parts of a pixel or two have no name."""
-_LEAST_CHARGED = 10.0
-"""Percent of all waiting from which it is said what makes a rank late; chosen: less is not what to look at. Doubled,
-ranks that a tenth of the waiting is for are a row only."""
-_IDLE_WORDS = {"host_wait": "host wait", "kernel_wait": "kernel wait", "other": "other"}
-_IDLE_COLORS = {"host_wait": "host", "kernel_wait": "waiting", "other": "other"}
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What stands under the sentence of a finding."""
-
-    chart: Html = NOTHING
-    table: Html = NOTHING
-    href: str = ""
-    """Where in the timeline it is; empty for nowhere in particular."""
-    look: str = ""
-    """What is to be seen there."""
-    command: str = ""
-    """What to try; empty for nothing."""
 
 
 def evidence_of(claims: Sequence[Claim], results: Results) -> Evidence:
@@ -81,25 +64,42 @@ def _bound(claims: Sequence[Claim], results: Results) -> Evidence:
     chosen = np.isin(path.segments.category, [CATEGORIES.index(each) for each in own])
     _, href, look = _stretches(results, chosen)
     command = command_line("critical-path", results.inputs)
-    return Evidence(chart, _largest(results, claim.about), href, look, command)
+    return Evidence(
+        chart, _largest(results, claim.about), href, look, command, meaning=definition(CriticalPath.summary)
+    )
 
 
 def _largest(results: Results, bound: str) -> Html:
-    """Return the kernels, or for all else the operators, with most time on the path."""
+    """Return the kernels, or for all else the operators, with most time on the path, and where each has most."""
     group = "kernel" if bound in ("computation", "memory") else "operator"
     shares = results.path.summary()
     rows = shares[(shares["group"] == group) & (shares["key"] != "none")]
-    rows = rows.assign(name=[NO_OPERATOR if step_number(key) is not None else key for key in rows["key"]])
+    rows = rows.assign(name=[_operator_words(key) for key in rows["key"]])
     sums = rows.groupby("name", as_index=False, sort=False)[["time_us", "share_percent", "count"]].sum()
-    names = sums.nlargest(_ROWS, "time_us").rename(columns={"count": "segments"})
-    return table_of(names, caption=f"The {group}s with most time on the critical path")
+    names = sums.nlargest(MOST_ROWS, "time_us").rename(columns={"count": "segments"})
+    parts = results.path.to_frame()
+    own = parts["operator"].map(_operator_words) if group == "operator" else parts["name"].map(short_name)
+    links = []
+    for name in names["name"]:
+        longest = parts.loc[parts.loc[own == name, "duration_us"].idxmax()] if (own == name).any() else None
+        links.append("" if longest is None else _stretch(results, longest))
+    return table_of(names, caption=f"The {group}s with most time on the critical path", link=links.__getitem__)
+
+
+def _operator_words(key: str) -> str:
+    return NO_OPERATOR if step_number(key) is not None else key
+
+
+def _stretch(results: Results, row: pd.Series) -> str:
+    """Return the address of a segment of the critical path."""
+    return results.between(row["start_us"], row["start_us"] + row["duration_us"], int(row["activity"]))
 
 
 def _stretches(results: Results, chosen: np.ndarray) -> tuple[Html, str, str]:
     """Return the longest stretches of the path among those chosen, as a table and an address, and what is there."""
     graph, parts = results.graph, results.path.segments
     rows = np.flatnonzero(chosen)
-    rows = rows[np.argsort(-parts.length[rows], kind="stable")][:_ROWS]
+    rows = rows[np.argsort(-parts.length[rows], kind="stable")][:MOST_ROWS]
     if not len(rows):
         return NOTHING, "", ""
     start = (parts.start[rows] - graph.origin_ns) / 1000
@@ -134,148 +134,128 @@ def _pauses(claims: Sequence[Claim], results: Results) -> Evidence:
     ])  # fmt: skip
     links = [results.at(claim.rows[0]) for claim in claims]
     table = table_of(frame, caption="On the critical path, summed", link=links.__getitem__)
-    return Evidence(
-        table=table, href=links[0], look="the longest", command=command_line("critical-path", results.inputs)
-    )
+    chart = bars(
+        [
+            Bar(row["what"], row["total_us"], row["total_us"], row["total_us"], link)
+            for row, link in zip(frame.to_dict("records"), links, strict=True)
+        ],
+        title="Time on the critical path", color="host",
+    )  # fmt: skip
+    command = command_line("critical-path", results.inputs)
+    return Evidence(chart, table, links[0], "the longest", command, meaning=definition(CriticalPath.to_frame))
 
 
 def _gains(claims: Sequence[Claim], results: Results) -> Evidence:
     steps = max(claims[0].facts["steps"], 1)
+    links = [_most_critical(results, claim) for claim in claims]
+    ends = [claim.interval or (claim.figure, claim.figure) for claim in claims]
     rows = [
-        Bar(claim_name(claim), claim.figure / steps, *((end / steps) for end in claim.interval or (claim.figure,) * 2))
-        for claim in claims
+        Bar(claim_name(claim), claim.figure / steps, low / steps, high / steps, link)
+        for claim, (low, high), link in zip(claims, ends, links, strict=True)
     ]
-    chart = bars(rows, title="Largest gains: how much shorter the job would be", color="less")
-    first = next((claim for claim in claims if claim.facts["target"]), None)
-    option = ("--scale", f"{first.facts['target']}:0.5") if first else ("--fix-straggler", "auto")
-    most = _most_critical(results, first) if first else -1
-    return Evidence(
-        chart, href=results.at(most) if first and most >= 0 else "",
-        look=f"{claim_name(first)} on the critical path" if first else "",
-        command=command_line("what-if", results.inputs, *option),
-    )  # fmt: skip
-
-
-def _most_critical(results: Results, claim: Claim) -> int:
-    """Return the activity that a claim is about which is on the critical path longest, -1 for none."""
-    parts = results.path.segments
-    try:
-        chosen = results.graph.select(**criteria(claim.facts["target"])).activities
-    except SelectionError:  # of what no activity is, such as host code that was not traced
-        return -1
-    time = np.bincount(parts.activity, parts.length, len(results.graph.activities))[chosen]
-    return int(chosen[time.argmax()]) if len(chosen) and time.max() > 0 else -1
-
-
-def _blocking(claims: Sequence[Claim], results: Results) -> Evidence:
-    target = claims[0].facts["target"]
-    graph = results.graph
-    waiting = np.unique(graph.edges.target[of_kinds(graph.edges.kind, DEVICE_WAITS)] >> 1)
-    rows = np.intersect1d(graph.select(**criteria(target)).activities, waiting)
-    rows = rows[np.argsort(-graph.activities.duration[rows], kind="stable")][:_ROWS]
-    links = [results.at(row) for row in rows.tolist()]
-    table = table_of(results.rows(rows), caption="The longest of these waits", link=links.__getitem__)
-    return Evidence(
-        table=table, href=links[0] if links else "", look="the longest",
-        command=command_line("what-if", results.inputs, f"--remove-sync={target}"),
-    )  # fmt: skip
-
-
-def _waiting(claims: Sequence[Claim], results: Results) -> Evidence:
-    del claims
-    ranks = results.summary.tables["stragglers"]
-    rows = [Bar(f"rank {rank}", us, us, us) for rank, us in zip(ranks["rank"], ranks["blamed_us"], strict=True)]
-    chart = bars(rows, title="How long others wait for each rank, summed over ranks", color="communication")
-    most = ranks.nlargest(_ROWS, "blamed_us")
-    headings = {"blamed_us": "others wait for it_us", "waits_us": "it waits_us", "share_percent": "of all waiting %"}
-    shown = most[["rank", "blamed_us", "share_percent", "waits_us", "cause"]]
-    table = table_of(shown, caption="How long others wait for each rank, summed over collectives", headings=headings)
-    why = (
-        element("p", f"Rank {row['rank']}: {row['evidence']}.")
-        for row in most[most["share_percent"] >= _LEAST_CHARGED].to_dict("records")
-    )
-    return Evidence(
-        chart, element("div", table, *why), *_longest_wait(results), command=command_line("stragglers", results.inputs)
-    )
-
-
-def _longest_wait(results: Results) -> tuple[str, str]:
-    """Return where the longest wait in a collective is, and what is to be seen there."""
-    parts = results.collectives[results.collectives["matched"]]
-    if not len(parts) or not parts["wait_us"].max() > 0:
-        return "", ""
-    row = parts.iloc[int(parts["wait_us"].to_numpy().argmax())]
-    of_it = parts[parts["collective"] == row["collective"]]
-    last = of_it[of_it["rank"] == row["last_rank"]]
-    shown = int(last["activity"].iloc[0]) if len(last) else int(row["activity"])
-    begin, end = of_it["start_us"].min(), (of_it["start_us"] + of_it["duration_us"]).max()
-    return results.between(begin, end, shown), "the longest wait, and who came last"
-
-
-def _straggler(claims: Sequence[Claim], results: Results) -> Evidence:
-    command = command_line("what-if", results.inputs, "--fix-straggler", "auto")
-    return replace(_waiting(claims, results), command=command)
-
-
-def _idle(claims: Sequence[Claim], results: Results) -> Evidence:
-    cause, facts = claims[0].about, claims[0].facts
-    table = device_pauses(results.graph, facts["rank"])
-    table = table[table["cause"] == cause].nlargest(_ROWS, "pause_us")
-    links = [
-        results.between(row["start_us"], row["start_us"] + row["pause_us"], int(row["after"]))
-        for row in table.to_dict("records")
-    ]
-    names = {
-        word: [short_name(name) for name in results.rows(table[side].to_numpy())["name"]]
-        for side, word in (("before", "after"), ("after", "until"))
+    chart = bars(rows, title=f"How much shorter {'a step' if steps > 1 else 'the job'} would be", color="less")
+    frame = pd.DataFrame({
+        "what": [claim_name(claim) for claim in claims], "gain_us": [claim.figure for claim in claims],
+        "low_us": [low for low, _ in ends], "high_us": [high for _, high in ends],
+        "half_us": [float(claim.facts.get("half_us", np.nan)) for claim in claims],
+    })  # fmt: skip
+    headings = {
+        "gain_us": "gain_us",
+        "low_us": "at least_us",
+        "high_us": "at most_us",
+        "half_us": "with half its time_us",
     }
-    shown = table[["start_us", "pause_us"]].rename(columns={"pause_us": "idle_us"}).assign(**names)
-    by_loader = ("what-if", ("--free-dataloader",))
-    verb, options = by_loader if facts["host"] == "loader" else _IDLE_COMMANDS.get(facts["host"], ("idle", ()))
-    rank = facts["rank"]
+    table = table_of(frame, caption="Of the whole recording", headings=headings, link=links.__getitem__)
+    first = next((number for number, claim in enumerate(claims) if claim.facts["target"]), None)
+    trial = ("--fix-straggler", "auto") if first is None else ("--scale", f"{claims[first].facts['target']}:0.5")
     return Evidence(
-        idle_chart(results.summary.tables["rank_idle"]),
-        table_of(shown, caption=f"The longest of these pauses of rank {rank}", link=links.__getitem__),
-        links[0] if links else "", f"the longest pause of rank {rank}", command_line(verb, results.inputs, *options),
+        chart, table, "" if first is None else links[first],
+        "" if first is None else f"{claim_name(claims[first])} on the critical path",
+        command_line("what-if", results.inputs, *trial), trial, definition(opportunities),
     )  # fmt: skip
 
 
-_IDLE_COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "ranks": ("collectives", ()), "graphs": ("launches", ()), "launches": ("launches", ()),
-}  # fmt: skip
-"""What to run where devices wait for the host, by why it is late."""
-
-
-def idle_chart(rank_idle: pd.DataFrame) -> Html:
-    """Return a chart of why the devices of each rank are idle.
-
-    Args:
-        rank_idle: result of `htagraph.idle_breakdown` by rank.
-    """
-    rows = []
-    for rank, causes in rank_idle.groupby("rank"):
-        time = dict(zip(causes["cause"], causes["idle_us"], strict=True))
-        parts = [Part(_IDLE_WORDS[each], _IDLE_COLORS[each], float(time.get(each, 0.0))) for each in _IDLE_WORDS]
-        rows.append((f"rank {rank}", parts))
-    return stacked(rows, title="Idle device time by cause") if rank_idle["idle_us"].any() else NOTHING
+def _most_critical(results: Results, claim: Claim) -> str:
+    """Return where what a claim is about is on the critical path longest, empty for nowhere."""
+    target = claim.facts["target"]
+    if not target:
+        return ""
+    parts = results.path.segments
+    which = criteria(target)
+    if which.get("kind") in (UNTRACED, [UNTRACED]):  # no activity, but the pauses between some
+        return _stretches(results, parts.gap == GapKind.HOST_UNTRACED)[1]
+    try:
+        chosen = results.graph.select(**which).activities
+    except SelectionError:  # of what no activity is
+        return ""
+    time = np.bincount(parts.activity, parts.length, len(results.graph.activities))[chosen]
+    return results.at(int(chosen[time.argmax()])) if len(chosen) and time.max() > 0 else ""
 
 
 def _launching(claims: Sequence[Claim], results: Results) -> Evidence:
     del claims
-    table = results.summary.tables["launches"].head(_ROWS)
-    return Evidence(table=table_of(table, caption="Launches by rank"), command=command_line("launches", results.inputs))
+    ranks = results.summary.tables["launches"].to_dict("records")
+    words = ("longer than their work", "launch"), ("not longer", "idle")
+    rows = [
+        (f"rank {row['rank']}", [
+            Part(*word, float(count))
+            for word, count in zip(words, (row["short"], row["launches"] - row["short"]), strict=True)
+        ])
+        for row in ranks
+    ]  # fmt: skip
+    chart = stacked(rows, title="Launch calls, by whether they take longer than the work they start", text=_calls)
+    short = launch_stats(results.graph)
+    short = short[short["short"]]
+    by_name = short.assign(work=short["work_name"].map(short_name)).groupby("work", as_index=False).agg(
+        calls=("launch", "nunique"), mean_launch_us=("launch_us", "mean"), mean_work_us=("work_us", "mean"),
+        longest=("launch", lambda rows: rows.loc[short.loc[rows.index, "launch_us"].idxmax()]),
+    ).nlargest(MOST_ROWS, "calls")  # fmt: skip
+    links = [results.at(int(row)) for row in by_name.pop("longest")]
+    table = table_of(by_name, caption="What most of these calls start", link=links.__getitem__)
+    return Evidence(
+        chart, table, links[0] if links else "", "the longest such call",
+        command_line("launches", results.inputs), meaning=definition(launch_stats),
+    )  # fmt: skip
+
+
+def _calls(count: float) -> str:
+    return plural(round(count), "call")
 
 
 def _unexplained(claims: Sequence[Claim], results: Results) -> Evidence:
     del claims
     unexplained = [gap for gap in GapKind if gap.is_unexplained]
     table, href, look = _stretches(results, np.isin(results.path.segments.gap, unexplained))
-    return Evidence(NOTHING, table, href, look, command_line("critical-path", results.inputs, "--segments"))
+    parts = results.path.segments
+    times = [(gap, float(parts.length[parts.gap == gap].sum()) / 1000) for gap in unexplained]
+    rest = results.path.makespan_ns / 1000 - sum(us for _, us in times)
+    pieces = [Part(_gap_words(gap), color, us) for (gap, us), color in zip(times, _cycle(), strict=False)]
+    chart = stacked([("critical path", [*pieces, Part("explained", "idle", rest)])], title="What nothing explains")
+    command = command_line("critical-path", results.inputs, "--segments")
+    return Evidence(chart, table, href, look, command, meaning=definition(CriticalPath.to_frame))
+
+
+def _cycle() -> Iterator[str]:
+    return itertools.cycle(("gap", "other", "waiting", "host", "launch"))
+
+
+def _partly(claims: Sequence[Claim], results: Results) -> Evidence:
+    del claims
+    tables, spans = results.summary.tables, results.summary.inputs.set_index("rank")["span_us"]
+    busy = tables["temporal_breakdown"]
+    busy = busy[busy["executor"] == "device"]
+    rows = [
+        (f"rank {rank}", [
+            Part("first to last device work", "computation", us), Part("host only", "idle", max(spans[rank] - us, 0.0))
+        ])
+        for rank, us in zip(busy["rank"].tolist(), busy["window_us"].tolist(), strict=True)
+    ]  # fmt: skip
+    return Evidence(stacked(rows, title="Recorded time of each rank") if rows else NOTHING)
 
 
 def _clocks(claims: Sequence[Claim], results: Results) -> Evidence:
     del claims
-    return Evidence(table=table_of(results.summary.tables["clocks"].head(_ROWS), caption="Clocks of the ranks"))
+    return Evidence(table=table_of(results.summary.tables["clocks"].head(MOST_ROWS), caption="Clocks of the ranks"))
 
 
 def _unmatched(claims: Sequence[Claim], results: Results) -> Evidence:
@@ -286,8 +266,8 @@ def _unmatched(claims: Sequence[Claim], results: Results) -> Evidence:
 
 
 _MAKERS: dict[Says, Callable[[Sequence[Claim], Results], Evidence]] = {
-    Says.BOUND: _bound, Says.HOST_PAUSE: _pauses, Says.GAIN: _gains, Says.BLOCKING: _blocking,
-    Says.STRAGGLER: _straggler, Says.SLOW_STAGE: _waiting, Says.WAITING: _waiting, Says.DEVICE_IDLE: _idle,
-    Says.SHORT_LAUNCHES: _launching, Says.UNEXPLAINED: _unexplained, Says.UNKNOWN_CLOCKS: _clocks,
-    Says.UNMATCHED: _unmatched,
+    Says.BOUND: _bound, Says.HOST_PAUSE: _pauses, Says.GAIN: _gains, Says.BLOCKING: blocking,
+    Says.STRAGGLER: straggler, Says.SLOW_STAGE: waiting, Says.WAITING: waiting, Says.DEVICE_IDLE: idle,
+    Says.SHORT_LAUNCHES: _launching, Says.UNEXPLAINED: _unexplained, Says.PARTLY_DEVICE: _partly,
+    Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched,
 }  # fmt: skip

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from itertools import groupby
 
 from htagraph.output.claim_sentences import sentences, trial
-from htagraph.output.html.evidence import Evidence, evidence_of
+from htagraph.output.html.evidence import evidence_of
 from htagraph.output.html.markup import Html, element
 from htagraph.output.html.page import Section
+from htagraph.output.html.proof import Evidence
 from htagraph.output.html.results import Results
 from htagraph.queries.claim import Claim, Says
 
@@ -66,9 +68,15 @@ def _finding(sentence: str, claims: Sequence[Claim], evidence: Evidence, half: s
     links = []
     if evidence.command:
         links.append(element("span", "Try ", element("code", evidence.command)))
+    if evidence.trial:  # the panel's script shows the link if there is such a slider
+        words = json.dumps(evidence.trial)
+        links.append(
+            element("a", "Try it on this page", href="#what-if", hidden=True, class_="trial", data_trial=words)
+        )
     if evidence.href:
         links.append(element("a", f"In the timeline: {evidence.look}", href=evidence.href))
     parts += [element("p", *links, class_="try")] if links else []
+    parts.append(evidence.meaning)
     doubt = " doubt" if claims[0].says in _DOUBTS else ""
     return element("div", *parts, class_=f"finding{doubt}")
 

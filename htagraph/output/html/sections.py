@@ -16,15 +16,15 @@ from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import collective_op, short_name
 from htagraph.output.html.charts import Part, curve, stacked
 from htagraph.output.html.definitions import definition
-from htagraph.output.html.evidence import idle_chart
 from htagraph.output.html.markup import Html, element, join
 from htagraph.output.html.page import Section
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
+from htagraph.output.html.waits import idle_chart
 from htagraph.output.phrases import plural, size_text, time_text
 from htagraph.output.summary import SUMMARY_HEADINGS, Summary
 
-__all__ = ["breakdown_section", "collective_section", "glance_section", "memory_section"]
+__all__ = ["breakdown_section", "collective_section", "files_table", "glance_section", "memory_section"]
 
 _ROWS = 16
 """Rows of a table by rank, and of one by name; chosen: two nodes of eight. Doubled, tables fill screens."""
@@ -42,6 +42,15 @@ _IN_COLLECTIVES = {
 """Parts of a rank's time in collectives, and their colors."""
 
 
+_MEANINGS = (
+    "First to last activity: from the first to the last moment of any rank that was read, on the common clock.",
+    "Mean time from step to step: from one step's start to the next one's, mean over steps and ranks. A job whose host "
+    "runs ahead has steps that last longer than that.",
+    "Events read: in the files, before any was left out. Problems in files: kinds of what was repaired, dropped or not "
+    "matched; each is a row below.",
+)
+
+
 def glance_section(results: Results) -> Section:
     """Return what was read: ranks, devices, steps, files, problems."""
     summary = results.summary
@@ -49,16 +58,26 @@ def glance_section(results: Results) -> Section:
         element("div", element("b", value), element("span", word), class_="card") for word, value in _facts(summary)
     ]
     steps = _some(
-        summary.tables["steps"], headings=SUMMARY_HEADINGS, caption="Step times: until all work of a step is over"
+        summary.tables["steps"],
+        "mean_us",
+        headings=SUMMARY_HEADINGS,
+        caption="Step times: until all work of a step is over",
     )
     issues = summary.issues
     problems = table_of(issues.assign(rank=issues["rank"].fillna(-1)), caption="Repaired, dropped or unmatched")
     body = element(
         "div", element("div", *cards, class_="cards"), steps, definition(step_times),
         problems if len(issues) else element("p", "Nothing was repaired, dropped or unmatched."),
-        element("details", element("summary", "Files"), table_of(summary.inputs)), definition(Summary),
+        element("details", element("summary", "Files"), files_table(summary.inputs)),
+        element("details", element("summary", "What these numbers mean"), *(element("p", each) for each in _MEANINGS)),
     )  # fmt: skip
     return Section("job", "The job at a glance", body)
+
+
+def files_table(inputs: pd.DataFrame) -> Html:
+    """Return what was read, a row per rank; a file that does not say how many ranks its job has is no job of 0."""
+    sizes = ["unknown" if size == 0 else f"{size:,}" for size in inputs["world_size"].tolist()]
+    return table_of(inputs.assign(world_size=sizes))
 
 
 def _facts(summary: Summary) -> list[tuple[str, str]]:
@@ -89,7 +108,7 @@ def breakdown_section(results: Results) -> Section:
     operators = operator_breakdown(results.graph, by="job").head(_ROWS)
     parts = [
         element("h3", "Time by rank"), _time_by_rank(temporal), _folded(temporal), definition(temporal_breakdown),
-        *_titled("Communication overlapped with computation", _some(hidden), definition(overlap)),
+        *_titled("Communication overlapped with computation", _some(hidden, "communication_us"), definition(overlap)),
         *_titled("Idle device time by cause", idle_chart(tables["rank_idle"]), definition(idle_breakdown)),
         *_titled("Kernels, all ranks", table_of(tables["kernels"]), definition(kernel_breakdown)),
         *_titled("Operators, all ranks", table_of(operators), definition(operator_breakdown)),
@@ -103,9 +122,10 @@ def _titled(title: str, shown: Html, meaning: Html) -> list[Html]:
 
 
 def _time_by_rank(temporal: pd.DataFrame) -> Html:
+    everywhere = temporal["executor"].nunique() == 1
     rows = [
         (
-            f"rank {row['rank']} ({row['executor']})",
+            f"rank {row['rank']}" + ("" if everywhere else f" ({row['executor']})"),
             [Part(part.replace("_", " "), color, float(row[f"{part}_us"])) for part, color in _PARTS.items()],
         )
         for row in temporal.to_dict("records")
@@ -117,11 +137,15 @@ def _folded(frame: pd.DataFrame) -> Html:
     return element("details", element("summary", "As a table"), table_of(frame)) if len(frame) else Html("")
 
 
-def _some(frame: pd.DataFrame, *, caption: str = "", headings: dict[str, str] | None = None) -> Html:
-    """Return the first rows of a table, and how many there are."""
+def _some(frame: pd.DataFrame, by: str, *, caption: str = "", headings: dict[str, str] | None = None) -> Html:
+    """Return a table; of many rows those with the largest values of a column, and how many there are."""
     more = len(frame) - _ROWS
-    note = element("p", f"{more:,} more rows: htagraph summary --format json", class_="note") if more > 0 else Html("")
-    return join((table_of(frame.head(_ROWS), caption=caption, headings=headings), note))
+    if more <= 0:
+        return table_of(frame, caption=caption, headings=headings)
+    word = by.rpartition("_")[0].replace("_", " ")
+    note = f"The {_ROWS} with the largest {word} of {len(frame):,} ranks; all: htagraph summary --format json"
+    shown = table_of(frame.nlargest(_ROWS, by), caption=caption, headings=headings)
+    return join((shown, element("p", note, class_="note")))
 
 
 def collective_section(results: Results) -> Section | None:
@@ -170,9 +194,9 @@ def memory_section(results: Results) -> Section | None:
         highest = of_device.groupby(pd.RangeIndex(len(of_device)) // every).agg(
             {"time_us": "first", "allocated_bytes": "max"}
         )
-        points = list(zip(highest["time_us"], highest["allocated_bytes"] / 1e6, strict=True))
+        points = list(zip(highest["time_us"], highest["allocated_bytes"], strict=True))
         title = f"Memory in use, rank {rank}, {device}"
-        parts += [element("h3", title), curve(points, title=title, unit="MB")]
+        parts.append(curve(points, title=title, top=size_text(float(highest["allocated_bytes"].max()))))
     rows = [
         f"Rank {row['rank']}, {row['device']}: at most {size_text(row['peak_bytes'])} in use, in "
         f"{short_name(row['name'])}."

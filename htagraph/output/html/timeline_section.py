@@ -15,8 +15,9 @@ SCRIPTS = (
 STYLES = ("timeline.css",)
 
 _KEYS = (
-    "Click into it, then: wheel or W and S zoom, drag or A and D pan, shift and wheel scroll its rows, F finds, "
-    "0 shows all. Click a slice to select it, double-click to zoom to it; N goes to the next one found."
+    "Click into it or go there by Tab, then: W and S or the wheel zoom, A and D or dragging pan, arrow keys pan and "
+    "scroll, / finds, N goes to the next one found, 0 shows all. Click a slice to select it; . and , select the next "
+    "and the one before in its row, F or a double click zooms to it, Escape selects nothing."
 )
 
 
@@ -53,11 +54,19 @@ def timeline_figure(key: str, title: str, timeline: Timeline) -> Html:
         element("label", element("input", type="checkbox", class_="collectives", checked=True), " collectives"),
         element("button", "All", type="button", class_="whole"),
         element("button", "Larger", type="button", class_="larger"),
+        element("span", class_="range", title="What is shown, since the job's first activity"),
         class_="controls",
     )
     stage = element(
         "div",
-        element("canvas", class_="slices", tabindex=0, aria_label="Timeline of ranks, streams and threads"),
+        element(
+            "canvas",
+            class_="slices",
+            tabindex=0,
+            role="application",
+            aria_describedby=f"{key}-keys",
+            aria_label="Timeline of ranks, streams and threads",
+        ),
         element("p", "The timeline needs scripts; all else on this page does not.", class_="waiting"),
         element("div", class_="tip", hidden=True),
         class_="stage",
@@ -67,8 +76,8 @@ def timeline_figure(key: str, title: str, timeline: Timeline) -> Html:
         element("h3", title) if title else Html(""),
         controls,
         stage,
-        element("div", element("p", "Nothing is selected.", class_="hint"), class_="selected"),
-        element("p", _KEYS, class_="hint"),
+        element("div", element("p", "Nothing is selected.", class_="hint"), class_="selected", aria_live="polite"),
+        element("p", _KEYS, class_="hint", id=f"{key}-keys"),
         element("p", _COLORS, class_="note"),
         *(element("p", sentence, class_="note") for sentence in timeline.left_out),
         class_="timeline",

@@ -11,6 +11,8 @@ import pandas as pd
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.phrases import shortened
+from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.weights import OwnTime, State, initial, own_time
 from htagraph.whatif.candidates import candidates, target_of, time_of
 from htagraph.whatif.change_options import CHANGES, criteria, criteria_text
@@ -28,6 +30,8 @@ one screen. Doubled, the panel takes twice the place, and up to twice the bytes.
 _LEAST_CHANGE = 0.001
 """Relative change of the makespan from which a start is offered. Chosen: less than any digit that the panel shows.
 Doubled, a start that saves 0.15 % is not offered."""
+_MOST_LETTERS = 40
+"""Letters of a name in a start; chosen: those of most operators. Doubled, a start takes two lines."""
 _FAMILIES = (
     ("All kernels", "computation", {"kind": "computation"}),
     ("GEMM kernels", "", {"kind": "computation", "name": "*gemm*"}),
@@ -108,7 +112,7 @@ def starts(graph: DependencyGraph) -> Iterator[Start]:
     """Yield the job as recorded, and with each change that changes its makespan."""
     job = what_if(graph)
     yield Start("As recorded", (), job.state)
-    for name, option, value in _STARTS:
+    for name, option, value in (*_blocking_start(graph), *_STARTS):
         try:
             scenario = CHANGES[option].read(value).apply(job)
             outcome = scenario.run()
@@ -116,6 +120,14 @@ def starts(graph: DependencyGraph) -> Iterator[Start]:
             continue
         if abs(outcome.saved_ns) > _LEAST_CHANGE * outcome.baseline_ns:
             yield Start(name, (f"--{option}", value) if value else (f"--{option}",), scenario.state)
+
+
+def _blocking_start(graph: DependencyGraph) -> Iterator[tuple[str, str, str]]:
+    """Yield what the job would be if its host did not wait where it waits longest for its device."""
+    place = longest_blocking(graph)
+    if place is not None:
+        name = f"The host does not wait for its device in {shortened(place.name, _MOST_LETTERS)}"
+        yield name, "remove-sync", criteria_text(place.criteria)
 
 
 def _families() -> Iterator[Slider]:

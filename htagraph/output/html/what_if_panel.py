@@ -219,7 +219,7 @@ def _header(panel: _Panel, levers: Sequence[Slider], outcome: Outcome, inputs: S
 def _table(levers: Sequence[Slider], skeleton: Skeleton, outcome: Outcome) -> Html:
     """Return the sliders' rows, with what is known without any script."""
     columns = "What", "On the critical path", "Percent of its time", "Job at half of it", "Job without it"
-    styles = None, "number", None, "number alone", "number alone"
+    styles = None, "number", "lever", "number alone", "number alone"
     head = element("tr", *(element("th", each, class_=style) for each, style in zip(columns, styles, strict=True)))
     on_path = _times_on_path(skeleton, len(levers))
     rows = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from htagraph.output.phrases import time_text
 from htagraph.output.plot.pictures import parts_by_rank
-from htagraph.output.plot.style import COLORS, KIND_COLORS, drawn, nothing, time_unit
+from htagraph.output.plot.style import COLORS, KIND_COLORS, MAX_BARS, drawn, nothing, time_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,6 +126,8 @@ def idle_breakdown(table: pd.DataFrame) -> Figure:
     by_stream = "stream" in table
     keys = ["rank", "device", "stream"] if by_stream else ["rank"]
     wide = table.pivot_table(index=keys, columns="cause", values="idle_us", aggfunc="sum", fill_value=0.0)
+    if by_stream and len(wide) > MAX_BARS:  # the same streams are side by side, so that ranks can be compared
+        wide = wide.sort_index(level=["stream", "rank", "device"])
     several = by_stream and int(table.groupby("rank")["device"].nunique().max()) > 1
     where = "rank, device, stream" if several else "rank, stream" if by_stream else "rank"
     labels = [_place(key if isinstance(key, tuple) else (key,), several=several) for key in wide.index]

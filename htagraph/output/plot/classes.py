@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["CLASS_LABELS", "counts_of"]
+__all__ = ["CLASS_LABELS", "class_axis", "counts_of", "used_classes"]
 
 _BOUNDS_US = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6)
 """Lower ends, µs. Chosen: half a decade, so that all of them have a label of their own at a width of 700 pixels."""
@@ -30,3 +31,23 @@ def counts_of(times: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """
     place = np.where(times <= 0, 0, 1 + np.searchsorted(_BOUNDS_US, times, side="right"))
     return np.bincount(place.astype(np.int64), minlength=len(CLASS_LABELS)).astype(np.int64)
+
+
+def used_classes(counts: Sequence[npt.NDArray[np.int64]]) -> slice:
+    """Return the classes from the first to the last one that something falls into; empty ones outside leave no room.
+
+    Args:
+        counts: of several histograms, which share the classes.
+
+    Example:
+        >>> used_classes([counts_of(np.array([2.0])), counts_of(np.array([40.0]))])
+        slice(2, 6, None)
+    """
+    used = np.flatnonzero(np.sum(counts, axis=0)) if len(counts) else np.zeros(0, np.int64)
+    return slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 0)
+
+
+def class_axis(title: str, shown: slice) -> dict[str, Any]:
+    """Return an axis of classes, in their order."""
+    labels = CLASS_LABELS[shown]
+    return {"type": "category", "categoryorder": "array", "categoryarray": labels, "title": {"text": title}}

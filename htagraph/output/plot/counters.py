@@ -91,7 +91,8 @@ def _drawn(
 
     device = "device" in table and int(table.groupby("rank")["device"].nunique().max()) > 1
     shown = [key for key in keys if key != "device" or device]
-    order = [*keys[1:], keys[0]] if table["rank"].nunique() > MAX_BARS else list(keys)  # then ranks can be compared
+    # of many ranks, the same streams are one below the other, so that ranks can be compared
+    order = [*shown[1:], shown[0]] if table["rank"].nunique() > MAX_BARS else shown
     rows = {_label(shown, order, key): each for key, each in table.groupby(order)}
     factor, unit = time_unit(float(table["time_us"].max()))
     time = {"title": {"text": f"time since the job's first activity ({unit})"}}

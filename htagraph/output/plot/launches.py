@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.output.phrases import plural, time_text
-from htagraph.output.plot.classes import CLASS_LABELS, counts_of
+from htagraph.output.plot.classes import CLASS_LABELS, class_axis, counts_of, used_classes
 from htagraph.output.plot.style import COLORS, KIND_COLORS, drawn, nothing
 
 if TYPE_CHECKING:
@@ -41,32 +41,35 @@ def launch_stats(table: pd.DataFrame) -> Figure:
 
     calls = table.drop_duplicates("launch")
     kinds = table["work_kind"].value_counts()
-    bars = [
-        _bars(Bar, kind, table.loc[table["work_kind"] == kind, "delay_us"].to_numpy(), "x", "y") for kind in kinds.index
-    ]
-    bars.append(_bars(Bar, "launch calls", calls["launch_us"].to_numpy(), "x2", "y2"))
+    of_kinds = {kind: counts_of(table.loc[table["work_kind"] == kind, "delay_us"].to_numpy()) for kind in kinds.index}
+    of_calls = counts_of(calls["launch_us"].to_numpy())
+    shown = used_classes([*of_kinds.values(), of_calls])  # the same for both, so that they can be compared
+    bars = [_bars(Bar, kind, counts, shown, "") for kind, counts in of_kinds.items()]
+    bars.append(_bars(Bar, "launch calls", of_calls, shown, "2"))
     middle, worst = float(table["delay_us"].median()), float(table["delay_us"].max())
     finding = (
         f"Half of {plural(len(table), 'kernel')} and copies start within {time_text(middle)} of their launch, "
         f"the latest after {time_text(worst)}"
     )
-    axis = {"type": "category", "categoryorder": "array", "categoryarray": CLASS_LABELS, "tickangle": -45}
     return drawn(
         bars, finding, about, height=520, barmode="stack", bargap=0.1, showlegend=True,
-        xaxis={**axis, "anchor": "y", "title": {"text": "delay, at least"}},
+        xaxis=class_axis("delay, at least", shown) | {"anchor": "y"},
         yaxis={"domain": [0.62, 1.0], "title": {"text": "kernels and copies"}, "anchor": "x"},
-        xaxis2={**axis, "anchor": "y2", "title": {"text": "length of the call, at least"}},
+        xaxis2=class_axis("length of the call, at least", shown) | {"anchor": "y2"},
         yaxis2={"domain": [0.0, 0.36], "title": {"text": "launch calls"}, "anchor": "x2"},
     )  # fmt: skip
 
 
-def _bars(bar: type[Bar], kind: str, times: npt.NDArray[np.float64], x: str, y: str) -> Bar:
-    counts = counts_of(times)
-    words = [f"{count:,} {kind}<br>{label} or more" for label, count in zip(CLASS_LABELS, counts, strict=True)]
+def _bars(bar: type[Bar], kind: str, counts: npt.NDArray[np.int64], shown: slice, axes: str) -> Bar:
+    labels, counts = CLASS_LABELS[shown], counts[shown]
+    words = [
+        f"{count:,} {kind}<br>{label.replace('<', '&lt;')}{'' if '<' in label or label == '0' else ' or more'}"
+        for label, count in zip(labels, counts, strict=True)
+    ]
     color = KIND_COLORS.get(kind, COLORS["yellow"])
     return bar(
-        name=kind.replace("_", " "), x=CLASS_LABELS, y=counts, marker_color=color, hovertext=words, hoverinfo="text",
-        xaxis=x, yaxis=y,
+        name=kind.replace("_", " "), x=labels, y=counts, marker_color=color, hovertext=words, hoverinfo="text",
+        xaxis=f"x{axes}", yaxis=f"y{axes}",
     )  # fmt: skip
 
 

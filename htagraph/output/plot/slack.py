@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.output.plot.classes import CLASS_LABELS, counts_of
+from htagraph.output.plot.classes import CLASS_LABELS, class_axis, counts_of, used_classes
 from htagraph.output.plot.style import COLORS, KIND_COLORS, drawn, nothing
 
 if TYPE_CHECKING:
@@ -44,18 +44,20 @@ def slack(table: pd.DataFrame) -> Figure:
 
     named = {kind: group for group, kinds in _GROUPS.items() for kind in kinds}
     group = table["kind"].map(named).fillna("host")
+    counts_by_name = {
+        name: counts_of(table.loc[group == name, "slack_us"].to_numpy(np.float64)) for name in _GROUPS
+    }  # fmt: skip
+    shown = used_classes([*counts_by_name.values()])
     bars = []
-    for name in _GROUPS:
-        times = table.loc[group == name, "slack_us"].to_numpy(np.float64)
-        if not len(times):
+    for name, counts in counts_by_name.items():
+        if not counts.any():
             continue
-        counts = counts_of(times)
         words = [
             f"{count:,} of kind {name}<br>slack {label if label in ('0', '< 1 µs') else f'of {label} or more'}"
-            for label, count in zip(CLASS_LABELS, counts, strict=True)
+            for label, count in zip(CLASS_LABELS[shown], counts[shown], strict=True)
         ]
         color = KIND_COLORS.get(name, COLORS["orange"])
-        bars.append(Bar(name=name, x=CLASS_LABELS, y=counts, marker_color=color, hovertext=[
+        bars.append(Bar(name=name, x=CLASS_LABELS[shown], y=counts[shown], marker_color=color, hovertext=[
             word.replace("< ", "&lt; ") for word in words], hoverinfo="text"))  # fmt: skip
     none = int((table["slack_us"] <= 0).sum())
     finding = (
@@ -65,9 +67,6 @@ def slack(table: pd.DataFrame) -> Figure:
     )
     return drawn(
         bars, finding, about, barmode="stack", bargap=0.1, showlegend=True,
-        xaxis={
-            "type": "category", "categoryorder": "array", "categoryarray": CLASS_LABELS, "tickangle": -45,
-            "title": {"text": "slack, at least"},
-        },
+        xaxis=class_axis("slack, at least", shown),
         yaxis={"title": {"text": "activities"}},
     )  # fmt: skip

@@ -41,7 +41,8 @@ def stragglers(result: Stragglers) -> Figure:
     """
     table = result.by_step
     about = "What each rank does by itself in a step, beyond the median of the others; waiting for others left out."
-    finding = sentences(result, len(result.ranks), [])[0].partition(" For those that were not")[0].rstrip(".")
+    finding, doubt = _finding(result)
+    about += doubt
     compares = len(table) and bool(table["excess_us"].notna().any())
     column = "excess_us" if compares else "own_us"
     if not len(table) or not table[column].notna().any():
@@ -69,6 +70,7 @@ def stragglers(result: Stragglers) -> Figure:
     )  # fmt: skip
     if not compares:
         about = "What each rank does by itself in a step, waiting for others left out. The ranks' work is not the same."
+        about += doubt
     return drawn(
         [heat], finding, about, height=row_pixels(len(ranks)) + 80,
         yaxis={**category_ticks(ranks), "title": {"text": "rank"}},
@@ -78,3 +80,15 @@ def stragglers(result: Stragglers) -> Figure:
 
 def _words(us: float, word: str) -> str:
     return f"{'+' if us > 0 and word != 'by itself' else ''}{time_text(us)} {word}"
+
+
+def _finding(result: Stragglers) -> tuple[str, str]:
+    """Return the title, and what makes it uncertain as a sentence; empty where nothing does."""
+    blamed = float(result.ranks.loc[result.ranks["rank"] == result.straggler, "blamed_us"].sum())
+    if blamed:
+        share = 100 * blamed / result.total_wait_us
+        waits = f"others wait {time_text(blamed)} for it, {share:.0f} % of all waiting"
+        return f"Rank {result.straggler} is the straggler: {waits}", ""
+    first = sentences(result, len(result.ranks), [])[0].partition(" For those that were not")[0].rstrip(".")
+    finding, but, doubt = first.partition("; but ")
+    return finding, f" But {doubt}." if but else ""

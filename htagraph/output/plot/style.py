@@ -85,7 +85,11 @@ def heading(finding: str, about: str) -> tuple[str, int]:
 
 def _lines(text: str, letters: int) -> list[str]:
     """Return a text in lines, which begin with no unit."""
-    lines = textwrap.wrap(_BEFORE_UNIT.sub("\xa0", text), letters)
+    text = _BEFORE_UNIT.sub("\xa0", text)
+    lines = textwrap.wrap(text, letters)
+    if len(lines) > 1:  # of about the same length, so that no word stands alone
+        widths = range(-(-len(text) // len(lines)), letters)
+        lines = next((each for width in widths if len(each := textwrap.wrap(text, width)) == len(lines)), lines)
     return [line.replace("\xa0", " ") for line in lines]
 
 

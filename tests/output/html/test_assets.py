@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import colorsys
 import re
 from collections import Counter
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from htagraph.output.html.page import script_of
 from htagraph.output.html.timeline_section import SCRIPTS, STYLES
 from tests.output.html.browsed import CHROMIUM
+from tests.output.plot.test_style import contrast
 from tests.reach import REPOSITORY
 
 ASSETS = sorted((REPOSITORY / "htagraph" / "output" / "html" / "assets").iterdir())
@@ -62,6 +64,24 @@ def test_functions_are_small() -> None:
             assert not body.startswith(("function", "export", "async")) or lines <= MOST_LINES, (
                 f"{path.name}: {body[:60]}"
             )
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_text_can_be_read_on_light_and_dark_pages(mode: str) -> None:
+    colors: dict[str, str] = {}
+    for name in ("page.css", "timeline.css"):
+        light, _, dark = (ASSETS[0].parent / name).read_text(encoding="utf-8").partition("prefers-color-scheme: dark")
+        colors |= dict(re.findall(r"--([\w-]+): (#\w{6});", light.partition("@media")[0]))
+        colors |= dict(re.findall(r"--([\w-]+): (#\w{6});", dark.partition("\n}\n")[0])) if mode == "dark" else {}
+    for ink in ("ink", "muted", "link"):
+        for ground in ("paper", "card"):
+            assert contrast(colors[ink], colors[ground]) >= 4.5, (ink, ground)
+    script = (ASSETS[0].parent / "colors.js").read_text(encoding="utf-8")
+    darkest = int(re.findall(r"const DARKEST = (\d+)", script)[0])
+    for hue, saturation in re.findall(r"\[(\d+), (\d+)\]", script):
+        parts = colorsys.hls_to_rgb(int(hue) / 360, darkest / 100, int(saturation) / 100)
+        slice_color = "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+        assert contrast(colors["slice-ink"], slice_color) >= 4.5, hue
 
 
 def test_every_file_of_the_section_is_there() -> None:

@@ -12,7 +12,12 @@ ODD = "<script>alert(1)</script>\"' " + "n" * 10_000
 
 
 def rects(chart: str) -> list[dict[str, str]]:
-    return [each.attrib for each in ElementTree.fromstring(chart).iter("rect")]
+    """Return the marks of a chart, those of its legend left out."""
+    return [each.attrib for svg in pictures(chart) for each in svg.iter("rect")]
+
+
+def pictures(chart: str) -> list[ElementTree.Element]:
+    return [svg for svg in ElementTree.fromstring(chart).iter("svg") if svg.attrib.get("role") == "img"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 8, 512])
@@ -20,16 +25,24 @@ def test_bars_of_few_and_many_ranks_fit_a_screen(count: int) -> None:
     chart = stacked(
         [(f"rank {i}", [Part("work", "computation", 5.0), Part("idle", "idle", 1.0)]) for i in range(count)], title="t"
     )
-    root = ElementTree.fromstring(chart)
-    assert float(root.attrib["height"]) <= 700
-    assert len(rects(chart)) == (2 * count + 2 if count else 0)
+    assert sum(float(svg.attrib["height"]) for svg in pictures(chart)) <= 700
+    assert len(rects(chart)) == 2 * count
+    assert all(svg.attrib["aria-label"] for svg in pictures(chart))
 
 
-def test_names_are_cut_and_escaped() -> None:
-    chart = bars([Bar(ODD, 3.0, 2.0, 4.0)], title=ODD)
+def test_names_are_cut_and_escaped_and_whole_on_hover() -> None:
+    chart = bars([Bar(ODD, 3.0, 2.0, 4.0, "#on=job&event=1")], title=ODD)
     assert "<script" not in chart
-    texts = [each.text or "" for each in ElementTree.fromstring(chart).iter("text")]
-    assert all(len(text) < 40 for text in texts)
+    names = [each for each in ElementTree.fromstring(chart).iter("span") if each.attrib["class"] == "name"]
+    assert all(len("".join(name.itertext())) < 60 for name in names)
+    assert names[0].attrib["title"].startswith("<script>")
+
+
+def test_what_a_chart_shows_is_said_to_those_who_cannot_see_it() -> None:
+    chart = stacked([("rank 3", [Part("work", "computation", 5000.0), Part("idle", "idle", 1000.0)])], title="t")
+    assert pictures(chart)[0].attrib["aria-label"] == "rank 3: work 5.00 ms (83.3 %), idle 1.00 ms (16.7 %)"
+    counts = stacked([("rank 3", [Part("short", "launch", 5.0)])], title="t", text=lambda count: f"{count:.0f} calls")
+    assert "5 calls" in counts
 
 
 def test_lengths_are_in_proportion() -> None:
@@ -47,5 +60,5 @@ def test_a_waterfall_leads_from_before_to_after() -> None:
 
 
 def test_a_curve_without_points_is_nothing() -> None:
-    assert curve([], title="t", unit="MB") == ""
-    ElementTree.fromstring(curve([(0.0, 1.0), (5.0, 3.0)], title="t", unit="MB"))
+    assert curve([], title="t", top="3 MB") == ""
+    ElementTree.fromstring(curve([(0.0, 1.0), (5.0, 3.0)], title="t", top="3 MB"))

@@ -14,6 +14,11 @@ from htagraph.output.html.results import Results
 from htagraph.queries.claim import Claim, Says
 from tests.reach import DATASETS, graph_of, label
 
+_DOUBTS = (
+    Says.NOTHING_RECORDED, Says.PARTLY_DEVICE, Says.UNKNOWN_CLOCKS, Says.UNMATCHED, Says.ONE_RANK, Says.RANKS_MISSING,
+)  # fmt: skip
+"""Claims about what was not recorded, of which there is little to show."""
+
 
 @pytest.mark.parametrize("path", DATASETS, ids=label)
 def test_addresses_are_of_activities_and_times_of_the_job(path: Path) -> None:
@@ -24,6 +29,11 @@ def test_addresses_are_of_activities_and_times_of_the_job(path: Path) -> None:
             numbers = {key: int(number) for key, number in re.findall(r"(event|from|to)=(-?\d+)", address)}
             assert 0 <= numbers.get("event", 0) < len(results.graph.activities)
             assert -1 <= numbers.get("from", 0) <= numbers.get("to", 0) <= 1000 * results.summary.window_us + 1
+        if claims[0].says not in _DOUBTS:
+            assert evidence.chart, claims[0]
+            assert evidence.table
+            assert evidence.meaning
+            assert evidence.command
         if evidence.command:
             assert shlex.split(evidence.command)[0] == "htagraph"
 
@@ -36,4 +46,4 @@ def test_the_largest_gain_is_tried_with_half_its_time() -> None:
 
 def test_a_claim_without_evidence_has_none() -> None:
     results = Results(graph_of(DATASETS[0]), ["job"])
-    assert evidence_of([Claim(Says.PARTLY_DEVICE, "", 50.0, "percent")], results).table == ""
+    assert evidence_of([Claim(Says.ONE_RANK, "", 1.0, "count")], results).table == ""

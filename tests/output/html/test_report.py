@@ -61,6 +61,68 @@ def test_links_select_the_activity_that_they_name(tmp_path: Path) -> None:
         assert "4 members" in shown
 
 
+def test_links_of_findings_zoom_there_and_work_twice(tmp_path: Path) -> None:
+    with browsed(write(graph_of(DATA / "demo"), tmp_path), reduced_motion="reduce") as seen:
+        page = seen.page
+        whole = page.locator(".range").inner_text()
+        link = page.locator("#findings a", has_text="In the timeline").nth(4)
+        for _ in range(2):  # the second time, the page's address does not change
+            link.click()
+            page.wait_for_timeout(100)
+            assert page.evaluate("document.querySelector('.stage').getBoundingClientRect().top < innerHeight")
+            assert page.locator(".range").inner_text() != whole
+            page.locator(".whole").click()
+            page.evaluate("scrollTo(0, 0)")
+        assert seen.said == []
+
+
+def test_keys_select_and_zoom(tmp_path: Path) -> None:
+    with browsed(write(graph_of(DATA / "demo"), tmp_path)) as seen:
+        page = seen.page
+        page.focus("canvas")
+        names, ranges = [], [page.locator(".range").inner_text()]
+        for key in (".", ".", ",", "f", "d", "ArrowLeft", "w", "s"):
+            page.keyboard.press(key)
+            page.wait_for_timeout(60)
+            names.append(page.locator(".selected").inner_text())
+            ranges.append(page.locator(".range").inner_text())
+        assert names[0] == names[2] != names[1]
+        assert len(set(ranges[3:])) > 3
+        assert ranges[6] == ranges[4]  # to the right, and back to the left
+        page.keyboard.press("/")
+        assert page.evaluate("document.activeElement.className") == "find"
+        assert seen.said == []
+
+
+def test_a_finding_is_tried_on_the_page(tmp_path: Path) -> None:
+    graph = graph_of(DATA / "demo")
+    with browsed(write(graph, tmp_path)) as seen:
+        page = seen.page
+        links = page.locator("a.trial:visible")
+        for number in range(links.count()):
+            option, *value = json.loads(links.nth(number).get_attribute("data-trial"))
+            links.nth(number).click()
+            page.wait_for_timeout(300)
+            assert page.locator(".what-if .command code").inner_text().endswith(" ".join([option, *value]))
+        assert links.count() == 4
+        assert seen.said == []
+
+
+def test_on_paper_all_of_a_table_is_shown_and_nothing_to_click(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"viewport": {"width": 700, "height": 900}, "color_scheme": "dark"}
+    with browsed(write(graph_of(DATA / "demo"), tmp_path), **options) as seen:
+        page = seen.page
+        page.emulate_media(media="print")
+        for hidden in (".controls", "nav", "th.show", ".lever", "a.trial"):
+            assert not page.locator(hidden).first.is_visible(), hidden
+        assert page.evaluate("document.documentElement.scrollWidth") <= 700
+        corner = (
+            "(() => { const c = document.querySelector('canvas'); const x = c.getContext('2d');"
+            "return [...x.getImageData(c.width - 2, c.height - 2, 1, 1).data]; })()"
+        )
+        assert page.evaluate(corner) == [255, 255, 255, 255]  # paper is white, in the dark too
+
+
 def test_search_counts_and_goes_to_the_next(tmp_path: Path) -> None:
     graph = graph_of(DATA / "demo")
     acts = graph.activities
@@ -94,7 +156,7 @@ def test_without_scripts_findings_tables_and_charts_are_there(tmp_path: Path) ->
         assert seen.said == []
         for sentence in hg.summarize(graph).verdict:
             assert seen.page.get_by_text(sentence).count() == 1
-        assert seen.page.locator("svg.chart").first.is_visible()
+        assert seen.page.locator("figure.chart").first.is_visible()
         assert seen.page.get_by_text("The timeline needs scripts").is_visible()
 
 

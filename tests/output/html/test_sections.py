@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+import pandas as pd
+
 from htagraph.output.html.results import Results
 from htagraph.output.html.sections import breakdown_section, collective_section, glance_section, memory_section
 from tests.reach import DATA, graph_of
@@ -13,6 +17,18 @@ def test_the_job_at_a_glance_says_what_was_read() -> None:
     body = glance_section(Results(graph_of(DATA / "demo"), ["x"])).body
     for words in ("<b>4</b><span>ranks read", "NVIDIA A100", "<b>3</b><span>steps", "15,492"):
         assert words in body
+
+
+def test_of_many_ranks_those_with_the_longest_steps_are_shown() -> None:
+    results = Results(graph_of(DATA / "demo"), ["x"])
+    steps = results.summary.tables["steps"]
+    results.summary.tables["steps"] = pd.concat(
+        [steps.iloc[:1].assign(rank=rank, mean_us=100.0 * rank) for rank in range(64)], ignore_index=True
+    )
+    body = glance_section(results).body
+    assert "The 16 with the largest mean of 64 ranks" in body
+    shown = re.findall(r'<td class="number">(\d+)</td><td class="number">3</td>', body)
+    assert shown == [str(rank) for rank in range(63, 47, -1)]
 
 
 def test_breakdowns_have_definitions() -> None:

@@ -32,6 +32,7 @@ def test_a_start_is_what_its_option_makes() -> None:
     assert first.option == ()
     assert others
     assert ("--free-dataloader",) in [each.option for each in others]
+    assert ("--remove-sync", "op=aten::item") in [each.option for each in others]  # where the host waits longest
     for start in others:
         option, value = (*start.option, "")[:2]
         expected = CHANGES[option.removeprefix("--")].read(value).apply(hg.what_if(graph))

@@ -9,6 +9,7 @@ import pytest
 import htagraph as hg
 from htagraph import DependencyGraph
 from htagraph.output.plot.style import MAX_BARS
+from tests.output.plot.jobs import many_ranks
 from tests.reach import DATA, graph_of
 from tests.strategies import COMMUNICATE, COMPUTE, kernel, launch, load
 
@@ -60,3 +61,10 @@ def test_many_ranks_are_one_picture_with_the_same_numbers(graph: DependencyGraph
     assert picture.type == "heatmap"
     assert np.array(picture.z).sum(axis=0).tolist() == pytest.approx([100.0] * 512)
     assert len(picture.x) == 512
+
+
+def test_of_many_ranks_the_same_streams_are_side_by_side() -> None:
+    table = many_ranks(hg.idle_breakdown(graph_of(DATA / "demo")), 64)
+    (picture,) = hg.plot.idle_breakdown(table).data
+    streams = [int(label.split(", ")[1]) for label in picture.x]
+    assert streams == sorted(streams)

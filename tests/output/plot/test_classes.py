@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.plot.classes import CLASS_LABELS, counts_of
+from htagraph.output.plot.classes import CLASS_LABELS, counts_of, used_classes
 
 
 @given(st.lists(st.floats(-5, 1e8)))
@@ -18,3 +18,10 @@ def test_a_class_begins_with_its_label() -> None:
         us = float(number) * {"µs": 1, "ms": 1e3, "s": 1e6}[unit]
         assert CLASS_LABELS[int(counts_of(np.array([us])).argmax())] == label
         assert CLASS_LABELS[int(counts_of(np.array([us * 0.999])).argmax())] != label
+
+
+def test_only_classes_between_the_least_and_the_largest_are_shown() -> None:
+    assert CLASS_LABELS[used_classes([counts_of(np.array([5.0, 200.0])), counts_of(np.array([50.0]))])] == [
+        "3 µs", "10 µs", "30 µs", "100 µs",
+    ]  # fmt: skip
+    assert used_classes([]) == slice(0, 0)

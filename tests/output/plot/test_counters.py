@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 import htagraph as hg
+from tests.output.plot.jobs import many_ranks
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, kernel, launch, load
 
@@ -31,3 +32,10 @@ def test_the_title_names_the_peak() -> None:
     copies = hg.memory_bandwidth(DEMO)
     most = f"{copies['bandwidth_gb_s'].max():.3g} GB/s"
     assert hg.plot.memory_bandwidth(copies).layout.title.text.startswith(f"Copies reach at most {most} (")
+
+
+def test_of_many_ranks_the_same_streams_are_one_below_the_other() -> None:
+    table = many_ranks(hg.queue_length(DEMO), 64)
+    (picture,) = hg.plot.queue_length(table.assign(device=table["rank"] % 8)).data
+    streams = [label.split(",")[0] for label in picture.y]
+    assert streams == sorted(streams, key=lambda stream: int(stream.split()[1]))

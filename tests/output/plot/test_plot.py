@@ -37,3 +37,10 @@ def test_an_object_draws_itself(name: str) -> None:
     result = result_of(name, job("demo"))
     assert result.plot().layout.title.text == getattr(hg.plot, name)(result).layout.title.text
     assert "<" in result._repr_html_()
+
+
+def test_a_summary_draws_where_the_time_of_its_ranks_goes() -> None:
+    summary = hg.summarize(job("demo"))
+    expected = hg.plot.temporal_breakdown(hg.temporal_breakdown(job("demo")))
+    assert summary.plot().layout.title.text == expected.layout.title.text
+    assert "<li>" in summary._repr_html_()

@@ -53,3 +53,10 @@ def test_512_rows_fit_a_screen() -> None:
 @pytest.mark.parametrize(("us", "unit"), [(0.0, "µs"), (999.0, "µs"), (1000.0, "ms"), (1e6, "s"), (1e9, "s")])
 def test_the_unit_suits_the_longest(us: float, unit: str) -> None:
     assert time_unit(us)[1] == unit
+
+
+def test_no_word_of_a_title_stands_alone() -> None:
+    text, _ = heading("Rank 2 is the straggler: 100 % of the wait time (13.5 ms over all ranks) is charged to it", "")
+    lines = [len(line) for line in text.split("<br>")]
+    assert len(lines) == 2
+    assert min(lines) > 0.7 * max(lines)

@@ -5,11 +5,13 @@ const HUES = {
   sync: [345, 62], host_communication: [28, 88], python: [48, 26], step: [0, 0], annotation: [190, 26],
 };
 const HOST = [225, 16];
+const LIGHTEST = 74; // percent; the ink of names has a contrast of 4.5 on all from DARKEST up
+const DARKEST = 58;
 
 /** Return the color of every name of every kind as a function (kind, name) → ABGR, for ImageData. */
-export function palette(kinds, names, dark) {
+export function palette(kinds, names) {
   const bases = kinds.map((kind) => HUES[kind] ?? HOST);
-  const lights = names.map((name) => (dark ? 42 : 58) + (hashOf(name) % 5) * 4);
+  const lights = names.map((name) => DARKEST + (hashOf(name) % 5) * ((LIGHTEST - DARKEST) / 4));
   const cache = new Map();
   return (kind, name) => {
     const key = kind * 8 + (lights[name] % 8);

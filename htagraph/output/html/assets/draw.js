@@ -1,8 +1,7 @@
 // One frame: lines of pixels for the slices, then names, marks, the names of lanes and the ruler.
 import { scanRow } from "./scan.js";
 import { drawCollectives, drawPath, drawSelected, drawSteps } from "./marks.js";
-import { fitted, tickOf, tickText } from "./words.js";
-import { GUTTER } from "./layout.js";
+import { fitted, tickOf, tickText, timeText } from "./words.js";
 
 const LETTER = 6.05; // pixels of a letter of the font of names
 const LEAST_NAMED = 30; // pixels of a slice that has its name in it
@@ -29,6 +28,8 @@ export function draw(state) {
   ctx.restore();
   drawLanes(state);
   drawRuler(state);
+  const { from, scale } = state.view;
+  state.range.textContent = `${timeText(from)} to ${timeText(from + state.span / scale)}`;
 }
 
 /** Draw all visible rows; return [row's top, slice] of those wide enough for a name. */
@@ -118,7 +119,7 @@ function drawLanes(state) {
     if (y + bottom - top < layout.ruler || y > state.height) continue;
     const mark = hidden ? "▸ " : model.lanes[number].rows.length > 1 ? "▾ " : "  ";
     ctx.fillStyle = state.ink.ink;
-    ctx.fillText(mark + fitted(model.lanes[number].label, Math.floor((GUTTER - 24) / LETTER)), 8, y + layout.row / 2);
+    ctx.fillText(mark + fitted(model.lanes[number].label, Math.floor((state.left - 24) / LETTER)), 8, y + layout.row / 2);
   }
   ctx.restore();
 }
@@ -128,7 +129,7 @@ function drawRuler(state) {
   const tick = tickOf(span / view.scale, span / 90);
   const to = view.from + span / view.scale;
   ctx.fillStyle = state.ink.ink;
-  ctx.fillText(state.showPath ? "critical path" : "", 8, STRIP / 2 + 1);
+  ctx.fillText(state.showPath ? "critical path" : "", 8, STRIP / 2 + 3);
   ctx.fillStyle = state.ink.rank;
   ctx.textAlign = "left";
   for (let moment = Math.ceil(view.from / tick) * tick; moment < to; moment += tick) {

@@ -4,7 +4,13 @@ const ROW = 14; // pixels of a row of slices, with 1 between rows
 const HEAD = 18; // pixels above the first lane of a rank, for its name
 const TOP = 22; // pixels of the ruler
 const OPEN_DEPTHS = 4; // rows of a thread that are shown before it is opened
-export const GUTTER = 150; // pixels left of the slices, for the names of lanes
+const GUTTER = 150; // pixels left of the slices, for the names of lanes
+const GUTTER_SHARE = 0.27; // of a narrow timeline, at most
+
+/** Return the pixels left of the slices. */
+export function gutterOf(width) {
+  return Math.min(GUTTER, Math.round(GUTTER_SHARE * width));
+}
 
 /** Return the top of every row (-1 where closed), of every lane and rank, and the whole height; pixels. */
 export function layoutOf(model, open) {

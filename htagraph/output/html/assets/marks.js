@@ -74,8 +74,16 @@ function line({ width, height, pixels }, [x0, y0], [x1, y1], state) {
     const first = x0 + slope * (y - y0);
     const left = Math.max(Math.round(Math.min(first, first + slope)), 0);
     const right = Math.min(Math.round(Math.max(first, first + slope)) + 1, width);
-    if (left < right) pixels.fill(state.joinedColor, y * width + left, y * width + right);
+    for (let at = y * width + left; at < y * width + right; at++) {
+      pixels[at] = pixels[at] === state.paper ? state.joinedColor : blended(pixels[at], state.joinedColor);
+    }
   }
+}
+
+/** Return a color of a slice with some of a line's, so that the slice below is seen. */
+function blended(slice, mark) {
+  const part = (shift) => (2 * ((slice >>> shift) & 255) + ((mark >>> shift) & 255)) / 3;
+  return ((255 << 24) | (part(16) << 16) | (part(8) << 8) | part(0)) >>> 0;
 }
 
 /** Draw where steps begin and end, through all lanes of their rank. */

@@ -42,9 +42,12 @@ export function listen(state) {
   canvas.addEventListener("pointerup", (event) => released(state, event));
   canvas.addEventListener("pointerleave", () => state.hover(-1, 0, 0));
   canvas.addEventListener("dblclick", (event) => {
-    const slice = state.sliceAt(event.offsetX, event.offsetY);
-    if (slice >= 0) show(state, state.model.start[slice], state.model.end[slice]);
+    zoomTo(state, state.sliceAt(event.offsetX, event.offsetY));
   });
+}
+
+function zoomTo(state, slice) {
+  if (slice >= 0) show(state, state.model.start[slice], state.model.end[slice]);
 }
 
 function pressed(state, event) {
@@ -58,7 +61,9 @@ function pressed(state, event) {
     arrowleft: () => { view.from -= step; }, arrowright: () => { view.from += step; },
     arrowup: () => { view.y -= 42; }, arrowdown: () => { view.y += 42; },
     "+": () => zoom(state, ZOOM, middle), "-": () => zoom(state, 1 / ZOOM, middle),
-    0: () => show(state, 0, state.model.whole), f: () => state.findBox.focus(), n: () => state.next(),
+    0: () => show(state, 0, state.model.whole), "/": () => state.findBox.focus(), n: () => state.next(),
+    f: () => zoomTo(state, state.selected), enter: () => zoomTo(state, state.selected),
+    ".": () => state.beside(1), ",": () => state.beside(-1),
     escape: () => state.select(-1),
   };
   const action = actions[event.key.toLowerCase()];

@@ -7,7 +7,7 @@ export const starts = [];
 export function openForPrint() {
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
+    opened = [...document.querySelectorAll("section > div > details:not([open])")];
     for (const each of opened) each.open = true;
   });
   addEventListener("afterprint", () => {

@@ -1,6 +1,6 @@
 // A timeline in its place: state, selection, search, links.
 import { firstAfter, modelOf, rowOf, sliceOfActivity } from "./model.js";
-import { GUTTER, layoutOf } from "./layout.js";
+import { gutterOf, layoutOf } from "./layout.js";
 import { fromHex, inkOf, mixed, palette } from "./colors.js";
 import { draw } from "./draw.js";
 import { fillSelected, fillTip } from "./details.js";
@@ -8,6 +8,8 @@ import { countFound, namesWith, nextFound } from "./find.js";
 import { listen, settle, show } from "./moves.js";
 import { starts } from "./page.js";
 import { timeText } from "./words.js";
+
+const BESIDE = 0.75; // of a slice's length: what is shown on both sides of one that a link leads to
 
 starts.push(startTimelines);
 
@@ -17,6 +19,9 @@ export async function startTimelines() {
     const state = await stateOf(place);
     await new Promise(requestAnimationFrame);
     addEventListener("hashchange", () => follow(state));
+    addEventListener("click", ({ target }) => { // of a link to where the address points already, browsers tell nothing
+      if (target.closest?.("a")?.hash === location.hash && location.hash) follow(state);
+    });
     if (!follow(state)) show(state, 0, state.model.whole);
     place.dataset.ready = "yes";
   }
@@ -28,8 +33,8 @@ async function stateOf(place) {
   const model = await modelOf(place.dataset.key);
   const state = {
     place, canvas, model, key: place.dataset.key, ctx: canvas.getContext("2d", { alpha: false }), view: { from: 0, scale: 1, y: 0 },
-    open: new Map(), selected: -1, launches: [], found: null, showPath: true, showCollectives: true, left: GUTTER,
-    findBox: place.querySelector(".find"), tip: place.querySelector(".tip"), drawn: 0,
+    open: new Map(), selected: -1, launches: [], found: null, showPath: true, showCollectives: true, left: 0,
+    findBox: place.querySelector(".find"), tip: place.querySelector(".tip"), range: place.querySelector(".range"), drawn: 0,
   };
   Object.assign(state, actionsOf(state));
   state.layout = layoutOf(model, state.open);
@@ -38,7 +43,12 @@ async function stateOf(place) {
   listen(state);
   resize(state);
   dress(state);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dress(state));
+  for (const query of ["print", "(prefers-color-scheme: dark)"]) {
+    matchMedia(query).addEventListener("change", () => {
+      dress(state);
+      draw(state); // at once: paper does not wait for the next frame
+    });
+  }
   new ResizeObserver(() => resize(state)).observe(place.querySelector(".stage"));
   return state;
 }
@@ -52,6 +62,7 @@ function actionsOf(state) {
     sliceAt: (x, y) => sliceAt(state, x, y),
     toggle: (y) => toggle(state, y),
     next: () => next(state),
+    beside: (by) => beside(state, by),
     isFaint: (slice) => state.found !== null && !state.found[state.model.name[slice]],
   };
 }
@@ -75,13 +86,15 @@ function fitHeight(state) {
 }
 
 function resize(state) {
+  if (matchMedia("print").matches) return; // paper shrinks the picture, letters and all
   const { canvas } = state;
   const box = canvas.parentElement.getBoundingClientRect();
   const before = state.span;
   state.ratio = window.devicePixelRatio || 1;
   state.width = box.width;
   state.height = box.height;
-  state.span = Math.max(box.width - GUTTER, 50);
+  state.left = gutterOf(box.width);
+  state.span = Math.max(box.width - state.left, 50);
   canvas.width = Math.round(box.width * state.ratio);
   canvas.height = Math.round(box.height * state.ratio);
   if (before) state.view.scale *= state.span / before;
@@ -92,7 +105,6 @@ function resize(state) {
 function dress(state) {
   const { model, place } = state;
   const of = (name) => inkOf(place, name);
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   state.ink = {
     ink: of("--ink"), rank: of("--muted"), name: of("--slice-ink"), faint: of("--faint"), path: of("--path"),
     step: of("--muted"), paper: of("--paper"),
@@ -101,7 +113,7 @@ function dress(state) {
   state.joinedColor = fromHex(of("--joined"));
   state.pathColor = fromHex(state.ink.path);
   state.categoryColors = model.categories.map((category) => fromHex(of(`--${category.replace("_", "-")}`) || "#888888"));
-  const color = palette(model.kinds, model.names, dark);
+  const color = palette(model.kinds, model.names);
   state.colorOf = (i) => {
     const full = color(model.kind[i], model.name[i]);
     return state.found !== null && !state.found[model.name[i]] ? mixed(full, state.paper) : full;
@@ -181,7 +193,7 @@ function follow(state) {
   if (slice < 0 && !wanted.has("from")) return false;
   const { start, end } = state.model;
   if (wanted.has("from")) show(state, Number(wanted.get("from")), Number(wanted.get("to")));
-  else show(state, start[slice] - 2 * (end[slice] - start[slice]), end[slice] + 2 * (end[slice] - start[slice]));
+  else show(state, start[slice] - BESIDE * (end[slice] - start[slice]), end[slice] + BESIDE * (end[slice] - start[slice]));
   if (slice >= 0) reveal(state, slice);
   state.place.scrollIntoView({ block: "nearest" });
   return true;
@@ -203,7 +215,22 @@ function reveal(state, slice) {
 function next(state) {
   if (!state.found) return;
   const slice = nextFound(state.model, state.found, state.selected, state.view.from);
-  if (slice < 0) return;
+  if (slice >= 0) bringIntoView(state, slice);
+}
+
+/** Select the slice behind or before the selected one in its row; without one, the first in view. */
+function beside(state, by) {
+  const { model, view, layout } = state;
+  const shown = model.rows.findIndex((row, number) => layout.top[number] >= view.y && row.last > row.first);
+  const row = model.rows[state.selected < 0 ? shown : rowOf(model, state.selected)];
+  if (!row) return;
+  const first = Math.min(firstAfter(model.end, view.from, row.first, row.last), row.last - 1);
+  const slice = state.selected < 0 ? first : Math.min(Math.max(state.selected + by, row.first), row.last - 1);
+  bringIntoView(state, slice);
+}
+
+/** Select a slice, and move the view to it if it is not all there. */
+function bringIntoView(state, slice) {
   const { start, end } = state.model;
   const [from, to] = [state.view.from, state.view.from + state.span / state.view.scale];
   if (start[slice] < from || end[slice] > to) state.view.from = start[slice] - 0.4 * (to - from);

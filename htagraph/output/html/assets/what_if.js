@@ -135,10 +135,6 @@ function showAnswer(place, panel, job, state) {
 
 /** Show the step time over all shares of the class that was changed last; kept while nothing else changes. */
 function showCurve(place, panel, job, state) {
-  if (state.touched < 0) {
-    place.curve.replaceChildren();
-    return;
-  }
   const others = state.factors.map((factor, number) => (number === state.touched ? 1 : factor));
   const key = `${state.touched} ${state.start} ${others}`;
   const stepAt = (factor) => predicted(job.readings[0], others.with(state.touched, factor)).step;
@@ -172,6 +168,32 @@ function leverOf(row, number, { name }, changed) {
     set();
   });
   row.querySelector(".lever").replaceChildren(slider, value, reset);
+  return (factor) => {
+    slider.value = 100 * factor;
+    set();
+    return slider;
+  };
+}
+
+/** Show the links of findings whose change the panel has, a slider or what the job starts from: that alone is tried. */
+function offerTrials(panel, root, moves) {
+  for (const link of document.querySelectorAll("a.trial")) {
+    const [option, value = ""] = JSON.parse(link.dataset.trial);
+    const [which, factor] = value.split(/:(?=[\d.]+$)/);
+    const lever = panel.classes.findIndex(({ option: [own, criteria] }) => own === option && criteria === `${which}:`);
+    const start = panel.jobs.findIndex((job) => job.option.length && job.option.join(" ") === `${option} ${value}`.trim());
+    if ((lever < 0 || factor === undefined) && start < 0) continue;
+    link.hidden = false;
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      moves.forEach((move) => move(1));
+      const choices = root.querySelectorAll(".starts input");
+      choices[Math.max(start, 0)]?.click();
+      const moved = start >= 0 ? choices[start] : moves[lever](Number(factor));
+      moved.focus({ preventScroll: true });
+      root.querySelector(".starts").scrollIntoView({ block: "start" });
+    });
+  }
 }
 
 function choicesOf(panel, changed) {
@@ -190,20 +212,24 @@ async function startPanel(root) {
     ["starts", "answer", "command", "steps", "path", "curve"].map((name) => [name, root.querySelector(`.${name}`)]));
   const factors = panel.classes.map(() => 1);
   const recorded = await panel.jobOf(0);
-  const state = { factors, start: 0, touched: -1, recorded, before: pathTimes(panel, recorded, factors), curve: null };
+  const state = { factors, start: 0, touched: 0, recorded, before: pathTimes(panel, recorded, factors), curve: null };
   let waiting = false;
   const draw = async () => {
     if (waiting) return;
     waiting = true;
-    const job = await panel.jobOf(state.start);
-    requestAnimationFrame(() => {
-      waiting = false;
-      showAnswer(place, panel, job, state);
-    });
+    await new Promise(requestAnimationFrame);
+    let job = null;
+    for (let start = -1; start !== state.start; ) { // another one may be chosen while a job is unpacked
+      start = state.start;
+      job = await panel.jobOf(start);
+    }
+    waiting = false;
+    showAnswer(place, panel, job, state);
   };
+  const moves = [];
   root.querySelectorAll("[data-class]").forEach((row) => {
     const number = Number(row.dataset.class);
-    leverOf(row, number, panel.classes[number], (which, factor) => {
+    moves[number] = leverOf(row, number, panel.classes[number], (which, factor) => {
       state.factors = state.factors.with(which, factor);
       state.touched = which;
       draw();
@@ -213,6 +239,7 @@ async function startPanel(root) {
     state.start = number;
     draw();
   }));
+  offerTrials(panel, root, moves);
   showAnswer(place, panel, recorded, state);
   root.dataset.ready = "";
 }

@@ -2,7 +2,7 @@
 
 import { timeText, made } from "./words.js";
 
-const WIDTH = 640;
+const [MOST_WIDTH, LEAST_WIDTH] = [640, 260]; // pixels of a chart; its letters keep their size
 const LEFT = 64;
 const RIGHT = 84;
 
@@ -14,24 +14,33 @@ function drawn(tag, attributes, text) {
   return element;
 }
 
-function canvasOf(height, label) {
-  return drawn("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "chart", role: "img", "aria-label": label });
+/** Return the pixels that a chart of the panel may have. */
+function widthOf() {
+  const { clientWidth } = document.querySelector(".what-if");
+  const columns = clientWidth >= 1080 ? 2 : 1;
+  return Math.min(MOST_WIDTH, Math.max(LEAST_WIDTH, clientWidth / columns - 20));
+}
+
+function canvasOf(width, height, label) {
+  const size = { viewBox: `0 0 ${width} ${height}`, width, height };
+  return drawn("svg", { ...size, class: "drawing", role: "img", "aria-label": label });
 }
 
 /** Return two bars in pieces, before and after; a piece is {name, css, before, after}, ns. */
 export function stackedBars(pieces, label) {
-  const chart = canvasOf(64, label);
+  const width = widthOf();
+  const chart = canvasOf(width, 64, label);
   const sum = (key) => pieces.reduce((total, piece) => total + Math.max(piece[key], 0), 0);
-  const unit = (WIDTH - LEFT - RIGHT) / Math.max(sum("before"), sum("after"), 1);
+  const unit = (width - LEFT - RIGHT) / Math.max(sum("before"), sum("after"), 1);
   for (const [row, key] of [[0, "before"], [1, "after"]]) {
     chart.append(drawn("text", { x: 0, y: 20 + 28 * row }, key));
     let at = LEFT;
     for (const piece of pieces) {
-      const width = Math.max(piece[key], 0) * unit;
-      const bar = drawn("rect", { x: at, y: 6 + 28 * row, width, height: 20, class: piece.css });
+      const length = Math.max(piece[key], 0) * unit;
+      const bar = drawn("rect", { x: at, y: 6 + 28 * row, width: length, height: 20, class: piece.css });
       bar.append(drawn("title", {}, `${piece.name}: ${timeText(piece[key])}`));
       chart.append(bar);
-      at += width;
+      at += length;
     }
     chart.append(drawn("text", { x: at + 6, y: 20 + 28 * row }, timeText(sum(key))));
   }
@@ -54,9 +63,10 @@ export function legendOf(pieces, head) {
 /** Return a bar for each step before and after; a step is {name, before, after}, ns. */
 export function stepBars(steps, most) {
   const shown = steps.slice(0, most);
-  const chart = canvasOf(10 + 30 * shown.length, "Time of each step before and after");
+  const width = widthOf();
+  const chart = canvasOf(width, 10 + 30 * shown.length, "Time of each step before and after");
   const longest = Math.max(1, ...shown.flatMap(({ before, after }) => [before, after]));
-  const unit = (WIDTH - LEFT - RIGHT) / longest;
+  const unit = (width - LEFT - RIGHT) / longest;
   shown.forEach(({ name, before, after }, row) => {
     chart.append(drawn("text", { x: 0, y: 22 + 30 * row }, name));
     for (const [line, ns, css] of [[0, before, "c-idle"], [1, after, "c-computation"]]) {
@@ -71,9 +81,10 @@ export function stepBars(steps, most) {
 /** Return a curve of the step time, ns, over the share of a class's time; `at` marks the share that is chosen. */
 export function curveOf(points, at, label) {
   const [height, top, low] = [190, 14, 160];
-  const chart = canvasOf(height, label);
+  const width = widthOf();
+  const chart = canvasOf(width, height, label);
   const most = Math.max(1, ...points.map(({ ns }) => ns));
-  const x = (factor) => LEFT + ((WIDTH - LEFT - RIGHT) * factor) / 2;
+  const x = (factor) => LEFT + ((width - LEFT - RIGHT) * factor) / 2;
   const y = (ns) => low - ((low - top) * ns) / most;
   for (const factor of [0, 0.5, 1, 1.5, 2]) {
     chart.append(drawn("line", { x1: x(factor), x2: x(factor), y1: top, y2: low, class: "axis" }));
