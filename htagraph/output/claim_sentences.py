@@ -117,7 +117,7 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
         inputs: the words of the command line that choose what is read.
     """
     for claim in gains[:1]:
-        if claim.facts["interrupted"]:  # that is to be tried first, and its sentence has the command
+        if claim.facts.get("interrupted"):  # that is to be tried first, and its sentence has the command
             return []
         steps = claim.facts["steps"]
         saved = f"{time_text(_each(claim.facts['half_us'], steps))}{' per step' if steps > 1 else ''}"
@@ -139,7 +139,9 @@ def _bound(claim: Claim) -> str:
     others = [(category, share) for category, share in shares.items() if category not in own and share >= _MIN_PERCENT]
     text = f"Bound by {cause_words(claim.about, shares)}: {claim.figure:.0f} % of the critical path"
     text += f" ({_listed(parts).replace(*_IN_HOST)})" if len(parts) > 1 else ""
-    text += _rank_of(claim.facts["ranks"], claim.facts["without_rank_percent"], several=claim.facts["several"])
+    text += _rank_of(
+        claim.facts["ranks"], claim.facts.get("without_rank_percent", 100.0), several=claim.facts["several"]
+    )
     also = f" Also on it: {_listed(others)}." if others else ""
     if claim.facts.get("absent"):
         or_waits = f"{CATEGORY_WORDS['communication']}, or waiting for ranks that were not {claim.facts['absent']}"
@@ -203,9 +205,9 @@ def _gains(claims: Sequence[Claim]) -> str:
         parts.append(f"{name}, {time_text(_each(claim.figure, steps))} ({claim.facts['percent']:.0f} %{spread})")
         any_wide |= bool(spread)
     per_step = f" per step (of {steps:,})" if steps > 1 else ""
-    inside = ", with the interruptions in it" if claims[0].facts["interrupted"] else ""
+    inside = ", with the interruptions in it" if claims[0].facts.get("interrupted") else ""
     bounds = "" if any_wide else " No speedup of one of them alone saves more."
-    if claims[0].facts["ceiling"]:
+    if claims[0].facts.get("ceiling"):
         us, percent = claims[0].facts["ceiling"]
         bounds += f" All host code together: {time_text(_each(us, steps))} at most ({percent:.0f} %)."
     if any(claim.facts["shared"] for claim in claims):
@@ -300,7 +302,7 @@ def _idle(claim: Claim) -> str:
     facts = claim.facts
     at = f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
     text = _IDLE[claim.about].format(share=f"{claim.figure:.0f} %", at=at, host=_HOST.get(facts["host"], ""))
-    waits = facts["in_collectives_percent"]
+    waits = facts.get("in_collectives_percent", 0.0)
     if claim.about != "host_wait" or waits < MIN_WAITING_PERCENT:
         return text
     return (

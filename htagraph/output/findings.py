@@ -142,7 +142,9 @@ def _bound(claim: Claim) -> str:
     ]
     word = _CATEGORIES.get(claim.about, "") if claim.about == "host" else ""
     text = f"Bound by {word or cause_words(claim.about, shares)}: {claim.figure:.0f} % of the critical path"
-    text += _rank_of(claim.facts["ranks"], claim.facts["without_rank_percent"], several=claim.facts["several"])
+    text += _rank_of(
+        claim.facts["ranks"], claim.facts.get("without_rank_percent", 100.0), several=claim.facts["several"]
+    )
     text += f"; then {', '.join(others[:_NAMED])}" if others else ""
     if claim.facts.get("absent"):
         words = CATEGORY_WORDS["communication"]
@@ -184,16 +186,15 @@ def _pauses(claims: Sequence[Claim]) -> str:
 
 def _gains(claims: Sequence[Claim]) -> str:
     steps, parts = claims[0].facts["steps"], []
-    for claim in claims[:_NAMED]:
+    ceiling = claims[0].facts.get("ceiling")
+    for claim in claims[: _NAMED - bool(ceiling)]:
         spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), steps)
         saved = time_text(_each(claim.figure, steps))
         parts.append(f"{shortened(claim_name(claim), _MAX_LETTERS)}, {saved} ({claim.facts['percent']:.0f} %{spread})")
-    inside = ", with the interruptions in it" if claims[0].facts["interrupted"] else ""
-    text = f"Largest gains{_per_step(steps)}, were it to take no time{inside}: {'; '.join(parts)}"
-    if claims[0].facts["ceiling"]:
-        us, percent = claims[0].facts["ceiling"]
-        text += f". All host code together: {time_text(_each(us, steps))} at most ({percent:.0f} %)"
-    return f"{text}."
+    inside = ", with the interruptions in it" if claims[0].facts.get("interrupted") else ""
+    if ceiling:
+        parts.append(f"all host code, at most {time_text(_each(ceiling[0], steps))} ({ceiling[1]:.0f} %)")
+    return f"Largest gains{_per_step(steps)}, were it to take no time{inside}: {'; '.join(parts)}."
 
 
 def _blocking(claim: Claim) -> str:
@@ -250,20 +251,16 @@ def _waiting(claim: Claim) -> str:
 def _idle(claim: Claim) -> str:
     facts = claim.facts
     at = f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
-    text = _IDLE[claim.about].format(share=f"{claim.figure:.0f} %", at=at)
+    share, waits = f"{claim.figure:.0f} %", facts.get("in_collectives_percent", 0.0)
     if claim.about != "host_wait":
-        return f"{text}."
-    waits = facts["in_collectives_percent"]
-    also = (
-        f" Another {waits:.0f} % they only wait in collectives, for ranks that are late."
-        if waits >= MIN_WAITING_PERCENT
-        else ""
-    )
-    return f"{text}{_HOST.get(facts['host'], '')}.{also}"
+        return f"{_IDLE[claim.about].format(share=share, at=at)}."
+    text = f"devices wait for the host {share} of the time{at}"
+    if waits >= MIN_WAITING_PERCENT:  # in kernels that spin, so that the device looks busy
+        text = f"devices wait {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
+    return f"From first to last device work, {text}{_HOST.get(facts['host'], '')}."
 
 
 _IDLE = {
-    "host_wait": "From first to last device work, devices wait for the host {share} of the time{at}",
     "kernel_wait": "From first to last device work, devices pause {share} of the time{at} between many small kernels",
     "other": (
         "From first to last device work, devices are idle {share} of the time{at}, but not for a late launch: work "

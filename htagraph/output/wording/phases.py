@@ -48,7 +48,8 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str], annotation: str | None
     if len(known):
         tokens = known.groupby("phase")[["tokens", "wall_us"]].sum()
         rates = [f"{phase} {1e6 * row.tokens / row.wall_us:,.0f}" for phase, row in tokens.iterrows() if row.wall_us]
-        lines.append(f"Tokens per second of a rank's wall time: {', '.join(rates)}. {_RECORDED}")
+        recorded = f" {_RECORDED}" if known["kernels"].any() else ""
+        lines.append(f"Tokens per second of a rank's wall time: {', '.join(rates)}.{recorded}")
     elif not most["kernels"]:
         lines.append(
             f"It launches nothing. To see what the host does meanwhile: {command_line('critical-path', inputs)}"
