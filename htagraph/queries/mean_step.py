@@ -32,7 +32,7 @@ def mean_step_ns(graph: DependencyGraph, time: Array) -> float:
         >>> import htagraph as hg
         >>> graph = hg.load("data/demo")
         >>> round(mean_step_ns(graph, graph.time) / 1e6, 2)
-        8.75
+        8.72
     """
     start, end = step_moments(graph)
     if not len(start):
