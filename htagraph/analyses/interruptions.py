@@ -23,7 +23,7 @@ def interruptions(graph: DependencyGraph) -> pd.DataFrame:
     longer than usual: than stretches of the same name between the same neighbours, and than the same stretch in other
     steps and on other ranks. Calls that wait for the device, data loaders, compilation and first calls do not count.
     What an operator does itself is long in that operator; so interruptions count only if they hit at least five
-    different names, none of which has more than half of their time. What stops a thread (another process on its core,
+    different places, none of which has more than half of their time. What stops a thread (another process on its core,
     Python's garbage collector, swapping, the profiler) is not in a trace. The exact definition is at
     `htagraph.queries.interrupted`; ``htagraph what-if --no-interruptions`` predicts the job without them.
 

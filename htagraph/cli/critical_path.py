@@ -111,14 +111,14 @@ def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dic
     brief["near"] = near[["slack_us", "work_us", "rank", "main"]]
     if "segments" in tables:
         columns = ["start_us", "duration_us", "rank", "category", "name", "operator", "edge", "gap"]
-        brief["segments"] = tables["segments"][columns]
+        brief["segments"] = tables["segments"][columns].replace("", "-")
     return brief
 
 
 def _named(host: pd.DataFrame) -> pd.DataFrame:
     """Return the host's part of a path without blank cells: names for untraced code, dashes for what there is not."""
-    names = {column: host[column].mask(host[column] == "", "-") for column in ("inside", "before", "after")}
-    return host.assign(what=host["what"].mask(host["what"] == "", wording.UNTRACED), **names)
+    empty = [column for column in ("before", "after") if not (host[column] != "").any()]
+    return host.assign(what=host["what"].replace("", wording.UNTRACED)).replace("", "-").drop(columns=empty)
 
 
 def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:

@@ -179,7 +179,7 @@ def _rank_of(ranks: Mapping[int, float], without_percent: float, *, several: boo
 
 
 def _interrupted(claim: Claim) -> str:
-    return interrupted_sentence(claim, less_text(claim, _likely(claim)))
+    return interrupted_sentence(claim, less_text(claim, f"{_likely(claim)}; htagraph what-if --no-interruptions"))
 
 
 def _pauses(claims: Sequence[Claim]) -> str:

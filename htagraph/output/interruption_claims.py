@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.queries.claim import Claim, Says
-from htagraph.queries.interrupted import interrupted
+from htagraph.queries.interrupted import interrupted, places_of
 from htagraph.queries.interrupted_ranks import interrupted_ranks
 from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.what_if import what_if
@@ -45,7 +45,7 @@ def interruption_claims(graph: DependencyGraph) -> list[Claim]:
     low, high = (each / 1000 for each in outcome.saved_range_ns)
     facts = {
         "count": len(found), "counts": counts, "shares": {one: 100 * share for one, share in ranks.shares.items()},
-        "names": len(np.unique(acts.name[found.activity[found.activity >= 0]])),
+        "places": len(np.unique(places_of(graph, found.activity, found.vertex))),
         "least_us": int(found.length.min()) / 1000, "most_us": int(found.length.max()) / 1000,
         "pattern": ranks.pattern, "going": ranks.going, "together_percent": 100 * ranks.share,
         "chance_percent": 100 * ranks.by_chance, "percent": 100 * outcome.saved_ns / makespan,

@@ -27,7 +27,7 @@ def interrupted_finding(claim: Claim, less: str) -> str:
 
 
 def interrupted_sentence(claim: Claim, less: str) -> str:
-    """Return the claim with what is known of the cause, what to check, and the command that predicts the gain.
+    """Return the claim with what is known of the cause, and what to check.
 
     Args:
         claim: that host code is interrupted.
@@ -47,7 +47,7 @@ def interrupted_sentence(claim: Claim, less: str) -> str:
     return (
         f"{_how_often(claim)}: something outside of these stops it, for {time_text(facts['least_us'])} to "
         f"{time_text(facts['most_us'])} where the same code usually takes less than a tenth.{pattern} Without "
-        f"interruptions {less} (htagraph what-if --no-interruptions). {_CHECK[facts['pattern']]}"
+        f"interruptions {less}. {_CHECK[facts['pattern']]}"
     )
 
 
@@ -89,7 +89,7 @@ def _how_often(claim: Claim) -> str:
         ranks = f" on {len(counts)} of {len(facts['counts'])} ranks"
     return (
         f"Host code is interrupted {_from_to(counts, '')} times{ranks}, for {_from_to(shares, ' %')} of its time, in "
-        f"{facts['names']} different operators, functions and calls"
+        f"{facts['places']} different places (operators, functions, calls, or between them)"
     )
 
 

@@ -19,7 +19,7 @@ from htagraph.queries.weights import OwnTime
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["LEAST_NS", "Interruptions", "interrupted"]
+__all__ = ["LEAST_NS", "Interruptions", "interrupted", "places_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 LEAST_NS: Final = 1_000_000
@@ -42,12 +42,14 @@ Chosen: an operator that is called that often is a small one. Doubled, stops in 
 _MAX_SHARE = 0.25
 """Share of the stretches of one place that may be long. Chosen: what is long more often is what the code does. Doubled,
 code that is slow every second time counts as interrupted."""
-_MIN_NAMES = 5
-"""How many different names must have been hit, and how often a job must have been. Chosen: what an operator does itself
-is long in that operator, not in five. Doubled, short recordings of few stops are not recognized."""
+_MIN_PLACES = 5
+"""How many different places must have been hit, and how often a job must have been. Chosen: what an operator does
+itself is long in that operator, not in five. Doubled, short recordings of few stops are not recognized."""
 _MAX_OF_ONE = 0.5
-"""Share of the time that may be in one name. Chosen: else it is likely that name's own work. It cannot be doubled; at
+"""Share of the time that may be in one place. Chosen: else it is likely that place's own work. It cannot be doubled; at
 1, one operator that is slow for certain arguments counts as interrupted."""
+_NO_STEP = np.iinfo(np.int32).max
+"""The number of the first step of a rank that has none: no step has a larger one. A mark; no result depends on it."""
 _CODE = (
     ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.STEP, ActivityKind.PYTHON, ActivityKind.LAUNCH,
     ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME,
@@ -94,7 +96,8 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
     in other steps and on other ranks (`queries.peers`), where there are any. It does not count in a call that waits
     for the device, in a data loader, in what compiles, in the first call of a name on a rank, or in the first launch of
     a kernel. Because an interruption can hit any code, they count only together: at least five, in five different
-    names, none of which has more than half of the time. Of a recording of one step of one rank, only operators and
+    places (names of activities, or of what comes after code that no event covers), none of which has more than half of
+    the time, and not all in the first of several steps. Of a recording of one step of one rank, only operators and
     calls count that occur twenty times; without a device, which leaves the work to the operators, none.
 
     Args:
@@ -108,13 +111,13 @@ def interrupted(graph: DependencyGraph) -> Interruptions:
     edge, vertex, owner, length = _stretches(graph)
     long = np.flatnonzero(length >= LEAST_NS)
     long = long[_may_count(graph, owner[long], vertex[long])]
-    if not _in_many_names(graph, owner[long], length[long]):
+    if not _in_many_places(graph, owner[long], vertex[long], length[long]):
         return _chosen(edge, vertex, owner, length, long[:0], long[:0])
     usual = _usual(graph, (edge, vertex, owner, length), long)
     known = np.flatnonzero(usual >= 0)
     order = known[np.lexsort((graph.time[vertex[long[known]]], graph.activities.rank[vertex[long[known]] >> 1]))]
     rows, usual = long[order], usual[order]
-    if not _in_many_names(graph, owner[rows], length[rows]):
+    if not _in_many_places(graph, owner[rows], vertex[rows], length[rows]) or _only_in_first_steps(graph, vertex[rows]):
         rows, usual = rows[:0], usual[:0]
     return _chosen(edge, vertex, owner, length, rows, usual)
 
@@ -166,11 +169,35 @@ def _runs_first(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
     return out
 
 
-def _in_many_names(graph: DependencyGraph, owner: Array, length: Array) -> bool:
-    """Return whether so many stretches are in different names, with no name that has most of the time."""
-    name = np.where(owner >= 0, graph.activities.name[owner], -1) + 1
-    time = np.bincount(name, length, len(graph.names) + 1)
-    return int((time > 0).sum()) >= _MIN_NAMES and float(time.max()) <= _MAX_OF_ONE * float(time.sum())
+def _in_many_places(graph: DependencyGraph, owner: Array, vertex: Array, length: Array) -> bool:
+    """Return whether so many stretches are in different places, with no place that has most of the time."""
+    time = np.bincount(places_of(graph, owner, vertex), length, 2 * len(graph.names))
+    return int((time > 0).sum()) >= _MIN_PLACES and float(time.max()) <= _MAX_OF_ONE * float(time.sum())
+
+
+def places_of(graph: DependencyGraph, owner: Array, vertex: Array) -> npt.NDArray[np.int64]:
+    """Return a number for the name of each stretch's activity, or of what comes after code that no event covers.
+
+    Args:
+        graph: the job.
+        owner: the activity whose own time each stretch is, -1 for none.
+        vertex: the moment at which each ended.
+    """
+    name = graph.activities.name
+    return np.where(owner >= 0, name[owner], len(graph.names) + name[vertex >> 1]).astype(np.int64)
+
+
+def _only_in_first_steps(graph: DependencyGraph, vertex: Array) -> bool:
+    """Return whether, of several steps, all stretches are in the first one of each rank: that is warming up."""
+    acts = graph.activities
+    inside = acts.step >= 0
+    if len(np.unique(acts.step[inside])) < 2:
+        return False
+    first = {rank: acts.step[of_rank][inside[of_rank]].min(initial=_NO_STEP) for rank, of_rank in (
+        (rank, acts.of_rank(rank)) for rank in graph.ranks
+    )}  # fmt: skip
+    at = vertex >> 1
+    return all(step <= first[rank] for rank, step in zip(acts.rank[at].tolist(), acts.step[at].tolist(), strict=True))
 
 
 def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array], long: Array) -> npt.NDArray[np.int64]:

@@ -18,7 +18,7 @@ def test_the_claim_gives_what_a_replay_without_them_gains() -> None:
     assert claim.figure == hg.what_if(graph).no_interruptions().run().saved_ns / 1000
     assert claim.interval is not None
     assert claim.interval[0] <= claim.figure <= claim.interval[1]
-    assert (claim.facts["count"], claim.facts["names"], claim.facts["counts"]) == (6, 6, {0: 3, 1: 3})
+    assert (claim.facts["count"], claim.facts["places"], claim.facts["counts"]) == (6, 6, {0: 3, 1: 3})
 
 
 def test_a_summary_says_it_and_gives_the_command_first() -> None:
@@ -30,7 +30,7 @@ def test_a_summary_says_it_and_gives_the_command_first() -> None:
     assert best is not None
     assert best.command == "htagraph what-if x --no-interruptions"
     (long,) = [line for line in summary.verdict if "interrupted" in line and "garbage collector" in line]
-    assert "in 6 different operators" in long
+    assert "in 6 different places" in long
     assert len(summary.tables["interruptions"]) == len(summary.whole()["interruptions"]) == 6
 
 
@@ -43,8 +43,9 @@ def test_an_interrupted_operator_is_not_named_as_what_the_host_does() -> None:
 
 
 def test_of_interruptions_that_cost_little_nothing_is_said() -> None:
-    little = load(host_job({where: 1_000 for where in MANY}, calls=1000))
-    assert len(hg.interruptions(little)) == len(MANY)
+    stops = {(0, number, 9 * call): 1_000 for number, call in enumerate((9, 7, 5, 3, 2, 6))}
+    little = load(host_job(stops, ranks=1, steps=6, calls=110))
+    assert len(hg.interruptions(little)) == len(stops)
     assert interruption_claims(little) == []
 
 

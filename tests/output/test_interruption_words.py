@@ -8,7 +8,7 @@ from htagraph.output.interruption_words import interrupted_finding, interrupted_
 from htagraph.queries.claim import Claim, Says
 
 FACTS = {
-    "counts": {0: 18, 1: 40, 2: 20}, "shares": {0: 68.2, 1: 73.1, 2: 70.0}, "names": 41, "least_us": 1_010.0,
+    "counts": {0: 18, 1: 40, 2: 20}, "shares": {0: 68.2, 1: 73.1, 2: 70.0}, "places": 41, "least_us": 1_010.0,
     "most_us": 44_000.0, "going": 2, "together_percent": 81.0, "chance_percent": 30.0, "percent": 53.0, "steps": 1,
 }  # fmt: skip
 
@@ -20,8 +20,9 @@ def claim(**more: object) -> Claim:
 def test_how_often_how_long_and_where() -> None:
     said = interrupted_finding(claim(pattern=""), "the job is faster")
     assert said == (
-        "Host code is interrupted 18 to 40 times on each rank, for 68 to 73 % of its time, in 41 different operators, "
-        "functions and calls. Something outside of these stops it. Without that, the job is faster."
+        "Host code is interrupted 18 to 40 times on each rank, for 68 to 73 % of its time, in 41 different places "
+        "(operators, functions, calls, or between them). Something outside of these stops it. Without that, the job is "
+        "faster."
     )
 
 

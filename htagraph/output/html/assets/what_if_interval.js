@@ -57,7 +57,8 @@ export function intervalOf(job, recorded, now, factors, constants) {
 }
 
 /** Return whether an interval is too wide to act on. */
-export function tooWide({ low, high }, { wide, very_wide }) {
+export function tooWide({ low, high, cause }, { wide, very_wide, unknown_spread }) {
+  if (cause === unknown_spread) return false;
   return high / low - 1 > very_wide || (high / low - 1 > wide && low < 1 && high > 1);
 }
 
