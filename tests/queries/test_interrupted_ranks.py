@@ -41,7 +41,8 @@ def test_ranks_that_go_on_two_at_a_time_do_so_in_turn() -> None:
 
 def test_ranks_that_stop_at_the_same_moments_do_so_together() -> None:
     found = ranks_that_stop(lambda rank, slot: slot % 5 == 0 or (rank, slot) == (1, 7))
-    assert (found.pattern, found.share) == ("together", pytest.approx(12 / 13))
+    assert found.pattern == "together"
+    assert found.share == pytest.approx(12 / 13)
 
 
 def test_of_ranks_that_stop_at_any_time_nothing_is_told() -> None:
