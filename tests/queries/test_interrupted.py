@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
@@ -72,6 +72,7 @@ PLACES = st.dictionaries(
 )  # fmt: skip
 
 
+@settings(max_examples=25)
 @given(PLACES)
 def test_what_was_planted_in_many_names_is_found_and_nothing_else(stops: dict[Where, int]) -> None:
     names = np.array([call % NAMES for _, _, call in stops])
