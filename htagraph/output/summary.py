@@ -23,6 +23,7 @@ from htagraph.output.claims import claims_of
 from htagraph.output.parts_of_time import with_shares
 from htagraph.output.phrases import plural, time_text
 from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
+from htagraph.output.wording import opportunities as opportunities_wording
 from htagraph.queries.claim import Claim
 from htagraph.queries.mean_step import mean_step_ns
 from htagraph.queries.replay import replay
@@ -43,7 +44,7 @@ SUMMARY_TITLES = {
     "most_and_least": "Time by rank: the most and the least computation (--full: all ranks)",
     "idle_breakdown": "Idle time of streams by cause",
     "critical_path": "Critical path, by what it consists of",
-    "opportunities": "Opportunities, by the largest possible gain",
+    "opportunities": "Opportunities, by the largest possible gain (of the whole recording)",
     "stragglers": "Ranks that others wait for",
     "interruptions": "Interruptions of host code: stretches of ten times their usual time and more, the longest first",
     "gaps": "Time that no dependency explains, by kind",
@@ -168,6 +169,10 @@ class Summary:
             whole["rank_idle"] = by_cause.add_suffix("_us").reset_index()
         if "interruptions" in whole:
             whole["interruptions"] = _longest_interruptions(whole["interruptions"])
+        if "opportunities" in whole:
+            whole["opportunities"] = opportunities_wording.brief(whole["opportunities"], 1)
+        if "idle_breakdown" in whole:
+            whole["idle_breakdown"] = whole["idle_breakdown"].query("idle_us > 0")
         if "overlap" in whole and not whole["overlap"]["communication_us"].any():
             del whole["overlap"]
         elif "overlap" in whole and not whole["overlap"]["beside_us"].any():

@@ -28,12 +28,12 @@ TITLES = {
     "segments": "Critical path, segment by segment",
 }
 """Titles by the name of the table."""
-HEADINGS = {"main": "main work", "before": "untraced, before"}
+HEADINGS = {"main": "main work"}
 """Headings of columns whose names do not say enough."""
 
 
-UNTRACED = "untraced code"
-"""What host code that no event covers is called."""
+UNTRACED = "untraced before "
+"""What host code that no event covers is called, by what comes next."""
 NO_OPERATOR = "in no operator"
 """What the time of steps outside all operators is called."""
 
