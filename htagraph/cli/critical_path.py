@@ -118,7 +118,7 @@ def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dic
     brief["near"] = near[["slack_us", "work_us", "rank", "main"]]
     if "segments" in tables:
         columns = ["start_us", "duration_us", "rank", "category", "name", "operator", "edge", "gap"]
-        brief["segments"] = tables["segments"][columns]
+        brief["segments"] = tables["segments"][columns].replace("", "-")
     return brief
 
 
@@ -126,7 +126,7 @@ def _host(table: pd.DataFrame) -> pd.DataFrame:
     """Return what the host did on a path with one column that says what ran, or what untraced code came before."""
     untraced = (wording.UNTRACED + table["before"]).where(table["before"] != "", wording.UNTRACED.split()[0])
     what = table["what"].where(table["what"] != "", untraced)
-    return table.drop(columns=["before", "after", "activity"]).assign(what=what)
+    return table.drop(columns=["before", "after", "activity"]).assign(what=what).replace("", "-")
 
 
 def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:

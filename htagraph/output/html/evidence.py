@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from htagraph.analyses.interruptions import interruptions
 from htagraph.analyses.launch_stats import launch_stats
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import GapKind
@@ -145,6 +146,27 @@ def _pauses(claims: Sequence[Claim], results: Results) -> Evidence:
     return Evidence(chart, table, links[0], "the longest", command, meaning=definition(CriticalPath.to_frame))
 
 
+def _interrupted(claims: Sequence[Claim], results: Results) -> Evidence:
+    table = results.summary.tables["interruptions"]
+    longest = table.nlargest(MOST_ROWS, "interrupted_us")
+    links = [
+        results.between(row["start_us"], row["start_us"] + row["interrupted_us"], int(row["activity"]))
+        for row in longest.to_dict("records")
+    ]
+    by_rank = table.groupby("rank")["interrupted_us"].sum().nlargest(MOST_ROWS).sort_index()
+    chart = bars(
+        [Bar(f"rank {rank}", float(us), float(us), float(us), "") for rank, us in by_rank.items()],
+        title="Interrupted in all", color="host",
+    )  # fmt: skip
+    shown = longest[["rank", "thread", "name", "start_us", "interrupted_us", "usual_us"]]
+    shown = shown.assign(name=[short_name(name) or "untraced code" for name in shown["name"]])
+    return Evidence(
+        chart, table_of(shown, caption="The longest interruptions", link=links.__getitem__),
+        results.at(claims[0].rows[0]), "the longest", command_line("what-if", results.inputs, "--no-interruptions"),
+        meaning=definition(interruptions),
+    )  # fmt: skip
+
+
 def _gains(claims: Sequence[Claim], results: Results) -> Evidence:
     steps = max(claims[0].facts["steps"], 1)
     links = [_most_critical(results, claim) for claim in claims]
@@ -266,8 +288,8 @@ def _unmatched(claims: Sequence[Claim], results: Results) -> Evidence:
 
 
 _MAKERS: dict[Says, Callable[[Sequence[Claim], Results], Evidence]] = {
-    Says.BOUND: _bound, Says.HOST_PAUSE: _pauses, Says.GAIN: _gains, Says.BLOCKING: blocking,
-    Says.STRAGGLER: straggler, Says.SLOW_STAGE: waiting, Says.WAITING: waiting, Says.DEVICE_IDLE: idle,
-    Says.SHORT_LAUNCHES: _launching, Says.UNEXPLAINED: _unexplained, Says.PARTLY_DEVICE: _partly,
-    Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched,
+    Says.BOUND: _bound, Says.HOST_PAUSE: _pauses, Says.INTERRUPTED: _interrupted, Says.GAIN: _gains,
+    Says.BLOCKING: blocking, Says.STRAGGLER: straggler, Says.SLOW_STAGE: waiting, Says.WAITING: waiting,
+    Says.DEVICE_IDLE: idle, Says.SHORT_LAUNCHES: _launching, Says.UNEXPLAINED: _unexplained,
+    Says.PARTLY_DEVICE: _partly, Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched,
 }  # fmt: skip
