@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["needs_torch", "record"]
+__all__ = ["needs_torch", "record", "run_with_torch"]
 
 _PYTHON = sys.executable if importlib.util.find_spec("torch") else os.environ.get("HTAGRAPH_TORCH", "")
 
@@ -22,10 +22,12 @@ needs_torch = pytest.mark.skipif(not _PYTHON, reason="needs PyTorch here, or a P
 def record(folder: Path, what: str, *args: str) -> Path:
     """Return a folder in which a job of `torch_job.py` was recorded."""
     out = folder / "-".join((what, *args))
-    job = Path(__file__).with_name("torch_job.py")
-    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [_PYTHON, str(job), what, str(out), *args], capture_output=True, text=True, env=environment, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    run_with_torch(Path(__file__).with_name("torch_job.py"), what, str(out), *args)
     return out
+
+
+def run_with_torch(script: Path, *words: str) -> None:
+    """Run a script by a Python that has PyTorch."""
+    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([_PYTHON, str(script), *words], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
