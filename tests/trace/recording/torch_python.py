@@ -17,6 +17,9 @@ _PYTHON = sys.executable if importlib.util.find_spec("torch") else os.environ.ge
 
 needs_torch = pytest.mark.skipif(not _PYTHON, reason="needs PyTorch here, or a Python that has it in HTAGRAPH_TORCH")
 
+_SECONDS = 120
+"""Seconds after which a script is ended, so that a job whose ranks wait forever fails. Chosen: the longest takes 15."""
+
 
 @cache
 def record(folder: Path, what: str, *args: str) -> Path:
@@ -29,5 +32,7 @@ def record(folder: Path, what: str, *args: str) -> Path:
 def run_with_torch(script: Path, *words: str) -> None:
     """Run a script by a Python that has PyTorch."""
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([_PYTHON, str(script), *words], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [_PYTHON, str(script), *words], capture_output=True, text=True, env=environment, check=False, timeout=_SECONDS
+    )
     assert done.returncode == 0, done.stderr
