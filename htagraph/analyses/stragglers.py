@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.group_stats import others_median
+from htagraph.core.time_text import time_text
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
@@ -277,7 +278,7 @@ def _evidence(row: dict[Any, Any], work: SlowWork, steps: int) -> str:
     """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence."""
     if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
-    cost = f"the other ranks wait {row['blamed_us'] / 1000:.3f} ms for it in total"
+    cost = f"the other ranks wait {time_text(row['blamed_us'])} for it in total"
     if row["late_count"]:
         cost += f", and it arrives last in {row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
     own = f"{_of_steps(row, steps)}{_of_work(row, work) if row['slow'] else ''}"
@@ -286,21 +287,21 @@ def _evidence(row: dict[Any, Any], work: SlowWork, steps: int) -> str:
 
 def _of_steps(row: dict[Any, Any], steps: int) -> str:
     """Return how the rank's own time in a step compares with its peers'."""
-    excess, error = row["step_excess_us"] / 1000, row["step_error_us"] / 1000
+    excess, error = row["step_excess_us"], row["step_error_us"]
     if np.isnan(excess):
         return "its steps cannot be compared with those of another rank"
     alone = "by itself, without waiting for others, its step takes"
     if 0 < row["slow_steps"] < steps:
-        longer = f"{row['slow_excess_us'] / 1000:.3f} ms longer than its peers'"
+        longer = f"{time_text(row['slow_excess_us'])} longer than its peers'"
         return f"{alone} {longer} in {row['slow_steps']} of {steps} steps, and about as long in the others"
     if excess <= 0:
-        return f"{alone} {-excess:.3f} ms less than its peers' (standard error {error:.3f} ms)"
+        return f"{alone} {time_text(-excess)} less than its peers' (standard error {time_text(error)})"
     if not row["slow"]:
         why = "others differ as much" if excess > _CLEAR_ERRORS * error else "which may be chance"
-        return f"{alone} {excess:.3f} ms more than its peers', {why} (standard error {error:.3f} ms)"
-    peers = row["own_step_us"] / 1000 - excess
+        return f"{alone} {time_text(excess)} more than its peers', {why} (standard error {time_text(error)})"
+    peers = row["own_step_us"] - excess
     ratio = _times(1 + excess / peers) if peers > 0 else "longer than its peers'"
-    return f"{alone} {ratio} ({excess:.3f} ms more, standard error {error:.3f} ms)"
+    return f"{alone} {ratio} ({time_text(excess)} more, standard error {time_text(error)})"
 
 
 def _of_work(row: dict[Any, Any], work: SlowWork) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from htagraph.cli.options import Form, Ranks, Top, chosen, emit, read, show
-from htagraph.cli.targets import Comment, Output
+from htagraph.cli.targets import Comment, Drawn
 from htagraph.core.spelling import nearest_words
 from htagraph.output.wording import diff as wording
 from htagraph.queries.bound import CATEGORIES
@@ -63,10 +63,17 @@ def diff(  # noqa: PLR0913 - one argument per option
     after: Annotated[str, typer.Argument(help="The job after, likewise.", show_default=False)],
     *,
     steps_before: Annotated[
-        str | None, typer.Option("--steps-before", "--steps", help="Only from the first to the last of these steps.")
+        str | None,
+        typer.Option(
+            "--steps-before",
+            "--steps",
+            metavar="STEPS",
+            help="Only from the first to the last of these steps; --steps is the same.",
+        ),
     ] = None,
     steps_after: Annotated[
-        str | None, typer.Option("--steps-after", help="The same for the job after; default: --steps-before.")
+        str | None,
+        typer.Option("--steps-after", metavar="STEPS", help="The same for the job after; default: --steps-before."),
     ] = None,
     ranks: Ranks = None,
     by: Annotated[By, typer.Option("--by", help="What a row of the table of activities is.")] = By.SHORT,
@@ -76,7 +83,7 @@ def diff(  # noqa: PLR0913 - one argument per option
             "--fail-on",
             metavar="WHAT>+LIMIT",
             help=f"Exit with code {FAILED} if this grew by more: step_time, or a category of the critical path "
-            f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'communication>+2ms'. May be repeated.",
+            f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'gap>+2ms'. May be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -87,7 +94,7 @@ def diff(  # noqa: PLR0913 - one argument per option
     comment: Comment = None,
     top: Top = 10,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """Why do the steps of one job take longer than those of another?
 
@@ -118,7 +125,7 @@ def diff(  # noqa: PLR0913 - one argument per option
         from htagraph.output.comment import comment as comment_on
 
         emit(comment_on(result, change, shown.figures["exceeded"], limits=fail_on or []), comment, [before, after])
-    show(shown, form, output, [before, after])
+    show(shown, form, output, [before, after], lambda: result)
     if shown.figures["exceeded"]:
         raise typer.Exit(FAILED)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Drawn
 from htagraph.output.wording import opportunities as wording
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def opportunities(
     steps: Steps = None,
     top: Top = 10,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """What to improve first, by largest possible gain: kernels, operators, ranks, process groups, host phases."""
     graph = read(paths, ranks, steps)
@@ -45,24 +45,8 @@ def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -
     bound, doubts = bound_of(path), doubts_of(graph)
     claims = [*bound_claims(path, bound, doubts)[:1], *gain_claims(graph, table, bound=bound, doubts=doubts)]
     steps = whole_steps(graph)
-    brief = {"opportunities": _brief(table, steps)}
+    brief = {"opportunities": wording.brief(table, steps)}
     return report_on(
         graph, "opportunities", {"opportunities": table}, wording.sentences(consistent(claims), inputs), brief=brief,
         wording=Wording(wording.titles(steps)),
     )  # fmt: skip
-
-
-def _brief(table: pd.DataFrame, steps: int) -> pd.DataFrame:
-    """Return what a reader wants to see of the result, per step where there are several, and the gain in all."""
-    from htagraph.output.phrases import group_words
-
-    pairs = zip(table["what"], table["name"], strict=True)
-    names = [group_words(name).replace(" (", ", ").rstrip(")") if what == "group" else name for what, name in pairs]
-    times = ["time_us", "critical_us", "gain_us", "gain_at_50_us"]
-    brief = table[["what", "name", *times, "gain_percent"]].copy()
-    if len(set(names)) == len(set(table["name"])):
-        brief["name"] = names
-    if steps > 1:
-        brief[times] /= steps
-        brief["gain_in_all_us"] = table["gain_us"]
-    return brief.rename(columns={"gain_at_50_us": "gain_if_halved_us"})
