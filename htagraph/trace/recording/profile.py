@@ -63,8 +63,8 @@ def profile(
         The `torch.profiler.profile`.
 
     Raises:
-        HtagraphError: PyTorch is not there, or cannot do what is asked for, another profiler is recording, or `out` is no
-            folder that can be written to.
+        HtagraphError: PyTorch is not there, or cannot do what is asked for, another profiler is recording, or `out`
+            is no folder that can be written to.
         SelectionError: `steps` are no steps.
         OSError: a file cannot be written.
 
