@@ -69,6 +69,25 @@ def compared(folder: Path, before: str, after: str, **given: str) -> tuple[int, 
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize(("package", "installed"), [(None, "/the action"), ("htagraph==1.0; touch owned", None)])
+def test_what_is_installed_is_the_action_itself_or_the_package(
+    package: str | None, installed: str | None, tmp_path: Path
+) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$SAID"\n')
+    python.chmod(0o755)
+    package = ACTION["inputs"]["package"]["default"] if package is None else package
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "SAID": str(tmp_path / "said"),
+                   "PACKAGE": package, "GITHUB_ACTION_PATH": "/the action"}  # fmt: skip
+    subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS[0]["run"]], env=environment, check=True
+    )
+    words = (tmp_path / "said").read_text().splitlines()
+    assert words == ["-m", "pip", "install", "--quiet", installed or package]
+    assert not Path("owned").exists()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_a_slowdown_fails_with_a_summary_and_outputs(jobs: Path) -> None:
     code, outputs, summary = compared(jobs, "be fore", "after")
     assert (code, outputs["exceeded"], outputs["comment"]) == (3, "true", "htagraph-comment.md")

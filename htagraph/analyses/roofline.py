@@ -18,10 +18,12 @@ from htagraph.core.naming import (
     element_bytes,
     flop_formula,
     flop_per_count,
+    is_complex,
     is_dram_bytes,
     is_dram_part,
     is_tf32_kernel,
     names_that,
+    numbers_per_element,
 )
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
@@ -38,6 +40,7 @@ _GROUP = {
     "shapes": "str",
     "element_bytes": "int64",
     "tf32": "bool",
+    "at_most": "bool",
     "source": "str",
 }
 _SUMS = {"count": "int64", "flop": "float64", "bytes": "float64", "time_us": "float64"}
@@ -56,9 +59,10 @@ def roofline(
 
     Operations come from the device's counters (``source`` = ``counters``) where a rank was recorded with CUPTI's range
     profiler, else from the shapes of the inputs (``shapes``) of products of matrices, linear layers, convolutions and
-    attention, forward and backward, by the formulas of ``torch.utils.flop_counter``. Of nested operators the innermost
-    one that can be counted is. Bytes come from the counters of the device's memory, else each input is read and each
-    output written once: a lower bound. The time is that of the device work beneath the operator, summed.
+    attention, forward and backward, by the formulas of ``torch.utils.flop_counter``; under a causal mask only the pairs
+    of a query and a key that it leaves. Of nested operators the innermost one that can be counted is. Bytes come from
+    the counters of the device's memory, else each input is read and each output written once: a lower bound. The time
+    is that of the device work beneath the operator, summed.
 
     Args:
         graph: the job, recorded with ``record_shapes=True`` or with counters.
@@ -68,13 +72,15 @@ def roofline(
     Returns:
         One row per rank, operator and shapes, most time first: ``rank`` (int64), ``operator``, ``shapes`` (str: of the
         inputs that it reads), ``element_bytes`` (int64: of an element of the first input, 0 if unknown), ``tf32``
-        (bool: a kernel multiplies 32-bit elements as TF32), ``source`` (str), ``count`` (int64), ``flop``, ``bytes``
-        (float64: of all of them; NaN if unknown), ``time_us`` (float64: durations of their device work; on a rank
-        without any, of the operators), ``share_percent`` (of the rank's device work), ``intensity`` (flop / bytes),
-        ``tflop_s`` and ``gb_s`` (reached), ``peak_tflop_s`` and ``peak_gb_s`` (at most), ``roof_percent`` (100 ·
-        reached / what the lower of the two roofs allows at this intensity; above 100 where inputs lie in a cache), all
-        float64 and NaN if unknown, and ``bound`` (str: the lower roof, ``compute`` or ``memory``; empty if unknown).
-        Its ``attrs["left_out"]`` is the number of operators whose shapes fit no formula: they are in no row.
+        (bool: a kernel multiplies 32-bit elements as TF32), ``at_most`` (bool: ``flop`` and the rates are the most they
+        can be, as it was not recorded whether a mask is causal or where a grouped product ends), ``source`` (str),
+        ``count`` (int64), ``flop``, ``bytes`` (float64: of all of them; NaN if unknown), ``time_us`` (float64:
+        durations of their device work; on a rank without any, of the operators), ``share_percent`` (of the rank's
+        device work), ``intensity`` (flop / bytes), ``tflop_s`` and ``gb_s`` (reached), ``peak_tflop_s`` and
+        ``peak_gb_s`` (at most), ``roof_percent`` (100 · reached / what the lower of the two roofs allows at this
+        intensity; above 100 where inputs lie in a cache), all float64 and NaN if unknown, and ``bound`` (str: the
+        lower roof, ``compute`` or ``memory``; empty if unknown). Its ``attrs["left_out"]`` is the number of operators
+        whose inputs fit no formula and that neither enclose a counted one nor are inside one: they are in no row.
 
     Raises:
         ValueError: a peak is no number above 0.
@@ -128,7 +134,7 @@ def _by_shapes(graph: DependencyGraph) -> tuple[pd.DataFrame, int]:
         return pd.DataFrame(columns=["activity", *_GROUP, "flop", "bytes"]), 0
     texts = argument_texts(graph, [_DIMS, _OLD_DIMS, _TYPES, _VALUES], chosen)
     known: dict[Any, tuple[Any, ...] | bool] = {}  # by name and arguments: steps repeat them
-    rows, left_out = [], 0
+    rows, odd = [], []
     for activity, name, *given in zip(chosen.tolist(), acts.name[chosen].tolist(), *texts.values(), strict=True):
         key = (name, *given)
         if key not in known:
@@ -136,35 +142,38 @@ def _by_shapes(graph: DependencyGraph) -> tuple[pd.DataFrame, int]:
         cost = known[key]
         if isinstance(cost, tuple):
             rows.append((activity, *cost))
-        else:
-            left_out += cost
-    table = pd.DataFrame(rows, columns=["activity", "shapes", "element_bytes", "read", "flop", "written"])
+        elif cost:
+            odd.append(activity)
+    table = pd.DataFrame(rows, columns=["activity", "shapes", "element_bytes", "read", "flop", "written", "at_most"])
     counted = table["activity"].to_numpy(np.int64)
     is_counted = np.zeros(len(acts), np.bool_)
     is_counted[counted] = True
-    table = table[~graph.tree.around(is_counted)[counted]]
+    around = graph.tree.around(is_counted)
+    left_out = int((~(around | graph.tree.inside(is_counted))[np.array(odd, np.int64)]).sum())
+    table = table[~around[counted]]
     counted = table["activity"].to_numpy(np.int64)
     known = table["element_bytes"] > 0
     moved = (table["read"] + table["written"] * table["element_bytes"]).where(known).astype("float64")
-    table = table[["activity", "shapes", "element_bytes", "flop"]].assign(
+    table = table[["activity", "shapes", "element_bytes", "flop", "at_most"]].assign(
         rank=acts.rank[counted], operator=names_of(graph, counted), source="shapes", bytes=moved
     )
     return table, left_out
 
 
 def _counted(formula: str, dims: Any, old: Any, types: object, values: object) -> tuple[Any, ...] | bool:  # noqa: ANN401 - JSON
-    """Return (shapes, element_bytes, read, flop, written) of an operator; else whether it has shapes at all."""
+    """Return (shapes, element_bytes, read, flop, written, at_most) of an operator; else whether it has shapes."""
     cost = cost_of(formula, dims or old or (), values)
-    if cost is None:
-        return bool(dims or old)
-    return (*_described(cost.read, dims or old, types), float(cost.flop), float(cost.written))
-
-
-def _described(read: tuple[int, ...], dims: list[list[int]], types: object) -> tuple[str, int, float]:
-    """Return (shapes as text, bytes per element of the first, bytes of all) of the inputs that are read."""
     kinds = types if isinstance(types, list) else []
-    names = [kinds[i] if i < len(kinds) else "" for i in read]
-    sizes = [element_bytes(name) if isinstance(name, str) else 0 for name in names]
+    if cost is None or any(is_complex(kind) for kind in kinds):
+        return bool(dims or old)
+    names = [str(kinds[i]) if i < len(kinds) else "" for i in cost.read]
+    flop = float(cost.flop * numbers_per_element(names[0]))  # a packed dimension is the one that products sum over
+    return (*_described(cost.read, dims or old, names), flop, float(cost.written), cost.at_most)
+
+
+def _described(read: tuple[int, ...], dims: list[list[int]], names: list[str]) -> tuple[str, int, float]:
+    """Return (shapes as text, bytes per element of the first, bytes of all) of the inputs that are read."""
+    sizes = [element_bytes(name) for name in names]
     text = ", ".join("x".join(map(str, dims[i])) for i in read)
     return text, sizes[0] or max(sizes), float(sum(prod(dims[i]) * size for i, size in zip(read, sizes, strict=True)))
 
@@ -188,7 +197,7 @@ def _by_counters(graph: DependencyGraph) -> pd.DataFrame:
         return pd.DataFrame()
     table = pd.concat(parts, ignore_index=True)
     operator = names_of(graph, table["activity"])
-    return table.assign(operator=operator, shapes="", element_bytes=0, source="counters")
+    return table.assign(operator=operator, shapes="", element_bytes=0, at_most=False, source="counters")
 
 
 def _moved(value: pd.DataFrame) -> pd.Series[float]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["report", "roofline"]
 
-_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "peak_gb_s", "tf32"]
+_FOR_PROGRAMS = ["element_bytes", "flop", "bytes", "peak_tflop_s", "peak_gb_s", "tf32", "at_most"]
 
 
 def roofline(  # noqa: PLR0913 - one argument per option

@@ -19,7 +19,7 @@ class Peak:
     bits_32: float
     """32-bit floating point on vector units, 10¹² operations/s."""
     bits_64: float = 0.0
-    """64-bit floating point on vector units, 10¹² operations/s."""
+    """64-bit floating point, on matrix units where there are some that can, 10¹² operations/s."""
     bits_8: float = 0.0
     """8-bit floating point on matrix units, 10¹² operations/s."""
     tf32: float = 0.0
@@ -35,16 +35,16 @@ class Peak:
 PEAKS: dict[str, Peak] = {
     "V100": Peak(900, 125, 15.7, 7.8),
     "T4": Peak(320, 65, 8.1),
-    "A100.*80GB": Peak(2039, 312, 19.5, 9.7, 0, 156),
-    "A100": Peak(1555, 312, 19.5, 9.7, 0, 156),
+    "A100.*80GB": Peak(2039, 312, 19.5, 19.5, 0, 156),
+    "A100": Peak(1555, 312, 19.5, 19.5, 0, 156),
     "A10G?": Peak(600, 125, 31.2, 0, 0, 62.5),
-    "A30": Peak(933, 165, 10.3, 5.2, 0, 82),
+    "A30": Peak(933, 165, 10.3, 10.3, 0, 82),
     "L4": Peak(300, 121, 30.3, 0, 242, 60),
     "L40S": Peak(864, 362, 91.6, 0, 733, 183),
-    "H100 PCIe": Peak(2000, 756, 51, 26, 1513, 378),
-    "H100 NVL": Peak(3900, 835, 60, 30, 1671, 418),
-    "H100": Peak(3350, 989, 67, 34, 1979, 495),
-    "H200": Peak(4800, 989, 67, 34, 1979, 495),
+    "H100 PCIe": Peak(2000, 756, 51, 51, 1513, 378),
+    "H100 NVL": Peak(3900, 835, 60, 60, 1671, 418),
+    "H100": Peak(3350, 989, 67, 67, 1979, 495),
+    "H200": Peak(4800, 989, 67, 67, 1979, 495),
     "B200": Peak(8000, 2250, 80, 40, 4500, 1100),
     "MI250X": Peak(1638, 191.5, 47.9, 47.9),  # one of its two dies: each is a device of its own
     "MI250": Peak(1638, 181, 45.3, 45.3),

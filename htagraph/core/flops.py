@@ -1,21 +1,28 @@
 """Floating-point operations and bytes of an operator, from the shapes of its inputs.
 
-The formulas are those of `torch.utils.flop_counter`: two operations per multiply-add; attention as if it had no causal
-mask; its backward with the scores computed again. One formula differs: torch multiplies the backward of a grouped
-convolution by the number of groups once too often.
+The formulas are those of `torch.utils.flop_counter`: two operations per multiply-add; attention's backward with the
+scores computed again. Two differ: under a causal mask or in a window, attention computes only the pairs that these
+leave; and torch multiplies the backward of a grouped convolution by the number of groups once too often.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+from htagraph.core.attention_pairs import attended_pairs
 
 __all__ = ["Cost", "cost_of"]
 
 
+_Mask: TypeAlias = Literal["from start", "to end", "window", "computed"]
+"""Where the diagonal of a causal mask lies if there are more keys than queries, or fewer: query 0 sees key 0 and no
+further, or the last query the last key; a window lies as the latter. Masks that are computed leave no pair out."""
 _MAX_COUNT = 2**900
 """Largest count of elements or operations taken for real. Chosen: larger ones come from damaged shapes, and sums of
 numbers below it still fit into a float64 (up to 2**1024). Doubling it changes nothing for real shapes."""
@@ -31,6 +38,8 @@ class Cost:
     """Positions of the inputs that it reads completely."""
     written: int
     """Elements that it writes."""
+    at_most: bool = False
+    """Whether `flop` is the most it can be, as what leaves out a part of it (a causal mask, offsets) is not known."""
 
 
 def cost_of(formula: str, shapes: Any, values: Any = None) -> Cost | None:  # noqa: ANN401 - whatever a file says
@@ -118,18 +127,80 @@ def _convolution_backward(shapes: list[list[int]], values: Sequence[str]) -> Cos
     return Cost(once * (to_input + to_weight), (0, 1, 2), written)
 
 
-def _attention(shapes: list[list[int]], _: Sequence[str]) -> Cost:
-    """Inputs: query, key and value, each of shape `(batch, heads, length, width)`."""
-    (batch, heads, queries, width), keys, out = shapes[0], shapes[1][2], shapes[2][-1]
-    pairs = batch * heads * queries * keys
-    return Cost(2 * pairs * (width + out), (0, 1, 2), batch * heads * queries * out)
+def _grouped(shapes: list[list[int]], _: Sequence[str]) -> Cost:
+    """Inputs: two stacks of matrices, or one matrix whose rows or columns offsets divide among the groups.
+
+    Rows that the last offset leaves out are not computed, and offsets are not recorded.
+    """
+    first, second = shapes[0], shapes[1]
+    if len(first) == len(second) == 3:
+        return _mm(shapes, ())
+    if (len(first), len(second)) not in ((2, 3), (3, 2), (2, 2)) or first[-1] != second[-2]:
+        msg = "the shapes are not those of grouped matrix products"
+        raise ValueError(msg)
+    rows, columns = first[-2], second[-1]
+    return Cost(2 * rows * first[-1] * columns, (0, 1), rows * columns, at_most=True)
 
 
-def _attention_backward(shapes: list[list[int]], _: Sequence[str]) -> Cost:
-    """Inputs: output gradient, query, key and value, shaped as in `_attention`."""
-    (batch, heads, queries, width), keys, out = shapes[1], shapes[2][2], shapes[3][-1]
-    pairs = batch * heads * queries * keys
-    return Cost(2 * pairs * (3 * width + 2 * out), (0, 1, 2, 3), sum(map(prod, shapes[1:4])))
+def _attention(shapes: list[list[int]], values: Sequence[str], *, mask: _Mask) -> Cost:
+    """Inputs: query, key and value, each of shape `(batch, heads, length, width)`; heads of queries may share keys."""
+    pairs, width, out, at_most = _pairs(shapes[:3], values, mask)
+    (batch, heads, queries, _) = shapes[0]
+    return Cost(2 * pairs * (width + out), (0, 1, 2), batch * heads * queries * out, at_most)
+
+
+def _attention_backward(shapes: list[list[int]], values: Sequence[str], *, mask: _Mask) -> Cost:
+    """Inputs: output gradient, query, key and value, shaped as in `_attention`, and further on the output."""
+    pairs, width, out, at_most = _pairs(shapes[1:4], values, mask)
+    output = [i for i in range(4, len(shapes)) if shapes[i] == shapes[0]][:1]
+    written = sum(map(prod, shapes[1:4]))
+    return Cost(2 * pairs * (3 * width + 2 * out), (0, 1, 2, 3, *output), written, at_most)
+
+
+def _flash_attn(shapes: list[list[int]], values: Sequence[str]) -> Cost:
+    """Inputs: query, key and value of the package flash-attn, each of shape `(batch, length, heads, width)`."""
+    return _attention([_heads_first(shape) for shape in shapes[:3]], values, mask="window")
+
+
+def _flash_attn_backward(shapes: list[list[int]], values: Sequence[str]) -> Cost:
+    return _attention_backward([_heads_first(shape) for shape in shapes[:5]], values, mask="window")
+
+
+def _heads_first(shape: list[int]) -> list[int]:
+    batch, length, heads, width = shape
+    return [batch, heads, length, width]
+
+
+def _pairs(shapes: list[list[int]], values: Sequence[str], mask: _Mask) -> tuple[int, int, int, bool]:
+    """Return (pairs of queries and keys, width of a key, width of a value, whether there may be fewer pairs)."""
+    (batch, heads, queries, width), (batch_2, heads_2, keys, width_2), (batch_3, heads_3, keys_2, out) = shapes
+    if (batch, batch, width, keys, heads_2) != (batch_2, batch_3, width_2, keys_2, heads_3) or heads % heads_2:
+        msg = "the shapes are not those of attention"
+        raise ValueError(msg)
+    if mask == "computed":  # the scores are computed in full, and masked afterwards
+        return batch * heads * queries * keys, width, out, False
+    causal, left, right = _masked(values)
+    shift = keys - queries if mask != "from start" else 0
+    first = None if left is None or mask != "window" else shift - left
+    last = shift if causal else None if right is None or mask != "window" else shift + right
+    return batch * heads * attended_pairs(queries, keys, first=first, last=last), width, out, causal is None
+
+
+def _masked(values: Sequence[str]) -> tuple[bool | None, int | None, int | None]:
+    """Return whether attention is causal, None if that was not recorded, and its window to the left and to the right.
+
+    In the signatures of all these operators and their backward, in all versions, the probability of dropout is the
+    first floating-point number, and the next flag says whether attention is causal; in those of the package flash-attn
+    the window follows.
+    """
+    numbers = (i for i, text in enumerate(values) if re.fullmatch(r"\d+\.\d*(e-?\d+)?|\d+e-\d+", text))
+    dropout = next(numbers, len(values))
+    flag = next((i for i in range(dropout, len(values)) if values[i] in ("True", "False")), None)
+    if flag is None:
+        return None, None, None
+    sides = [int(text) if re.fullmatch(r"\d{1,18}", text) else None for text in values[flag + 1 : flag + 3]]
+    left, right = [*sides, None, None][:2]
+    return values[flag] == "True", left, right
 
 
 def _spread(value: str, dimensions: int) -> list[Any]:
@@ -138,14 +209,20 @@ def _spread(value: str, dimensions: int) -> list[Any]:
     return numbers * dimensions if len(numbers) == 1 else numbers
 
 
-_FORMULAS = {
+_FORMULAS: dict[str, Callable[[list[list[int]], Sequence[str]], Cost]] = {
     "mm": _mm,
     "bmm": _mm,
     "addmm": _addmm,
     "baddbmm": _addmm,
     "linear": _linear,
+    "grouped_mm": _grouped,
     "convolution": _convolution,
     "convolution_backward": _convolution_backward,
-    "attention": _attention,
-    "attention_backward": _attention_backward,
+    "attention": partial(_attention, mask="from start"),
+    "attention_to_end": partial(_attention, mask="to end"),
+    "attention_in_full": partial(_attention, mask="computed"),
+    "attention_backward": partial(_attention_backward, mask="from start"),
+    "attention_to_end_backward": partial(_attention_backward, mask="to end"),
+    "flash_attn": _flash_attn,
+    "flash_attn_backward": _flash_attn_backward,
 }

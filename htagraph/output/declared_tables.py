@@ -248,8 +248,8 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
     "roofline": {
         "inputs": _INPUTS,
         "roofline": (
-            "rank:int operator:text shapes:text element_bytes:int tf32:flag source:text count:int flop:number "
-            "bytes:number time_us:number share_percent:number intensity:number tflop_s:number gb_s:number "
+            "rank:int operator:text shapes:text element_bytes:int tf32:flag at_most:flag source:text count:int "
+            "flop:number bytes:number time_us:number share_percent:number intensity:number tflop_s:number gb_s:number "
             "peak_tflop_s:number peak_gb_s:number roof_percent:number bound:text"
         ),
         "counters": (

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ import htagraph as hg
 from htagraph.core.naming import LINEAR
 from tests.reach import DATA, SHARED, graph_of
 from tests.strategies import COMPUTE, MAIN, Json, complete, kernel, launch, load, op
+from tests.trace.recording.torch_python import needs_torch, run_with_torch
 
 FMA, ADD = (f"smsp__sass_thread_inst_executed_op_{each}_pred_on.sum" for each in ("ffma", "fadd"))
 HALF = "c10::Half"
@@ -187,7 +189,44 @@ def test_one_odd_operator_is_counted_as_left_out(name: str, dims: Any, values: A
     assert table.attrs["left_out"] == 1
     ran = run("roofline", tmp_path / "rank-0.json")
     assert ran.code == 0
-    assert "1 operator not counted: the input shapes fit no formula" in " ".join(ran.out.split())
+    assert "1 operator not counted: what was recorded of the inputs fits no formula" in " ".join(ran.out.split())
+
+
+ATTENTION = "aten::_scaled_dot_product_flash_attention"
+
+
+def test_a_causal_mask_is_counted_where_it_was_recorded_and_is_up_to_where_not(tmp_path: Path, run: Any) -> None:
+    shapes = [[1, 2, 4, 8]] * 3
+    known = shaped(ATTENTION, 0, 8, shapes)
+    known["args"]["Concrete Inputs"] = ["", "", "", "0.", "True"]
+    table = hg.roofline(load([known, shaped(ATTENTION, 10, 9, shapes)], tmp_path)).set_index("at_most")
+    assert table["flop"].to_dict() == {False: 2 * 2 * 10 * 16, True: 2 * 2 * 16 * 16}
+    said = " ".join(run("roofline", tmp_path / "rank-0.json", "--peak-tflops=1", "--peak-gbs=1").out.split())
+    assert "2 operators computed up to 1.66e-09 TFLOP" in said
+    assert "Of these, 1 operator may have computed less: whether a mask is causal, or where groups end, was not" in said
+    assert "it reaches up to 6 % of what" in said
+
+
+def test_numbers_of_4_bits_come_in_pairs_and_complex_ones_are_not_counted(tmp_path: Path) -> None:
+    packed = shaped("aten::_scaled_mm", 0, 8, [[16, 8], [8, 16]], "c10::Float4_e2m1fn_x2")
+    complex_ones = shaped("aten::mm", 10, 8, [[16, 8], [8, 16]], "c10::complex<float>")
+    table = hg.roofline(load([packed, complex_ones], tmp_path))
+    assert table["flop"].tolist() == [2 * 16 * 16 * 16]
+    assert table["bytes"].isna().all()
+    assert table.attrs["left_out"] == 1
+
+
+def test_what_encloses_a_counted_operator_or_is_inside_one_is_not_left_out(tmp_path: Path) -> None:
+    outer, odd = shaped(LINEAR, 0, 20, [[3], [4]]), shaped("aten::mm", 32, 2, [[3], [4]])
+    events = [
+        outer,
+        shaped("aten::mm", 2, 8, [[4, 3], [3, 2]]),
+        shaped("aten::addmm", 30, 9, [[2], [4, 3], [3, 2]]),
+        odd,
+    ]
+    table = hg.roofline(load(events, tmp_path))
+    assert sorted(table["operator"]) == ["aten::addmm", "aten::mm"]
+    assert table.attrs["left_out"] == 0
 
 
 @pytest.mark.parametrize("kinds", [5, [1, 2, 3], [["float"], None], "float"])
@@ -213,3 +252,12 @@ def test_a_peak_that_cannot_be_is_refused(peak: float, run: Any) -> None:
     ran = run("roofline", DATA / "demo", f"--peak-tflops={peak}")
     assert ran.code == 2
     assert "--peak-tflops" in ran.err
+
+
+@needs_torch
+def test_what_pytorch_counts_is_counted(tmp_path: Path) -> None:
+    run_with_torch(Path(__file__).with_name("torch_products.py"), str(tmp_path))
+    counted = json.loads((tmp_path / "counted.json").read_text())
+    tables = {name: hg.roofline(graph_of(tmp_path / name)) for name in counted}
+    assert {name: table["flop"].sum() for name, table in tables.items()} == counted
+    assert not any(table["at_most"].any() or table.attrs["left_out"] for table in tables.values())

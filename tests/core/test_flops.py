@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from math import prod
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -72,15 +74,91 @@ def test_a_convolutions_backward_costs_the_forward_once_for_each_gradient(mask: 
 def test_attention_is_two_products_and_five_backward(b: int, h: int, q: int, k: int, d: int, v: int) -> None:
     shapes = [[b, h, q, d], [b, h, k, d], [b, h, k, v]]
     scores, values = 2 * b * h * q * d * k, 2 * b * h * q * k * v
-    assert cost_of("attention", shapes) == Cost(scores + values, (0, 1, 2), b * h * q * v)
-    back = Cost(3 * scores + 2 * values, (0, 1, 2, 3), sum(map(prod, shapes)))
-    assert cost_of("attention_backward", [[b, h, q, v], *shapes]) == back
+    unmasked = ["", "", "", "", "0.", "False"]
+    assert cost_of("attention", shapes, unmasked) == Cost(scores + values, (0, 1, 2), b * h * q * v)
+    back = Cost(3 * scores + 2 * values, (0, 1, 2, 3, 4), sum(map(prod, shapes)))
+    assert cost_of("attention_backward", [[b, h, q, v], *shapes, [b, h, q, v]], unmasked) == back
+
+
+def seen(queries: int, keys: int, mask: Callable[[int, int], bool]) -> int:
+    """Count the pairs of a query and a key that a mask leaves, one by one."""
+    return sum(mask(query, key) for query in range(queries) for key in range(keys))
+
+
+_ARGUMENTS = {  # is_causal in the signatures of PyTorch 2.0 to 2.13, and of flash-attn 2.7
+    "scaled_dot_product_attention": ["", "", "", "", "0.10000000000000001", "True", "", "False"],
+    "flash": ["", "", "", "0.", "True", "False", "0.125"],
+    "efficient": ["", "", "", "", "True", "0.", "True", ""],
+    "cudnn": ["", "", "", "", "False", "1.0000000000000001e-05", "True", "False", ""],
+    "flash backward": [*[""] * 8, "512", "512", "0.", "True", "", "", "0.125"],
+    "efficient backward": [*[""] * 9, "0.", "[True, True, True, False]", "True", ""],
+    "cudnn backward": [*[""] * 11, "512", "512", "0.", "True", ""],
+    "flash-attn": ["", "", "", "0.", "0.125", "True", "-1", "-1", "0.", "", "False"],
+}
+
+
+@pytest.mark.parametrize("values", _ARGUMENTS.values(), ids=_ARGUMENTS)
+@pytest.mark.parametrize(("queries", "keys"), [(5, 5), (2, 5), (5, 2), (1, 4), (4, 1)])
+def test_a_causal_mask_leaves_the_pairs_of_its_triangle(values: list[str], queries: int, keys: int) -> None:
+    shapes = [[2, 6, queries, 4], [2, 3, keys, 4], [2, 3, keys, 8]]  # two heads of queries share one of keys
+    starts, ends = (
+        2 * 6 * seen(queries, keys, lambda query, key: key <= query),
+        2 * 6 * seen(queries, keys, lambda query, key: key <= query + keys - queries),
+    )
+    gradient = [2, 6, queries, 8]
+    for formula, pairs in (
+        ("attention", starts),
+        ("attention_to_end", ends),
+        ("attention_in_full", 12 * queries * keys),
+    ):
+        assert flop(formula, shapes, values) == (2 * pairs * 12, False)
+    for formula, pairs in (("attention_backward", starts), ("attention_to_end_backward", ends)):
+        assert flop(formula, [gradient, *shapes, gradient], values) == (2 * pairs * 28, False)
+    turned = [[shape[0], shape[2], shape[1], shape[3]] for shape in (gradient, *shapes)]
+    assert flop("flash_attn", turned[1:], values) == (2 * ends * 12, False)
+    assert flop("flash_attn_backward", turned, values) == (2 * ends * 28, False)
+
+
+def flop(formula: str, shapes: list[list[int]], values: Any) -> tuple[int, bool]:
+    cost = cost_of(formula, shapes, values)
+    assert cost is not None
+    return cost.flop, cost.at_most
+
+
+@given(*[st.integers(0, 6)] * 2, *[st.integers(-1, 7)] * 2, st.sampled_from(["True", "False"]))
+def test_a_window_leaves_the_keys_near_a_query(queries: int, keys: int, left: int, right: int, causal: str) -> None:
+    def near(query: int, key: int) -> bool:
+        distance = key - (query + keys - queries)
+        to_right = 0 if causal == "True" else right
+        return (left < 0 or distance >= -left) and (to_right < 0 or distance <= to_right)
+
+    values = ["", "", "", "0.", "0.125", causal, str(left), str(right), "0.", "", "False"]
+    shapes = [[1, queries, 1, 4], [1, keys, 1, 4], [1, keys, 1, 4]]
+    assert flop("flash_attn", shapes, values) == (2 * seen(queries, keys, near) * 8, False)
+
+
+@pytest.mark.parametrize("values", [None, [], [""] * 8, ["", "", "", "True", "True", "0.125"], ["", "", "", "0.", ""]])
+def test_attention_whose_mask_was_not_recorded_has_the_operations_of_all_pairs_at_most(values: Any) -> None:
+    shapes = [[2, 3, 5, 4]] * 3
+    assert flop("attention", shapes, values) == (2 * 2 * 3 * 25 * 8, True)
+    assert flop("attention_backward", [*shapes, shapes[0]], values) == (2 * 2 * 3 * 25 * 20, True)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=4), _sizes, _sizes)
+def test_a_grouped_product_takes_what_its_groups_take(sizes: list[int], k: int, n: int) -> None:
+    groups, rows = len(sizes), sum(sizes)
+    assert flop("grouped_mm", [[rows, k], [groups, k, n], [groups]], ()) == (sum(2 * m * k * n for m in sizes), True)
+    assert flop("grouped_mm", [[groups, k, n], [n, rows], [groups]], ())[0] == 2 * k * n * rows
+    assert flop("grouped_mm", [[k, rows], [rows, n], [groups]], ()) == (sum(2 * k * m * n for m in sizes), True)
+    assert flop("grouped_mm", [[groups, k, n], [groups, n, 2]], ()) == (2 * groups * k * n * 2, False)
 
 
 @pytest.mark.parametrize(
     ("formula", "shapes"),
     [("mm", []), ("mm", [[2, 3], [4, 5]]), ("mm", [[], []]), ("linear", [[2, 3], [4]]), ("convolution", [[2, 3], [4]]),
-     ("attention", [[2, 3]]), ("no such formula", []), ("convolution_backward", [[1], [2], [3]])],
+     ("attention", [[2, 3]]), ("attention", [[1, 3, 4, 8], [1, 2, 4, 8], [1, 2, 4, 8]]),
+     ("attention", [[1, 2, 4, 8], [1, 2, 4, 8], [1, 2, 5, 8]]), ("grouped_mm", [[2, 3], [4, 5]]),
+     ("no such formula", []), ("convolution_backward", [[1], [2], [3]])],
 )  # fmt: skip
 def test_shapes_that_do_not_fit_have_no_cost(formula: str, shapes: list[list[int]]) -> None:
     assert cost_of(formula, shapes, None) is None

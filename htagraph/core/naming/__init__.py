@@ -18,9 +18,11 @@ from htagraph.core.naming.costs import (
     element_bytes,
     flop_formula,
     flop_per_count,
+    is_complex,
     is_dram_bytes,
     is_dram_part,
     is_tf32_kernel,
+    numbers_per_element,
 )
 from htagraph.core.naming.display import BETWEEN_OPERATORS, short_name, stable_name
 from htagraph.core.naming.kinds_by_name import DEFAULT_NAMING, Naming, activity_kind
@@ -75,6 +77,7 @@ __all__ = [
     "is_collective_call",
     "is_compiled_region",
     "is_compiling",
+    "is_complex",
     "is_data_loader",
     "is_dram_bytes",
     "is_dram_part",
@@ -90,6 +93,7 @@ __all__ = [
     "is_wait",
     "names_like",
     "names_that",
+    "numbers_per_element",
     "operator_of_frame",
     "short_name",
     "stable_name",

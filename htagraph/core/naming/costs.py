@@ -7,18 +7,33 @@ import re
 from htagraph.core.naming.patterns import matches
 from htagraph.core.naming.regions import LINEAR
 
-__all__ = ["element_bytes", "flop_formula", "flop_per_count", "is_dram_bytes", "is_dram_part", "is_tf32_kernel"]
+__all__ = [
+    "element_bytes",
+    "flop_formula",
+    "flop_per_count",
+    "is_complex",
+    "is_dram_bytes",
+    "is_dram_part",
+    "is_tf32_kernel",
+    "numbers_per_element",
+]
 
 _FLOP_FORMULAS = (
-    (re.compile(r"aten::(mm|_scaled_mm|_int_mm)"), "mm"),
-    (re.compile(r"aten::(addmm|_addmm_activation)"), "addmm"),
+    (re.compile(r"aten::(mm|_scaled_mm(_v2)?|_int_mm)"), "mm"),
+    (re.compile(r"aten::(addmm_?|_addmm_activation)"), "addmm"),
     (re.compile(r"aten::bmm"), "bmm"),
     (re.compile(r"aten::baddbmm_?"), "baddbmm"),
     (re.compile(LINEAR), "linear"),
     (re.compile(r"aten::_?convolution"), "convolution"),
     (re.compile(r"aten::convolution_backward"), "convolution_backward"),
+    (re.compile(r"aten::(_scaled)?_?grouped_mm(_v2)?"), "grouped_mm"),
+    (re.compile(r"aten::_scaled_dot_product_attention_math\w*"), "attention_in_full"),
+    (re.compile(r"aten::_scaled_dot_product_flash_attention"), "attention_to_end"),
+    (re.compile(r"aten::_scaled_dot_product_flash_attention_backward"), "attention_to_end_backward"),
     (re.compile(r"aten::_scaled_dot_product_\w*attention\w*_backward"), "attention_backward"),
     (re.compile(r"aten::(_scaled_dot_product_\w*attention\w*|scaled_dot_product_attention)"), "attention"),
+    (re.compile(r"flash_?attn::_flash_attn_forward"), "flash_attn"),
+    (re.compile(r"flash_?attn::_flash_attn_backward"), "flash_attn_backward"),
 )
 
 
@@ -46,6 +61,26 @@ def element_bytes(type_name: str) -> int:
         (2, 4, 1)
     """
     return 1 if type_name.startswith("c10::Float8") else _ELEMENT_BYTES.get(type_name.lower(), 0)
+
+
+def is_complex(type_name: object) -> bool:
+    """Return True for the name of a type of complex numbers, of which products have formulas of their own.
+
+    Example:
+        >>> is_complex("c10::complex<float>"), is_complex("float")
+        (True, False)
+    """
+    return isinstance(type_name, str) and type_name.startswith("c10::complex<")
+
+
+def numbers_per_element(type_name: str) -> int:
+    """Return how many numbers an element of a tensor holds: 2 of those of 4 bits, which are packed in pairs.
+
+    Example:
+        >>> numbers_per_element("c10::Float4_e2m1fn_x2"), numbers_per_element("c10::Float8_e4m3fn")
+        (2, 1)
+    """
+    return 2 if type_name.startswith("c10::Float4") and type_name.endswith("_x2") else 1
 
 
 def is_tf32_kernel(name: str) -> bool:

@@ -30,7 +30,9 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bo
         chosen: whether the user gave the peaks of computing and of memory.
     """
     odd = table.attrs.get("left_out", 0)
-    left_out = [f"{plural(odd, 'operator')} not counted: the input shapes fit no formula."] if odd else []
+    left_out = (
+        [f"{plural(odd, 'operator')} not counted: what was recorded of the inputs fits no formula."] if odd else []
+    )
     if not len(table):
         return [
             *left_out,
@@ -39,8 +41,18 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bo
             f"{command_line('summary', inputs)}",
         ]
     time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
-    computed = f"{plural(int(table['count'].sum()), 'operator')} computed {flop / 1e12:.3g} TFLOP in {time_text(time)}."
-    return [computed, *left_out, *_peaks(table, chosen), *_roof(table), *_share(table, inputs)]
+    count, at_most = int(table["count"].sum()), int(table.loc[table["at_most"], "count"].sum())
+    up_to = "up to " if at_most else ""
+    computed = f"{plural(count, 'operator')} computed {up_to}{flop / 1e12:.3g} TFLOP in {time_text(time)}."
+    return [computed, *_in_full(at_most), *left_out, *_peaks(table, chosen), *_roof(table), *_share(table, inputs)]
+
+
+def _in_full(count: int) -> list[str]:
+    """Return why some operators may have computed less."""
+    if not count:
+        return []
+    why = "whether a mask is causal, or where groups end, was not recorded"
+    return [f"Of these, {plural(count, 'operator')} may have computed less: {why}."]
 
 
 def _peaks(table: pd.DataFrame, chosen: tuple[bool, bool]) -> list[str]:
@@ -61,9 +73,10 @@ def _roof(table: pd.DataFrame) -> list[str]:
         return ["The peaks of this device are not known: give --peak-tflops and --peak-gbs."]
     lost = known["time_us"] * (1 - known["roof_percent"].clip(upper=100) / 100)
     worst = known.iloc[int(lost.argmax())]
+    up_to, at_least = ("up to ", "at least ") if worst["at_most"] else ("", "")
     return [
-        f"{worst['operator']} ({worst['shapes']}) loses the most time below the roof: it reaches "
-        f"{worst['roof_percent']:.0f} % of what {worst['bound']} allows; at the roof it would take "
+        f"{worst['operator']} ({worst['shapes']}) loses the most time below the roof: it reaches {up_to}"
+        f"{worst['roof_percent']:.0f} % of what {worst['bound']} allows; at the roof it would take {at_least}"
         f"{time_text(float(lost.max()))} less."
     ]
 

@@ -15,6 +15,7 @@ from htagraph.core.errors import HtagraphError
 from htagraph.trace.recording.extras import execution_trace_into, memory_snapshot_into
 from htagraph.trace.recording.files import folder_of
 from htagraph.trace.recording.plan import Plan, plan_of
+from htagraph.trace.recording.running import running
 from htagraph.trace.recording.trace_handler import TraceHandler
 
 __all__ = ["SETTINGS_KEY", "profile"]
@@ -40,7 +41,9 @@ def profile(
 
     Recorded are the host and each kind of device that this PyTorch has, shapes of operators' inputs, and
     synchronization of devices where PyTorch can (2.1 and later). Call ``prof.step()`` at the end of each step. A file
-    appears in the folder when the last of these steps is over and the file is whole; the job goes on.
+    appears in the folder when the last of these steps is over and the file is whole; the job goes on. If an error or
+    Ctrl-C ends the block sooner, what was recorded until then is written, and the error says where. A process that the
+    job forks writes nothing.
 
     What slows the job is left out unless it is asked for, since a slower host is another job than the one in question:
     ``with_stack=True`` records calls of Python functions and modules, ``profile_memory=True`` allocations.
@@ -60,7 +63,7 @@ def profile(
         The `torch.profiler.profile`.
 
     Raises:
-        HtagraphError: PyTorch is not there, or cannot do what is asked for, another recording is under way, or `out`
+        HtagraphError: PyTorch is not there, or cannot do what is asked for, another profiler is recording, or `out`
             is no folder that can be written to.
         SelectionError: `steps` are no steps.
         OSError: a file cannot be written.
@@ -74,33 +77,45 @@ def profile(
     """
     plan = plan_of(steps, warmup)
     torch = _torch()
-    handler = TraceHandler(folder_of(out), None)
     chosen = _settings(torch, plan, options)
     with ExitStack() as extras:
-        extras.enter_context(_only_recording())
+        extras.enter_context(_only_recording(torch))
+        handler = TraceHandler(folder_of(out), None)
+        chosen["schedule"] = handler.noting_rank(chosen["schedule"])
         if execution_trace:
             observer = extras.enter_context(execution_trace_into(torch, handler))
             chosen["execution_trace_observer"] = observer
         if memory_snapshot:
             extras.enter_context(memory_snapshot_into(torch, handler))
-        with torch.profiler.profile(on_trace_ready=handler, **chosen) as profiler:
+        profiler = torch.profiler.profile(on_trace_ready=handler, **chosen)
+        with running(profiler, handler):
             if hasattr(profiler, "preset_metadata_json"):  # PyTorch 2.2
                 profiler.preset_metadata_json(SETTINGS_KEY, _as_json(torch, plan, chosen))
             yield profiler
-    _warn_if_short(plan, getattr(profiler, "step_num", plan.end), handler)
+    if handler.is_of_this_process():
+        _warn_if_short(plan, getattr(profiler, "step_num", plan.end), handler)
 
 
 @contextmanager
-def _only_recording() -> Iterator[None]:
+def _only_recording(torch: Any) -> Iterator[None]:  # noqa: ANN401
     """Keep other recordings of this process out.
 
     Raises:
         HtagraphError: one is under way.
     """
     if not _RECORDING.acquire(blocking=False):
-        msg = "htagraph.profile is recording already: PyTorch has one profiler per process; end the other block first"
+        msg = (
+            "htagraph.profile is recording already, in this process or the one that it was forked from: PyTorch has "
+            "one profiler per process; end the other block first"
+        )
         raise HtagraphError(msg)
     try:
+        if hasattr(torch, "autograd") and getattr(torch.autograd, "_profiler_enabled", bool)():
+            msg = (
+                "another profiler of PyTorch is recording in this process, and there is one at a time: end it first, "
+                "or give it hg.trace_handler as on_trace_ready"
+            )
+            raise HtagraphError(msg)
         yield
     finally:
         _RECORDING.release()

@@ -15,8 +15,14 @@ from htagraph.core.naming.costs import (
 @pytest.mark.parametrize(
     ("name", "formula"),
     [("aten::mm", "mm"), ("aten::matmul", ""), ("aten::_convolution", "convolution"), ("aten::cudnn_convolution", ""),
-     ("aten::_scaled_dot_product_flash_attention", "attention"), ("aten::_flash_attention_forward", ""),
-     ("aten::_scaled_dot_product_efficient_attention_backward", "attention_backward"), ("aten::addmm_extra", "")],
+     ("aten::_scaled_dot_product_flash_attention", "attention_to_end"), ("aten::_flash_attention_forward", ""),
+     ("aten::_scaled_dot_product_efficient_attention_backward", "attention_backward"), ("aten::addmm_extra", ""),
+     ("aten::_scaled_dot_product_flash_attention_for_cpu", "attention"), ("aten::addmm_", "addmm"),
+     ("aten::_scaled_dot_product_flash_attention_for_cpu_backward", "attention_backward"),
+     ("aten::_scaled_dot_product_flash_attention_backward", "attention_to_end_backward"),
+     ("aten::_scaled_dot_product_attention_math", "attention_in_full"), ("aten::_grouped_mm", "grouped_mm"),
+     ("aten::_scaled_grouped_mm_v2", "grouped_mm"), ("flash_attn::_flash_attn_forward", "flash_attn"),
+     ("flash_attn::_flash_attn_backward", "flash_attn_backward"), ("flash_attn::_flash_attn_varlen_forward", "")],
 )  # fmt: skip
 def test_each_operator_has_its_formula(name: str, formula: str) -> None:
     assert flop_formula(name) == formula

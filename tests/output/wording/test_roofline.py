@@ -16,6 +16,7 @@ def table(roof_percent: float) -> pd.DataFrame:
         "time_us": 100.0,
         "flop": 1e9,
         "bound": "memory",
+        "at_most": False,
     }
     return pd.DataFrame(
         [row | {"peak_tflop_s": 1.0, "peak_gb_s": 2.0, "roof_percent": roof_percent, "share_percent": 90.0}]

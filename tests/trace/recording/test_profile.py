@@ -28,7 +28,7 @@ def fake_torch(monkeypatch: pytest.MonkeyPatch, **config: Any) -> dict[str, Any]
     class Profile:
         def __init__(self, *, schedule: Any, on_trace_ready: Any, record_shapes: bool = False, with_stack: bool = False,
                      experimental_config: Any = None) -> None:  # fmt: skip
-            given.update(schedule=schedule, record_shapes=record_shapes, with_stack=with_stack,
+            given.update(schedule=schedule(0), record_shapes=record_shapes, with_stack=with_stack,
                          experimental_config=experimental_config)  # fmt: skip
 
         def __enter__(self) -> Profile:
@@ -38,7 +38,7 @@ def fake_torch(monkeypatch: pytest.MonkeyPatch, **config: Any) -> dict[str, Any]
             pass
 
     torch, profiler = types.ModuleType("torch"), types.ModuleType("torch.profiler")
-    vars(profiler).update(profile=Profile, schedule=lambda **numbers: numbers)
+    vars(profiler).update(profile=Profile, schedule=lambda **numbers: lambda _step: numbers)
     vars(torch).update(profiler=profiler, __version__="2.1", **config)
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setitem(sys.modules, "torch.profiler", profiler)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import time
+import types
 from pathlib import Path
 
 import pytest
@@ -42,3 +45,21 @@ def test_a_second_recording_is_another_folder_and_not_part_of_the_job(tmp_path: 
     assert found == {
         "rank-1.json.gz": b"a", "recording-2/rank-1.json.gz": b"b", "recording-3/rank-1.json.gz": b"c",
     }  # fmt: skip
+
+
+def test_a_recording_that_was_lost_is_said_and_not_written(tmp_path: Path) -> None:
+    lost = Recorded("")
+    lost.profiler = types.SimpleNamespace(kineto_results=types.SimpleNamespace(trace_start_ns=lambda: 0))  # type: ignore[attr-defined]
+    with pytest.warns(UserWarning, match="no file was written: another profiler"):
+        hg.trace_handler(tmp_path, rank=1)(lost)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_processes_of_one_rank_are_said(tmp_path: Path) -> None:
+    first, second = hg.trace_handler(tmp_path, rank=1), hg.trace_handler(tmp_path, rank=1)
+    first(Recorded("a"))
+    later = time.time() + 1
+    os.utime(tmp_path / "rank-1.json.gz", (later, later))
+    with pytest.warns(UserWarning, match=r"rank-1\.json\.gz was just written by another process and is replaced"):
+        second(Recorded("b"))
+    assert gzip.decompress((tmp_path / "rank-1.json.gz").read_bytes()) == b"b"

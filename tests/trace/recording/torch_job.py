@@ -2,14 +2,17 @@
 
 python torch_job.py ranks OUT RANKS      a DistributedDataParallel job with everything recorded
 python torch_job.py variants OUT         one process, with each setting off in turn, and errors of use
+python torch_job.py ends OUT             one process, with each way in which a recording ends too soon
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import types
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,9 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
+from htagraph.core.errors import HtagraphError
 from htagraph.trace.recording import profile, trace_handler
 
 ALL = {"with_stack": True, "profile_memory": True}
@@ -79,9 +84,49 @@ def variants(out: Path) -> None:
         (out / name / "warnings.txt").write_text("\n".join(said))
 
 
+def end(name: str, model: nn.Module, out: Path) -> None:
+    """Record while a block ends in a way that it should not."""
+    around = torch.profiler.profile() if name == "profiler around" else nullcontext()
+    with around, profile(steps=2, warmup=1, out=out) as prof:
+        if name == "left the group":
+            dist.init_process_group("fake", rank=5, world_size=8, store=FakeStore())
+        for step in range(4):
+            train(model, 1)
+            if name.startswith("raises") and step == (0 if name == "raises early" else 3):
+                raise ZeroDivisionError
+            if name == "profiler inside" and step == 2:
+                with torch.profiler.profile():
+                    train(model, 1)
+            if name == "forked" and step == 2 and not os.fork():
+                sys.exit()
+            if name == "left the group" and step == 3:
+                dist.destroy_process_group()
+            prof.step()
+
+
+def ends(out: Path) -> None:
+    torch.set_num_threads(1)
+    model, process = Model(), os.getpid()
+    for name in ("raises", "raises early", "profiler inside", "profiler around", "forked", "left the group"):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            said: list[str] = []
+            try:
+                end(name, model, out / name)
+            except (ZeroDivisionError, HtagraphError) as error:
+                said = [*([str(error)] if str(error) else []), *getattr(error, "__notes__", [])]
+            except SystemExit:
+                if os.getpid() != process:
+                    os._exit(0)  # PyTorch's own threads keep a forked process from ending
+                raise
+        said += [str(each.message) for each in caught if "profiler" in str(each.message)]
+        (out / name).mkdir(parents=True, exist_ok=True)
+        (out / name / "said.txt").write_text("\n".join(said))
+
+
 if __name__ == "__main__":
     what, target = sys.argv[1], sys.argv[2]
     if what == "ranks":
         mp.spawn(run_rank, args=(target, int(sys.argv[3])), nprocs=int(sys.argv[3]))
     else:
-        variants(Path(target))
+        {"variants": variants, "ends": ends}[what](Path(target))
