@@ -278,7 +278,7 @@ _WORK = {
 
 
 def _most_of_others(table: pd.DataFrame) -> list[float]:
-    """Return for each rank by how much the steps of another differ most from its peers', µs; NaN where none compares."""
+    """Return for each rank by how much another's steps differ most from its peers', µs; NaN where none compares."""
     size = table["step_excess_us"].abs()
     return [float(size.drop(at).max()) for at in table.index]
 

@@ -29,8 +29,6 @@ _MAX_LETTERS = 60
 """Letters of a name; chosen: half a line. Doubled, a kernel's name may fill one."""
 _MAX_NAMED_RANKS = 8
 """Ranks that a sentence lists; chosen: half a line. Doubled, a line."""
-_MAX_OPTIONS = 4
-"""Options of a command that a sentence gives; chosen: two lines. Doubled, four lines."""
 _MIN_PERCENT = 2.0
 """Percent of the path; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
 _MIN_SPREAD = 0.25
@@ -226,7 +224,7 @@ def _straggler(claim: Claim) -> str:
 
 
 def _stage(claim: Claim) -> str:
-    facts, (low, high) = claim.facts, claim.interval or (claim.figure, claim.figure)
+    facts = claim.facts
     several = "s" if len(facts["ranks"]) > 1 else ""
     shown = facts["ranks"][:_MAX_NAMED_RANKS]
     names = and_list(map(str, shown)) + (" …" if len(shown) < len(facts["ranks"]) else "")
@@ -236,15 +234,14 @@ def _stage(claim: Claim) -> str:
         if least == most
         else f"{least} to {most} of the others"
     )
-    waited = f" Each of the others waits {time_text(facts['waited_us'])} a step for it." if facts["waited_us"] else ""
-    wide = high - low > _MIN_SPREAD * claim.figure
-    spread = f"; likely {time_text(max(low, 0.0))} to {time_text(high)}" if wide else ""
-    options = " ".join(f"--scale {shlex.quote(each)}" for each in facts["options"])
-    line = f" To predict other shares: htagraph what-if {options}" if len(facts["options"]) <= _MAX_OPTIONS else ""
+    them = "Each of the others" if facts["others"] > 1 else "The other"
+    waited = f" {them} waits {time_text(facts['waited_us'])} a step for it." if facts["waited_us"] else ""
+    what = "a step" if facts["steps"] > 1 else "the job"
     return (
         f"Of the stages of the pipeline{several}, that of rank{several} {names} works {time_text(facts['own_us'])} a "
         f"step against {others}.{waited} Stages do different work, so this is no straggler: give it less to do. With "
-        f"equal stages the job would take {time_text(claim.figure)} less ({facts['percent']:.0f} %{spread}).{line}"
+        f"equal stages {what} would take {time_text(_each(claim.figure, facts['steps']))} less "
+        f"({facts['percent']:.0f} %{_likely(claim)})."
     )
 
 
@@ -262,7 +259,10 @@ def _waiting(claim: Claim) -> str:
     if claim.about:
         why = f"rank {claim.about}, which is slower than its peers, does not explain most of it"
     elif charged and facts["few_steps"]:
-        why = f"from {plural(facts['steps'], 'step')} nobody can tell whether it is slow or was late by chance"
+        they = "they are slow or were" if len(charged) > 1 else "it is slow or was"
+        why = f"from {plural(facts['steps'], 'step')} nobody can tell whether {they} late by chance"
+    elif not facts["compared"]:
+        why = "their steps cannot be compared, so nothing shows which rank is slow"
     else:
         why = "no single rank is slower than its peers beyond chance"
     return f"{text}, but {why} (htagraph stragglers)."

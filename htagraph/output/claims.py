@@ -282,8 +282,11 @@ def _waiting(slow: Stragglers, window_us: float, doubts: Mapping[RestsOn, Claim]
         return []
     rests_on = frozenset(doubts.keys())
     if slow.straggler is None:
-        slower = ranks.loc[ranks["slow"], "rank"].tolist()
+        cost = ranks["slow_excess_us"] * ranks["slow_steps"] * (len(ranks) - 1)  # to the others, if all wait for it
+        slower = ranks.loc[ranks["slow"] & (cost >= _MIN_SHARE * total), "rank"].tolist()
+        most = ranks.iloc[int(ranks["blamed_us"].to_numpy().argmax())]
         known = {"charged": slow.mostly_charged, "few_steps": slow.few_steps, "steps": slow.steps}
+        known["compared"] = bool(np.isfinite(most["step_excess_us"]))
         known |= {"serves": slow.serves, "does": next((e.name for e in slow.differences if not e.peers_count), "")}
         about = str(slower[0]) if slower else ""
         return [Claim(Says.WAITING, about, total, "us", rests_on=rests_on, facts=known)]

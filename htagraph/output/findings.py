@@ -199,12 +199,14 @@ def _straggler(claim: Claim) -> str:
 def _stage(claim: Claim) -> str:
     facts = claim.facts
     ranks, least, most = facts["ranks"], time_text(facts["least_us"]), time_text(facts["most_us"])
-    spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), 1)
-    others = most if least == most else f"{least} to {most}"
+    steps = facts["steps"]
+    spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), steps)
+    others = f"{most}" if least == most else f"{least} to {most}"
     return (
         f"The pipeline stage{'s' if len(ranks) > 1 else ''} of rank{_ranks(ranks)} work"
-        f"{'' if len(ranks) > 1 else 's'} {time_text(facts['own_us'])} a step, the others {others}. Equal stages "
-        f"would save {time_text(claim.figure)} ({facts['percent']:.0f} %{spread})."
+        f"{'' if len(ranks) > 1 else 's'} {time_text(facts['own_us'])} a step, the other"
+        f"{'s' if facts['others'] > 1 else ''} {others}. Equal stages "
+        f"would save {time_text(_each(claim.figure, steps))}{_per_step(steps)} ({facts['percent']:.0f} %{spread})."
     )
 
 
@@ -224,7 +226,10 @@ def _waiting(claim: Claim) -> str:
     if claim.about:
         return f"{text}; rank {claim.about}, slower than its peers, does not explain most of it."
     if charged and facts["few_steps"]:
-        return f"{text}; {plural(facts['steps'], 'step')} cannot show if it is slow or late by chance."
+        they = "they are" if len(charged) > 1 else "it is"
+        return f"{text}; {plural(facts['steps'], 'step')} cannot show if {they} slow or late by chance."
+    if not facts["compared"]:
+        return f"{text}; their steps cannot be compared, so nothing shows which rank is slow."
     return f"{text}; no single rank is slower than its peers beyond chance."
 
 
@@ -333,7 +338,7 @@ def _try_stage(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial] | Non
     if len(claim.facts["options"]) > _MAX_RANKS:
         return None
     options = [word for each in claim.facts["options"] for word in ("--scale", each)]
-    sentence = f"Stages that do equal work {_saves(claim.figure, {})}."
+    sentence = f"Equal work in all stages {_saves(claim.figure, claim.facts)}."
     return claim.figure, Trial(sentence, command_line("what-if", inputs, *options))
 
 

@@ -10,7 +10,7 @@ from htagraph.core.naming import exact_glob, is_source_frame, short_name
 
 __all__ = [
     "CATEGORY_WORDS", "and_list", "cause_words", "command_line", "distinct", "glob_of", "group_words",
-    "name_text", "plural", "short_number", "shortened", "size_text", "time_text",
+    "name_text", "plural", "share_text", "short_number", "shortened", "size_text", "time_text",
 ]  # fmt: skip
 
 CATEGORY_WORDS = {
@@ -52,6 +52,19 @@ def time_text(us: float) -> str:
     if 0 < abs(us) < _NS_FROM:
         return f"{_NS_PER_US * us:.0f} ns"
     return f"{us:.1f} µs"
+
+
+def share_text(percent: float) -> str:
+    """Return a share in whole percent; what is not all and not nothing does not read as that.
+
+    Example:
+        >>> share_text(99.8), share_text(100.0), share_text(0.2), share_text(42.4)
+        ('over 99 %', '100 %', 'under 1 %', '42 %')
+    """
+    whole = round(percent)
+    if whole == 0 < percent:
+        return "under 1 %"
+    return "over 99 %" if percent < 100 == whole else f"{whole} %"
 
 
 def size_text(count: float) -> str:
