@@ -17,6 +17,7 @@ from htagraph.output.phrases import (
     plural,
     time_text,
 )
+from htagraph.output.warm_up_sentences import WHOLE, is_start_up
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 
@@ -65,6 +66,7 @@ _HOST = {
         "it launches CUDA graphs, each too late. A launch takes the longer the more kernels its graph has, and more so "
         "while they are recorded (htagraph launches)."
     ),
+    "few": "it launches little work, each piece late (htagraph idle).",
     "launches": (
         "it launches many small pieces of work, each too late. Larger batches, fewer operators or CUDA graphs would "
         "reduce that, and torch.compile may (htagraph idle)."
@@ -99,7 +101,7 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
         gains: what gains most, the largest first.
         inputs: the words of the command line that choose what is read.
     """
-    for claim in gains[:1]:
+    for claim in [each for each in gains if not is_start_up(each)][:1]:
         steps = claim.facts["steps"]
         saved = f"{time_text(_each(claim.facts['half_us'], steps))}{' per step' if steps > 1 else ''}"
         low = claim.interval[0] if claim.interval else claim.figure
@@ -342,6 +344,6 @@ _ONE: dict[Says, Callable[[Claim], str]] = {
     Says.BLOCKING: _blocking, Says.SLOW_STAGE: _stage,
     Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches, Says.UNEXPLAINED: _unexplained,
     Says.PARTLY_DEVICE: _partly, Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched, Says.ONE_RANK: _alone,
-    Says.RANKS_MISSING: _missing,
+    Says.RANKS_MISSING: _missing, **WHOLE,
 }  # fmt: skip
 _LISTS: dict[Says, Callable[[Sequence[Claim]], str]] = {Says.HOST_PAUSE: _pauses, Says.GAIN: _gains}

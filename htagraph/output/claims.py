@@ -11,6 +11,7 @@ from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.output.stage_claims import stage_claims
+from htagraph.output.warm_up_claims import device_missing_claims, start_up_claims, uneven_claims, with_start_up
 from htagraph.queries.absent_members import lacks_members, ranks_not_read
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
@@ -83,15 +84,18 @@ def claims_of(
     if not len(busy):
         return [Claim(Says.NOTHING_RECORDED, "", 0.0, "count")]
     bound = bound_of(path)
-    doubts = doubts_of(graph)
+    doubts, started = doubts_of(graph), start_up_claims(path)
     on_device = _device(busy, tables, inputs, bound, path)
     return consistent([
         *bound_claims(path, bound, doubts),
-        *gain_claims(graph, tables["opportunities"], bound=bound, doubts=doubts),
+        *started,
+        *with_start_up(graph, gain_claims(graph, tables["opportunities"], bound=bound, doubts=doubts), started),
         *_blocking(graph),
         *stage_claims(graph, slow),
         *_waiting(slow, float(busy["window_us"].sum()), doubts),
         *on_device,
+        *device_missing_claims(graph),
+        *uneven_claims(graph),
         *doubts.values(),
         *not_read_claims(inputs),
     ])  # fmt: skip

@@ -18,6 +18,7 @@ from htagraph.output.phrases import (
     shortened,
     time_text,
 )
+from htagraph.output.warm_up_sentences import IN_A_CLAUSE, WHOLE, is_start_up
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 
@@ -39,6 +40,7 @@ lines."""
 _MAX_RANKS = 4
 """Ranks that a finding lists. Chosen: a few letters. Doubled, half a line."""
 _CAUTIONS = (
+    *IN_A_CLAUSE,
     Says.PARTLY_DEVICE, Says.UNKNOWN_CLOCKS, Says.UNMATCHED, Says.ONE_RANK, Says.RANKS_MISSING, Says.UNEXPLAINED,
 )  # fmt: skip
 """What makes the other findings uncertain."""
@@ -253,6 +255,7 @@ _HOST = {
     "ranks": ", which waits for other ranks or transfers",
     "pauses": ": a few long pauses of the host, not many launches",
     "graphs": ", which launches CUDA graphs, each too late",
+    "few": ", which launches little work, each piece late",
     "launches": ", which launches many small pieces of work, each too late",
 }
 
@@ -279,6 +282,7 @@ def _missing(claim: Claim) -> str:
 
 
 _DOUBTS: dict[Says, Callable[[Claim], str]] = {
+    **IN_A_CLAUSE,
     Says.PARTLY_DEVICE: lambda claim: (
         f"device work spans {claim.figure:.0f} % of the recording, and idle times leave out the rest"
     ),
@@ -298,6 +302,7 @@ _DOUBTS: dict[Says, Callable[[Claim], str]] = {
 _ONE: dict[Says, Callable[[Claim], str]] = {
     Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
     Says.BLOCKING: _blocking, Says.SLOW_STAGE: _stage, Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches,
+    Says.START_UP: WHOLE[Says.START_UP],
 }  # fmt: skip
 _LISTS: dict[Says, Callable[[Sequence[Claim]], str]] = {Says.HOST_PAUSE: _pauses, Says.GAIN: _gains}
 
@@ -311,6 +316,8 @@ def _saves(us: float, facts: Mapping[str, Any], *, up_to: bool = False) -> str:
 def _try_gain(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial] | None:
     facts, wide = claim.facts, claim.interval is not None and claim.interval[0] < _MIN_SPREAD * claim.figure
     name = shortened(claim_name(claim), _MAX_LETTERS)
+    if is_start_up(claim):
+        return None
     if facts["what"] == "straggler":
         saved = _saves(claim.figure, facts, up_to=wide)
         line = command_line("what-if", inputs, "--fix-straggler", "auto")
