@@ -90,7 +90,8 @@ def sentences(claims: Iterable[Claim]) -> list[str]:
 def claim_name(claim: Claim) -> str:
     """Return what a gain is about: the names of phases and ranks say it already."""
     if claim.facts["what"] == "group":
-        return f"transfers of {group_words(claim.about)}"
+        group = group_words(claim.about)  # of communication whose group is not known, a kernel's name
+        return f"transfers of {_short(group) if group == claim.about else group}"
     return f"{_WHAT[claim.facts['what']]}{_short(claim.about)}"
 
 

@@ -11,7 +11,13 @@ from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.output.stage_claims import stage_claims
-from htagraph.output.warm_up_claims import device_missing_claims, start_up_claims, uneven_claims, with_start_up
+from htagraph.output.warm_up_claims import (
+    cut_short_claims,
+    device_missing_claims,
+    start_up_claims,
+    uneven_claims,
+    with_start_up,
+)
 from htagraph.queries.absent_members import lacks_members, ranks_not_read
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
@@ -94,6 +100,7 @@ def claims_of(
         *stage_claims(graph, slow),
         *_waiting(slow, float(busy["window_us"].sum()), doubts),
         *on_device,
+        *cut_short_claims(graph),
         *device_missing_claims(graph),
         *uneven_claims(graph),
         *doubts.values(),

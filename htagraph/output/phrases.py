@@ -160,13 +160,16 @@ def shortened(text: str, letters: int) -> str:
 
 
 def name_text(name: str, letters: int) -> str:
-    """Return a name for a sentence: a source frame without its folders, a kernel without template arguments, shortened.
+    r"""Return a name for a sentence: a source frame without folders, a kernel without template arguments, shortened.
 
     Example:
         >>> name_text("/home/me/model.py(37): forward", 40), name_text("void gemm<float>(float*)", 40)
         ('model.py(37): forward', 'gemm')
+        >>> name_text("loss < 3, in\nwords", 40)
+        'loss < 3, in words'
     """
-    return shortened(name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name), letters)
+    plain = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name)
+    return shortened(" ".join(plain.split()), letters)
 
 
 def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str]:

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["device_missing_claims", "start_up_claims", "uneven_claims", "with_start_up"]
+__all__ = ["cut_short_claims", "device_missing_claims", "start_up_claims", "uneven_claims", "with_start_up"]
 
+_CUT, _ALL_READ = ("truncated", "gzip_truncated"), "all events were read"
+"""Issues of a file that ends early, and what their text says where only its end is missing."""
 _MIN_PERCENT = 5.0
 """Percent of the path; chosen: less changes no verdict. Doubled, first calls of 5 to 10 % are not named."""
 
@@ -38,6 +40,14 @@ def start_up_claims(path: CriticalPath) -> list[Claim]:
         "total_us": sum(calls.values()) / 1000, "each_us": {call: ns / 1000 for call, ns in calls.items()},
     }  # fmt: skip
     return [Claim(Says.START_UP, names[acts.name[longest[0]]], share, "percent", rows=tuple(longest), facts=facts)]
+
+
+def cut_short_claims(graph: DependencyGraph) -> list[Claim]:
+    """Return which ranks' files end early: what they lack, such as device work after a moment, looks like waiting."""
+    cut = {issue.rank for issue in graph.issues if issue.what in _CUT and _ALL_READ not in issue.detail}
+    if not cut:
+        return []
+    return [Claim(Says.CUT_SHORT, ", ".join(map(str, sorted(cut))), len(cut), "count", facts={"ranks": sorted(cut)})]
 
 
 def uneven_claims(graph: DependencyGraph) -> list[Claim]:

@@ -58,10 +58,21 @@ def _whole(clause: Callable[[Claim], str], more: str) -> Callable[[Claim], str]:
     return sentence
 
 
-IN_A_CLAUSE: dict[Says, Callable[[Claim], str]] = {Says.NO_DEVICE_WORK: _no_device, Says.UNEVEN_STEPS: _uneven}
+def _cut_short(claim: Claim) -> str:
+    ranks = claim.facts["ranks"]
+    who = f"rank {ranks[0]}'s file is" if len(ranks) == 1 else f"the files of {len(ranks)} ranks are"
+    return (
+        f"{who} cut short, and the time of what is missing, such as device work, looks like the host's or like waiting"
+    )
+
+
+IN_A_CLAUSE: dict[Says, Callable[[Claim], str]] = {
+    Says.CUT_SHORT: _cut_short, Says.NO_DEVICE_WORK: _no_device, Says.UNEVEN_STEPS: _uneven,
+}  # fmt: skip
 """Of claims that make others uncertain, as parts of a sentence."""
 WHOLE: dict[Says, Callable[[Claim], str]] = {
     Says.START_UP: _start_up,
+    Says.CUT_SHORT: _whole(_cut_short, "(htagraph validate)"),
     Says.NO_DEVICE_WORK: _whole(_no_device, "(record with activities=[CPU, CUDA])"),
     Says.UNEVEN_STEPS: _whole(_uneven, "(--steps reads only some)"),
 }

@@ -25,6 +25,7 @@ class Says(Enum):
     DEVICE_IDLE = "devices are idle for one cause"
     SHORT_LAUNCHES = "launch calls take longer than the work they start"
     UNEXPLAINED = "no dependency explains this part of the critical path"
+    CUT_SHORT = "files of ranks end before their events do"
     NO_DEVICE_WORK = "nothing that a device did was recorded, though the job may use one"
     UNEVEN_STEPS = "some steps take far longer or shorter than the others"
     PARTLY_DEVICE = "device work covers only a part of the recording"

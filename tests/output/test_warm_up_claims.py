@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 import htagraph as hg
+from htagraph.core.issues import Issue
 from htagraph.output.claim_sentences import sentences, trial
 from htagraph.output.findings import findings, trial_of
-from htagraph.output.warm_up_claims import device_missing_claims, uneven_claims
+from htagraph.output.warm_up_claims import cut_short_claims, device_missing_claims, uneven_claims
 from htagraph.queries.claim import Claim, Says
 from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime, step
 
@@ -58,3 +63,20 @@ def test_a_job_whose_device_was_not_recorded_is_not_known_to_be_bound_by_its_hos
     assert device_missing_claims(load([op("aten::mm", 0, 90)])) == []
     assert device_missing_claims(load([launch(0, 5, 1), kernel(COMPUTE, 10, 5, 1)])) == []
     assert Claim(Says.NO_DEVICE_WORK, "", 0.0, "count").is_certain
+
+
+@pytest.mark.parametrize(
+    ("what", "detail", "said"),
+    [
+        ("truncated", "the file ends early; events up to its end were read", True),
+        ("gzip_truncated", "the compressed file ends early", True),
+        ("truncated", "the file ends after its events, before the closing brace; all events were read", False),
+        ("no_window_end", "no event", False),
+    ],
+)
+def test_a_file_that_is_cut_short_makes_the_verdict_uncertain(what: str, detail: str, *, said: bool) -> None:
+    """Without the kernels behind the cut, what waits for them is 'bound by host code'."""
+    graph = replace(load([op("aten::mm", 0, 90)]), issues=(Issue("rank-2.json", what, detail, 1, 2),))
+    text = findings(cut_short_claims(graph))[0]
+    words = "Caution: rank 2's file is cut short, and the time of what is missing, such as device work, looks like"
+    assert [line.startswith(words) for line in text] == [True] * said

@@ -165,5 +165,6 @@ def test_a_call_that_waits_for_many_kernels_takes_its_time_once() -> None:
             events += [launch(10 * stream, 2, stream), kernel("k", 10 * stream + 5, 20, stream, stream=stream)]
         return load(events)
 
-    rows = between(job(10), job(110)).to_frame().set_index("name")
-    assert rows.loc["cudaFree", ["before_us", "after_us", "change_us"]].tolist() == [10.0, 110.0, 100.0]
+    rows = between(job(10), job(110)).to_frame()
+    call = rows.loc[rows["name"] == "cudaFree", ["before_us", "after_us", "change_us"]]
+    assert call.to_numpy().tolist() == [[10.0, 110.0, 100.0]]
