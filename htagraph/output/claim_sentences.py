@@ -143,7 +143,7 @@ def _listed(shares: Iterable[tuple[str, float]]) -> str:
 
 
 _NEXT = {
-    "communication": " See which ranks and groups transfer, and who is late: htagraph collectives.",
+    "communication": " See which ranks and groups transfer, and who is late (htagraph collectives).",
 }
 """What to do next, by what bounds the job, where no other sentence says it."""
 
