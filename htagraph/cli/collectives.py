@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Drawn
 from htagraph.output.wording import collectives as wording
 
 if TYPE_CHECKING:
@@ -28,13 +28,14 @@ def collectives(  # noqa: PLR0913 - one argument per option
     top: Top = 20,
     each: Annotated[bool, typer.Option("--each", help="Print every rank's part in every collective.")] = False,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """How long ranks wait for each other in collectives, how long transfers take, and at which bandwidth."""
     graph = read(paths, ranks, steps)
     from htagraph.analyses.collectives import collectives as parts_of
 
-    show(report(graph, parts_of(graph), given(paths, ranks, steps), top=top, each=each), form, output, paths)
+    parts = parts_of(graph)
+    show(report(graph, parts, given(paths, ranks, steps), top=top, each=each), form, output, paths, lambda: parts)
 
 
 def report(

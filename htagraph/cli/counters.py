@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, given, read, refuse_input, show
-from htagraph.cli.targets import Output, Perfetto
+from htagraph.cli.targets import Drawn, Perfetto
 from htagraph.output.wording import counters as wording
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def counters(  # noqa: PLR0913 - one argument per option
     series: Annotated[bool, typer.Option("--series", help="Also print every change over time.")] = False,
     perfetto: Perfetto = None,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """How many kernels and copies each stream has queued, how long a queue is full, and how fast memory is copied."""
     refuse_input(perfetto, paths, "--perfetto")
@@ -41,7 +41,9 @@ def counters(  # noqa: PLR0913 - one argument per option
         from htagraph.output.export.perfetto import counters_to_perfetto
 
         results.sentences.append(f"{counters_to_perfetto(graph, perfetto)}.")
-    show(results, form, output, paths)
+    from htagraph.analyses.queue_length import queue_length
+
+    show(results, form, output, paths, lambda: queue_length(graph))
 
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, full: int = _FULL, series: bool = False) -> Report:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from htagraph.cli.options import Form, Paths, Ranks, Top, chosen, given, read, refuse_input, show
-from htagraph.cli.targets import Output, Perfetto, Picture
+from htagraph.cli.targets import Drawn, Perfetto, Picture
 from htagraph.output.wording import critical_path as wording
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def critical_path(  # noqa: PLR0913 - one argument per option
     perfetto: Perfetto = None,
     graphviz: Picture = None,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """What decided when the job, or a step, ended: the chain of work and waits across ranks."""
     numbers = chosen(steps, "--steps")
@@ -44,7 +44,7 @@ def critical_path(  # noqa: PLR0913 - one argument per option
 
     path = path_of(graph, steps=numbers)
     files = _written(path, perfetto, graphviz)
-    show(report(path, given(paths, ranks), top=top, segments=segments), form, output, paths)
+    show(report(path, given(paths, ranks), top=top, segments=segments), form, output, paths, lambda: path)
     for line in files:
         typer.echo(line, err=True)
 

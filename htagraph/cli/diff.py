@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from htagraph.cli.options import Form, Ranks, Top, chosen, emit, read, show
-from htagraph.cli.targets import Comment, Output
+from htagraph.cli.targets import Comment, Drawn
 from htagraph.core.spelling import nearest_words
 from htagraph.output.wording import diff as wording
 from htagraph.queries.bound import CATEGORIES
@@ -87,7 +87,7 @@ def diff(  # noqa: PLR0913 - one argument per option
     comment: Comment = None,
     top: Top = 10,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """Why do the steps of one job take longer than those of another?
 
@@ -118,7 +118,7 @@ def diff(  # noqa: PLR0913 - one argument per option
         from htagraph.output.comment import comment as comment_on
 
         emit(comment_on(result, change, shown.figures["exceeded"], limits=fail_on or []), comment, [before, after])
-    show(shown, form, output, [before, after])
+    show(shown, form, output, [before, after], lambda: result)
     if shown.figures["exceeded"]:
         raise typer.Exit(FAILED)
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Drawn
 from htagraph.output.wording import idle as wording
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def idle(
     steps: Steps = None,
     top: Top = 10,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """Why streams are idle: idle time by cause, and the longest idle intervals with the work before and after."""
     graph = read(paths, ranks, steps)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Drawn
 from htagraph.output.wording import kernels as wording
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ def kernels(  # noqa: PLR0913 - one argument per option
     steps: Steps = None,
     top: Top = 20,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """Where device time goes: by kernel, by rank, or by the operator, shape, module or annotation that launched it."""
     graph = read(paths, ranks, steps)
-    show(report(graph, given(paths, ranks, steps), by=by, top=top), form, output, paths)
+    show(report(graph, given(paths, ranks, steps), by=by, top=top), form, output, paths, lambda: _table(graph, by))
 
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, top: int = 20) -> Report:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Drawn
 from htagraph.output.wording import launches as wording
 
 if TYPE_CHECKING:
@@ -30,11 +30,13 @@ def launches(
     steps: Steps = None,
     top: Top = 10,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """What launch calls cost on the host, how long kernels wait after them, and what operators and graphs launch."""
     graph = read(paths, ranks, steps)
-    show(report(graph, given(paths, ranks, steps), top=top), form, output, paths)
+    from htagraph.analyses.launch_stats import launch_stats
+
+    show(report(graph, given(paths, ranks, steps), top=top), form, output, paths, lambda: launch_stats(graph))
 
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> Report:

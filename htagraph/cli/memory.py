@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, show
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Drawn
 from htagraph.output.wording import memory as wording
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from htagraph.cli.options import Format
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.output.report import Report
     from htagraph.trace.profiler_files.memory_snapshot import MemorySnapshot
@@ -28,7 +29,7 @@ def memory(
     steps: Steps = None,
     top: Top = 15,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """How much memory was in use at the peak, and what held it.
 
@@ -43,9 +44,12 @@ def memory(
         if len(paths) > 1 or ranks or steps:
             msg = f"{paths[0]} is a memory {what}: give it alone, without --ranks and --steps"
             raise typer.BadParameter(msg, param_hint="PATHS")
-        show(_report_on_file(Path(paths[0]), what, top), form, output, paths)
+        _show_file(Path(paths[0]), what, top, form, output)
         return
-    show(report(read(paths, ranks, steps), top=top), form, output, paths)
+    graph = read(paths, ranks, steps)
+    from htagraph.analyses.memory.timeline import timeline
+
+    show(report(graph, top=top), form, output, paths, lambda: timeline(graph))
 
 
 def _refuse_snapshots_in(folder: Path) -> None:
@@ -59,14 +63,18 @@ def _refuse_snapshots_in(folder: Path) -> None:
         raise typer.BadParameter(msg, param_hint="PATHS")
 
 
-def _report_on_file(path: Path, what: str, top: int) -> Report:
+def _show_file(path: Path, what: str, top: int, form: Format | None, output: Path | None) -> None:
+    """Show what a memory timeline or snapshot holds."""
     if what == "timeline":
         from htagraph.trace.profiler_files.memory_timeline import read_memory_timeline
 
-        return report_on_timeline(read_memory_timeline(path), path)
+        timeline = read_memory_timeline(path)
+        show(report_on_timeline(timeline, path), form, output, [str(path)], lambda: timeline)
+        return
     from htagraph.trace.profiler_files.memory_snapshot import read_memory_snapshot
 
-    return report_on_snapshot(read_memory_snapshot(path), top=top)
+    snapshot = read_memory_snapshot(path)
+    show(report_on_snapshot(snapshot, top=top), form, output, [str(path)], lambda: snapshot)
 
 
 def report(graph: DependencyGraph, *, top: int = 15) -> Report:

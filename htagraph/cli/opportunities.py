@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Drawn
 from htagraph.output.wording import opportunities as wording
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def opportunities(
     steps: Steps = None,
     top: Top = 10,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """What to improve first, by largest possible gain: kernels, operators, ranks, process groups, host phases."""
     graph = read(paths, ranks, steps)

@@ -58,9 +58,10 @@ Paths = Annotated[list[str], typer.Argument(help="A folder, a file, a glob, or s
 Form = Annotated[
     Format | None,
     typer.Option(
-        "--format", "-f", show_default=False, help="How to write the results; else as -o ends, or as tables to read."
+        "--format", "-f", show_default=False, help="How to write the results; else as -o ends, or as tables to read.",
+        is_eager=True,  # before -o, whose names it explains
     ),
-]
+]  # fmt: skip
 Ranks = Annotated[str | None, typer.Option("--ranks", help="Only these ranks, such as 0,3-7.")]
 Steps = Annotated[str | None, typer.Option("--steps", help="Only these ProfilerStep numbers, such as 4 or 4-6.")]
 Scheduler = Annotated[

@@ -32,7 +32,8 @@ def plot(name: Name, paths: Paths, *, output: Figure, ranks: Ranks = None, steps
     known = [each for each in FIGURES if each not in _WITHOUT_TRACES]
     chosen = name.replace("-", "_")
     if chosen not in known:
-        msg = f"{name!r} is no figure of one job: choose one of {', '.join(known)}"
+        others = "what-if and diff draw their own: htagraph what-if traces/ --network 2 -o figure.svg"
+        msg = f"{name!r} is no figure of one job: choose one of {', '.join(known)}; {others}"
         raise typer.BadParameter(msg, param_hint="NAME")
     refuse_input(output, paths, "--output")
     figure = figure_function(chosen)(_result(chosen, read(paths, ranks, steps)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, given, read, show
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Drawn
 from htagraph.output.wording import roofline as wording
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def roofline(  # noqa: PLR0913 - one argument per option
     steps: Steps = None,
     top: Top = 15,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """How many FLOPs and bytes operators reach per second, and how close that is to what the device allows."""
     for option, peak in (("--peak-tflops", peak_tflops), ("--peak-gbs", peak_gbs)):

@@ -17,7 +17,7 @@ from htagraph.cli.options import (
     read_on,
     show,
 )  # fmt: skip
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Drawn
 from htagraph.output.wording import stragglers as wording
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def stragglers(  # noqa: PLR0913, PLR0917 - one argument per option
     steps: Steps = None,
     top: Top = 10,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
     scheduler: Scheduler = None,
 ) -> None:
     """Which rank makes the others wait, for how long, and why it is late."""
@@ -46,7 +46,8 @@ def stragglers(  # noqa: PLR0913, PLR0917 - one argument per option
     graph = read(paths, ranks, steps)
     from htagraph.analyses.stragglers import stragglers as stragglers_of
 
-    show(report(graph, stragglers_of(graph), given(paths, ranks, steps), top=top), form, output, paths)
+    result = stragglers_of(graph)
+    show(report(graph, result, given(paths, ranks, steps), top=top), form, output, paths, lambda: result)
 
 
 def report(graph: DependencyGraph, result: Stragglers, inputs: Sequence[str], *, top: int = 10) -> Report:

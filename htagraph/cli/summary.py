@@ -20,7 +20,7 @@ from htagraph.cli.options import (
     show,
     write,
 )  # fmt: skip
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Drawn
 
 __all__ = ["summary"]
 
@@ -31,7 +31,7 @@ def summary(  # noqa: PLR0913, PLR0917 - one argument per option
     steps: Steps = None,
     top: Top = 5,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
     scheduler: Scheduler = None,
     full: Annotated[bool, typer.Option("--full", help="Show all tables and the whole verdict.")] = False,  # noqa: FBT002 - typer
 ) -> None:

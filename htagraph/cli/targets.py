@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from htagraph.cli.writing import target
+from htagraph.cli.writing import form_of, is_figure, target
 from htagraph.core.errors import HtagraphError
 
-__all__ = ["Comment", "Figure", "Output", "Page", "Perfetto", "Picture"]
+__all__ = ["Comment", "Drawn", "Figure", "Output", "Page", "Perfetto", "Picture"]
 
 
 def _in_folder(file: Path | None) -> Path | None:
@@ -42,11 +42,29 @@ def _ending(name: str, what: str) -> Callable[[Path | None], Path | None]:
     return checked
 
 
+def _of_known_form(context: typer.Context, file: Path | None) -> Path | None:
+    """Return the file for a result: its folder is there, and its name says a format unless ``--format`` does."""
+    form_of(context.params.get("form"), file)
+    return _in_folder(file)
+
+
+def _of_known_form_or_figure(context: typer.Context, file: Path | None) -> Path | None:
+    """Return the file for a result or its figure."""
+    return _in_folder(file) if is_figure(context.params.get("form"), file) else _of_known_form(context, file)
+
+
+_OUTPUT = "Write to this file (.json, .csv, .md, .txt, .parquet) instead of stdout; to DIR/, a file per table."
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", callback=_in_folder, parser=target, metavar="FILE|DIR/",
-        help="Write to this file (.json, .csv, .md, .txt, .parquet) instead of stdout; to DIR/, a file per table.",
+        "--output", "-o", callback=_of_known_form, parser=target, metavar="FILE|DIR/", help=_OUTPUT,
+    ),
+]  # fmt: skip
+Drawn = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", callback=_of_known_form_or_figure, parser=target, metavar="FILE|DIR/",
+        help=f"{_OUTPUT} Ending in .html, .svg or .png: the figure.",
     ),
 ]  # fmt: skip
 Figure = Annotated[

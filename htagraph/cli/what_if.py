@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, show
-from htagraph.cli.targets import Output
+from htagraph.cli.targets import Drawn
 from htagraph.output.wording import what_if as wording
 from htagraph.whatif.change_options import CHANGES, Change
 from htagraph.whatif.sweep_options import Sweep, read_sweep
@@ -100,7 +100,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
     steps: Steps = None,
     top: Top = 5,
     form: Form = None,
-    output: Output = None,
+    output: Drawn = None,
 ) -> None:
     """How fast would the job be if …? Changes apply in the order given; each option may be repeated.
 
@@ -131,7 +131,7 @@ def what_if(  # noqa: PLR0913 - one argument per option
     scenarios = [scenario_of(graph)]
     for change in changes:
         scenarios.append(change.apply(scenarios[-1]))
-    show(report(scenarios, texts, top=top), form, output, paths)
+    show(report(scenarios, texts, top=top), form, output, paths, scenarios[-1].run)
 
 
 def _read_change(option: str, text: str) -> Change:

@@ -17,11 +17,24 @@ from htagraph.cli.waiting import phase
 from htagraph.output.whole_files import write_whole
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
     from htagraph.output.report import Report
     from htagraph.output.summary import Summary
     from htagraph.output.validation import Validation
 
-__all__ = ["Format", "emit", "form_of", "refuse_input", "show", "target", "wants_color", "width_of", "write"]
+__all__ = [
+    "Format",
+    "emit",
+    "form_of",
+    "is_figure",
+    "refuse_input",
+    "show",
+    "target",
+    "wants_color",
+    "width_of",
+    "write",
+]
 
 _MIN_WIDTH = 40
 """Columns of a terminal; chosen: tables are unreadable below. Doubled, narrow terminals wrap the lines of tables."""
@@ -43,8 +56,6 @@ _SUFFIXES = {
     ".json": Format.JSON, ".csv": Format.CSV, ".md": Format.MD, ".txt": Format.TABLE, ".parquet": Format.PARQUET,
 }  # fmt: skip
 """Formats by what a file's name ends with."""
-_PICTURES = (".html", ".png", ".svg", ".pdf")
-"""Endings of files that are no form of a result's tables."""
 
 
 class Folder(type(Path())):  # type: ignore[misc] # the class of paths of this system
@@ -75,21 +86,41 @@ def form_of(form: Format | None, output: Path | None) -> Format:
     suffix = output.suffix.lower()
     if suffix and suffix not in _SUFFIXES and not (output.exists() and not output.is_file()):
         known = ", ".join(_SUFFIXES)
-        other = "; pictures and pages are made by htagraph plot and report" if suffix in _PICTURES else ""
+        other = "; this command has no figure" if is_figure(form, output) else ""
         msg = f"{output}: no format is known by {suffix}: choose from {known}, or give --format{other}"
         raise typer.BadParameter(msg, param_hint="--output")
     return _SUFFIXES.get(suffix, Format.TABLE)
+
+
+def is_figure(form: Format | None, output: Path | None) -> bool:
+    """Return whether a file is to get the figure of a result: by how its name ends, if no format is asked for.
+
+    Example:
+        >>> is_figure(None, Path("a.svg")), is_figure(Format.JSON, Path("a.svg")), is_figure(None, Path("a.json"))
+        (True, False, False)
+    """
+    if form is not None or output is None:
+        return False
+    from htagraph.output.export.endings import FIGURES
+
+    return output.suffix.lower() in FIGURES
 
 
 def _is_folder(output: Path) -> bool:
     return isinstance(output, Folder) or output.is_dir()
 
 
-def show(report: Report, form: Format | None, output: Path | None, paths: Sequence[str]) -> None:
-    """Write a report on what lies at some paths."""
+def show(
+    report: Report,
+    form: Format | None,
+    output: Path | None,
+    paths: Sequence[str],
+    drawn: Callable[[], object] | None = None,
+) -> None:
+    """Write a report on what lies at some paths; the arguments are those of `write`."""
     from htagraph.output.render import render_report
 
-    write(report, partial(render_report, report), form, output, paths)
+    write(report, partial(render_report, report), form, output, paths, drawn)
 
 
 def write(
@@ -98,6 +129,7 @@ def write(
     form: Format | None,
     output: Path | None,
     paths: Sequence[str],
+    drawn: Callable[[], object] | None = None,
 ) -> None:
     """Write a result.
 
@@ -107,11 +139,19 @@ def write(
         form: as asked for; None for that by which the file's name ends.
         output: a file or folder; None for stdout.
         paths: what was read, and is not written over.
+        drawn: returns what a figure is drawn of; by default it is a table of the result.
 
     Raises:
         typer.BadParameter: the form cannot be written there.
         HtagraphError: a file to write is one of those that were read.
     """
+    if output is not None and is_figure(form, output):
+        from htagraph.output.plot.files import write_figure
+
+        with phase("drawing"):
+            refuse_input(output, paths, "--output")
+            write_figure(_figure_of(result if drawn is None else drawn(), output), output)
+        return
     chosen = form_of(form, output)
     with phase("writing"):
         if output is not None and (chosen is Format.PARQUET or (chosen is Format.CSV and not _is_pipe(output))):
@@ -125,6 +165,16 @@ def write(
             raise typer.BadParameter(msg, param_hint="--format")
         text = render(chosen.value, width=width_of(output), color=wants_color(output))
     emit(text, output, paths)
+
+
+def _figure_of(result: object, output: Path) -> Figure:
+    from htagraph.output.plot.choose import figure_of
+
+    try:
+        return figure_of(result)
+    except ValueError:
+        msg = f"{output}: this result has no figure; choose a format from {', '.join(_SUFFIXES)}"
+        raise typer.BadParameter(msg, param_hint="--output") from None
 
 
 def _is_pipe(output: Path) -> bool:

@@ -26,10 +26,42 @@ def test_the_end_of_a_name_says_the_form(name: str, form: str) -> None:
     assert form_of(Format.JSON, target(name)) is Format.JSON
 
 
-@pytest.mark.parametrize("name", ["a.xyz", "a.html", "a.json.gz"])
+@pytest.mark.parametrize("name", ["a.xyz", "a.html", "a.json.gz"])  # a figure is no format
 def test_an_unknown_end_names_the_known_ones(name: str) -> None:
     with pytest.raises(typer.BadParameter, match=r"\.json, \.csv, \.md, \.txt, \.parquet"):
         form_of(None, target(name))
+
+
+@pytest.mark.parametrize(
+    ("command", "title"),
+    [
+        (["what-if", DEMO, "--network", "2"], "The job would be"),
+        (["what-if", DEMO, "--sweep", "network=0.5,1"], "Of these factors, 0.5 is the fastest"),
+        (["critical-path", DEMO], "Bound by computation"),
+        (["kernels", DEMO, "--by", "rank"], "Rank 2 is the slowest"),
+        (["memory", DEMO], "No allocation was recorded"),
+        (["stragglers", DEMO], "Rank 2 is the straggler"),
+    ],
+)
+def test_a_name_that_ends_as_a_figure_gets_the_figure(run: Any, tmp_path: Path, command: list[str], title: str) -> None:
+    file = tmp_path / "a.html"
+    ran = run(*command, "-o", file)
+    assert (ran.code, ran.out) == (0, "")
+    page = file.read_text(encoding="utf-8")
+    assert "<title>" in page and title in page
+
+
+def test_a_command_without_a_figure_says_so_before_it_reads(run: Any, tmp_path: Path) -> None:
+    for command in ("patterns", "phases"):
+        ran = run(command, tmp_path / "no trace is here", "-o", tmp_path / "a.svg")
+        assert ran.code == 2
+        assert "this command has no figure" in " ".join(ran.err.replace("│", " ").split())
+
+
+def test_a_result_without_a_figure_names_the_formats(run: Any, tmp_path: Path) -> None:
+    ran = run("kernels", DEMO, "--by", "annotation", "-o", tmp_path / "a.svg")
+    assert ran.code == 2
+    assert "has no figure; choose a format from .json, .csv" in " ".join(ran.err.replace("│", " ").split())
 
 
 def test_json_and_markdown_need_no_format(run: Any, tmp_path: Path) -> None:

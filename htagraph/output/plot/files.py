@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import importlib.util
+import logging
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +65,7 @@ def _picture(figure: Figure, kind: str, width: int) -> bytes:
     if importlib.util.find_spec("kaleido") is None:
         msg = f'a .{kind} needs kaleido: pip install "htagraph[image]", or write .html'
         raise HtagraphError(msg)
+    logging.getLogger("choreographer").setLevel(logging.CRITICAL)  # it logs what it ignores; what fails is raised
     try:
         return figure.to_image(kind, width=width, scale=_SCALE if kind == "png" else 1)
     except Exception as error:  # what a browser raises has no common class

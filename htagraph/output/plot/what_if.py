@@ -124,7 +124,7 @@ def sweep(table: pd.DataFrame) -> Figure:
         table: result of `htagraph.sweep`.
 
     Returns:
-        The figure, not shown; its axis is in µs, ms or s.
+        The figure, not shown; its axis is in µs, ms or s. A band is the 90 % interval, if the table has it.
 
     Example:
         >>> import htagraph as hg
@@ -133,7 +133,8 @@ def sweep(table: pd.DataFrame) -> Figure:
         >>> [trace.name for trace in hg.plot.sweep(table).data]
         ['predicted', 'recorded']
     """
-    about = "Predicted time of the job by factor; the scenario says what the factor means. No intervals are shown."
+    intervals = "The band is the 90 % interval." if "low" in table else "No intervals were asked for."
+    about = f"Predicted time of the job by factor; the scenario says what the factor means. {intervals}"
     if not len(table):
         return nothing("There are no factors", about)
     from plotly.graph_objects import Scatter
@@ -166,4 +167,19 @@ def sweep(table: pd.DataFrame) -> Figure:
         )
     )
     axis = {"title": {"text": f"whole job ({unit})"}, "rangemode": "tozero"}
-    return drawn([curve, line], finding, about, xaxis={"title": {"text": "factor"}}, yaxis=axis, showlegend=True)
+    traces = [*_band(table, recorded, factor), curve, line]
+    return drawn(traces, finding, about, xaxis={"title": {"text": "factor"}}, yaxis=axis, showlegend=True)
+
+
+def _band(table: pd.DataFrame, recorded: float, factor: float) -> list[Any]:
+    """Return the area between both ends of the intervals; nothing where none were asked for."""
+    from plotly.graph_objects import Scatter
+
+    if "low" not in table:
+        return []
+    x, ends = table["factor"].to_numpy(), [(recorded / table[end] / factor).to_numpy() for end in ("high", "low")]
+    common: dict[str, Any] = {"x": x, "mode": "lines", "line": {"width": 0, "color": AFTER}, "hoverinfo": "skip"}
+    return [
+        Scatter(**common, y=ends[0], showlegend=False),
+        Scatter(**common, y=ends[1], name="90 % interval", fill="tonexty"),
+    ]

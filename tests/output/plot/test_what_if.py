@@ -48,3 +48,11 @@ def test_a_sweep_is_a_curve_in_the_order_of_the_factors() -> None:
     assert curve.y.tolist() == pytest.approx((table.sort_values("factor")["makespan_us"] / 1000).tolist())
     assert recorded.y[0] == pytest.approx(table["makespan_us"][0] / 1000)
     assert hg.plot.sweep(table).layout.title.text.startswith("Of these factors, 0 is the fastest")
+
+
+def test_a_sweep_with_intervals_has_a_band_around_the_curve() -> None:
+    graph = graph_of(DATA / "demo")
+    table = hg.sweep(graph, lambda job, factor: job.scale(factor=factor, kind="computation"), [0.5], intervals=True)
+    low, high, curve, _ = hg.plot.sweep(table).data
+    assert high.name == "90 % interval"
+    assert low.y[0] < curve.y[0] < high.y[0]
