@@ -30,7 +30,8 @@ def short_name(name: str) -> str:
     """
     if name.startswith(("Memcpy", "Memset")) or not _SIGNATURE.search(name) or is_data_loader(name):
         return name
-    plain, depth = [], 0
+    plain: list[str] = []
+    depth = 0
     signature = name.replace("(anonymous namespace)::", "").replace("->", "").removesuffix(" const")
     for letter in signature.replace(_CALL, _CALL_KEPT):
         if letter in "<(":
