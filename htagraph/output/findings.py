@@ -148,7 +148,7 @@ def _bound(claim: Claim) -> str:
     return f"{text}."
 
 
-_CATEGORIES = {"host": "host code", "head": "time before the first activity"}
+_CATEGORIES = {"host": "host code", "head": "time before its first activity"}
 """Categories that have a shorter name in a finding."""
 
 
