@@ -279,15 +279,22 @@ def _clocks(claims: Sequence[Claim], results: Results) -> Evidence:
 
 
 def _unmatched(claims: Sequence[Claim], results: Results) -> Evidence:
+    return Evidence(table=_of_rows(claims, results, "Some of them"), command=command_line("validate", results.inputs))
+
+
+def _start_up(claims: Sequence[Claim], results: Results) -> Evidence:
+    return Evidence(table=_of_rows(claims, results, "First calls on the critical path"))
+
+
+def _of_rows(claims: Sequence[Claim], results: Results, caption: str) -> Html:
     rows = np.array(claims[0].rows, np.int64)
     links = [results.at(row) for row in claims[0].rows]
-    table = table_of(results.rows(rows), caption="Some of them", link=links.__getitem__)
-    return Evidence(table=table, command=command_line("validate", results.inputs))
+    return table_of(results.rows(rows), caption=caption, link=links.__getitem__)
 
 
 _MAKERS: dict[Says, Callable[[Sequence[Claim], Results], Evidence]] = {
     Says.BOUND: _bound, Says.HOST_PAUSE: _pauses, Says.GAIN: _gains, Says.BLOCKING: _blocking,
     Says.STRAGGLER: _straggler, Says.SLOW_STAGE: _waiting, Says.WAITING: _waiting, Says.DEVICE_IDLE: _idle,
     Says.SHORT_LAUNCHES: _launching, Says.UNEXPLAINED: _unexplained, Says.UNKNOWN_CLOCKS: _clocks,
-    Says.UNMATCHED: _unmatched,
+    Says.UNMATCHED: _unmatched, Says.START_UP: _start_up,
 }  # fmt: skip
