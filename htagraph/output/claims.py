@@ -113,7 +113,8 @@ def path_claims(path: CriticalPath) -> list[Claim]:
     graph = path.graph
     bound, doubts = bound_of(path), doubts_of(graph)
     gains = gain_claims(graph, opportunities(graph, top=_TRIED_GAINS), bound=bound, doubts=doubts)
-    return consistent([*bound_claims(path, bound, doubts), *gains])
+    started = start_up_claims(path)
+    return consistent([*bound_claims(path, bound, doubts), *started, *with_start_up(graph, gains, started)])
 
 
 def consistent(claims: Sequence[Claim]) -> list[Claim]:
@@ -339,7 +340,7 @@ def _idle(rank_idle: pd.DataFrame, window: float, ranks: int, graph: DependencyG
 def _host_reason(graph: DependencyGraph, rank: int) -> str:
     """Return why the host of a rank launches too late: one of `LATE_REASONS`, or ``"graphs"`` for many CUDA graphs."""
     reason = late_reason(graph, rank)
-    return "graphs" if reason in ("launches", "") and _in_graphs(graph) else reason or "launches"
+    return "graphs" if reason in ("launches", "few", "") and _in_graphs(graph) else reason or "launches"
 
 
 def _in_graphs(graph: DependencyGraph) -> bool:

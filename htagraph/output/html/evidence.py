@@ -18,6 +18,7 @@ from htagraph.output.html.markup import NOTHING, Html, element
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
 from htagraph.output.phrases import CATEGORY_WORDS, command_line
+from htagraph.output.warm_up_sentences import is_start_up
 from htagraph.output.wording.critical_path import NO_OPERATOR
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
@@ -146,13 +147,14 @@ def _gains(claims: Sequence[Claim], results: Results) -> Evidence:
         for claim in claims
     ]
     chart = bars(rows, title="Largest gains: how much shorter the job would be", color="less")
-    first = next((claim for claim in claims if claim.facts["target"]), None)
-    option = ("--scale", f"{first.facts['target']}:0.5") if first else ("--fix-straggler", "auto")
+    first = next((claim for claim in claims if claim.facts["target"] and not is_start_up(claim)), None)
+    slow = any(claim.facts["what"] == "straggler" for claim in claims)
+    option = ("--scale", f"{first.facts['target']}:0.5") if first else ("--fix-straggler", "auto") if slow else ()
     most = _most_critical(results, first) if first else -1
     return Evidence(
         chart, href=results.at(most) if first and most >= 0 else "",
         look=f"{claim_name(first)} on the critical path" if first else "",
-        command=command_line("what-if", results.inputs, *option),
+        command=command_line("what-if", results.inputs, *option) if option else "",
     )  # fmt: skip
 
 
