@@ -23,9 +23,9 @@ some 10 µs. Doubled, CUDA graphs are advised where pauses of 1 to 2 ms dominate
 _MAX_WAITS = 24
 """How many waits of a device are looked into, the longest. Chosen: where few pauses are the reason, they are most of
 the time. Doubled, a summary takes a few ms longer."""
-_MANY = 100
+_MANY = 30
 """Waits of a device; fewer are no sign of many small pieces of work. Chosen: a training step has hundreds. Doubled, a
-recording of 100 to 200 kernels is not advised to use CUDA graphs."""
+recording of 30 to 60 kernels is not advised to use CUDA graphs."""
 _MIN_LOOKED_INTO = 0.5
 """Share of the time in which a device waits for its host; where the longest waits are less of it, the rest are many
 short ones, and these are the reason. Chosen: the larger part. Doubled, it is always many small things."""
