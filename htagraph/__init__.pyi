@@ -13,6 +13,7 @@ from .analyses.differences.diff import diff as diff
 from .analyses.graph_launches import graph_launches as graph_launches
 from .analyses.idle_breakdown import idle_breakdown as idle_breakdown
 from .analyses.idle_intervals import idle_intervals as idle_intervals
+from .analyses.interruptions import interruptions as interruptions
 from .analyses.kernel_breakdown import kernel_breakdown as kernel_breakdown
 from .analyses.kernel_distribution import kernel_distribution as kernel_distribution
 from .analyses.kernel_owners import kernel_owners as kernel_owners

@@ -822,6 +822,27 @@ SLOW: dict[str, frozenset[str]] = {
             "test_digests_of_any_job_are_joined_to_the_times_of_its_graph",
         }
     ),
+    "tests/output/test_interruption_claims.py": frozenset(
+        {
+            "test_of_interruptions_that_cost_little_nothing_is_said",
+        }
+    ),
+    "tests/queries/test_interrupted.py": frozenset(
+        {
+            "test_those_of_a_real_job_are_long_gaps_in_its_files_too",
+            "test_what_was_planted_in_many_names_is_found_and_nothing_else",
+        }
+    ),
+    "tests/queries/test_interrupted_ranks.py": frozenset(
+        {
+            "test_eight_ranks_of_a_real_job_go_on_two_by_two",
+        }
+    ),
+    "tests/queries/test_mean_step.py": frozenset(
+        {
+            "test_summaries_and_predictions_give_the_same",
+        }
+    ),
     "tests/queries/test_arguments.py": frozenset(
         {
             "test_a_hundred_thousand_events_take_about_a_second",

@@ -102,7 +102,7 @@ def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dic
         if group != "rank" or len(path.graph.ranks) > 1:
             brief[f"path_{group}"] = rows[rows[group] != "none"]
     if len(tables["host"]):
-        brief["path_host"] = tables["host"].drop(columns="activity")
+        brief["path_host"] = _named(tables["host"].drop(columns="activity"))
     hops = tables["hops"]
     if len(hops):
         pairs = hops.groupby(["from_rank", "to_rank"], as_index=False)
@@ -111,8 +111,14 @@ def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dic
     brief["near"] = near[["slack_us", "work_us", "rank", "main"]]
     if "segments" in tables:
         columns = ["start_us", "duration_us", "rank", "category", "name", "operator", "edge", "gap"]
-        brief["segments"] = tables["segments"][columns]
+        brief["segments"] = tables["segments"][columns].replace("", "-")
     return brief
+
+
+def _named(host: pd.DataFrame) -> pd.DataFrame:
+    """Return the host's part of a path without blank cells: names for untraced code, dashes for what there is not."""
+    empty = [column for column in ("before", "after") if not (host[column] != "").any()]
+    return host.assign(what=host["what"].replace("", wording.UNTRACED)).replace("", "-").drop(columns=empty)
 
 
 def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:

@@ -36,16 +36,19 @@ def opportunities(
 def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -> Report:
     """Return the report on the result of `htagraph.opportunities`; `inputs` are the words that choose what is read."""
     from htagraph.analyses.critical_path import critical_path
-    from htagraph.output.claims import bound_claims, consistent, doubts_of, gain_claims
+    from htagraph.output.claims import bound_claims, consistent, doubts_of, gain_claims, is_interrupted
     from htagraph.output.report import Wording, report_on
     from htagraph.output.warm_up_claims import start_up_claims, with_start_up
     from htagraph.queries.bound import bound_of
+    from htagraph.queries.claim import Says
     from htagraph.queries.whole_steps import whole_steps
 
     path = critical_path(graph)
     bound, doubts = bound_of(path), doubts_of(graph)
-    gains, started = gain_claims(graph, table, bound=bound, doubts=doubts), start_up_claims(path)
-    claims = [*bound_claims(path, bound, doubts)[:1], *started, *with_start_up(graph, gains, started)]
+    above = [claim for claim in bound_claims(path, bound, doubts) if claim.says in (Says.BOUND, Says.INTERRUPTED)]
+    gains = gain_claims(graph, table, bound=bound, doubts=doubts, interrupted=is_interrupted(above))
+    started = start_up_claims(path)
+    claims = [*above, *started, *with_start_up(graph, gains, started)]
     steps = whole_steps(graph)
     brief = {"opportunities": _brief(table, steps)}
     return report_on(

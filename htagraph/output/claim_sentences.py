@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
+from htagraph.output.interruption_words import interrupted_sentence, less_text
 from htagraph.output.phrases import (
     CATEGORY_WORDS,
     and_list,
@@ -21,7 +22,14 @@ from htagraph.output.warm_up_sentences import WHOLE, is_start_up
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 
-__all__ = ["CAUSES", "claim_name", "sentences", "trial"]
+__all__ = [
+    "CAUSES",
+    "MIN_WAITING_PERCENT",
+    "MIN_WITHOUT_RANK_PERCENT",
+    "claim_name",
+    "sentences",
+    "trial",
+]
 
 _SHARED_LINKS = "Transfers that overlap share links here, so half of a change may gain more than all of it."
 """What is said beside gains where transfers share links."""
@@ -32,9 +40,16 @@ _MAX_NAMED_RANKS = 8
 """Ranks that a sentence lists; chosen: half a line. Doubled, a line."""
 _MIN_PERCENT = 2.0
 """Percent of the path; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
+MIN_WITHOUT_RANK_PERCENT = 5.0
+"""Percent that a job must be shorter without the work of a rank for the path to be that rank's doing. Chosen as for
+other shares; where ranks do the same work, it was 0 to 4 %, and with a straggler 9 % and more. Doubled, ranks that are
+slower by 5 to 10 % are not told from the others."""
 _MIN_SPREAD = 0.25
 """Width of a gain's interval, relative to the gain; chosen: less does not change what to do, and every prediction has
 about half of it. Doubled, intervals of a fourth to half of the gain are not shown."""
+MIN_WAITING_PERCENT = 5.0
+"""Percent of device time that only waits in collectives, from which it is named beside idle time; chosen as for that.
+Doubled, 5 to 10 % are not named."""
 _WHAT = {
     "kernel": "kernel ", "call": "the calls of ", "operator": "operator ", "function": "function ",
     "straggler": "the work of ", "phase": "",
@@ -103,6 +118,8 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
         inputs: the words of the command line that choose what is read.
     """
     for claim in [each for each in gains if not is_start_up(each)][:1]:
+        if claim.facts.get("interrupted"):  # that is to be tried first, and its sentence has the command
+            return []
         steps = claim.facts["steps"]
         saved = f"{time_text(_each(claim.facts['half_us'], steps))}{' per step' if steps > 1 else ''}"
         low = claim.interval[0] if claim.interval else claim.figure
@@ -123,7 +140,9 @@ def _bound(claim: Claim) -> str:
     others = [(category, share) for category, share in shares.items() if category not in own and share >= _MIN_PERCENT]
     text = f"Bound by {cause_words(claim.about, shares)}: {claim.figure:.0f} % of the critical path"
     text += f" ({_listed(parts).replace(*_IN_HOST)})" if len(parts) > 1 else ""
-    text += _rank_of(claim.facts["ranks"], several=claim.facts["several"])
+    text += _rank_of(
+        claim.facts["ranks"], claim.facts.get("without_rank_percent", 100.0), several=claim.facts["several"]
+    )
     also = f" Also on it: {_listed(others)}." if others else ""
     if claim.facts.get("absent"):
         or_waits = f"{CATEGORY_WORDS['communication']}, or waiting for ranks that were not {claim.facts['absent']}"
@@ -148,13 +167,20 @@ _NEXT = {
 """What to do next, by what bounds the job, where no other sentence says it."""
 
 
-def _rank_of(ranks: Mapping[int, float], *, several: bool) -> str:
+def _rank_of(ranks: Mapping[int, float], without_percent: float, *, several: bool) -> str:
     if not ranks:
         return ""
     rank, share = next(iter(ranks.items()))
-    if share >= 100 - _MIN_PERCENT:
-        return f"; the path is on rank {rank}" if several or rank else ""
-    return f"; {share:.0f} % of the path is on rank {rank}"
+    alone = share >= 100 - _MIN_PERCENT
+    text = f"; {'the path' if alone else f'{share:.0f} % of the path'} is on rank {rank}"
+    if several and without_percent < MIN_WITHOUT_RANK_PERCENT:
+        less = f"{without_percent:.0f} %" if without_percent >= 1 else "less than 1 %"
+        return f"{text}, but others are nearly as late: without all its work, the job would be {less} shorter"
+    return text if several or rank or not alone else ""
+
+
+def _interrupted(claim: Claim) -> str:
+    return interrupted_sentence(claim, less_text(claim, f"{_likely(claim)}; htagraph what-if --no-interruptions"))
 
 
 def _pauses(claims: Sequence[Claim]) -> str:
@@ -180,12 +206,16 @@ def _gains(claims: Sequence[Claim]) -> str:
         parts.append(f"{name}, {time_text(_each(claim.figure, steps))} ({claim.facts['percent']:.0f} %{spread})")
         any_wide |= bool(spread)
     per_step = f" per step (of {steps:,})" if steps > 1 else ""
+    inside = ", with the interruptions in it" if claims[0].facts.get("interrupted") else ""
     bounds = "" if any_wide else " No speedup of one of them alone saves more."
+    if claims[0].facts.get("ceiling"):
+        us, percent = claims[0].facts["ceiling"]
+        bounds += f" All host code together: {time_text(_each(us, steps))} at most ({percent:.0f} %)."
     if any(claim.facts["shared"] for claim in claims):
         bounds = f" {_SHARED_LINKS}"
     return (
-        f"Largest gains{per_step}, each replayed as if it took no time: {'; '.join(parts)}.{bounds} See htagraph "
-        "opportunities."
+        f"Largest gains{per_step}, each replayed as if it took no time{inside}: {'; '.join(parts)}.{bounds} See "
+        "htagraph opportunities."
     )
 
 
@@ -274,7 +304,14 @@ def _waiting(claim: Claim) -> str:
 def _idle(claim: Claim) -> str:
     facts = claim.facts
     at = f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
-    return _IDLE[claim.about].format(share=f"{claim.figure:.0f} %", at=at, host=_HOST.get(facts["host"], ""))
+    text = _IDLE[claim.about].format(share=f"{claim.figure:.0f} %", at=at, host=_HOST.get(facts["host"], ""))
+    waits = facts.get("in_collectives_percent", 0.0)
+    if claim.about != "host_wait" or waits < MIN_WAITING_PERCENT:
+        return text
+    return (
+        f"{text} Another {waits:.0f} % of the time their collective kernels, which look busy, only wait for ranks that "
+        "are late (htagraph collectives)."
+    )
 
 
 def _short_launches(claim: Claim) -> str:
@@ -296,6 +333,15 @@ def _partly(claim: Claim) -> str:
     return (
         f"From first to last device work, {claim.figure:.0f} % of the recorded time passes; in the rest only the host "
         "was active, and shares of device time say nothing about it."
+    )
+
+
+def _recorded(claim: Claim) -> str:
+    stacks = " Python stacks, which were recorded here, cost most." if claim.facts["stacks"] else ""
+    return (
+        "Part of the host's time is the profiler's own, and a recording does not show how much: jobs that their host "
+        "bounds took 1.2 to 1.6 times as long recorded as unrecorded on an H100. Without a profiler, steps are shorter "
+        f"and gains in host code smaller.{stacks}"
     )
 
 
@@ -341,10 +387,12 @@ def _short(name: str) -> str:
 
 
 _ONE: dict[Says, Callable[[Claim], str]] = {
-    Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
+    Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.INTERRUPTED: _interrupted,
+    Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
     Says.BLOCKING: _blocking, Says.SLOW_STAGE: _stage,
     Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches, Says.UNEXPLAINED: _unexplained,
-    Says.PARTLY_DEVICE: _partly, Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched, Says.ONE_RANK: _alone,
+    Says.PARTLY_DEVICE: _partly, Says.RECORDED: _recorded, Says.UNKNOWN_CLOCKS: _clocks,
+    Says.UNMATCHED: _unmatched, Says.ONE_RANK: _alone,
     Says.RANKS_MISSING: _missing, **WHOLE,
 }  # fmt: skip
 _LISTS: dict[Says, Callable[[Sequence[Claim]], str]] = {Says.HOST_PAUSE: _pauses, Says.GAIN: _gains}

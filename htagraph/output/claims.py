@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from htagraph.core.errors import SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION
-from htagraph.core.naming import is_graph_launch, names_that
+from htagraph.output.device_claims import device_claims
+from htagraph.output.interruption_claims import interruption_claims
+from htagraph.output.recording_claims import recording_claims
 from htagraph.output.stage_claims import stage_claims
 from htagraph.output.warm_up_claims import (
     cut_short_claims,
@@ -23,9 +28,9 @@ from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
 from htagraph.queries.host_pauses import host_pauses
-from htagraph.queries.late_launches import LONG_PAUSE_NS, late_reason
+from htagraph.queries.late_launches import LONG_PAUSE_NS
 from htagraph.queries.whole_steps import whole_steps
-from htagraph.whatif.candidates import CLASSES
+from htagraph.whatif.candidates import CLASSES, INTERRUPTIONS
 from htagraph.whatif.change_options import criteria, criteria_text
 from htagraph.whatif.link_sharing import shares_links
 from htagraph.whatif.opportunities import opportunities
@@ -39,7 +44,16 @@ if TYPE_CHECKING:
     from htagraph.queries.paths import CriticalPath
     from htagraph.whatif.outcome import Outcome
 
-__all__ = ["bound_claims", "claims_of", "consistent", "doubts_of", "gain_claims", "not_read_claims", "path_claims"]
+__all__ = [
+    "bound_claims",
+    "claims_of",
+    "consistent",
+    "doubts_of",
+    "gain_claims",
+    "is_interrupted",
+    "not_read_claims",
+    "path_claims",
+]
 
 _Tables: TypeAlias = "Mapping[str, pd.DataFrame]"
 _MAX_GAINS = 4
@@ -63,14 +77,8 @@ _INNER_SHARE = 0.9
 """Share of a gain from which something inside it is named in its place. Chosen: then it is nearly all of it; of less,
 the rest is lost to who reads only the inner name. It cannot be doubled; at 1, an operator hides the kernel that it
 is."""
-_MAX_COVERED_SHARE = 0.8
-"""Share of the recorded time; below it, shares of device time are said to leave out the rest. Chosen. Doubled,
-always."""
-_MIN_LAUNCHES = 100
-"""Launch calls; chosen: the share of fewer is chance. Doubled, jobs of 100 to 200 calls get no sentence on launches."""
 _MOST = 0.5
-"""Share of kernels and copies; above it, CUDA graphs are no advice, since they are used. And share of communication;
-above it, what looks like transfer is said to be one or waiting. It cannot be doubled."""
+"""Share of communication; above it, what looks like transfer is said to be one or waiting. It cannot be doubled."""
 
 
 def claims_of(
@@ -91,15 +99,17 @@ def claims_of(
         return [Claim(Says.NOTHING_RECORDED, "", 0.0, "count")]
     bound = bound_of(path)
     doubts, started = doubts_of(graph), start_up_claims(path)
-    on_device = _device(busy, tables, inputs, bound, path)
+    above, table = bound_claims(path, bound, doubts), tables["opportunities"]
+    gains = gain_claims(graph, table, bound=bound, doubts=doubts, interrupted=is_interrupted(above))
     return consistent([
-        *bound_claims(path, bound, doubts),
+        *above,
         *started,
-        *with_start_up(graph, gain_claims(graph, tables["opportunities"], bound=bound, doubts=doubts), started),
+        *with_start_up(graph, gains, started),
         *_blocking(graph),
         *stage_claims(graph, slow),
         *_waiting(slow, float(busy["window_us"].sum()), doubts),
-        *on_device,
+        *device_claims(busy, tables, inputs, bound, graph),
+        *recording_claims(graph, bound),
         *cut_short_claims(graph),
         *device_missing_claims(graph),
         *uneven_claims(graph),
@@ -112,9 +122,15 @@ def path_claims(path: CriticalPath) -> list[Claim]:
     """Return what bounds the window of a critical path, and what gains most for the whole job."""
     graph = path.graph
     bound, doubts = bound_of(path), doubts_of(graph)
-    gains = gain_claims(graph, opportunities(graph, top=_TRIED_GAINS), bound=bound, doubts=doubts)
+    above, table = bound_claims(path, bound, doubts), opportunities(graph, top=_TRIED_GAINS)
+    gains = gain_claims(graph, table, bound=bound, doubts=doubts, interrupted=is_interrupted(above))
     started = start_up_claims(path)
-    return consistent([*bound_claims(path, bound, doubts), *started, *with_start_up(graph, gains, started)])
+    return consistent([*above, *started, *with_start_up(graph, gains, started)])
+
+
+def is_interrupted(claims: Sequence[Claim]) -> bool:
+    """Return whether one of some claims says that host code is interrupted."""
+    return any(claim.says is Says.INTERRUPTED for claim in claims)
 
 
 def consistent(claims: Sequence[Claim]) -> list[Claim]:
@@ -164,7 +180,7 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
     facts = {
         "shares": bound.shares, "ranks": bound.ranks, "by_workers": bound.by_workers, "batches": bound.batches,
         "unexplained_percent": bound.unexplained_percent, "several": len(path.graph.ranks) > 1,
-        "absent": _absent(path.graph),
+        "absent": _absent(path.graph), "without_rank_percent": _without_rank(path.graph, bound),
     }  # fmt: skip
     claims = [
         Claim(
@@ -172,11 +188,33 @@ def bound_claims(path: CriticalPath, bound: Bound, doubts: Mapping[RestsOn, Clai
             facts=facts,
         )
     ]  # fmt: skip
-    claims += _pauses(path, is_bound=bound.cause == "host")
+    stopped = interruption_claims(path.graph)
+    claims += stopped
+    outside = frozenset().union(*(claim.facts["activities"] for claim in stopped))
+    claims += [
+        claim
+        for claim in _pauses(path, is_bound=bound.cause == "host")
+        if claim.rows[0] not in outside  # the longest of them is no doing of what is named there
+    ]
     if bound.unexplained_percent >= 100 * _MIN_SHARE:
         kinds = {"mostly": next(iter(bound.unexplained), ""), "is_bound": bound.cause == "gap"}
         claims.append(Claim(Says.UNEXPLAINED, "path", bound.unexplained_percent, "percent", facts=kinds))
     return claims
+
+
+def _without_rank(graph: DependencyGraph, bound: Bound) -> float:
+    """Return how much shorter the job is without all work of the rank with most of the path, percent; 0 for one rank.
+
+    Where it is little, the other ranks are nearly as late.
+    """
+    if len(graph.ranks) < 2 or not bound.ranks:
+        return 0.0
+    rank = next(iter(bound.ranks))
+    scenario = what_if(graph).scale(factor=0.0, rank=rank)
+    with suppress(SelectionError):  # it waits for no loader
+        scenario = scenario.free_dataloader(rank=rank)
+    outcome = scenario.run()
+    return 100 * outcome.saved_ns / max(outcome.baseline_ns, 1)
 
 
 def _absent(graph: DependencyGraph) -> str:
@@ -207,6 +245,7 @@ def gain_claims(
     *,
     bound: Bound,
     doubts: Mapping[RestsOn, Claim] | None = None,
+    interrupted: bool = False,
 ) -> list[Claim]:
     """Return what gains most, each replayed once more through `what_if`; without what only wraps the job.
 
@@ -215,15 +254,20 @@ def gain_claims(
         table: result of `htagraph.opportunities`.
         bound: what bounds the job.
         doubts: result of `doubts_of`.
+        interrupted: whether a claim says that host code is interrupted, so that gains contain interruptions.
     """
     claims: list[Claim] = []
+    host = table[(table["name"] == CLASSES[0]) & (bound.cause == "host")]
+    ceiling = (float(host["gain_us"].iloc[0]), float(host["gain_percent"].iloc[0])) if len(host) else None
     for row in _worth_naming(table):
         is_loader = row["name"] == "data loading"
         if bound.by_workers and not is_loader:
             continue
         rests = {RestsOn.CLOCKS, RestsOn.MATCHES} if row["what"] in ("straggler", "group") else set()
         claim = _replayed(graph, row, frozenset(rests & (doubts or {}).keys()), loader=is_loader)
-        claims += [claim] if claim else []
+        if claim:
+            more = {"ceiling": None if claim.about in CLASSES else ceiling, "interrupted": interrupted}
+            claims.append(replace(claim, facts={**claim.facts, **more}))
         if len(claims) == _MAX_GAINS:
             break
     return claims
@@ -233,6 +277,7 @@ def _worth_naming(table: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return the rows that say what to change: no class of work, nothing around the whole job, the inner of two."""
     rows = table[table["gain_percent"] >= _MIN_PERCENT].to_dict("records")
     rows = [row for row in rows if row["what"] != "rank"]  # nobody can make all work of a rank take no time
+    rows = [row for row in rows if row["name"] != INTERRUPTIONS]  # a claim of their own
     several = [row for row in rows if row["name"] not in CLASSES]
     around = {row["inside"] for row in rows}
     small = [row for row in several if row["name"] not in around or row["gain_percent"] <= 100 * _MAX_WRAPPED]
@@ -306,57 +351,6 @@ def _waiting(slow: Stragglers, window_us: float, doubts: Mapping[RestsOn, Claim]
     facts = {"total_us": total, "cause": str(row["cause"]), "cause_name": str(row["cause_name"])}
     share = float(row["share_percent"])
     return [Claim(Says.STRAGGLER, str(slow.straggler), share, "percent", rests_on=rests_on, facts=facts)]
-
-
-def _device(busy: pd.DataFrame, tables: _Tables, inputs: pd.DataFrame, bound: Bound, path: CriticalPath) -> list[Claim]:
-    """Return why devices are idle, whether launches are too long, and what part of the recording that is."""
-    on_device = busy[busy["executor"] == "device"]
-    window = float(on_device["window_us"].sum())
-    if not window:
-        return []
-    claims = _idle(tables["rank_idle"], window, len(busy), path.graph)
-    if any(claim.facts["host"] == "launches" for claim in claims):
-        claims += _launching(tables["launches"], bound)
-    span = float(inputs.loc[inputs["rank"].isin(on_device["rank"]), "span_us"].sum())
-    if claims and window < _MAX_COVERED_SHARE * span:
-        claims.append(Claim(Says.PARTLY_DEVICE, "", 100 * window / span, "percent"))
-    return claims
-
-
-def _idle(rank_idle: pd.DataFrame, window: float, ranks: int, graph: DependencyGraph) -> list[Claim]:
-    idle = rank_idle.groupby("cause")["idle_us"].sum().sort_values(ascending=False)
-    claims = []
-    for cause, us in idle.items():
-        if us < _MIN_SHARE * window:
-            continue
-        worst = rank_idle[rank_idle["cause"] == cause].sort_values("share_percent").iloc[-1]
-        why = _host_reason(graph, int(worst["rank"])) if cause == "host_wait" else ""
-        share = float(worst["share_percent"])
-        facts = {"rank": int(worst["rank"]), "rank_percent": share, "several": ranks > 1, "host": why}
-        claims.append(Claim(Says.DEVICE_IDLE, str(cause), 100 * us / window, "percent", facts=facts))
-    return claims
-
-
-def _host_reason(graph: DependencyGraph, rank: int) -> str:
-    """Return why the host of a rank launches too late: one of `LATE_REASONS`, or ``"graphs"`` for many CUDA graphs."""
-    reason = late_reason(graph, rank)
-    return "graphs" if reason in ("launches", "few", "") and _in_graphs(graph) else reason or "launches"
-
-
-def _in_graphs(graph: DependencyGraph) -> bool:
-    """Return whether most kernels and copies were launched as parts of CUDA graphs."""
-    acts = graph.activities
-    cause = acts.cause[acts.on_device & (acts.cause >= 0)]
-    in_graph = names_that(is_graph_launch, graph.names)[acts.name[cause]]
-    return bool(len(cause)) and float(in_graph.mean()) > _MOST
-
-
-def _launching(launches: pd.DataFrame, bound: Bound) -> list[Claim]:
-    """Return whether most launches take longer than their work, where devices wait for launches and these are many."""
-    total, short = int(launches["launches"].sum()), int(launches["short"].sum())
-    if bound.cause != "host" or total < _MIN_LAUNCHES or short < total / 2:
-        return []
-    return [Claim(Says.SHORT_LAUNCHES, "", 100 * short / total, "percent", facts={"total": total})]
 
 
 def not_read_claims(inputs: pd.DataFrame) -> list[Claim]:

@@ -269,6 +269,10 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         "critical_path": _SHARES,
         "opportunities": _OPPORTUNITIES,
         "stragglers": _STRAGGLERS,
+        "interruptions": (
+            "rank:int step:int thread:text name:text before:text start_us:number interrupted_us:number "
+            "usual_us:number activity:int"
+        ),
         "gaps": "gap:text count:int total_us:number critical_us:number critical_percent:number explained:flag",
         "clocks": (
             "rank:int gauge:int offset_us:number drift_ppm:number uncertainty_us:number residual_us:number "

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from htagraph.output.claim_sentences import CAUSES, claim_name
+from htagraph.output.claim_sentences import (
+    CAUSES,
+    MIN_WAITING_PERCENT,
+    MIN_WITHOUT_RANK_PERCENT,
+    claim_name,
+)
+from htagraph.output.interruption_words import interrupted_finding, less_text
 from htagraph.output.phrases import (
     CATEGORY_WORDS,
     and_list,
@@ -41,7 +47,8 @@ _MAX_RANKS = 4
 """Ranks that a finding lists. Chosen: a few letters. Doubled, half a line."""
 _CAUTIONS = (
     *IN_A_CLAUSE,
-    Says.PARTLY_DEVICE, Says.UNKNOWN_CLOCKS, Says.UNMATCHED, Says.ONE_RANK, Says.RANKS_MISSING, Says.UNEXPLAINED,
+    Says.PARTLY_DEVICE, Says.RECORDED, Says.UNKNOWN_CLOCKS, Says.UNMATCHED, Says.ONE_RANK, Says.RANKS_MISSING,
+    Says.UNEXPLAINED,
 )  # fmt: skip
 """What makes the other findings uncertain."""
 _LEAST = (Says.SHORT_LAUNCHES, Says.BLOCKING, Says.DEVICE_IDLE, Says.HOST_PAUSE)
@@ -137,7 +144,9 @@ def _bound(claim: Claim) -> str:
     ]
     word = _CATEGORIES.get(claim.about, "") if claim.about == "host" else ""
     text = f"Bound by {word or cause_words(claim.about, shares)}: {claim.figure:.0f} % of the critical path"
-    text += _rank_of(claim.facts["ranks"], several=claim.facts["several"])
+    text += _rank_of(
+        claim.facts["ranks"], claim.facts.get("without_rank_percent", 100.0), several=claim.facts["several"]
+    )
     text += f"; then {', '.join(others[:_NAMED])}" if others else ""
     if claim.facts.get("absent"):
         words = CATEGORY_WORDS["communication"]
@@ -152,11 +161,18 @@ _CATEGORIES = {"host": "host code", "head": "time before its first activity"}
 """Categories that have a shorter name in a finding."""
 
 
-def _rank_of(ranks: Mapping[int, float], *, several: bool) -> str:
+def _rank_of(ranks: Mapping[int, float], without_percent: float, *, several: bool) -> str:
     if not ranks or not several:
         return ""
+    if without_percent < MIN_WITHOUT_RANK_PERCENT:
+        return " (of several ranks alike)"
     rank, share = next(iter(ranks.items()))
     return f", on rank {rank}" if share >= 100 - _MIN_PERCENT else f", {share:.0f} % of which is on rank {rank}"
+
+
+def _interrupted(claim: Claim) -> str:
+    spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), claim.facts["steps"])
+    return interrupted_finding(claim, less_text(claim, spread))
 
 
 def _pauses(claims: Sequence[Claim]) -> str:
@@ -172,11 +188,15 @@ def _pauses(claims: Sequence[Claim]) -> str:
 
 def _gains(claims: Sequence[Claim]) -> str:
     steps, parts = claims[0].facts["steps"], []
-    for claim in claims[:_NAMED]:
+    ceiling = claims[0].facts.get("ceiling")
+    for claim in claims[: _NAMED - bool(ceiling)]:
         spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), steps)
         saved = time_text(_each(claim.figure, steps))
         parts.append(f"{shortened(claim_name(claim), _MAX_LETTERS)}, {saved} ({claim.facts['percent']:.0f} %{spread})")
-    return f"Largest gains{_per_step(steps)}, were it to take no time: {'; '.join(parts)}."
+    inside = ", with the interruptions in it" if claims[0].facts.get("interrupted") else ""
+    if ceiling:
+        parts.append(f"all host code, at most {time_text(_each(ceiling[0], steps))} ({ceiling[1]:.0f} %)")
+    return f"Largest gains{_per_step(steps)}, were it to take no time{inside}: {'; '.join(parts)}."
 
 
 def _blocking(claim: Claim) -> str:
@@ -238,12 +258,16 @@ def _waiting(claim: Claim) -> str:
 def _idle(claim: Claim) -> str:
     facts = claim.facts
     at = f" (rank {facts['rank']}: {facts['rank_percent']:.0f} %)" if facts["several"] else ""
-    text = _IDLE[claim.about].format(share=f"{claim.figure:.0f} %", at=at)
-    return f"{text}{_HOST[facts['host']]}." if claim.about == "host_wait" and facts["host"] in _HOST else f"{text}."
+    share, waits = f"{claim.figure:.0f} %", facts.get("in_collectives_percent", 0.0)
+    if claim.about != "host_wait":
+        return f"{_IDLE[claim.about].format(share=share, at=at)}."
+    text = f"devices wait for the host {share} of the time{at}"
+    if waits >= MIN_WAITING_PERCENT:  # in kernels that spin, so that the device looks busy
+        text = f"devices wait {waits:.0f} % in collectives for late ranks and {share} for the host{at}"
+    return f"From first to last device work, {text}{_HOST.get(facts['host'], '')}."
 
 
 _IDLE = {
-    "host_wait": "From first to last device work, devices wait for the host {share} of the time{at}",
     "kernel_wait": "From first to last device work, devices pause {share} of the time{at} between many small kernels",
     "other": (
         "From first to last device work, devices are idle {share} of the time{at}, but not for a late launch: work "
@@ -286,6 +310,10 @@ _DOUBTS: dict[Says, Callable[[Claim], str]] = {
     Says.PARTLY_DEVICE: lambda claim: (
         f"device work spans {claim.figure:.0f} % of the recording, and idle times leave out the rest"
     ),
+    Says.RECORDED: lambda claim: (
+        f"recording slows host code{', most with Python stacks' if claim.facts['stacks'] else ''}: without a profiler, "
+        "steps are shorter and gains smaller"
+    ),
     Says.UNKNOWN_CLOCKS: _clocks,
     Says.UNMATCHED: lambda claim: (
         f"{claim.figure:,.0f} of {claim.facts['total']:,} communication calls have no known partner, so waiting in "
@@ -300,7 +328,8 @@ _DOUBTS: dict[Says, Callable[[Claim], str]] = {
     ),
 }
 _ONE: dict[Says, Callable[[Claim], str]] = {
-    Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
+    Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.INTERRUPTED: _interrupted,
+    Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
     Says.BLOCKING: _blocking, Says.SLOW_STAGE: _stage, Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches,
     Says.START_UP: WHOLE[Says.START_UP],
 }  # fmt: skip
@@ -349,6 +378,14 @@ def _try_stage(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial] | Non
     return claim.figure, Trial(sentence, command_line("what-if", inputs, *options))
 
 
+def _try_without_interruptions(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial]:
+    wide = claim.interval is not None and claim.interval[0] < _MIN_SPREAD * claim.figure
+    line = command_line("what-if", inputs, "--no-interruptions")
+    saved = _saves(claim.figure, claim.facts, up_to=wide)
+    return claim.figure, Trial(f"Host code that nothing interrupts {saved}.", line)
+
+
 _TRIALS: dict[Says, Callable[[Claim, Sequence[str]], tuple[float, Trial] | None]] = {
-    Says.GAIN: _try_gain, Says.BLOCKING: _try_blocking, Says.SLOW_STAGE: _try_stage,
+    Says.GAIN: _try_gain, Says.INTERRUPTED: _try_without_interruptions, Says.BLOCKING: _try_blocking,
+    Says.SLOW_STAGE: _try_stage,
 }  # fmt: skip

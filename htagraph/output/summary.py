@@ -10,6 +10,7 @@ import pandas as pd
 
 from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.idle_breakdown import idle_breakdown
+from htagraph.analyses.interruptions import interruptions
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
 from htagraph.analyses.launch_stats import launch_stats
 from htagraph.analyses.overlap import overlap
@@ -23,6 +24,7 @@ from htagraph.output.parts_of_time import with_shares
 from htagraph.output.phrases import plural, time_text
 from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.queries.claim import Claim
+from htagraph.queries.mean_step import mean_step_ns
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
 
@@ -43,6 +45,7 @@ SUMMARY_TITLES = {
     "critical_path": "Critical path, by what it consists of",
     "opportunities": "Opportunities, by the largest possible gain",
     "stragglers": "Ranks that others wait for",
+    "interruptions": "Interruptions of host code: stretches of ten times their usual time and more, the longest first",
     "gaps": "Time that no dependency explains, by kind",
 }
 """Titles by the name of the table."""
@@ -60,6 +63,9 @@ _OPPORTUNITIES_PER_KERNEL = 2
 _MAX_RANKS = 16
 """Rows of the time by rank; with more ranks, half of it are those with the most computation. Chosen: a third of a
 screen. Doubled, two thirds."""
+
+_MAX_INTERRUPTIONS = 20
+"""Interruptions that a reader sees. Chosen: enough to see that they are in different places. Doubled, a screen."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,14 +85,16 @@ class Summary:
             of device work linked to them), ``median_launch_us``, ``median_delay_us``, ``short`` (calls that take
             longer than all their work), ``excessive_runtime`` (calls over 50 µs), ``excessive_delay`` (works that
             start over 100 µs after their call; normal where the host runs ahead). ``critical_path``:
-            `CriticalPath.summary` of the whole job. ``stragglers``, ``opportunities``: of the analyses. ``gaps``:
-            `Replay.gap_shares`. ``clocks``: ``rank``, ``gauge`` (the rank whose clock is taken as right),
-            ``offset_us`` (what the rank's clock shows more), ``drift_ppm``, ``uncertainty_us`` (NaN where no
+            `CriticalPath.summary` of the whole job. ``stragglers``, ``opportunities``, ``interruptions``: of the
+            analyses. ``gaps``: `Replay.gap_shares`. ``clocks``: ``rank``, ``gauge`` (the rank whose clock is taken as
+            right), ``offset_us`` (what the rank's clock shows more), ``drift_ppm``, ``uncertainty_us`` (NaN where no
             collective says anything), ``residual_us``, ``collectives`` (that the estimate rests on).
         issues: What was repaired, dropped or unmatched: ``rank``, ``file``, ``what``, ``detail``, ``count``.
         verdict: Sentences: what bounds the job.
         window_us: From the first to the last moment of any rank, on the common clock, µs.
         claims: What the verdict says, as values: what about, figure, interval, proof, and what it rests on.
+        mean_step_us: From the first step's start on any rank to the last one's end, over the number of steps, as for
+            what-ifs, µs; NaN without steps.
     """
 
     inputs: pd.DataFrame
@@ -95,6 +103,7 @@ class Summary:
     verdict: list[str]
     window_us: float
     claims: tuple[Claim, ...] = ()
+    mean_step_us: float = float("nan")
 
     def __repr__(self) -> str:
         """Return what was read, the window and the first sentence of the verdict; the tables are in `tables`."""
@@ -121,8 +130,8 @@ class Summary:
         on = on.replace(" on none (host only)", ", no device work")
         steps = self.tables["steps"]
         count = int(steps["steps"].max()) if len(steps) else 0
-        each = f", {plural(count, 'step')} of {time_text(float(steps['mean_us'].mean()))}" if count else ""
-        return f"{ranks}{on}{each}: {time_text(self.window_us)} recorded."
+        each = f", {plural(count, 'step')}{' of' if count == 1 else ', mean step'} {time_text(self.mean_step_us)}"
+        return f"{ranks}{on}{each if count else ''}: {time_text(self.window_us)} recorded."
 
     def brief(self) -> dict[str, pd.DataFrame]:
         """Return the tables that a reader wants to see first: time by rank, top kernels, problems in the files.
@@ -157,6 +166,8 @@ class Summary:
         if "rank_idle" in whole:
             by_cause = whole["rank_idle"].pivot(index="rank", columns="cause", values="idle_us")
             whole["rank_idle"] = by_cause.add_suffix("_us").reset_index()
+        if "interruptions" in whole:
+            whole["interruptions"] = _longest_interruptions(whole["interruptions"])
         if "overlap" in whole and not whole["overlap"]["communication_us"].any():
             del whole["overlap"]
         elif "overlap" in whole and not whole["overlap"]["beside_us"].any():
@@ -206,11 +217,13 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         "critical_path": path.summary(),
         "opportunities": opportunities(graph, top=_OPPORTUNITIES_PER_KERNEL * top),
         "stragglers": slow.to_frame(),
+        "interruptions": interruptions(graph),
         "gaps": replay(graph).gap_shares(),
         "clocks": _clocks(graph),
     }
     claims = claims_of(graph, path, tables, inputs, slow)
-    return Summary(inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims))
+    step_us = mean_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
+    return Summary(inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us)
 
 
 def _extremes(times: pd.DataFrame) -> pd.DataFrame:
@@ -219,6 +232,14 @@ def _extremes(times: pd.DataFrame) -> pd.DataFrame:
         return times
     order = times["computation_us"].sort_values(kind="stable").index
     return times.loc[sorted([*order[: _MAX_RANKS // 2], *order[-_MAX_RANKS // 2 :]])]
+
+
+def _longest_interruptions(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the longest interruptions for readers; untraced code is named by what came after it."""
+    longest = table.nlargest(_MAX_INTERRUPTIONS, "interrupted_us")
+    before = "untraced code before " + longest["before"]
+    name = longest["name"].mask(longest["name"] == "", before)
+    return longest.assign(name=name)[["rank", "thread", "name", "start_us", "interrupted_us", "usual_us"]]
 
 
 def _by_kind(issues: pd.DataFrame) -> pd.DataFrame:

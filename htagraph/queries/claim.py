@@ -15,6 +15,7 @@ class Says(Enum):
 
     NOTHING_RECORDED = "nothing was recorded"
     BOUND = "this is what most of the critical path is"
+    INTERRUPTED = "something outside of the host's code interrupts it, and the job would be shorter if it did not"
     HOST_PAUSE = "on the critical path, the host spends this time on one thing"
     START_UP = "on the critical path are first calls that take far longer than later ones"
     GAIN = "the job is shorter by this if something takes no time"
@@ -29,6 +30,7 @@ class Says(Enum):
     NO_DEVICE_WORK = "nothing that a device did was recorded, though the job may use one"
     UNEVEN_STEPS = "some steps take far longer or shorter than the others"
     PARTLY_DEVICE = "device work covers only a part of the recording"
+    RECORDED = "recording slows the host, which bounds the job"
     UNKNOWN_CLOCKS = "the clocks of ranks are not known well enough to compare them"
     UNMATCHED = "communication has no known partner on another rank"
     ONE_RANK = "only one of several ranks was read"
@@ -94,7 +96,9 @@ def contradictions(claims: Iterable[Claim]) -> list[str]:
     wrong += ["several stragglers"] if len(of[Says.STRAGGLER]) > 1 else []
     wrong += ["a slow stage, and nobody"] if of[Says.SLOW_STAGE] and of[Says.WAITING] else []
     wrong += ["a straggler, and none"] if of[Says.STRAGGLER] and of[Says.WAITING] else []
-    wrong += [f"{_label(one)}: {problem}" for one in of[Says.GAIN] for problem in _of_gain(one)]
+    wrong += [
+        f"{_label(one)}: {problem}" for one in [*of[Says.GAIN], *of[Says.INTERRUPTED]] for problem in _of_gain(one)
+    ]
     for bound in of[Says.BOUND]:
         wrong += _against_bound(bound, of)
     return wrong

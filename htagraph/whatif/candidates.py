@@ -17,12 +17,13 @@ from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.interrupted import interrupted
 from htagraph.queries.transfer_waits import end_spread
 from htagraph.queries.untraced import UNTRACED
 from htagraph.queries.weights import OwnTime, State, of_kind, own_time
 from htagraph.whatif.trial import Trial
 
-__all__ = ["CLASSES", "Candidate", "candidates", "target_of", "time_of"]
+__all__ = ["CLASSES", "INTERRUPTIONS", "Candidate", "candidates", "target_of", "time_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
@@ -32,6 +33,8 @@ _OWN_WORK = ["host", "computation", "memory"]
 _HOST = {"kind": "host"}
 CLASSES = ("all host work", "all transfers between ranks", "other runtime calls")
 """Names of candidates that stand for a whole class of work: they say how much there is to gain, not what to change."""
+INTERRUPTIONS = "interruptions of host code"
+"""Name of the candidate that stands for what something outside of the code took."""
 _NOTES = {
     "kernel": "",
     "call": "the calls' own time",
@@ -41,6 +44,7 @@ _NOTES = {
     "group": "transfers only; waiting for a late rank counts for what makes it late",
     "host": "operators, calls and the Python between them; waits and transfers between ranks are replayed",
     BETWEEN_OPERATORS: "host time that no event covers",
+    INTERRUPTIONS: "what host code took beyond its usual time; to predict it: --no-interruptions",
     "launching": "the calls and the latency until their work starts; to predict it: --no-launch-overhead",
 }
 
@@ -82,6 +86,7 @@ def candidates(trial: Trial) -> Iterator[Candidate]:
     yield from _phases(graph, shares)
     yield from _special(trial, "launching", None, _launch_time)
     yield from _special(trial, BETWEEN_OPERATORS, {"kind": UNTRACED}, _untraced_time)
+    yield from _special(trial, INTERRUPTIONS, None, _interrupted_time)
 
 
 def _positive_sums(key: Array, ns: npt.ArrayLike) -> list[tuple[int, int]]:
@@ -211,6 +216,10 @@ def _untraced_time(state: State) -> OwnTime:
     except SelectionError:  # there is none
         nothing = np.zeros(0, np.int64)
         return OwnTime(nothing, nothing, nothing)
+
+
+def _interrupted_time(state: State) -> OwnTime:
+    return interrupted(state.graph).time
 
 
 def _launch_time(state: State) -> OwnTime:

@@ -197,6 +197,9 @@ CHANGES: dict[str, ChangeForm] = {
     "no-launch-overhead": ChangeForm(
         "optional", "CRITERIA", "Launch calls and launch latency take no time.", _selecting("no_launch_overhead")
     ),
+    "no-interruptions": ChangeForm(
+        "none", "", "Host code that was interrupted takes as long as it usually does.", _plain("no_interruptions")
+    ),
     "infinite-host": ChangeForm("none", "", "Host work takes no time.", _plain("infinite_host")),
     "infinite-gpu": ChangeForm(
         "none", "", "Kernels and copies take no time; transfers between ranks still do.", _plain("infinite_gpu")

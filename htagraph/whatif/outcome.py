@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kinds import ActivityKind
-from htagraph.core.once import once
 from htagraph.graph.activities import frozen
 from htagraph.graph.criteria import IntSelector
+from htagraph.queries.mean_step import mean_step_ns, step_moments
 from htagraph.queries.replay import last_end, predict
 from htagraph.queries.weights import NEVER, State
 
@@ -151,12 +150,12 @@ class Outcome:
     @property
     def baseline_mean_step_ns(self) -> float:
         """Recorded mean step time over all ranks, ns: (last end - first start) / steps; the makespan without steps."""
-        return _mean_step(self.baseline, self.baseline.time)
+        return mean_step_ns(self.baseline, self.baseline.time)
 
     @property
     def mean_step_ns(self) -> float:
         """Predicted mean step time over all ranks, ns: (last end - first start) / steps; the makespan without steps."""
-        return _mean_step(self.state.graph, self.time)
+        return mean_step_ns(self.state.graph, self.time)
 
     def step_times(self) -> pd.DataFrame:
         """Return the start and end of each step, as recorded and as predicted.
@@ -170,8 +169,8 @@ class Outcome:
         import pandas as pd
 
         graph, origin = self.baseline, self.baseline.origin_ns
-        start, end = _steps(graph)
-        new_start, new_end = _steps(self.state.graph)
+        start, end = step_moments(graph)
+        new_start, new_end = step_moments(self.state.graph)
         return pd.DataFrame(
             {
                 "step": graph.activities.step[end // 2].astype(np.int64),
@@ -267,7 +266,7 @@ class Outcome:
         for state in drawn(self.state):
             time = predict(state.graph, state.lag, state.gap, state.head)
             spans.append(_span(self.baseline, time))
-            means.append(_mean_step(state.graph, time))
+            means.append(mean_step_ns(state.graph, time))
         return np.array(spans, np.int64), np.array(means, np.float64)
 
 
@@ -280,32 +279,14 @@ def _ratio(before: float, after: float) -> float:
     return before / after if after else (float("inf") if before else 1.0)
 
 
-@once
-def _steps(graph: DependencyGraph) -> tuple[Array, Array]:
-    """Return the vertices of each step's start and end, by (rank, step)."""
-    acts = graph.activities
-    ends, marks = (np.flatnonzero(acts.kind == kind) for kind in (ActivityKind.BOUNDARY, ActivityKind.STEP))
-    ends = ends[np.lexsort((acts.step[ends], acts.rank[ends]))]
-    of_end, of_mark = (acts.rank[rows].astype(np.int64) << 32 | acts.step[rows] for rows in (ends, marks))
-    order = np.argsort(of_mark, kind="stable")
-    return 2 * marks[order][np.searchsorted(of_mark[order], of_end)], 2 * ends
-
-
 def _step_lengths(graph: DependencyGraph, time: Array) -> npt.NDArray[np.float64]:
     """Return the time from the end of each step's work to the end of the next one's, mean over ranks, ns.
 
     Not from start to start: hosts that run ahead of their devices begin the steps of a short recording faster.
     """
-    _, end = _steps(graph)
+    _, end = step_moments(graph)
     rank, step = graph.activities.rank[end >> 1], graph.activities.step[end >> 1]
     follows = np.flatnonzero(rank[1:] == rank[:-1])
     _, number = np.unique(step[1:][follows], return_inverse=True)
     length = np.diff(time[end])[follows].astype(np.float64)
     return np.bincount(number.ravel(), length) / np.bincount(number.ravel())
-
-
-def _mean_step(graph: DependencyGraph, time: Array) -> float:
-    start, end = _steps(graph)
-    if not len(start):
-        return float(_span(graph, time))
-    return float(time[end].max() - time[start].min()) / len(np.unique(graph.activities.step[end >> 1]))

@@ -88,6 +88,10 @@ class Scenario:
             bandwidth_gb_s = bandwidth_gbps
         return self.apply(change.network, latency_us=latency_us, bandwidth_gb_s=bandwidth_gb_s)
 
+    def no_interruptions(self) -> Scenario:
+        """Let nothing interrupt host threads; see `htagraph.whatif.changes.no_interruptions`."""
+        return self.apply(change.no_interruptions)
+
     def no_launch_overhead(self, **criteria: Any) -> Scenario:  # noqa: ANN401 - those of graph.select
         """Let launch calls and launch latency take no time; see `htagraph.whatif.changes.no_launch_overhead`."""
         return self.apply(change.no_launch_overhead, **criteria)

@@ -64,3 +64,10 @@ def test_top_limits_each_group_of_shares(run: Any) -> None:
     assert {group: sum(row["group"] == group for row in rows) for group in ("category", "operator")} == {
         "category": 2, "operator": 2,
     }  # fmt: skip
+
+
+def test_no_cell_of_a_readers_table_is_blank(run: Any) -> None:
+    ran = run("critical-path", DEMO, "--segments", "--format", "md")
+    rows = [line for line in ran.out.splitlines() if line.startswith("| ")]
+    assert rows
+    assert [row for row in rows if "|  |" in row] == []

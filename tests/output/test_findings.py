@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import htagraph as hg
+from htagraph.output.claim_sentences import sentences
 from htagraph.output.findings import findings, trial_of
 from htagraph.queries.claim import Claim, Says
 from tests.reach import REPOSITORY
@@ -80,6 +81,36 @@ def test_the_change_that_gains_most_as_predicted_is_tried_first() -> None:
     assert half is not None
     assert half.command.endswith("--fix-straggler auto")
     assert trial_of([], ["x"]) is None
+
+
+HOST: dict[str, Any] = {
+    "shares": {"host": 92.0},
+    "ranks": {0: 97.0, 1: 3.0},
+    "by_workers": False,
+    "several": True,
+    "absent": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("percent", "short", "long"),
+    [
+        (1.1, "(of several ranks alike)", "97 % of the path is on rank 0, but others are nearly as late"),
+        (22.6, ", 97 % of which is on rank 0", "; 97 % of the path is on rank 0."),
+    ],
+)
+def test_a_rank_is_named_only_if_the_job_would_be_shorter_without_it(percent: float, short: str, long: str) -> None:
+    claim = Claim(Says.BOUND, "host", 92.0, "percent", facts=HOST | {"without_rank_percent": percent})
+    assert short in findings([claim])[0][0]
+    assert long in sentences([claim])[0]
+
+
+def test_all_host_code_is_a_ceiling_beside_the_largest_gain() -> None:
+    claim = Claim(Says.GAIN, "aten::mm", 100.0, "us", facts=GAIN | {"ceiling": (160.0, 56.0), "interrupted": True})
+    (line,), _ = findings([claim])
+    assert line.endswith("; all host code, at most 80.0 µs (56 %).")
+    assert "were it to take no time, with the interruptions in it: " in line
+    assert "All host code together: 80.0 µs at most (56 %)." in sentences([claim])[0]
 
 
 def test_a_gain_that_may_be_nothing_is_said_with_up_to() -> None:

@@ -27,7 +27,7 @@ def test_the_tables_are_those_of_the_analyses() -> None:
     summary, ends = small(), {"min_us": 90, "max_us": 90}
     assert set(summary.tables) == {
         "steps", "temporal_breakdown", "overlap", "rank_idle", "idle_breakdown", "kernels", "launches",
-        "critical_path", "opportunities", "stragglers", "gaps", "clocks",
+        "critical_path", "opportunities", "stragglers", "interruptions", "gaps", "clocks",
     }  # fmt: skip
     assert summary.tables["steps"].to_dict("records") == [
         {"rank": rank, "steps": 1, "period_us": pytest.approx(math.nan, nan_ok=True), "mean_us": 90, **ends}
@@ -79,7 +79,7 @@ def test_the_envelope_is_json_with_a_version(job: dict[int, list[Json]]) -> None
 
 def test_its_repr_is_one_line() -> None:
     text = repr(small())
-    assert text.startswith("Summary(2 ranks, 90.0 µs, 12 tables: Bound by")
+    assert text.startswith("Summary(2 ranks, 90.0 µs, 13 tables: Bound by")
     assert "\n" not in text
     assert len(text) < 300
 

@@ -78,6 +78,7 @@ READ = [
     ("no-launch-overhead", "", "no_launch_overhead", {}),
     ("no-launch-overhead", "rank=1", "no_launch_overhead", {"rank": 1}),
     ("infinite-host", "", "infinite_host", {}),
+    ("no-interruptions", "", "no_interruptions", {}),
     ("infinite-gpu", "", "infinite_gpu", {}),
     ("cuda-graph", "step=5-6,rank=0", "cuda_graph", {"step": [5, 6], "rank": 0}),
     ("inject", "rank=2:1.3", "inject", {"factor": 1.3, "rank": 2}),

@@ -14,6 +14,7 @@ __all__ = [
     "is_autograd_node",
     "is_backward",
     "is_compiled_region",
+    "is_compiling",
     "is_data_loader",
     "is_gradient_ready",
     "is_module_frame",
@@ -137,6 +138,22 @@ def is_compiled_region(name: str) -> bool:
         (True, True)
     """
     return matches(r"^Torch-Compiled Region|^CompiledFunction|\bCompiledFxGraph\b", name)
+
+
+def is_compiling(name: str) -> bool:
+    """Return True for an operator, annotation or Python frame that compiles code, such as torch.compile or Triton do.
+
+    Example:
+        >>> is_compiling("compile_fx_inner (dynamo_timed)"), is_compiling("torch/_dynamo/convert_frame.py(94): g")
+        (True, True)
+        >>> is_compiling("Torch-Compiled Region: 0/0"), is_compiling("TorchDynamo Cache Lookup")
+        (False, False)
+    """
+    return matches(
+        r"\(dynamo_timed\)$|torch/_dynamo/convert_frame\.py\(|triton/compiler/compiler\.py\(|"
+        r"^(cu|cuda|hip)(Module|Library)Load",
+        name,
+    )
 
 
 _BATCH = re.compile(r"^execute_(?:\d+_)?context_(\d+)\((?:sq)?(\d*)[^)]*\)_generation_(\d+)\((?:sq)?(\d*)[^)]*\)")

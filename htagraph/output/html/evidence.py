@@ -140,6 +140,21 @@ def _pauses(claims: Sequence[Claim], results: Results) -> Evidence:
     )
 
 
+def _interrupted(claims: Sequence[Claim], results: Results) -> Evidence:
+    longest = results.summary.tables["interruptions"].nlargest(_ROWS, "interrupted_us")
+    links = [results.at(row) for row in claims[0].rows]
+    every = [
+        results.between(row["start_us"], row["start_us"] + row["interrupted_us"], int(row["activity"]))
+        for row in longest.to_dict("records")
+    ]
+    shown = longest[["rank", "thread", "name", "start_us", "interrupted_us", "usual_us"]]
+    shown = shown.assign(name=[short_name(name) or "untraced code" for name in shown["name"]])
+    return Evidence(
+        table=table_of(shown, caption="The longest interruptions", link=every.__getitem__), href=links[0],
+        look="the longest", command=command_line("what-if", results.inputs, "--no-interruptions"),
+    )  # fmt: skip
+
+
 def _gains(claims: Sequence[Claim], results: Results) -> Evidence:
     steps = max(claims[0].facts["steps"], 1)
     rows = [
@@ -295,7 +310,8 @@ def _of_rows(claims: Sequence[Claim], results: Results, caption: str) -> Html:
 
 
 _MAKERS: dict[Says, Callable[[Sequence[Claim], Results], Evidence]] = {
-    Says.BOUND: _bound, Says.HOST_PAUSE: _pauses, Says.GAIN: _gains, Says.BLOCKING: _blocking,
+    Says.BOUND: _bound, Says.HOST_PAUSE: _pauses, Says.INTERRUPTED: _interrupted, Says.GAIN: _gains,
+    Says.BLOCKING: _blocking,
     Says.STRAGGLER: _straggler, Says.SLOW_STAGE: _waiting, Says.WAITING: _waiting, Says.DEVICE_IDLE: _idle,
     Says.SHORT_LAUNCHES: _launching, Says.UNEXPLAINED: _unexplained, Says.UNKNOWN_CLOCKS: _clocks,
     Says.UNMATCHED: _unmatched, Says.START_UP: _start_up,

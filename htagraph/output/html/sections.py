@@ -73,10 +73,8 @@ def _facts(summary: Summary) -> list[tuple[str, str]]:
         ("problems in files", plural(summary.issues["what"].nunique(), "kind") if len(summary.issues) else "none"),
     ]
     if len(steps):
-        period = steps["period_us"].mean()
-        each = period if period > 0 else steps["mean_us"].mean()
         facts.insert(2, ("steps", f"{int(steps['steps'].max()):,}"))
-        facts.insert(3, ("mean time from step to step" if period > 0 else "time of the step", time_text(float(each))))
+        facts.insert(3, ("mean step", time_text(summary.mean_step_us)))
     return facts
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["HEADINGS", "NO_OPERATOR", "TITLES", "sentences"]
+__all__ = ["HEADINGS", "NO_OPERATOR", "TITLES", "UNTRACED", "sentences"]
 
 TITLES = {
     "path_category": "Critical path by category",
@@ -32,6 +32,8 @@ HEADINGS = {"main": "main work", "before": "untraced, before"}
 """Headings of columns whose names do not say enough."""
 
 
+UNTRACED = "untraced code"
+"""What host code that no event covers is called."""
 NO_OPERATOR = "in no operator"
 """What the time of steps outside all operators is called."""
 

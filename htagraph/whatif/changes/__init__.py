@@ -10,6 +10,7 @@ from htagraph.whatif.changes.inject import inject
 from htagraph.whatif.changes.jitter import jitter
 from htagraph.whatif.changes.move_to_stream import move_to_stream
 from htagraph.whatif.changes.network import network
+from htagraph.whatif.changes.no_interruptions import no_interruptions
 from htagraph.whatif.changes.no_launch_overhead import no_launch_overhead
 from htagraph.whatif.changes.no_overlap import no_overlap
 from htagraph.whatif.changes.perfect_overlap import perfect_overlap
@@ -32,6 +33,7 @@ __all__ = [
     "jitter",
     "move_to_stream",
     "network",
+    "no_interruptions",
     "no_launch_overhead",
     "no_overlap",
     "perfect_overlap",

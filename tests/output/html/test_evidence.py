@@ -12,7 +12,9 @@ from htagraph.output.html.evidence import evidence_of
 from htagraph.output.html.findings import findings
 from htagraph.output.html.results import Results
 from htagraph.queries.claim import Claim, Says
+from tests.queries.test_interrupted import MANY, host_job
 from tests.reach import DATASETS, graph_of, label
+from tests.strategies import load
 
 
 @pytest.mark.parametrize("path", DATASETS, ids=label)
@@ -32,6 +34,15 @@ def test_the_largest_gain_is_tried_with_half_its_time() -> None:
     results = Results(graph_of(DATASETS[0]), ["job"])
     gains = [claim for claim in results.summary.claims if claim.says is Says.GAIN]
     assert evidence_of(gains, results).command == f"htagraph what-if job --scale {gains[0].facts['target']}:0.5"
+
+
+def test_interruptions_are_shown_where_they_are() -> None:
+    results = Results(load(host_job(MANY)), ["job"])
+    claims = [claim for claim in results.summary.claims if claim.says is Says.INTERRUPTED]
+    evidence = evidence_of(claims, results)
+    assert evidence.command == "htagraph what-if job --no-interruptions"
+    assert evidence.table.count("aten::op") == 5
+    assert evidence.href
 
 
 def test_a_claim_without_evidence_has_none() -> None:

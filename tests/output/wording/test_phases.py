@@ -15,7 +15,11 @@ TABLE = pd.DataFrame({
 def test_the_phase_with_most_wall_time_and_the_rates_are_named() -> None:
     first, rates = sentences(TABLE, ["x"], None)
     assert first == ("decode takes the most wall time: 9.00 ms in 9 regions; its kernels run 10 % of that.")
-    assert rates == "Tokens per second of a rank's wall time: decode 1,000, prefill 256,000."
+    assert rates.startswith(
+        "Tokens per second of a rank's wall time: decode 1,000, prefill 256,000. Without a profiler"
+    )
+    _, alone = sentences(TABLE.assign(kernels=0), ["x"], None)
+    assert alone == "Tokens per second of a rank's wall time: decode 1,000, prefill 256,000."
 
 
 def test_a_phase_that_launches_nothing_is_looked_for_on_the_host() -> None:

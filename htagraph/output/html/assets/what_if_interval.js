@@ -45,28 +45,31 @@ export function intervalOf(job, recorded, now, factors, constants) {
     if (other > 0) ratios.push({ log: Math.log(now.makespan / other), cause: reading.cause });
   }
   const logs = ratios.map(({ log }) => log);
-  const chance = spreadOf(speedup, lengthsOf(job.readings[0].skeleton, now.time), constants);
+  const steps = lengthsOf(job.readings[0].skeleton, now.time).filter((step) => step > 0);
+  const chance = spreadOf(speedup, steps, constants);
+  const byChance = steps.length > 1 ? "steps differ" : constants.unknown_spread;
   const widest = ratios.reduce((one, other) => (Math.abs(other.log) > Math.abs(one.log) ? other : one));
   return {
     low: speedup * Math.exp(-Math.hypot(Math.min(...logs), chance)),
     high: speedup * Math.exp(Math.hypot(Math.max(...logs), chance)),
-    cause: Math.abs(widest.log) > chance ? widest.cause : "steps differ",
+    cause: Math.abs(widest.log) > chance ? widest.cause : byChance,
   };
 }
 
 /** Return whether an interval is too wide to act on. */
-export function tooWide({ low, high }, { wide, very_wide }) {
+export function tooWide({ low, high, cause }, { wide, very_wide, unknown_spread }) {
+  if (cause === unknown_spread) return false;
   return high / low - 1 > very_wide || (high / low - 1 > wide && low < 1 && high > 1);
 }
 
 function spreadOf(speedup, steps, constants) {
   const { quantile, run_spread, effect_spread } = constants;
   const effect = effect_spread * Math.abs(Math.log(speedup));
-  const mean = ofMean(steps.filter((step) => step > 0), constants);
+  const mean = ofMean(steps, constants);
   return Math.hypot(mean, quantile * Math.hypot(run_spread, effect));
 }
 
-function ofMean(steps, { quantile, max_period, min_groups }) {
+function ofMean(steps, { quantile, unknown_step_spread, max_period, min_groups }) {
   const widths = [];
   for (let size = 1; size <= max_period; size++) {
     const groups = Math.floor(steps.length / size);
@@ -76,7 +79,7 @@ function ofMean(steps, { quantile, max_period, min_groups }) {
     const variance = means.reduce((sum, each) => sum + (each - mean) ** 2, 0) / (groups - 1);
     widths.push(studentOf(groups - 1, quantile) * Math.sqrt(2 / groups) * (Math.sqrt(variance) / mean));
   }
-  if (!widths.length) return 0;
+  if (!widths.length) return quantile * Math.SQRT2 * unknown_step_spread;
   const best = Math.min(...widths);
   const width = best < widths[0] / 2 ? best : widths[0];
   return Math.min(width, Math.log(Math.max(...steps) / Math.min(...steps)));

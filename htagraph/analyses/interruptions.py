@@ -1,0 +1,56 @@
+"""Where host threads stopped inside code that is quick as a rule, which points to a cause outside of that code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.interrupted import interrupted
+
+__all__ = ["interruptions"]
+
+_COLUMNS = {
+    "rank": "int64", "step": "int64", "thread": "str", "name": "str", "before": "str", "start_us": "float64",
+    "interrupted_us": "float64", "usual_us": "float64", "activity": "int64",
+}  # fmt: skip
+
+
+def interruptions(graph: DependencyGraph) -> pd.DataFrame:
+    """Return where host code was interrupted: it took at least ten times as long as the same code usually does.
+
+    An interruption is a stretch of a host thread, between two moments that were recorded, of at least 1 ms and far
+    longer than usual: than stretches of the same name between the same neighbours, and than the same stretch in other
+    steps and on other ranks. Calls that wait for the device, data loaders, compilation and first calls do not count.
+    What an operator does itself is long in that operator; so interruptions count only if they hit at least five
+    different places, none of which has more than half of their time. What stops a thread (another process on its core,
+    Python's garbage collector, swapping, the profiler) is not in a trace. The exact definition is at
+    `htagraph.queries.interrupted`; ``htagraph what-if --no-interruptions`` predicts the job without them.
+
+    Args:
+        graph: the job.
+
+    Returns:
+        One row per interruption, by rank and time: ``rank``, ``step`` (int64, -1 outside of steps), ``thread`` (str),
+        ``name`` (str: the activity that was interrupted; empty for host code that no event covers), ``before`` (str:
+        what came next on the thread), ``start_us`` (float64: since the job's first activity, on the common clock),
+        ``interrupted_us`` (float64: how long the stretch took), ``usual_us`` (float64: what the same code takes as a
+        rule), ``activity`` (int64: that it interrupted; what came next, for code that no event covers).
+
+    Example:
+        >>> import htagraph as hg
+        >>> len(hg.interruptions(hg.load("data/demo")))
+        0
+    """
+    found, acts = interrupted(graph), graph.activities
+    at = found.vertex >> 1
+    words = np.array([*graph.names, ""], object)
+    labels = np.array([lane.label for lane in graph.lanes], object)
+    start = graph.time[found.vertex] - found.length - graph.origin_ns
+    return pd.DataFrame({
+        "rank": acts.rank[at], "step": acts.step[at], "thread": labels[acts.lane[at]],
+        "name": words[np.where(found.activity >= 0, acts.name[found.activity], -1)],
+        "before": words[np.where(found.vertex % 2, -1, acts.name[at])], "start_us": start / 1000,
+        "interrupted_us": found.length / 1000, "usual_us": found.usual / 1000,
+        "activity": np.where(found.activity >= 0, found.activity, at),
+    }).astype(_COLUMNS)  # fmt: skip

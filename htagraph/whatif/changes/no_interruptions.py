@@ -1,0 +1,28 @@
+"""No interruptions: host code that something outside of it stopped takes what it usually takes."""
+
+from __future__ import annotations
+
+from htagraph.core.errors import SelectionError
+from htagraph.queries.interrupted import interrupted
+from htagraph.queries.weights import State, with_factor
+
+__all__ = ["no_interruptions"]
+
+
+def no_interruptions(state: State) -> State:
+    """Return the state in which nothing interrupts host threads; see `htagraph.interruptions`.
+
+    Each interrupted slice of an activity takes as long as the same code usually does, and interrupted code between
+    activities no time.
+
+    Args:
+        state: the weights so far.
+
+    Raises:
+        SelectionError: no host thread was interrupted.
+    """
+    found = interrupted(state.graph)
+    if not len(found):
+        msg = "no_interruptions: host code was not interrupted: what took long took long where it usually does"
+        raise SelectionError(msg)
+    return with_factor(state, found.time, 0.0)
