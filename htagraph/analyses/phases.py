@@ -12,7 +12,7 @@ from htagraph.core.distinct import distinct, occurring
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import FRAMES, ActivityKind
-from htagraph.core.naming import collective_op, inference_phase, names_that
+from htagraph.core.naming import ANY_STEP, collective_op, inference_phase, names_that
 from htagraph.graph.criteria import named
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.launched_work import launched
@@ -42,7 +42,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
         graph: the job.
         annotation: glob of the names of annotations, steps, operators or Python frames, or of the phases of
             annotations, such as ``decode``; of those that lie in one another the outermost counts. If not given, the
-            outermost user annotations, collectives aside; on a rank that has none, its steps.
+            outermost user annotations, collectives aside; on a rank that has none, its steps, as one phase.
 
     Returns:
         One row per rank and phase, by rank, the most wall time first: ``rank`` (int64), ``phase`` (str), ``example``
@@ -72,6 +72,9 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     np.maximum.at(end, group, acts.end[work])
     used = distinct(acts.name[region], len(graph.names)).tolist()
     phase_of_name = {name: inference_phase(graph.names[name]) for name in used}
+    if annotation is None:  # steps are alike, whatever their numbers
+        steps = acts.name[region[acts.kind[region] == ActivityKind.STEP]].tolist()
+        phase_of_name |= dict.fromkeys(steps, (ANY_STEP, -1))
     of_name = [phase_of_name[name] for name in acts.name[region].tolist()]
     table = pd.DataFrame({
         "rank": acts.rank[region], "phase": [phase for phase, _ in of_name],

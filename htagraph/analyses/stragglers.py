@@ -191,7 +191,8 @@ def stragglers(graph: DependencyGraph) -> Stragglers:
         slow_steps=slow.when.sum(axis=1).astype(np.int64), slow_excess_us=slow.in_slow / 1000,
     )  # fmt: skip
     evidence = [
-        _evidence(row, work, len(slow.steps)) for row, work in zip(table.to_dict("records"), works, strict=True)
+        _evidence(row, work, len(slow.steps), most)
+        for row, work, most in zip(table.to_dict("records"), works, _most_of_others(table), strict=True)
     ]
     if agreement_ns(graph.clocks, np.unique(waits.rank[waits.wait > 0]).tolist()) < 0:
         evidence = [f"{each} (by clocks whose agreement is unknown)" if "wait " in each else each for each in evidence]
@@ -267,6 +268,9 @@ def _lateness(graph: DependencyGraph, waits: Waits) -> npt.NDArray[np.float64]:
 _CLEAR_ERRORS = 5
 """Standard errors from which a difference is not called chance, even if no rank is named for it. Chosen: that happens
 where another rank differs by as much. Doubled, more of these are called chance."""
+_ALIKE_SHARE = 0.25
+"""Share of a rank's difference from which that of another rank is given as the reason for doubt. Chosen: then the
+difference is within a few times what ranks differ by. Doubled, the number of steps is given more often."""
 _WORK = {
     "kernels": "kernels", "host": "host work", "data_loading": "data loading",
     "collective": "communication that no other rank shares", "launch": "launch latency", "sync": "blocking calls",
@@ -274,18 +278,31 @@ _WORK = {
 }  # fmt: skip
 
 
-def _evidence(row: dict[Any, Any], work: SlowWork, steps: int) -> str:
-    """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence."""
+def _most_of_others(table: pd.DataFrame) -> list[float]:
+    """Return for each rank by how much another's steps differ most from its peers', µs; NaN where none compares."""
+    size = table["step_excess_us"].abs()
+    return [float(size.drop(at).max()) for at in table.index]
+
+
+def _evidence(row: dict[Any, Any], work: SlowWork, steps: int, most_us: float) -> str:
+    """Return how much longer the rank's steps take, in what, and how long others wait for it, as part of a sentence.
+
+    Args:
+        row: the rank's, of the table.
+        work: what it takes longer for.
+        steps: how many steps were compared.
+        most_us: by how much another rank's steps differ most from its peers', µs.
+    """
     if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
     cost = f"the other ranks wait {time_text(row['blamed_us'])} for it in total"
     if row["late_count"]:
         cost += f", and it arrives last in {row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
-    own = f"{_of_steps(row, steps)}{_of_work(row, work) if row['slow'] else ''}"
+    own = f"{_of_steps(row, steps, most_us)}{_of_work(row, work) if row['slow'] else ''}"
     return f"{own}; {cost}" if row["blamed_us"] else own
 
 
-def _of_steps(row: dict[Any, Any], steps: int) -> str:
+def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
     """Return how the rank's own time in a step compares with its peers'."""
     excess, error = row["step_excess_us"], row["step_error_us"]
     if np.isnan(excess):
@@ -297,7 +314,11 @@ def _of_steps(row: dict[Any, Any], steps: int) -> str:
     if excess <= 0:
         return f"{alone} {time_text(-excess)} less than its peers' (standard error {time_text(error)})"
     if not row["slow"]:
-        why = "others differ as much" if excess > _CLEAR_ERRORS * error else "which may be chance"
+        why = "which may be chance"
+        if excess > _CLEAR_ERRORS * error:
+            few = f"{steps} step{'s' if steps > 1 else ''}"
+            differs = most_us >= _ALIKE_SHARE * excess
+            why = f"others differ by {time_text(most_us)}" if differs else f"but {few} cannot exclude chance"
         return f"{alone} {time_text(excess)} more than its peers', {why} (standard error {time_text(error)})"
     peers = row["own_step_us"] - excess
     ratio = _times(1 + excess / peers) if peers > 0 else "longer than its peers'"

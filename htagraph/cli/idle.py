@@ -38,6 +38,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     from htagraph.output.report import Wording, report_on
 
     streams = idle_breakdown(graph)
+    devices = idle_breakdown(graph, by="rank")
     pauses = idle_intervals(graph)
     pauses = pauses[pauses["pause_us"] > 0].sort_values("pause_us", ascending=False, kind="stable")
     longest = pauses.head(top).reset_index(drop=True)
@@ -48,7 +49,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
     tables = {"streams": streams, "pauses": longest}
     return report_on(
-        graph, "idle", tables, wording.sentences(streams, inputs, partial(_gain_by_host, graph)),
+        graph, "idle", tables, wording.sentences(streams, devices, inputs, partial(_gain_by_host, graph)),
         brief={"streams": shown, "pauses": brief},
         wording=Wording(wording.TITLES, wording.HEADINGS),
     )  # fmt: skip

@@ -38,6 +38,7 @@ def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -
     from htagraph.analyses.critical_path import critical_path
     from htagraph.output.claims import bound_claims, consistent, doubts_of, gain_claims, is_interrupted
     from htagraph.output.report import Wording, report_on
+    from htagraph.output.warm_up_claims import start_up_claims, with_start_up
     from htagraph.queries.bound import bound_of
     from htagraph.queries.claim import Says
     from htagraph.queries.whole_steps import whole_steps
@@ -46,7 +47,8 @@ def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -
     bound, doubts = bound_of(path), doubts_of(graph)
     above = [claim for claim in bound_claims(path, bound, doubts) if claim.says in (Says.BOUND, Says.INTERRUPTED)]
     gains = gain_claims(graph, table, bound=bound, doubts=doubts, interrupted=is_interrupted(above))
-    claims = [*above, *gains]
+    started = start_up_claims(path)
+    claims = [*above, *started, *with_start_up(graph, gains, started)]
     steps = whole_steps(graph)
     brief = {"opportunities": wording.brief(table, steps)}
     return report_on(

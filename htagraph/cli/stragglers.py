@@ -65,9 +65,10 @@ def report(graph: DependencyGraph, result: Stragglers, inputs: Sequence[str], *,
     tables = {"stragglers": table.reset_index(drop=True), "causes": causes}
     columns = ["rank", "blamed_us", "share_percent", "waits_us", "lateness_us", "late_count", "cause", "cause_name"]
     brief = {"stragglers": tables["stragglers"][columns].rename(columns={"cause_name": "name"}), "causes": causes}
-    claims = stage_claims(graph, result)
-    claims += not_read_claims(inputs_of(graph)) if len(graph.ranks) > 1 else []
-    conclusions = [*wording.sentences(result, len(graph.ranks), inputs), *sentences(claims)]
+    stages = stage_claims(graph, result)
+    missing = not_read_claims(inputs_of(graph)) if len(graph.ranks) > 1 else []
+    conclusions = wording.sentences(result, len(graph.ranks), inputs)
+    conclusions += [*sentences(stages), *wording.shares_command(stages, inputs), *sentences(missing)]
     figures = {"straggler": result.straggler, "total_wait_us": result.total_wait_us}
     return report_on(
         graph, "stragglers", tables, conclusions, figures=figures, brief=brief, wording=Wording(wording.TITLES),

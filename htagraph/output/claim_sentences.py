@@ -18,6 +18,7 @@ from htagraph.output.phrases import (
     plural,
     time_text,
 )
+from htagraph.output.warm_up_sentences import WHOLE, is_start_up
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 
@@ -37,8 +38,6 @@ _MAX_LETTERS = 60
 """Letters of a name; chosen: half a line. Doubled, a kernel's name may fill one."""
 _MAX_NAMED_RANKS = 8
 """Ranks that a sentence lists; chosen: half a line. Doubled, a line."""
-_MAX_OPTIONS = 4
-"""Options of a command that a sentence gives; chosen: two lines. Doubled, four lines."""
 _MIN_PERCENT = 2.0
 """Percent of the path; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
 MIN_WITHOUT_RANK_PERCENT = 5.0
@@ -82,6 +81,7 @@ _HOST = {
         "it launches CUDA graphs, each too late. A launch takes the longer the more kernels its graph has, and more so "
         "while they are recorded (htagraph launches)."
     ),
+    "few": "it launches little work, each piece late (htagraph idle).",
     "launches": (
         "it launches many small pieces of work, each too late. Larger batches, fewer operators or CUDA graphs would "
         "reduce that, and torch.compile may (htagraph idle)."
@@ -105,7 +105,8 @@ def sentences(claims: Iterable[Claim]) -> list[str]:
 def claim_name(claim: Claim) -> str:
     """Return what a gain is about: the names of phases and ranks say it already."""
     if claim.facts["what"] == "group":
-        return f"transfers of {group_words(claim.about)}"
+        group = group_words(claim.about)  # of communication whose group is not known, a kernel's name
+        return f"transfers of {_short(group) if group == claim.about else group}"
     return f"{_WHAT[claim.facts['what']]}{_short(claim.about)}"
 
 
@@ -116,7 +117,7 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
         gains: what gains most, the largest first.
         inputs: the words of the command line that choose what is read.
     """
-    for claim in gains[:1]:
+    for claim in [each for each in gains if not is_start_up(each)][:1]:
         if claim.facts.get("interrupted"):  # that is to be tried first, and its sentence has the command
             return []
         steps = claim.facts["steps"]
@@ -161,7 +162,7 @@ def _listed(shares: Iterable[tuple[str, float]]) -> str:
 
 
 _NEXT = {
-    "communication": " See which ranks and groups transfer, and who is late: htagraph collectives.",
+    "communication": " See which ranks and groups transfer, and who is late (htagraph collectives).",
 }
 """What to do next, by what bounds the job, where no other sentence says it."""
 
@@ -256,7 +257,7 @@ def _straggler(claim: Claim) -> str:
 
 
 def _stage(claim: Claim) -> str:
-    facts, (low, high) = claim.facts, claim.interval or (claim.figure, claim.figure)
+    facts = claim.facts
     several = "s" if len(facts["ranks"]) > 1 else ""
     shown = facts["ranks"][:_MAX_NAMED_RANKS]
     names = and_list(map(str, shown)) + (" …" if len(shown) < len(facts["ranks"]) else "")
@@ -266,15 +267,14 @@ def _stage(claim: Claim) -> str:
         if least == most
         else f"{least} to {most} of the others"
     )
-    waited = f" Each of the others waits {time_text(facts['waited_us'])} a step for it." if facts["waited_us"] else ""
-    wide = high - low > _MIN_SPREAD * claim.figure
-    spread = f"; likely {time_text(max(low, 0.0))} to {time_text(high)}" if wide else ""
-    options = " ".join(f"--scale {shlex.quote(each)}" for each in facts["options"])
-    line = f" To predict other shares: htagraph what-if {options}" if len(facts["options"]) <= _MAX_OPTIONS else ""
+    them = "Each of the others" if facts["others"] > 1 else "The other"
+    waited = f" {them} waits {time_text(facts['waited_us'])} a step for it." if facts["waited_us"] else ""
+    what = "a step" if facts["steps"] > 1 else "the job"
     return (
         f"Of the stages of the pipeline{several}, that of rank{several} {names} works {time_text(facts['own_us'])} a "
         f"step against {others}.{waited} Stages do different work, so this is no straggler: give it less to do. With "
-        f"equal stages the job would take {time_text(claim.figure)} less ({facts['percent']:.0f} %{spread}).{line}"
+        f"equal stages {what} would take {time_text(_each(claim.figure, facts['steps']))} less "
+        f"({facts['percent']:.0f} %{_likely(claim)})."
     )
 
 
@@ -292,7 +292,10 @@ def _waiting(claim: Claim) -> str:
     if claim.about:
         why = f"rank {claim.about}, which is slower than its peers, does not explain most of it"
     elif charged and facts["few_steps"]:
-        why = f"from {plural(facts['steps'], 'step')} nobody can tell whether it is slow or was late by chance"
+        they = "they are slow or were" if len(charged) > 1 else "it is slow or was"
+        why = f"from {plural(facts['steps'], 'step')} nobody can tell whether {they} late by chance"
+    elif not facts["compared"]:
+        why = "their steps cannot be compared, so nothing shows which rank is slow"
     else:
         why = "no single rank is slower than its peers beyond chance"
     return f"{text}, but {why} (htagraph stragglers)."
@@ -390,6 +393,6 @@ _ONE: dict[Says, Callable[[Claim], str]] = {
     Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches, Says.UNEXPLAINED: _unexplained,
     Says.PARTLY_DEVICE: _partly, Says.RECORDED: _recorded, Says.UNKNOWN_CLOCKS: _clocks,
     Says.UNMATCHED: _unmatched, Says.ONE_RANK: _alone,
-    Says.RANKS_MISSING: _missing,
+    Says.RANKS_MISSING: _missing, **WHOLE,
 }  # fmt: skip
 _LISTS: dict[Says, Callable[[Sequence[Claim]], str]] = {Says.HOST_PAUSE: _pauses, Says.GAIN: _gains}

@@ -16,6 +16,13 @@ from htagraph.output.device_claims import device_claims
 from htagraph.output.interruption_claims import interruption_claims
 from htagraph.output.recording_claims import recording_claims
 from htagraph.output.stage_claims import stage_claims
+from htagraph.output.warm_up_claims import (
+    cut_short_claims,
+    device_missing_claims,
+    start_up_claims,
+    uneven_claims,
+    with_start_up,
+)
 from htagraph.queries.absent_members import lacks_members, ranks_not_read
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
@@ -91,18 +98,21 @@ def claims_of(
     if not len(busy):
         return [Claim(Says.NOTHING_RECORDED, "", 0.0, "count")]
     bound = bound_of(path)
-    doubts = doubts_of(graph)
-    above = bound_claims(path, bound, doubts)
+    doubts, started = doubts_of(graph), start_up_claims(path)
+    above, table = bound_claims(path, bound, doubts), tables["opportunities"]
+    gains = gain_claims(graph, table, bound=bound, doubts=doubts, interrupted=is_interrupted(above))
     return consistent([
         *above,
-        *gain_claims(
-            graph, tables["opportunities"], bound=bound, doubts=doubts, interrupted=is_interrupted(above)
-        ),
+        *started,
+        *with_start_up(graph, gains, started),
         *_blocking(graph),
         *stage_claims(graph, slow),
         *_waiting(slow, float(busy["window_us"].sum()), doubts),
         *device_claims(busy, tables, inputs, bound, graph),
         *recording_claims(graph, bound),
+        *cut_short_claims(graph),
+        *device_missing_claims(graph),
+        *uneven_claims(graph),
         *doubts.values(),
         *not_read_claims(inputs),
     ])  # fmt: skip
@@ -114,7 +124,8 @@ def path_claims(path: CriticalPath) -> list[Claim]:
     bound, doubts = bound_of(path), doubts_of(graph)
     above, table = bound_claims(path, bound, doubts), opportunities(graph, top=_TRIED_GAINS)
     gains = gain_claims(graph, table, bound=bound, doubts=doubts, interrupted=is_interrupted(above))
-    return consistent([*above, *gains])
+    started = start_up_claims(path)
+    return consistent([*above, *started, *with_start_up(graph, gains, started)])
 
 
 def is_interrupted(claims: Sequence[Claim]) -> bool:
@@ -328,8 +339,11 @@ def _waiting(slow: Stragglers, window_us: float, doubts: Mapping[RestsOn, Claim]
         return []
     rests_on = frozenset(doubts.keys())
     if slow.straggler is None:
-        slower = ranks.loc[ranks["slow"], "rank"].tolist()
+        cost = ranks["slow_excess_us"] * ranks["slow_steps"] * (len(ranks) - 1)  # to the others, if all wait for it
+        slower = ranks.loc[ranks["slow"] & (cost >= _MIN_SHARE * total), "rank"].tolist()
+        most = ranks.iloc[int(ranks["blamed_us"].to_numpy().argmax())]
         known = {"charged": slow.mostly_charged, "few_steps": slow.few_steps, "steps": slow.steps}
+        known["compared"] = bool(np.isfinite(most["step_excess_us"]))
         known |= {"serves": slow.serves, "does": next((e.name for e in slow.differences if not e.peers_count), "")}
         about = str(slower[0]) if slower else ""
         return [Claim(Says.WAITING, about, total, "us", rests_on=rests_on, facts=known)]

@@ -75,7 +75,7 @@ def _idle(rank_idle: pd.DataFrame, window: float, ranks: int, graph: DependencyG
 def _host_reason(graph: DependencyGraph, rank: int) -> str:
     """Return why the host of a rank launches too late: one of `LATE_REASONS`, or ``"graphs"`` for many CUDA graphs."""
     reason = late_reason(graph, rank)
-    return "graphs" if reason in ("launches", "") and _in_graphs(graph) else reason or "launches"
+    return "graphs" if reason in ("launches", "few", "") and _in_graphs(graph) else reason or "launches"
 
 
 def _in_graphs(graph: DependencyGraph) -> bool:

@@ -93,6 +93,12 @@ def _unlike(diff: Diff) -> list[str]:
             f"Different numbers of ranks were read, {before} before and {after} after: how long ranks wait for "
             "each other and transfer differs for that reason alone."
         )
+    stacks = [bool((part.graph.activities.kind == ActivityKind.PYTHON).any()) for part in diff.parts]
+    if stacks[0] != stacks[1]:
+        lines.append(
+            f"Python functions were recorded in the job {'before' if stacks[0] else 'after'} only, which makes its "
+            "host slower: record both with the same settings to compare their hosts."
+        )
     without = [word for word, part in zip(("before", "after"), diff.parts, strict=True) if not part.graph.steps]
     if diff.unit == "job" and len(without) == 1:
         counts = next(part for part in diff.parts if part.graph.steps).graph.steps

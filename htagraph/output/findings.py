@@ -24,6 +24,7 @@ from htagraph.output.phrases import (
     shortened,
     time_text,
 )
+from htagraph.output.warm_up_sentences import IN_A_CLAUSE, WHOLE, is_start_up
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 
@@ -45,6 +46,7 @@ lines."""
 _MAX_RANKS = 4
 """Ranks that a finding lists. Chosen: a few letters. Doubled, half a line."""
 _CAUTIONS = (
+    *IN_A_CLAUSE,
     Says.PARTLY_DEVICE, Says.RECORDED, Says.UNKNOWN_CLOCKS, Says.UNMATCHED, Says.ONE_RANK, Says.RANKS_MISSING,
     Says.UNEXPLAINED,
 )  # fmt: skip
@@ -155,7 +157,7 @@ def _bound(claim: Claim) -> str:
     return f"{text}."
 
 
-_CATEGORIES = {"host": "host code", "head": "time before the first activity"}
+_CATEGORIES = {"host": "host code", "head": "time before its first activity"}
 """Categories that have a shorter name in a finding."""
 
 
@@ -219,12 +221,14 @@ def _straggler(claim: Claim) -> str:
 def _stage(claim: Claim) -> str:
     facts = claim.facts
     ranks, least, most = facts["ranks"], time_text(facts["least_us"]), time_text(facts["most_us"])
-    spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), 1)
-    others = most if least == most else f"{least} to {most}"
+    steps = facts["steps"]
+    spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), steps)
+    others = f"{most}" if least == most else f"{least} to {most}"
     return (
         f"The pipeline stage{'s' if len(ranks) > 1 else ''} of rank{_ranks(ranks)} work"
-        f"{'' if len(ranks) > 1 else 's'} {time_text(facts['own_us'])} a step, the others {others}. Equal stages "
-        f"would save {time_text(claim.figure)} ({facts['percent']:.0f} %{spread})."
+        f"{'' if len(ranks) > 1 else 's'} {time_text(facts['own_us'])} a step, the other"
+        f"{'s' if facts['others'] > 1 else ''} {others}. Equal stages "
+        f"would save {time_text(_each(claim.figure, steps))}{_per_step(steps)} ({facts['percent']:.0f} %{spread})."
     )
 
 
@@ -244,7 +248,10 @@ def _waiting(claim: Claim) -> str:
     if claim.about:
         return f"{text}; rank {claim.about}, slower than its peers, does not explain most of it."
     if charged and facts["few_steps"]:
-        return f"{text}; {plural(facts['steps'], 'step')} cannot show if it is slow or late by chance."
+        they = "they are" if len(charged) > 1 else "it is"
+        return f"{text}; {plural(facts['steps'], 'step')} cannot show if {they} slow or late by chance."
+    if not facts["compared"]:
+        return f"{text}; their steps cannot be compared, so nothing shows which rank is slow."
     return f"{text}; no single rank is slower than its peers beyond chance."
 
 
@@ -272,6 +279,7 @@ _HOST = {
     "ranks": ", which waits for other ranks or transfers",
     "pauses": ": a few long pauses of the host, not many launches",
     "graphs": ", which launches CUDA graphs, each too late",
+    "few": ", which launches little work, each piece late",
     "launches": ", which launches many small pieces of work, each too late",
 }
 
@@ -298,6 +306,7 @@ def _missing(claim: Claim) -> str:
 
 
 _DOUBTS: dict[Says, Callable[[Claim], str]] = {
+    **IN_A_CLAUSE,
     Says.PARTLY_DEVICE: lambda claim: (
         f"device work spans {claim.figure:.0f} % of the recording, and idle times leave out the rest"
     ),
@@ -322,6 +331,7 @@ _ONE: dict[Says, Callable[[Claim], str]] = {
     Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.INTERRUPTED: _interrupted,
     Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
     Says.BLOCKING: _blocking, Says.SLOW_STAGE: _stage, Says.DEVICE_IDLE: _idle, Says.SHORT_LAUNCHES: _short_launches,
+    Says.START_UP: WHOLE[Says.START_UP],
 }  # fmt: skip
 _LISTS: dict[Says, Callable[[Sequence[Claim]], str]] = {Says.HOST_PAUSE: _pauses, Says.GAIN: _gains}
 
@@ -335,6 +345,8 @@ def _saves(us: float, facts: Mapping[str, Any], *, up_to: bool = False) -> str:
 def _try_gain(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial] | None:
     facts, wide = claim.facts, claim.interval is not None and claim.interval[0] < _MIN_SPREAD * claim.figure
     name = shortened(claim_name(claim), _MAX_LETTERS)
+    if is_start_up(claim):
+        return None
     if facts["what"] == "straggler":
         saved = _saves(claim.figure, facts, up_to=wide)
         line = command_line("what-if", inputs, "--fix-straggler", "auto")
@@ -362,7 +374,7 @@ def _try_stage(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial] | Non
     if len(claim.facts["options"]) > _MAX_RANKS:
         return None
     options = [word for each in claim.facts["options"] for word in ("--scale", each)]
-    sentence = f"Stages that do equal work {_saves(claim.figure, {})}."
+    sentence = f"Equal work in all stages {_saves(claim.figure, claim.facts)}."
     return claim.figure, Trial(sentence, command_line("what-if", inputs, *options))
 
 

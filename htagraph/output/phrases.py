@@ -11,14 +11,14 @@ from htagraph.core.time_text import time_text
 
 __all__ = [
     "CATEGORY_WORDS", "and_list", "cause_words", "command_line", "distinct", "glob_of", "group_words",
-    "name_text", "plural", "short_number", "shortened", "size_text", "time_text",
+    "name_text", "plural", "share_text", "short_number", "shortened", "size_text", "time_text",
 ]  # fmt: skip
 
 CATEGORY_WORDS = {
     "host": "host code (operators, Python, other calls)", "launch": "launch calls", "computation": "computation",
     "communication": "transfers between ranks", "waiting": "pauses between kernels",
     "sync": "returns from blocking calls", "memory": "memory copies", "data_loading": "the data loader",
-    "gap": "unexplained pauses", "head": "time before the first recorded activity",
+    "gap": "unexplained pauses", "head": "time before its first activity",
 }  # fmt: skip
 """What the time of a segment of a critical path was spent on, by its category."""
 
@@ -33,6 +33,19 @@ _SHOWN_AS_NOTHING = 0.0005
 """Below it three digits behind the point are zeros, which have no sign. It follows from the digits."""
 _BYTES_PER_GB, _BYTES_PER_MB, _BYTES_PER_KB = 1e9, 1e6, 1e3
 """Decimal, as bandwidths are."""
+
+
+def share_text(percent: float) -> str:
+    """Return a share in whole percent; what is not all and not nothing does not read as that.
+
+    Example:
+        >>> share_text(99.8), share_text(100.0), share_text(0.2), share_text(42.4)
+        ('over 99 %', '100 %', 'under 1 %', '42 %')
+    """
+    whole = round(percent)
+    if whole == 0 < percent:
+        return "under 1 %"
+    return "over 99 %" if percent < 100 == whole else f"{whole} %"
 
 
 def size_text(count: float) -> str:
@@ -133,13 +146,16 @@ def shortened(text: str, letters: int) -> str:
 
 
 def name_text(name: str, letters: int) -> str:
-    """Return a name for a sentence: a source frame without its folders, a kernel without template arguments, shortened.
+    r"""Return a name for a sentence: a source frame without folders, a kernel without template arguments, shortened.
 
     Example:
         >>> name_text("/home/me/model.py(37): forward", 40), name_text("void gemm<float>(float*)", 40)
         ('model.py(37): forward', 'gemm')
+        >>> name_text("loss < 3, in\nwords", 40)
+        'loss < 3, in words'
     """
-    return shortened(name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name), letters)
+    plain = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name)
+    return shortened(" ".join(plain.split()), letters)
 
 
 def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str]:

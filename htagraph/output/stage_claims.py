@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from htagraph.queries.claim import Claim, Says
 from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.slow_stages import slow_stage
+from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.change_options import criteria_text
 from htagraph.whatif.what_if import what_if
 
@@ -54,7 +55,7 @@ def stage_claims(graph: DependencyGraph, slow: Stragglers) -> list[Claim]:
         "ranks": stage.ranks, "own_us": stage.own_ns / 1000, "least_us": stage.least_ns / 1000,
         "most_us": stage.most_ns / 1000, "others": len(stage.others), "options": tuple(options),
         "waited_us": charged / (stage.steps * len(stage.others)), "percent": 100 * outcome.saved_ns / makespan,
-        "makespan_us": makespan / 1000,
+        "makespan_us": makespan / 1000, "steps": whole_steps(graph),
     }  # fmt: skip
     about = ", ".join(map(str, stage.ranks))
     return [Claim(Says.SLOW_STAGE, about, gain, "us", interval=(low, high), facts=facts)]

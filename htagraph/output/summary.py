@@ -137,7 +137,7 @@ class Summary:
         ranks = f"{read} of {size} ranks" if read < size else plural(read, "rank")
         devices = sorted({str(name) for name in self.inputs["device"]})
         on = f" on {devices[0]}" if len(devices) == 1 else f" on {len(devices)} kinds of devices" if devices else ""
-        on = on.replace(" on none (host only)", " without a device")
+        on = on.replace(" on none (host only)", ", no device work")
         steps = self.tables["steps"]
         count = int(steps["steps"].max()) if len(steps) else 0
         each = f", {plural(count, 'step')}{' of' if count == 1 else ', mean step'} {time_text(self.mean_step_us)}"

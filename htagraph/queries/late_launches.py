@@ -14,15 +14,18 @@ from htagraph.queries.paths import CATEGORIES, path_to
 __all__ = ["LATE_REASONS", "LONG_PAUSE_NS", "late_reason"]
 
 Array: TypeAlias = npt.NDArray[Any]
-LATE_REASONS = ("loader", "ranks", "pauses", "launches")
+LATE_REASONS = ("loader", "ranks", "pauses", "launches", "few")
 """What the host does while its device waits: it waits for its data loader; for other ranks or for transfers; it is busy
-or pauses for long with something else; it works on many small things."""
+or pauses for long with something else; it works on many small things; or on few."""
 LONG_PAUSE_NS = 1_000_000
 """ns; a single activity or pause of the host this long is no cost of launching. Chosen: dispatch of an operator takes
 some 10 µs. Doubled, CUDA graphs are advised where pauses of 1 to 2 ms dominate."""
 _MAX_WAITS = 24
 """How many waits of a device are looked into, the longest. Chosen: where few pauses are the reason, they are most of
 the time. Doubled, a summary takes a few ms longer."""
+_MANY = 30
+"""Waits of a device; fewer are no sign of many small pieces of work. Chosen: a training step has hundreds. Doubled, a
+recording of 30 to 60 kernels is not advised to use CUDA graphs."""
 _MIN_LOOKED_INTO = 0.5
 """Share of the time in which a device waits for its host; where the longest waits are less of it, the rest are many
 short ones, and these are the reason. Chosen: the larger part. Doubled, it is always many small things."""
@@ -42,8 +45,8 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
         >>> late_reason(hg.load("data/demo"), 0)
         'loader'
     """
-    time = np.zeros(len(LATE_REASONS))
-    waits, share = _waits(graph, rank)
+    time = np.zeros(len(LATE_REASONS) - 1)
+    waits, share, count = _waits(graph, rank)
     if waits and share < _MIN_LOOKED_INTO:
         return "launches"
     for work, since in waits:
@@ -54,12 +57,15 @@ def late_reason(graph: DependencyGraph, rank: int) -> str:
         long = np.where(segments.gap != 0, segments.length, whole) >= LONG_PAUSE_NS
         of_ranks = elsewhere | (category == CATEGORIES.index("communication"))
         reason = np.select([category == CATEGORIES.index("data_loading"), of_ranks, long], [0, 1, 2], 3)
-        time += np.bincount(reason, segments.length, len(LATE_REASONS))
-    return LATE_REASONS[int(time.argmax())] if time.any() else ""
+        time += np.bincount(reason, segments.length, len(time))
+    if not time.any():
+        return ""
+    reason_of_most = LATE_REASONS[int(time.argmax())]
+    return "few" if reason_of_most == "launches" and count < _MANY else reason_of_most
 
 
-def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], float]:
-    """Return a rank's longest waits, and their share of the time of all its waits.
+def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], float, int]:
+    """Return a rank's longest waits, their share of the time of all its waits, and how many it has.
 
     A wait is (the kernel or copy that ends it, since when the device was idle, ns).
     """
@@ -68,12 +74,12 @@ def _waits(graph: DependencyGraph, rank: int) -> tuple[list[tuple[int, int]], fl
     work = own.start + np.flatnonzero(acts.on_device[own])
     work = work[np.argsort(acts.start[work], kind="stable")]
     if len(work) < 2:
-        return [], 1.0
+        return [], 1.0, 0
     free, after = np.maximum.accumulate(acts.end[work])[:-1], work[1:]
     idle = acts.start[after] - free
     waits = np.flatnonzero((idle > 0) & (pause_cause(graph, binding_kind(graph), after, free) == "host_wait"))
-    total = int(idle[waits].sum())
+    total, count = int(idle[waits].sum()), len(waits)
     waits = waits[np.argsort(-idle[waits], kind="stable")][:_MAX_WAITS]
     share = int(idle[waits].sum()) / max(1, total)
     moment = graph.time[2 * after[waits]] - idle[waits]  # on the common clock
-    return list(zip(after[waits].tolist(), moment.tolist(), strict=True)), share
+    return list(zip(after[waits].tolist(), moment.tolist(), strict=True)), share, count

@@ -44,7 +44,8 @@ def own_steps(graph: DependencyGraph, waits: Waits) -> OwnSteps:
     """Return how long each rank takes for each step by itself, without waiting for others.
 
     A step ends for a rank when it arrives at its last collective there; the first one begins with the step itself. In a
-    job without steps the recording counts as one step, from a rank's first arrival to its last.
+    job without steps the recording counts as one step, from a rank's first arrival to its last. Where only some ranks
+    recorded steps, a collective of the others is in the step that it is in there.
 
     The transfer of a collective is the median of its members', as a wrong clock makes it longer on one and shorter on
     another. Of an unmatched one nobody knows how much is waiting: the shortest of its kind counts.
@@ -58,7 +59,7 @@ def own_steps(graph: DependencyGraph, waits: Waits) -> OwnSteps:
     met = waits.collective >= 0
     activity = waits.activity[met]
     place = np.searchsorted(graph.ranks, waits.rank[met])
-    step = graph.activities.step[activity].astype(np.int64)
+    step = _step_of(graph, activity, place, waits.collective[met])
     times = (alone, working, recorded)
     if not (step >= 0).any():
         return OwnSteps(np.full(1, -1), *(_between(time, activity, place, len(graph.ranks)) for time in times))
@@ -133,6 +134,16 @@ def _middle(values: Array, group: Array) -> npt.NDArray[np.int64]:
     out = np.zeros(len(values), np.int64)
     out[order] = middle[np.searchsorted(number, group[order])]
     return out
+
+
+def _step_of(graph: DependencyGraph, activity: Array, place: Array, collective: Array) -> npt.NDArray[np.int64]:
+    """Return the step of each member; of a rank that recorded none, the step of the same collective on other ranks."""
+    step = graph.activities.step[activity].astype(np.int64)
+    has = np.zeros(len(graph.ranks), np.bool_)
+    has[place[step >= 0]] = True
+    shared = np.full(int(collective.max(initial=-1)) + 1, -1, np.int64)
+    np.maximum.at(shared, collective, step)
+    return np.where(has[place], step, shared[collective])
 
 
 def _begin_of_step(graph: DependencyGraph, step: int) -> npt.NDArray[np.float64]:

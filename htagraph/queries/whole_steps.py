@@ -33,4 +33,5 @@ def whole_steps(graph: DependencyGraph) -> int:
         return 0
     covered = int(graph.time[2 * ends].max() - graph.time[2 * marks].min())
     whole = int(graph.time[1::2][graph.awake].max()) - graph.origin_ns
-    return len(np.unique(acts.step[ends])) if covered >= _MIN_COVERED * whole else 0
+    _, count = np.unique(acts.rank[ends], return_counts=True)  # ranks may number the same steps differently
+    return int(count.max()) if covered >= _MIN_COVERED * whole else 0

@@ -49,7 +49,8 @@ def test_the_outermost_annotations_count_collectives_aside() -> None:
 
 
 def test_a_rank_without_annotations_has_its_steps() -> None:
-    assert hg.phases(load([step(3, 0, 100), op("aten::mm", 5, 5)]))["phase"].tolist() == ["ProfilerStep#3"]
+    table = hg.phases(load([step(3, 0, 100), step(4, 100, 90), op("aten::mm", 5, 5)]))
+    assert table[["phase", "example", "count"]].to_numpy().tolist() == [["ProfilerStep#*", "ProfilerStep#3", 2]]
 
 
 def test_a_pattern_chooses_operators_too_and_of_nested_ones_the_outermost() -> None:

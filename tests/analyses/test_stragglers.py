@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.analyses.stragglers import Stragglers, _times, stragglers
+from htagraph.analyses.stragglers import Stragglers, _of_steps, _times, stragglers
 from htagraph.core.time_text import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES
@@ -303,7 +303,7 @@ def test_the_evidence_agrees_with_the_table() -> None:
     percent = 100 * row["step_excess_us"] / (row["own_step_us"] - row["step_excess_us"])
     assert f"its step takes {percent:.2g} % longer than its peers'" in row["evidence"]
     assert f"({time_text(row['step_excess_us'])} more" in row["evidence"]
-    assert f"wait {row['blamed_us'] / 1000:.3f} ms for it" in row["evidence"]
+    assert f"wait {time_text(row['blamed_us'])} for it" in row["evidence"]
 
 
 # in a notebook
@@ -326,3 +326,11 @@ def test_names_are_escaped_and_many_ranks_are_cut() -> None:
     assert "&lt;script&gt;&amp;" in text
     assert "&lt;b&gt;it&lt;/b&gt;" in text
     assert text.count("<tr") == 1 + MODULE._HTML_ROWS
+
+
+def test_what_casts_doubt_on_a_large_difference_is_what_is_there() -> None:
+    row = {"step_excess_us": 25_600.0, "step_error_us": 1_100.0, "slow": False, "slow_steps": 0}
+    assert "its step takes 25.6 ms more than its peers', but 1 step cannot exclude chance" in _of_steps(row, 1, 900.0)
+    assert "but 3 steps cannot exclude chance" in _of_steps(row, 3, float("nan"))
+    assert "others differ by 20.0 ms" in _of_steps(row, 3, 20_000.0)
+    assert "which may be chance" in _of_steps(row | {"step_error_us": 9_000.0}, 3, 20_000.0)

@@ -154,11 +154,13 @@ def test_the_straggler_is_named_with_its_cause() -> None:
             ", most of it for rank 2 (78 %), but from 3 steps nobody can tell whether it is slow or was late by chance",
         ),
         ("", {"charged": {2: 78.4}}, ", most of it for rank 2 (78 %), but no single rank is slower"),
+        ("", {"charged": {0: 51.0, 6: 41.0}, "few_steps": True}, "nobody can tell whether they are slow or were late"),
+        ("", {"compared": False}, "but their steps cannot be compared, so nothing shows which rank is slow"),
         ("0", {"serves": 0, "does": "update"}, "Rank 0 does work that no other rank does (update), and the others"),
     ],
 )  # fmt: skip
 def test_waiting_without_a_straggler_says_what_is_known(about: str, facts: dict[str, Any], words: str) -> None:
-    known = {"charged": {}, "few_steps": False, "steps": 3, "serves": None, "does": ""} | facts
+    known = {"charged": {}, "few_steps": False, "steps": 3, "serves": None, "does": "", "compared": True} | facts
     assert words in only(Claim(Says.WAITING, about, 500.0, "us", facts=known))
 
 

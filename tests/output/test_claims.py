@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.output.claims import bound_claims, consistent, doubts_of, gain_claims, path_claims
+from htagraph.analyses.stragglers import Stragglers
+from htagraph.output.claims import _waiting, bound_claims, consistent, doubts_of, gain_claims, path_claims
 from htagraph.queries.bound import HOST_CATEGORIES, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
 from htagraph.whatif.change_options import criteria
@@ -109,3 +111,14 @@ def test_a_long_pause_is_named_though_the_device_bounds_the_job(pause: int, *, n
     assert [claim.facts["after"] for claim in claims if claim.says is Says.HOST_PAUSE] == (
         ["cudaDeviceSynchronize"] if named else []
     )
+
+
+@pytest.mark.parametrize(("excess_us", "said"), [(300.0, ""), (30_000.0, "1")])
+def test_a_rank_that_is_slower_by_next_to_nothing_is_not_named_beside_the_waiting(excess_us: float, said: str) -> None:
+    """0.3 ms in each of 10 steps are 0.7 % of 458 ms of waiting."""
+    table = pd.DataFrame({
+        "rank": [0, 1], "slow": [False, True], "slow_excess_us": [np.nan, excess_us], "slow_steps": [0, 10],
+        "blamed_us": [458e3, 0.0], "share_percent": [100.0, 0.0], "step_excess_us": [-excess_us, excess_us],
+    })  # fmt: skip
+    (claim,) = _waiting(Stragglers(table, pd.DataFrame(), None, 458e3, steps=10), 2e6, {})
+    assert (claim.says, claim.about, claim.facts["compared"]) == (Says.WAITING, said, True)

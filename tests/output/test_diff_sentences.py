@@ -5,7 +5,7 @@ from __future__ import annotations
 import htagraph as hg
 from htagraph.output.diff_sentences import diff_sentences
 from tests.reach import DATA, graph_of
-from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, step
+from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, load, op, step
 
 
 def one_step(kernel_us: int) -> hg.DependencyGraph:
@@ -176,3 +176,10 @@ def test_a_kernel_with_another_signature_is_not_called_replaced() -> None:
         "1 kernel replaced: volta_gemm_64 instead of ampere_gemm_64.",
         "1 kernel has other template arguments or parameters: add.",
     ]
+
+
+def test_python_functions_recorded_in_one_job_only_are_a_reason_for_its_slower_host() -> None:
+    plain, stacks = [op("aten::mm", 0, 50)], [op("aten::mm", 5, 50), complete("python_function", "a.py(1): f", 0, 60)]
+    lines = diff_sentences(hg.diff(load(stacks), load(plain)))
+    assert any("Python functions were recorded in the job before only" in line for line in lines)
+    assert not any("Python functions" in line for line in diff_sentences(hg.diff(load(plain), load(plain))))

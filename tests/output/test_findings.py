@@ -36,7 +36,7 @@ def test_each_is_short_and_has_the_claims_figure() -> None:
     assert more == 0
     assert said == [
         "Bound by computation: 70 % of the critical path, on rank 2; then transfers between ranks 20 %, time before "
-        "the first activity 8 %.",
+        "its first activity 8 %.",
         "Largest gains per step, were it to take no time: operator aten::mm, 50.0 µs (20 %).",
         "The host waits for its device in aten::item (3 times). Without these waits a step would take 15.0 µs less "
         "(6 %).",

@@ -64,3 +64,12 @@ def test_a_job_without_steps_counts_as_one() -> None:
     assert found.steps.tolist() == [-1]
     assert found.own.shape == (2, 1)
     assert found.own[0, 0] < found.own[1, 0]
+
+
+def test_a_rank_that_recorded_no_steps_has_those_of_its_collectives() -> None:
+    """One rank's profiler had no schedule: what it does until the same collective is the same step."""
+    slow = [each for each in rank_that_computes(100, 105) if "Profiler" not in each["name"]]
+    graph = load({0: rank_that_computes(20, 105), 1: slow})
+    found = own_steps(graph, waits_of(graph))
+    assert found.steps.tolist() == [0, 1]
+    assert found.own[:, 1].tolist() == [25_000, 105_000]

@@ -148,7 +148,7 @@ class _Own:
     time: Array
     """Own time of each edge and gap, ns; of a batch that workers of a data loader made, how long they took."""
     shown: Array
-    """The same, of such a batch only how long the thread waited for it, ns."""
+    """The same, each moment of an activity once; of such a batch only how long the thread waited for it, ns."""
     whose: Array
     """The activity that each belongs to."""
     part: Array
@@ -179,15 +179,35 @@ class _Own:
         waits = np.where(waits >= 0, waits, polled(graph, whose, until - times, until))
         between = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
         kind = np.where(waits >= 0, _WAIT, np.where(between, _BEFORE, _SELF))
-        return _Own(state, where, times, _shown(graph, where, times, whose), whose, kind, waits)
+        once = _once(graph, where, whose, until - times, until.copy())
+        return _Own(state, where, times, _shown(graph, where, times, once, whose), whose, kind, waits)
 
 
 _SELF, _BEFORE, _WAIT = range(3)
 """Time in the activity; of host code before it, outside every region; waiting in it for communication or a device."""
 
 
-def _shown(graph: DependencyGraph, where: OwnTime, time: Array, whose: Array) -> Array:
-    """Return own times, with how long a thread waited for batches in place of how long workers took for them.
+def _once(graph: DependencyGraph, where: OwnTime, whose: Array, begin: Array, end: Array) -> Array:
+    """Return how much of each own time lies within its activity and in no earlier one of it, ns.
+
+    A call has several edges for one time: its body, one to what it launched, one from each kernel that it may have
+    waited for. Each counts in a replay, as the largest binds; together they last no longer than the call.
+    """
+    edges = graph.edges
+    size, once = len(where.edges), end - begin
+    rows = np.flatnonzero(np.append(edges.kind[where.edges] != EdgeKind.DATALOADER, np.ones(len(where.gaps), np.bool_)))
+    on_edge = rows[rows < size]  # a batch is made before it is fetched, all else that an edge stands for is in its call
+    begin[on_edge] = np.maximum(begin[on_edge], graph.time[2 * whose[on_edge]])
+    end[on_edge] = np.minimum(end[on_edge], graph.time[2 * whose[on_edge] + 1])
+    rows = rows[np.lexsort((begin[rows], whose[rows]))]
+    reached = pd.Series(end[rows]).groupby(whose[rows]).cummax()
+    before = reached.groupby(whose[rows]).shift(fill_value=np.iinfo(np.int64).min).to_numpy()
+    once[rows] = np.clip(end[rows] - np.maximum(before, begin[rows]), 0, None)
+    return once
+
+
+def _shown(graph: DependencyGraph, where: OwnTime, time: Array, once: Array, whose: Array) -> Array:
+    """Return own times, each moment once, and how long a thread waited for batches, not how long workers took for them.
 
     What another thread (one that pins batches) waits for the same workers is not added.
     """
@@ -196,7 +216,7 @@ def _shown(graph: DependencyGraph, where: OwnTime, time: Array, whose: Array) ->
     batch = edges.activity[where.edges[load]]
     begin = graph.time[2 * batch]
     made = graph.time[edges.source[where.edges[load]]] < begin  # since the batch before, by workers
-    shown = time.copy()
+    shown = once
     fetched = np.bincount(batch[~made], time[load[~made]], len(graph.activities))[batch[made]]
     shown[load[made]] = np.clip(graph.time[edges.target[where.edges[load[made]]]] - begin[made] - fetched, 0, None)
     lane, gaps = graph.activities.lane, where.gaps

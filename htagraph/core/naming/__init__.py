@@ -28,6 +28,7 @@ from htagraph.core.naming.display import BETWEEN_OPERATORS, short_name, stable_n
 from htagraph.core.naming.kinds_by_name import DEFAULT_NAMING, Naming, activity_kind
 from htagraph.core.naming.patterns import exact_glob, names_like, names_that
 from htagraph.core.naming.regions import (
+    ANY_STEP,
     LINEAR,
     has_loader_workers,
     inference_phase,
@@ -53,6 +54,7 @@ from htagraph.core.naming.work import (
 )
 
 __all__ = [
+    "ANY_STEP",
     "BETWEEN_OPERATORS",
     "COUNTER_RANGE",
     "DEFAULT_NAMING",

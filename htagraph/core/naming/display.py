@@ -25,13 +25,18 @@ def short_name(name: str) -> str:
         'at::native::vectorized_elementwise_kernel'
         >>> short_name("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
         'enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__'
+        >>> short_name("train step (epoch 3)")
+        'train step (epoch 3)'
     """
     if name.startswith(("Memcpy", "Memset")) or not _SIGNATURE.search(name) or is_data_loader(name):
         return name
-    plain, depth = [], 0
+    plain: list[str] = []
+    depth = 0
     signature = name.replace("(anonymous namespace)::", "").replace("->", "").removesuffix(" const")
     for letter in signature.replace(_CALL, _CALL_KEPT):
         if letter in "<(":
+            if not depth and plain and plain[-1].isspace():
+                return name  # no bracket of a signature follows a space: "train step (epoch 3)"
             depth += 1
         if not depth:
             plain.append(letter)

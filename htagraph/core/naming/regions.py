@@ -7,6 +7,7 @@ import re
 from htagraph.core.naming.patterns import matches
 
 __all__ = [
+    "ANY_STEP",
     "LINEAR",
     "has_loader_workers",
     "inference_phase",
@@ -23,6 +24,8 @@ __all__ = [
     "step_number",
 ]
 
+ANY_STEP = "ProfilerStep#*"
+"""Glob of the names of steps."""
 LINEAR = "aten::linear"
 """The operator of linear layers."""
 

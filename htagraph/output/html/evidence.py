@@ -23,6 +23,7 @@ from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.waits import blocking, idle, straggler, waiting
 from htagraph.output.phrases import CATEGORY_WORDS, command_line, plural
+from htagraph.output.warm_up_sentences import is_start_up
 from htagraph.output.wording.critical_path import NO_OPERATOR
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
@@ -188,12 +189,16 @@ def _gains(claims: Sequence[Claim], results: Results) -> Evidence:
         "half_us": "with half its time_us",
     }
     table = table_of(frame, caption="Of the whole recording", headings=headings, link=links.__getitem__)
-    first = next((number for number, claim in enumerate(claims) if claim.facts["target"]), None)
-    trial = ("--fix-straggler", "auto") if first is None else ("--scale", f"{claims[first].facts['target']}:0.5")
+    targets = (number for number, claim in enumerate(claims) if claim.facts["target"] and not is_start_up(claim))
+    first = next(targets, None)
+    slow = any(claim.facts["what"] == "straggler" for claim in claims)
+    trial = ("--fix-straggler", "auto") if slow else ()
+    if first is not None:
+        trial = ("--scale", f"{claims[first].facts['target']}:0.5")
     return Evidence(
         chart, table, "" if first is None else links[first],
         "" if first is None else f"{claim_name(claims[first])} on the critical path",
-        command_line("what-if", results.inputs, *trial), trial, definition(opportunities),
+        command_line("what-if", results.inputs, *trial) if trial else "", trial, definition(opportunities),
     )  # fmt: skip
 
 
@@ -281,10 +286,17 @@ def _clocks(claims: Sequence[Claim], results: Results) -> Evidence:
 
 
 def _unmatched(claims: Sequence[Claim], results: Results) -> Evidence:
+    return Evidence(table=_of_rows(claims, results, "Some of them"), command=command_line("validate", results.inputs))
+
+
+def _start_up(claims: Sequence[Claim], results: Results) -> Evidence:
+    return Evidence(table=_of_rows(claims, results, "First calls on the critical path"))
+
+
+def _of_rows(claims: Sequence[Claim], results: Results, caption: str) -> Html:
     rows = np.array(claims[0].rows, np.int64)
     links = [results.at(row) for row in claims[0].rows]
-    table = table_of(results.rows(rows), caption="Some of them", link=links.__getitem__)
-    return Evidence(table=table, command=command_line("validate", results.inputs))
+    return table_of(results.rows(rows), caption=caption, link=links.__getitem__)
 
 
 _MAKERS: dict[Says, Callable[[Sequence[Claim], Results], Evidence]] = {
@@ -292,4 +304,5 @@ _MAKERS: dict[Says, Callable[[Sequence[Claim], Results], Evidence]] = {
     Says.BLOCKING: blocking, Says.STRAGGLER: straggler, Says.SLOW_STAGE: waiting, Says.WAITING: waiting,
     Says.DEVICE_IDLE: idle, Says.SHORT_LAUNCHES: _launching, Says.UNEXPLAINED: _unexplained,
     Says.PARTLY_DEVICE: _partly, Says.UNKNOWN_CLOCKS: _clocks, Says.UNMATCHED: _unmatched,
+    Says.START_UP: _start_up,
 }  # fmt: skip

@@ -12,11 +12,13 @@ from htagraph.output.html.markup import Html, element
 from htagraph.output.html.page import Section
 from htagraph.output.html.proof import Evidence
 from htagraph.output.html.results import Results
+from htagraph.output.warm_up_sentences import IN_A_CLAUSE
 from htagraph.queries.claim import Claim, Says
 
 __all__ = ["findings", "findings_section"]
 
 _DOUBTS = (
+    *IN_A_CLAUSE,
     Says.PARTLY_DEVICE, Says.UNKNOWN_CLOCKS, Says.UNMATCHED, Says.ONE_RANK, Says.RANKS_MISSING, Says.UNEXPLAINED,
 )  # fmt: skip
 """Claims that say how far the others can be trusted; their mark is grey."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.phrases import command_line, group_words, plural, time_text
+from htagraph.output.phrases import command_line, group_words, plural, share_text, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +31,12 @@ _FIRST = ("wait", "transfer", "excess")
 _MIN_WAIT_SHARE = 0.25
 """Share of the time in collectives; chosen: from a quarter on, waiting is what to look at first. Doubled, the command
 names the last rank only where more than half of the time is waiting."""
+_MIN_EXCESS_SHARE = 0.05
+"""Share of the time in collectives from which the time beyond the fastest transfer is explained, and share of that time
+below which the fastest transfers are no measure. Chosen: less is hardly anything. Doubled, 5 to 10 % are not explained.
+"""
+_MOST = 0.5
+"""Share; above it, a part is the larger one. It cannot be doubled."""
 _MIN_TRANSFER_SHARE = 0.5
 """Share of the time in collectives; chosen: from half on, a faster network is what to try. Doubled, it never is."""
 
@@ -61,10 +67,25 @@ def sentences(parts: pd.DataFrame, late: pd.DataFrame, inputs: Sequence[str]) ->
     share = {part: float(parts[f"{part}_us"].sum()) / (total or 1.0) for part in _PARTS}
     shown = [part for part in _PARTS if part in _FIRST or share[part]]
     if not share["transfer"] and share["wait_or_transfer"]:
-        shown = ["wait", "wait_or_transfer"]
-    *first, last = (f"{100 * share[part]:.0f} % {_PARTS[part]}" for part in shown)
-    shares = f"All ranks together spend {time_text(total)} in collectives: {', '.join(first)}, and {last}."
+        shown = [part for part in ("wait", "wait_or_transfer") if share[part]]
+    words = [f"{share_text(100 * share[part])} {_PARTS[part]}" for part in shown]
+    whole = words[0] if len(words) == 1 else f"{', '.join(words[:-1])}, and {words[-1]}"
+    ranks = parts["rank"].unique()
+    who = "All ranks together spend" if len(ranks) > 1 else f"Rank {ranks[0]} spends"
+    shares = f"{who} {time_text(total)} in collectives: {whole}.{_baseline(parts, share)}"
     return [shares, *_next_command(share, late, inputs), *_beside(beside), *_absent(parts), *_unmatched(parts)]
+
+
+def _baseline(parts: pd.DataFrame, share: dict[str, float]) -> str:
+    """Say where the fastest transfer of a kind is no measure of how long one has to take."""
+    if share["excess"] < _MIN_EXCESS_SHARE:
+        return ""
+    unknown = parts.loc[parts["bytes"].isna(), "excess_us"].sum() > _MOST * parts["excess_us"].sum()
+    if unknown:
+        return " Sizes were not recorded: what is beyond the fastest may be larger messages."
+    if share["transfer"] < _MIN_EXCESS_SHARE * share["excess"]:
+        return " The fastest took next to no time; how much of the rest a transfer needs is not known."
+    return ""
 
 
 def _beside(us: float) -> list[str]:

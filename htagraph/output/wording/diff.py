@@ -52,7 +52,7 @@ def next_command(diff: Diff, inputs: Sequence[str]) -> list[str]:
     steps = ["--steps", _steps(diff)] if diff.parts[1].steps else []
     line = command_line("critical-path", [inputs[1]], *steps)
     if diff.change_us > 0:
-        return [f"To see what the slower step waits for: {line}"]
+        return [f"To see what the slower {diff.unit} waits for: {line}"]
     return [f"To see what bounds it now: {line}"]
 
 

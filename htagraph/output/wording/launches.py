@@ -59,13 +59,23 @@ def sentences(stats: pd.DataFrame, graphs: pd.DataFrame, inputs: Sequence[str]) 
         if len(excessive) > 1:
             longest = f"{time_text(excessive['launch_us'].sum())} together; the longest took {longest}"
         lines.append(
-            f"{plural(len(excessive), 'call')} took excessively long: {longest}. "
-            f"To see whether a queue was full: {command_line('counters', inputs)}"
+            f"{plural(len(excessive), 'call')} took excessively long: {longest}.{_why(stats, excessive, inputs)}"
         )
     if graphs["span_us"].sum() > 0:
         share = 100 * graphs["gap_us"].sum() / graphs["span_us"].sum()
         lines.append(f"Inside CUDA graphs ({len(graphs):,} launched), the device is idle {share:.1f} % of the time.")
     return lines
+
+
+def _why(stats: pd.DataFrame, excessive: pd.DataFrame, inputs: Sequence[str]) -> str:
+    """Return of how many long calls the work began before they returned, and how to see if a queue held the others."""
+    begun = stats.groupby("launch")["delay_us"].min() == 0
+    held = int(begun.reindex(excessive["launch"]).sum())
+    rest = len(excessive) - held
+    of_them = "It" if len(excessive) == 1 else f"{held:,} of them" if rest else "All of them"
+    why = f" {of_them} returned after the work had begun, so that no full queue held {'it' if held == 1 else 'them'}."
+    see = f" To see whether a queue was full{' for the rest' if held else ''}: {command_line('counters', inputs)}"
+    return (why if held else "") + (see if rest else "")
 
 
 def _with_ties(stats: pd.DataFrame, short: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.phrases import command_line, plural, time_text
+from htagraph.output.phrases import command_line, plural, share_text, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,9 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str], chosen: tuple[bool, bo
     time, flop = float(table["time_us"].sum()), float(table["flop"].sum())
     count, at_most = int(table["count"].sum()), int(table.loc[table["at_most"], "count"].sum())
     up_to = "up to " if at_most else ""
-    computed = f"{plural(count, 'operator')} computed {up_to}{flop / 1e12:.3g} TFLOP in {time_text(time)}."
+    on_host = " of host time, as no device work was recorded" if table["share_percent"].isna().all() else ""
+    lasted = f"in {time_text(time)}{on_host}" if time else "in a time that was not recorded"
+    computed = f"{plural(count, 'operator')} computed {up_to}{flop / 1e12:.3g} TFLOP {lasted}."
     return [computed, *_in_full(at_most), *left_out, *_peaks(table, chosen), *_roof(table), *_share(table, inputs)]
 
 
@@ -63,8 +65,10 @@ def _peaks(table: pd.DataFrame, chosen: tuple[bool, bool]) -> list[str]:
         option = "--peak-tflops" if unit == "TFLOP/s" else "--peak-gbs"
         source = f"given with {option}" if given_here else "the vendor's data sheet, dense, at boost clock"
         if peaks:
-            parts.append(f"{' or '.join(f'{peak:,.4g}' for peak in peaks)} {unit} ({source})")
-    return [f"The roof: at most {' and '.join(parts)}."] if parts else []
+            parts.append((f"{' or '.join(f'{peak:,.4g}' for peak in peaks)} {unit}", source))
+    if len(parts) > 1 and parts[0][1] == parts[1][1]:
+        parts = [(f"{parts[0][0]} and {parts[1][0]}", parts[0][1])]
+    return [f"The roof: at most {' and '.join(f'{peak} ({source})' for peak, source in parts)}."] if parts else []
 
 
 def _roof(table: pd.DataFrame) -> list[str]:
@@ -76,7 +80,7 @@ def _roof(table: pd.DataFrame) -> list[str]:
     up_to, at_least = ("up to ", "at least ") if worst["at_most"] else ("", "")
     return [
         f"{worst['operator']} ({worst['shapes']}) loses the most time below the roof: it reaches {up_to}"
-        f"{worst['roof_percent']:.0f} % of what {worst['bound']} allows; at the roof it would take {at_least}"
+        f"{share_text(worst['roof_percent'])} of what {worst['bound']} allows; at the roof it would take {at_least}"
         f"{time_text(float(lost.max()))} less."
     ]
 
@@ -86,6 +90,6 @@ def _share(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
     if not share < _MIN_PERCENT:  # also where it is unknown
         return []
     return [
-        f"These operators are {share:.0f} % of the device's time. For the rest, whose FLOPs cannot be counted: "
+        f"These operators are {share_text(share)} of the device's time. For the rest, whose FLOPs cannot be counted: "
         + command_line("summary", inputs)
     ]

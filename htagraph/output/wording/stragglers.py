@@ -10,9 +10,10 @@ from htagraph.output.phrases import and_list, command_line, plural, time_text
 
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers
+    from htagraph.queries.claim import Claim
     from htagraph.queries.rank_differences import Difference
 
-__all__ = ["TITLES", "sentences"]
+__all__ = ["TITLES", "sentences", "shares_command"]
 
 TITLES = {"stragglers": "Ranks that others wait for", "causes": "Wait time by cause"}
 """Titles by the name of the table."""
@@ -22,6 +23,8 @@ _MIN_PART = 0.05
 it. Doubled, 5 to 10 % are not listed."""
 _ONE_PAUSE = 0.5
 """Share of a difference that lies in one activity, from which that is said. Chosen: the larger part. Doubled, never."""
+_MAX_OPTIONS = 4
+"""Options of a command that is given; chosen: two lines. Doubled, four lines."""
 _CLOCKS = "because the clocks of the ranks were not compared or their recordings begin at different times"
 
 
@@ -52,6 +55,16 @@ def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) ->
         f"Why: {row['evidence']}.",
         "To predict the job with that rank as fast as the others: "
         + command_line("what-if", inputs, "--fix-straggler", str(stragglers.straggler)),
+    ]
+
+
+def shares_command(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
+    """Return the command that predicts other shares of the work between the stages of a pipeline, if it is short."""
+    return [
+        "To predict other shares: "
+        + command_line("what-if", inputs, *(word for each in claim.facts["options"] for word in ("--scale", each)))
+        for claim in claims
+        if len(claim.facts["options"]) <= _MAX_OPTIONS
     ]
 
 

@@ -14,7 +14,7 @@ from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import parts_of
 from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.simulate import Job, simulate
-from tests.strategies import Json, annotation, load, op, step, traces
+from tests.strategies import Json, annotation, kernel, launch, load, op, runtime, step, traces
 
 COLUMNS = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
 
@@ -154,3 +154,17 @@ def test_the_own_time_of_a_loader_is_how_long_it_was_waited_for() -> None:
     row = next(each for each in result.to_frame().to_dict("records") if each["name"].startswith("enumerate"))
     assert (row["before_us"], row["after_us"]) == (30_000, 10_000)
     assert row["effect_us"] == pytest.approx(-20_000, rel=0.1)
+
+
+def test_a_call_that_waits_for_many_kernels_takes_its_time_once() -> None:
+    """A cudaFree after kernels of three streams has four edges of its length; it took 100 µs all the same."""
+
+    def job(long: int) -> DependencyGraph:
+        events = [op("aten::conv", 0, 300 + long), runtime("cudaFree", 150, long, correlation=99)]
+        for stream in (7, 8, 9):
+            events += [launch(10 * stream, 2, stream), kernel("k", 10 * stream + 5, 20, stream, stream=stream)]
+        return load(events)
+
+    rows = between(job(10), job(110)).to_frame()
+    call = rows.loc[rows["name"] == "cudaFree", ["before_us", "after_us", "change_us"]]
+    assert call.to_numpy().tolist() == [[10.0, 110.0, 100.0]]

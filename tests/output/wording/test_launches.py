@@ -26,3 +26,13 @@ def test_calls_as_long_as_their_kernels_leave_a_share_open_where_times_are_whole
 
 def test_a_job_without_launches_says_what_to_record() -> None:
     assert "record with CUDA activities" in lines(load([]))[0]
+
+
+def test_a_long_call_whose_work_began_meanwhile_was_held_by_no_full_queue() -> None:
+    """A first launch loads code for seconds, and a blocking copy waits for itself: neither is a queue's length."""
+    events = [launch(0, 900, 1), kernel(COMPUTE, 880, 50, 1)]
+    assert lines(load(events))[1].endswith("It returned after the work had begun, so that no full queue held it.")
+    both = [*events, launch(1000, 200, 2), kernel(COMPUTE, 1300, 300, 2)]
+    said = next(line for line in lines(load(both)) if "excessively" in line)
+    assert "1 of them returned after the work had begun, so that no full queue held it." in said
+    assert said.endswith("To see whether a queue was full for the rest: htagraph counters x")

@@ -32,3 +32,13 @@ def test_time_below_the_roof_is_that_beyond_what_it_reaches() -> None:
 def test_unknown_peaks_and_shapes_say_what_to_give() -> None:
     assert "give --peak-tflops and --peak-gbs" in sentences(table(float("nan")), [], (False, False))[2]
     assert "record_shapes=True" in sentences(table(1.0).iloc[:0], [], (False, False))[0]
+
+
+def test_times_of_the_host_are_no_times_of_a_device() -> None:
+    """Without device work the times are those of calls, which return before a device has computed."""
+    nothing = table(float("nan")).assign(share_percent=float("nan"))
+    assert sentences(nothing, [], (False, False))[0].endswith(
+        "in 100.0 µs of host time, as no device work was recorded."
+    )
+    assert sentences(nothing.assign(time_us=0.0), [], (False, False))[0].endswith("in a time that was not recorded.")
+    assert "reaches under 1 % of what memory allows" in sentences(table(0.2), [], (True, True))[2]
