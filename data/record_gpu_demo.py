@@ -1,7 +1,8 @@
 """Record `gpu_demo/`: small jobs on one GPU, for notebooks and tests, and what they take when nobody records them.
 
-Needs PyTorch 2.1 or later with a CUDA device, and nothing else: of htagraph only the recorder, which it takes from this
-checkout. It ends within five minutes on an H100. Each part stands alone; what fails is printed, and the others go on.
+Needs PyTorch 2.1 or later with a CUDA device, and nothing else: the jobs are in `gpu_demo_jobs.py`, and of htagraph it
+takes only the recorder, from this checkout. It ends within five minutes on an H100. Each part stands alone; what fails
+is printed, and the others go on.
 
 * `train/`: a small transformer with Python stacks, shapes and allocations, which modules and memory need;
 * `before/` and `after/`: the same training loop with a slow loader and a `.item()` per step, and without both;
@@ -21,7 +22,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import re
 import statistics
 import sys
@@ -31,14 +31,12 @@ import traceback
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
-from torch.profiler import record_function
-from torch.utils.data import DataLoader, Dataset
+from gpu_demo_jobs import SMALL, Generation, Sizes, Training, synchronize
 
 ROOT = Path(__file__).resolve().parent.parent
 try:
@@ -59,159 +57,6 @@ TRIES = 5
 """Recordings of which the one with the shortest steps is kept: others are longer by what else ran on the machine."""
 WARM, MEASURED, ROUNDS = 10, 30, 5
 """Steps that are not measured, steps that are, and how often."""
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """How large the model and its batches are: small enough for small files, large enough that the GPU has work."""
-
-    vocabulary: int = 4096
-    hidden: int = 1024
-    heads: int = 16
-    layers: int = 2
-    tokens: int = 512
-    batch: int = 16
-    loader_ms: float = 12.0
-
-
-SMALL = Sizes(vocabulary=64, hidden=32, heads=2, tokens=16, batch=2, loader_ms=2.0)
-"""To try the script on a CPU."""
-
-
-class Block(nn.Module):
-    """Attention and a feed-forward network, each added to what comes in."""
-
-    def __init__(self, sizes: Sizes) -> None:
-        super().__init__()
-        self.heads = sizes.heads
-        self.before_attention = nn.LayerNorm(sizes.hidden)
-        self.qkv = nn.Linear(sizes.hidden, 3 * sizes.hidden)
-        self.out = nn.Linear(sizes.hidden, sizes.hidden)
-        self.before_network = nn.LayerNorm(sizes.hidden)
-        self.network = nn.Sequential(
-            nn.Linear(sizes.hidden, 4 * sizes.hidden), nn.GELU(), nn.Linear(4 * sizes.hidden, sizes.hidden)
-        )
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return x after the block."""
-        batch, tokens, hidden = x.shape
-        parts = self.qkv(self.before_attention(x)).view(batch, tokens, 3, self.heads, hidden // self.heads)
-        query, key, value = (part.transpose(1, 2) for part in parts.unbind(2))
-        seen = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=tokens > 1)
-        x = x + self.out(seen.transpose(1, 2).reshape(batch, tokens, hidden))
-        return x + self.network(self.before_network(x))
-
-
-class LanguageModel(nn.Module):
-    """A transformer that predicts a token at each position."""
-
-    def __init__(self, sizes: Sizes) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(sizes.vocabulary, sizes.hidden)
-        self.blocks = nn.ModuleList(Block(sizes) for _ in range(sizes.layers))
-        self.head = nn.Linear(sizes.hidden, sizes.vocabulary)
-
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Return the logits of each next token."""
-        x = self.embedding(tokens)
-        for block in self.blocks:
-            x = block(x)
-        return self.head(x)
-
-
-class Texts(Dataset[torch.Tensor]):
-    """Random texts; a slow one computes on the host for a while per batch, as decoding or tokenizing does."""
-
-    def __init__(self, sizes: Sizes, ms: float) -> None:
-        self.sizes, self.ms = sizes, ms
-        self.made = torch.randint(sizes.vocabulary, (64, sizes.batch, sizes.tokens + 1))
-
-    def __len__(self) -> int:
-        return 1_000_000
-
-    def __getitem__(self, index: int) -> torch.Tensor:
-        """Return one batch."""
-        until = time.perf_counter() + self.ms / 1000
-        while time.perf_counter() < until:
-            sum(range(100))
-        return self.made[index % len(self.made)]
-
-
-class Training:
-    """A training loop with two faults, each of which can be absent."""
-
-    def __init__(self, sizes: Sizes, device: str, *, slow_loader: bool = False, item: bool = False) -> None:
-        torch.manual_seed(0)
-        self.device, self.item = device, item
-        self.model: Callable[[torch.Tensor], torch.Tensor] = LanguageModel(sizes).to(device, torch.bfloat16)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, foreach=True)  # type: ignore[attr-defined]
-        texts = Texts(sizes, sizes.loader_ms)
-        pinned = device == "cuda"
-        beside: dict[str, Any] = {} if slow_loader else {"num_workers": min(4, os.cpu_count() or 1)}
-        self.batches = iter(DataLoader(texts, batch_size=None, pin_memory=pinned and not slow_loader, **beside))
-        self.losses: list[Any] = []
-
-    def step(self) -> None:
-        """Run one step."""
-        text = next(self.batches).to(self.device, non_blocking=True)
-        with record_function("forward"):
-            logits = self.model(text[:, :-1])
-            loss = nn.functional.cross_entropy(logits.flatten(0, 1), text[:, 1:].flatten())
-        with record_function("backward"):
-            loss.backward()
-        with record_function("optimizer"):
-            self.optimizer.step()
-            self.optimizer.zero_grad()
-        self.losses = [loss.item() if self.item else loss.detach()]
-
-
-class Generation:
-    """One request at a time: a prompt, then tokens one by one, kernel by kernel or as one CUDA graph."""
-
-    def __init__(self, sizes: Sizes, device: str) -> None:
-        torch.manual_seed(0)
-        self.sizes = sizes
-        self.model = LanguageModel(sizes).to(device, torch.bfloat16).eval()
-        self.prompt = torch.randint(sizes.vocabulary, (1, sizes.tokens), device=device)
-        self.last = torch.zeros((8, 1), dtype=torch.long, device=device)
-        self.replay = self.token
-        if device == "cuda":
-            self.replay = self._captured().replay
-
-    @torch.no_grad()
-    def token(self) -> None:
-        """Make one more token for each of eight texts; each sees its last token only, as launches are the point."""
-        self.last.copy_(self.model(self.last).argmax(-1))
-
-    def _captured(self) -> torch.cuda.CUDAGraph:
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                self.token()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self.token()
-        return graph
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """Answer one request."""
-        with record_function(f"prefill toks={self.sizes.tokens}"):
-            self.model(self.prompt)
-        synchronize()
-        for name, make in (("decode_eager", self.token), ("decode_graph", self.replay)):
-            for _ in range(3):
-                with record_function(f"{name} toks=8"):
-                    make()
-            synchronize()
-
-
-def synchronize() -> None:
-    """Wait for the GPU, where there is one."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
 
 
 def step_ms(step: Callable[[], None]) -> dict[str, Any]:

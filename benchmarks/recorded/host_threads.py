@@ -24,7 +24,7 @@ def producers(job: Job) -> None:
                 try:
                     ready.put(made, timeout=0.5)
                     break
-                except queue.Full:
+                except queue.Full:  # it is asked again whether the job is over
                     pass
 
     threads = [threading.Thread(target=produce, daemon=True) for _ in range(job.get("producers", 2))]

@@ -14,13 +14,14 @@ __all__ = ["kernel_patterns"]
 def kernel_patterns(graph: DependencyGraph, operator: str = LINEAR, *, min_length: int = 3) -> pd.DataFrame:
     """Return the sequences of kernels, copies and memsets that occurrences of an operator launched.
 
-    An occurrence is an operator, annotation or Python frame with the text in its name that lies in no other such. Its
-    sequence is the device work launched beneath it, in its backward operators on the autograd engine's thread too, in
-    the order of the work's starts, all streams together.
+    An occurrence is an operator, annotation or Python frame of such a name that lies in no other such. Its sequence is
+    the device work launched beneath it, in its backward operators on the autograd engine's thread too, in the order of
+    the work's starts, all streams together.
 
     Args:
         graph: the job.
-        operator: text in the name of the operator, annotation or Python frame.
+        operator: text in the name of the operator, annotation or Python frame, or a glob of the whole name, such as
+            ``"aten::*mm"``.
         min_length: occurrences with less device work than this do not count.
 
     Returns:

@@ -133,12 +133,12 @@ def _drags(job: _Job, owned: Array, exact: int) -> tuple[Array, npt.NDArray[np.b
 
 def _edge_drags(job: _Job, path: Array, into: Array) -> npt.NDArray[np.int64]:
     """Return how much earlier the job would end if the lag of an edge of a longest path were 0, for each of them."""
-    from htagraph.core import traverse
+    from htagraph.core import beside_path
 
     graph = job.graph
     edges, order = graph.edges, graph.replay_order
-    label = traverse.last_on_path(order, graph.in_offsets, edges.source[graph.in_edges], path)
-    best = traverse.avoiding(
+    label = beside_path.last_on_path(order, graph.in_offsets, edges.source[graph.in_edges], path)
+    best = beside_path.avoiding(
         path, label, graph.out_offsets, edges.target, edges.lag, graph.gap, graph.time, job.late, job.end
     )
     return np.minimum(edges.lag[into], job.end - best[: len(into)])

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.group_stats import others_median
+from htagraph.core.time_text import time_text
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
@@ -294,7 +295,7 @@ def _evidence(row: dict[Any, Any], work: SlowWork, steps: int, most_us: float) -
     """
     if not row["blamed_us"] and not row["slow"]:
         return "no rank waited for it"
-    cost = f"the other ranks wait {row['blamed_us'] / 1000:.3f} ms for it in total"
+    cost = f"the other ranks wait {time_text(row['blamed_us'])} for it in total"
     if row["late_count"]:
         cost += f", and it arrives last in {row['late_count']} collective{'s' if row['late_count'] > 1 else ''}"
     own = f"{_of_steps(row, steps, most_us)}{_of_work(row, work) if row['slow'] else ''}"
@@ -303,25 +304,25 @@ def _evidence(row: dict[Any, Any], work: SlowWork, steps: int, most_us: float) -
 
 def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
     """Return how the rank's own time in a step compares with its peers'."""
-    excess, error = row["step_excess_us"] / 1000, row["step_error_us"] / 1000
+    excess, error = row["step_excess_us"], row["step_error_us"]
     if np.isnan(excess):
         return "its steps cannot be compared with those of another rank"
     alone = "by itself, without waiting for others, its step takes"
     if 0 < row["slow_steps"] < steps:
-        longer = f"{row['slow_excess_us'] / 1000:.3f} ms longer than its peers'"
+        longer = f"{time_text(row['slow_excess_us'])} longer than its peers'"
         return f"{alone} {longer} in {row['slow_steps']} of {steps} steps, and about as long in the others"
     if excess <= 0:
-        return f"{alone} {-excess:.3f} ms less than its peers' (standard error {error:.3f} ms)"
+        return f"{alone} {time_text(-excess)} less than its peers' (standard error {time_text(error)})"
     if not row["slow"]:
         why = "which may be chance"
         if excess > _CLEAR_ERRORS * error:
             few = f"{steps} step{'s' if steps > 1 else ''}"
-            differs = most_us / 1000 >= _ALIKE_SHARE * excess
-            why = f"others differ by {most_us / 1000:.3f} ms" if differs else f"but {few} cannot exclude chance"
-        return f"{alone} {excess:.3f} ms more than its peers', {why} (standard error {error:.3f} ms)"
-    peers = row["own_step_us"] / 1000 - excess
+            differs = most_us >= _ALIKE_SHARE * excess
+            why = f"others differ by {time_text(most_us)}" if differs else f"but {few} cannot exclude chance"
+        return f"{alone} {time_text(excess)} more than its peers', {why} (standard error {time_text(error)})"
+    peers = row["own_step_us"] - excess
     ratio = _times(1 + excess / peers) if peers > 0 else "longer than its peers'"
-    return f"{alone} {ratio} ({excess:.3f} ms more, standard error {error:.3f} ms)"
+    return f"{alone} {ratio} ({time_text(excess)} more, standard error {time_text(error)})"
 
 
 def _of_work(row: dict[Any, Any], work: SlowWork) -> str:

@@ -8,6 +8,7 @@ import typer
 
 from htagraph.cli.options import Form, show
 from htagraph.cli.targets import Output
+from htagraph.cli.verbs import Verb
 from htagraph.output.wording import cache as wording
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ cache = typer.Typer(
 )
 
 
-@cache.command()
+@cache.command(cls=Verb)
 def info(form: Form = None, output: Output = None) -> None:
     """Where the cache is, how full, and which jobs it holds."""
     import pandas as pd
@@ -39,7 +40,7 @@ def info(form: Form = None, output: Output = None) -> None:
     show(_report("cache info", {"cache": table}, sentences, figures), form, output, [])
 
 
-@cache.command()
+@cache.command(cls=Verb)
 def clear(form: Form = None, output: Output = None) -> None:
     """Empty the cache."""
     from htagraph.graph.storage.cache_folder import cache_folder

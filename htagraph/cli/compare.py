@@ -48,9 +48,12 @@ def compare(  # noqa: PLR0913 - one argument per option
     by: Annotated[By, typer.Option("--by", help="Name, name without template arguments, or call path.")] = By.SHORT,
     device: Annotated[Device, typer.Option("--device", help="Only what ran there.")] = Device.ALL,
     steps: Annotated[
-        str | None, typer.Option("--steps", help="Only from the first to the last of these steps of both jobs.")
+        str | None,
+        typer.Option("--steps", metavar="STEPS", help="Only from the first to the last of these steps, of both."),
     ] = None,
-    steps_after: Annotated[str | None, typer.Option("--steps-after", help="Those of the job after, if others.")] = None,
+    steps_after: Annotated[
+        str | None, typer.Option("--steps-after", metavar="STEPS", help="Those of the job after, if others.")
+    ] = None,
     ranks: Ranks = None,
     top: Top = 20,
     form: Form = None,

@@ -27,7 +27,12 @@ def critical_path(  # noqa: PLR0913 - one argument per option
     ranks: Ranks = None,
     steps: Annotated[
         str | None,
-        typer.Option("--steps", "--step", help="From the start to the end of these ProfilerSteps, such as 4 or 4-6."),
+        typer.Option(
+            "--steps",
+            "--step",
+            metavar="STEPS",
+            help="From the start to the end of these ProfilerSteps, such as 4 or 4-6.",
+        ),
     ] = None,
     top: Top = 10,
     segments: Annotated[bool, typer.Option("--segments", help="Print every segment of the path.")] = False,
@@ -102,7 +107,7 @@ def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dic
         if group != "rank" or len(path.graph.ranks) > 1:
             brief[f"path_{group}"] = rows[rows[group] != "none"]
     if len(tables["host"]):
-        brief["path_host"] = tables["host"].drop(columns="activity")
+        brief["path_host"] = _host(tables["host"])
     hops = tables["hops"]
     if len(hops):
         pairs = hops.groupby(["from_rank", "to_rank"], as_index=False)
@@ -113,6 +118,13 @@ def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dic
         columns = ["start_us", "duration_us", "rank", "category", "name", "operator", "edge", "gap"]
         brief["segments"] = tables["segments"][columns]
     return brief
+
+
+def _host(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what the host did on a path with one column that says what ran, or what untraced code came before."""
+    untraced = (wording.UNTRACED + table["before"]).where(table["before"] != "", wording.UNTRACED.split()[0])
+    what = table["what"].where(table["what"] != "", untraced)
+    return table.drop(columns=["before", "after", "activity"]).assign(what=what)
 
 
 def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:

@@ -63,10 +63,17 @@ def diff(  # noqa: PLR0913 - one argument per option
     after: Annotated[str, typer.Argument(help="The job after, likewise.", show_default=False)],
     *,
     steps_before: Annotated[
-        str | None, typer.Option("--steps-before", "--steps", help="Only from the first to the last of these steps.")
+        str | None,
+        typer.Option(
+            "--steps-before",
+            "--steps",
+            metavar="STEPS",
+            help="Only from the first to the last of these steps; --steps is the same.",
+        ),
     ] = None,
     steps_after: Annotated[
-        str | None, typer.Option("--steps-after", help="The same for the job after; default: --steps-before.")
+        str | None,
+        typer.Option("--steps-after", metavar="STEPS", help="The same for the job after; default: --steps-before."),
     ] = None,
     ranks: Ranks = None,
     by: Annotated[By, typer.Option("--by", help="What a row of the table of activities is.")] = By.SHORT,
@@ -76,7 +83,7 @@ def diff(  # noqa: PLR0913 - one argument per option
             "--fail-on",
             metavar="WHAT>+LIMIT",
             help=f"Exit with code {FAILED} if this grew by more: step_time, or a category of the critical path "
-            f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'communication>+2ms'. May be repeated.",
+            f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'gap>+2ms'. May be repeated.",
             show_default=False,
         ),
     ] = None,

@@ -36,7 +36,10 @@ def kernels(  # noqa: PLR0913 - one argument per option
     paths: Paths,
     *,
     by: Annotated[
-        By, typer.Option("--by", help="Sum up by kernel, by kernel and rank, or by what launched the kernels.")
+        By,
+        typer.Option(
+            "--by", metavar="BY", help="Sum up by name, rank, operator, shape, module or annotation that launched it."
+        ),
     ] = By.NAME,
     ranks: Ranks = None,
     steps: Steps = None,

@@ -47,24 +47,8 @@ def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -
     gains, started = gain_claims(graph, table, bound=bound, doubts=doubts), start_up_claims(path)
     claims = [*bound_claims(path, bound, doubts)[:1], *started, *with_start_up(graph, gains, started)]
     steps = whole_steps(graph)
-    brief = {"opportunities": _brief(table, steps)}
+    brief = {"opportunities": wording.brief(table, steps)}
     return report_on(
         graph, "opportunities", {"opportunities": table}, wording.sentences(consistent(claims), inputs), brief=brief,
         wording=Wording(wording.titles(steps)),
     )  # fmt: skip
-
-
-def _brief(table: pd.DataFrame, steps: int) -> pd.DataFrame:
-    """Return what a reader wants to see of the result, per step where there are several, and the gain in all."""
-    from htagraph.output.phrases import group_words
-
-    pairs = zip(table["what"], table["name"], strict=True)
-    names = [group_words(name).replace(" (", ", ").rstrip(")") if what == "group" else name for what, name in pairs]
-    times = ["time_us", "critical_us", "gain_us", "gain_at_50_us"]
-    brief = table[["what", "name", *times, "gain_percent"]].copy()
-    if len(set(names)) == len(set(table["name"])):
-        brief["name"] = names
-    if steps > 1:
-        brief[times] /= steps
-        brief["gain_in_all_us"] = table["gain_us"]
-    return brief.rename(columns={"gain_at_50_us": "gain_if_halved_us"})

@@ -58,17 +58,27 @@ Paths = Annotated[list[str], typer.Argument(help="A folder, a file, a glob, or s
 Form = Annotated[
     Format | None,
     typer.Option(
-        "--format", "-f", show_default=False, help="How to write the results; else as -o ends, or as tables to read.",
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        show_default=False,
+        help="table, json, csv, md or parquet; by default as -o ends, or tables to read.",
         is_eager=True,  # before -o, whose names it explains
     ),
-]  # fmt: skip
-Ranks = Annotated[str | None, typer.Option("--ranks", help="Only these ranks, such as 0,3-7.")]
-Steps = Annotated[str | None, typer.Option("--steps", help="Only these ProfilerStep numbers, such as 4 or 4-6.")]
+]
+Ranks = Annotated[str | None, typer.Option("--ranks", metavar="RANKS", help="Only these ranks, such as 0,3-7.")]
+Steps = Annotated[
+    str | None, typer.Option("--steps", metavar="STEPS", help="Only these ProfilerStep numbers, such as 4 or 4-6.")
+]
 Scheduler = Annotated[
     str | None,
-    typer.Option("--scheduler", help="Let workers read the ranks: tcp://… of a Dask scheduler, processes, or ray."),
+    typer.Option(
+        "--scheduler",
+        metavar="WORKERS",
+        help="Let workers read the ranks: tcp://… of a Dask scheduler, processes, or ray.",
+    ),
 ]
-Top = Annotated[int, typer.Option("--top", min=1, help="Rows shown of each ranked table.")]
+Top = Annotated[int, typer.Option("--top", metavar="ROWS", min=1, help="Rows shown of each ranked table.")]
 
 
 Time = Annotated[
@@ -221,7 +231,8 @@ def _warn(issues: Sequence[Issue]) -> None:
         said[issue.what] += issue.what not in _HARMLESS
         if 0 < said[issue.what] <= _MAX_ALIKE and issue.what not in _HARMLESS:
             where = f"{issue.file}: " if issue.file else ""
-            typer.echo(printable(f"htagraph: warning: {where}{issue.detail} ({issue.count})"), err=True)
+            how_many = f" ({issue.count:,} in all)" if issue.count > 1 else ""
+            typer.echo(printable(f"htagraph: warning: {where}{issue.detail}{how_many}"), err=True)
     for what, count in said.items():
         if count > _MAX_ALIKE:
             more = f"{count - _MAX_ALIKE:,} more warnings of this kind ({what}); --format json lists them all"

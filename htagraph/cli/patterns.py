@@ -29,7 +29,10 @@ def patterns(  # noqa: PLR0913 - one argument per option
     paths: Paths,
     *,
     operator: Annotated[
-        str, typer.Option(help="Text in the name of the operator, annotation or Python frame.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Part of the name of operators, annotations or Python frames, or a glob of it."
+        ),
     ] = LINEAR,
     min_length: Annotated[int, typer.Option(min=1, help="Leave out occurrences with fewer kernels.")] = 3,
     overlay: Annotated[

@@ -14,13 +14,16 @@ __all__ = ["schema"]
 
 def schema(
     command: Annotated[
-        str | None, typer.Argument(metavar="[COMMAND]", help="A command, such as summary; default: all.")
+        str | None, typer.Argument(metavar="COMMAND", help="A command, such as summary; default: all.")
     ] = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout.")
     ] = None,
 ) -> None:
-    """Print the JSON Schema (2020-12) of what a command prints with --format json; without a command, of all."""
+    """Print the JSON Schema (2020-12) of what a command prints with --format json; without a command, of all.
+
+    Also of `event`, `select` and `jobs`, which serve and mcp answer.
+    """
     from htagraph.core.spelling import nearest_words
     from htagraph.output.schema import COMMANDS, json_schema
 

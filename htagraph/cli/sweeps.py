@@ -44,5 +44,5 @@ def sweep_report(
     return report_on(
         graph, "what-if", {"sweep": table}, sentences, figures={"swept": asked.what, "baseline_step_us": recorded_us},
         brief={"sweep": brief.assign(factor=table["factor"].map("{:g}".format))},
-        wording=Wording(wording.TITLES, wording.HEADINGS),
+        wording=Wording(wording.titles(asked.what), wording.HEADINGS),
     )  # fmt: skip

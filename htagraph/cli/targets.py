@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from htagraph.cli.writing import form_of, is_figure, target
+from htagraph.cli.writing import Folder, form_of, is_figure, target
 from htagraph.core.errors import HtagraphError
 
 __all__ = ["Comment", "Drawn", "Figure", "Output", "Page", "Perfetto", "Picture"]
@@ -21,10 +21,15 @@ def _in_folder(file: Path | None) -> Path | None:
     """Return the file, whose folder is there.
 
     Raises:
-        HtagraphError: it is not.
+        HtagraphError: it is not, or a file has the name of the folder that is to be written to.
     """
-    if file is not None and not file.parent.is_dir():
+    if file is None:
+        return None
+    if not file.parent.is_dir():
         msg = f"{file}: No such file or directory: make its folder first"
+        raise HtagraphError(msg)
+    if isinstance(file, Folder) and file.exists() and not file.is_dir():
+        msg = f"{file}/: is a file, not a folder: leave the slash away to write it anew, or name another folder"
         raise HtagraphError(msg)
     return file
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["Verbs"]
+__all__ = ["Verb", "Verbs"]
 
 _READING = (
     "summary", "critical_path", "what_if", "opportunities", "stragglers", "collectives", "diff", "kernels", "idle",
@@ -20,8 +21,20 @@ _OTHERS = ("execution_trace", "validate", "mcp", "schema", "demo", "simulate", "
 _MODULES = {name.replace("_", "-"): name for name in (*_READING, *_OTHERS)}
 
 
+class Verb(TyperCommand):
+    """One verb."""
+
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override] # click's context
+        """Return its options and arguments."""
+        return _named_alone(super().get_params(ctx))
+
+
 class Verbs(TyperGroup):
     """The group of all verbs."""
+
+    def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override] # click's context
+        """Return its options."""
+        return _named_alone(super().get_params(ctx))
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - typer's
         super().__init__(**given)
@@ -56,6 +69,19 @@ class _Commands(MutableMapping[str, Any]):
         return len(list(iter(self)))
 
 
+def _named_alone(params: list[Any]) -> list[Any]:
+    """Return parameters of which flags are shown without a type: ``<bool>`` reads as if a value had to follow."""
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    return params
+
+
+def _in_paragraphs(text: str) -> str:
+    """Return a help text whose lines are as long as the terminal is wide, not as the source is."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 def _command(name: str) -> Any:  # noqa: ANN401
     """Return the command of a verb: the function of the same name in the module of the same name.
 
@@ -70,5 +96,6 @@ def _command(name: str) -> Any:  # noqa: ANN401
 
         function = with_reading(function)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(cls=getattr(module, "COMMAND", TyperCommand))(function)
+    help_text = _in_paragraphs(inspect.getdoc(function) or "")
+    alone.command(cls=getattr(module, "COMMAND", Verb), help=help_text)(function)
     return typer.main.get_command(alone)

@@ -8,10 +8,10 @@ from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from htagraph.cli.options import Form, Paths, Ranks, Steps, Top, read, show
 from htagraph.cli.targets import Drawn
+from htagraph.cli.verbs import Verb
 from htagraph.output.wording import what_if as wording
 from htagraph.whatif.change_options import CHANGES, Change
 from htagraph.whatif.sweep_options import Sweep, read_sweep
@@ -28,7 +28,7 @@ __all__ = ["COMMAND", "WhatIfCommand", "report", "what_if"]
 _GIVEN = "htagraph.whatif.changes"
 
 
-class WhatIfCommand(TyperCommand):
+class WhatIfCommand(Verb):
     """A command that remembers the changes in the order of the command line, which values by option would lose."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override] # click's context
@@ -90,9 +90,9 @@ def what_if(  # noqa: PLR0913 - one argument per option
         str | None,
         typer.Option(
             "--sweep",
-            metavar="WHAT=FROM..TO[:POINTS]",
-            help="Predict for many factors, after the changes: WHAT is network or CRITERIA, such as network=0.25..2, "
-            "name=*gemm*=0.5..1:6 or kind=computation=0.5,1,2.",
+            metavar="WHAT=FACTORS",
+            help="Predict for many factors, after the changes: WHAT is network or CRITERIA, FACTORS are FROM..TO, "
+            "FROM..TO:POINTS or a list, such as network=0.25..2, name=*gemm*=0.5..1:6 or rank=0=0.5,1,2.",
             show_default=False,
         ),
     ] = None,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from htagraph.output.validation import Validation
 
 __all__ = [
+    "Folder",
     "Format",
     "emit",
     "form_of",
@@ -63,7 +64,14 @@ class Folder(type(Path())):  # type: ignore[misc] # the class of paths of this s
 
 
 def target(text: str) -> Path:
-    """Return the path that ``--output`` gave."""
+    """Return the path that ``--output`` gave.
+
+    Raises:
+        typer.BadParameter: it is empty, which would be the current folder.
+    """
+    if not text:
+        msg = "the name of the file is empty"
+        raise typer.BadParameter(msg, param_hint="--output")
     return Folder(text) if text.endswith(("/", os.sep)) else Path(text)
 
 
@@ -71,14 +79,14 @@ def form_of(form: Format | None, output: Path | None) -> Format:
     """Return how to write: as asked for, else as the file's name ends; a folder gets CSV, a name without end a table.
 
     Raises:
-        typer.BadParameter: the name has an end that stands for no format.
+        typer.BadParameter: the name has an end that stands for no format, or the form cannot be written there.
 
     Example:
         >>> form_of(None, Path("a.json")).value, form_of(Format.MD, Path("a.json")).value, form_of(None, None).value
         ('json', 'md', 'table')
     """
     if form is not None:
-        return form
+        return _writable(form, output)
     if output is None:
         return Format.TABLE
     if _is_folder(output):
@@ -104,6 +112,17 @@ def is_figure(form: Format | None, output: Path | None) -> bool:
     from htagraph.output.export.endings import FIGURES
 
     return output.suffix.lower() in FIGURES
+
+
+def _writable(form: Format, output: Path | None) -> Format:
+    """Return the form that was asked for, if it can be written there."""
+    if form is Format.PARQUET and output is None:
+        msg = "parquet is no text: give -o DIR/ for a file per table"
+        raise typer.BadParameter(msg, param_hint="--format")
+    if form not in (Format.CSV, Format.PARQUET) and output is not None and _is_folder(output):
+        msg = f"{output}/ is a folder: one file per table is written as csv or parquet only"
+        raise typer.BadParameter(msg, param_hint="--output")
+    return form
 
 
 def _is_folder(output: Path) -> bool:
@@ -157,12 +176,6 @@ def write(
         if output is not None and (chosen is Format.PARQUET or (chosen is Format.CSV and not _is_pipe(output))):
             _write_tables(result, "csv" if chosen is Format.CSV else "parquet", output, paths)
             return
-        if output is not None and _is_folder(output):
-            msg = f"{output}/ is a folder: one file per table is written as csv or parquet only"
-            raise typer.BadParameter(msg, param_hint="--output")
-        if chosen is Format.PARQUET:
-            msg = "parquet is no text: give -o DIR/ for a file per table"
-            raise typer.BadParameter(msg, param_hint="--format")
         text = render(chosen.value, width=width_of(output), color=wants_color(output))
     emit(text, output, paths)
 

@@ -16,7 +16,10 @@ from htagraph.output.report import Wording
 
 __all__ = ["Column", "columns_of"]
 
-_HEADINGS = {"start_utc": "start (UTC)", "tflop_s": "TFLOP/s", "copied_gb": "copied GB"}
+_HEADINGS = {
+    "start_utc": "start (UTC)", "used_utc": "used (UTC)", "tflop_s": "TFLOP/s", "copied_gb": "copied GB",
+    "peak_us": "at_us",
+}  # fmt: skip
 """Headings of columns that tables of several commands have."""
 _DIGITS = {"speedup": 3, "low": 3, "high": 3}
 """Digits behind the point, where one says too little."""
@@ -36,6 +39,8 @@ _COUNTS = (
 )
 _NO_RANK = -1
 """In a column of ranks: what is about no single rank."""
+_NOBODY = {"rank": "-", "charged_rank": "nobody", "last_rank": "not known"}
+"""What a column of ranks shows for none."""
 _MIN_US_IN_MS = 10_000.0
 """µs from which a table's times are shown in ms; chosen: five digits are too many. Doubled, 20,000 µs are."""
 
@@ -80,7 +85,9 @@ def _column(frame: pd.DataFrame, name: str, headings: dict[str, str]) -> Column:
     if name.endswith("gb_s"):
         heading, cells = heading.removesuffix("gb_s") + " GB/s", [_short_or_dash(value) for value in values]
     if name.endswith("_gb"):
-        cells = [_short_or_dash(value) for value in values]
+        in_mb = bool(len(values)) and float(values.max()) < 1
+        heading = heading.replace("GB", "MB") if in_mb else heading
+        cells = [_short_or_dash(1000 * value if in_mb else value) for value in values]
     if name in _NAMES:
         cells, short = _distinct_names(cells)
     heading = " ".join(heading.replace("_percent", " %").replace("_", " ").split())
@@ -102,8 +109,8 @@ def _cell(name: str, value: object) -> str:
         return "yes" if value else "no"
     if name == "file":
         return str(value).rsplit("/", 1)[-1]
-    if name == "rank" and value == _NO_RANK:
-        return "-"
+    if name in _NOBODY and value == _NO_RANK:
+        return _NOBODY[name]
     return f"{value:,}" if isinstance(value, int) and name in _COUNTS else str(value)
 
 

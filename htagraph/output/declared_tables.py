@@ -49,6 +49,10 @@ _LATE_RANKS: Final = (
     "rank:int blamed_us:number share_percent:number waits_us:number late_count:int own_step_us:number "
     "step_excess_us:number step_error_us:number slow:flag slow_steps:int slow_excess_us:number cause:text"
 )
+_EDGES: Final = (
+    "moment:text edge:text other_activity:int other_moment:text other_name:text other_rank:int lag_us:number "
+    "decided:flag later_than_that_us:number why_later:text known:text confidence_percent:int"
+)
 _TEMPORAL_BREAKDOWN: Final = (
     "rank:int executor:text window_us:number computation_us:number exposed_communication_us:number "
     "exposed_memory_us:number other_us:number idle_us:number computation_percent:number "
@@ -134,6 +138,17 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         "renamed": "path:text before:text after:text",
         "paired_steps": "before_step:int after_step:int before_us:number after_us:number change_us:number",
     },
+    "event": {
+        "inputs": _INPUTS,
+        "activity": (
+            "activity:int rank:int kind:text name:text lane:text stream:int step:int start_us:number "
+            "duration_us:number parent:int cause:int correlation:int"
+        ),
+        "arguments": "argument:text value:text",
+        "inside": "activity:int kind:text name:text start_us:number duration_us:number",
+        "waits_for": _EDGES,
+        "waited_for_by": _EDGES,
+    },
     "execution-trace": {
         "inputs": _INPUTS,
         "names": "name:text nodes:int op_schema:text",
@@ -153,6 +168,10 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
             "rank:int device:int stream:int step:int before:int after:int before_name:text after_name:text "
             "start_us:number pause_us:number gap_us:number launch:int launch_late_us:number cause:text"
         ),
+    },
+    "jobs": {
+        "inputs": _INPUTS,
+        "jobs": "path:text files:int bytes:int",
     },
     "kernels": {
         "inputs": _INPUTS,
@@ -238,6 +257,13 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
             "bottom_operator:text counter:text value:number flop:number"
         ),
     },
+    "select": {
+        "inputs": _INPUTS,
+        "activities": (
+            "activity:int rank:int kind:text name:text stream:int step:int start_us:number duration_us:number"
+        ),
+        "by_name": "name:text count:int total_us:number",
+    },
     "stragglers": {
         "inputs": _INPUTS,
         "stragglers": _STRAGGLERS,
@@ -312,7 +338,8 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         ),
     },
 }
-"""Tables of each command by name. A command with ``--scheduler`` is that command of a job on workers."""
+"""Tables of each command by name. A command with ``--scheduler`` is that command of a job on workers; ``event``,
+``jobs`` and ``select`` are what `htagraph serve` and `htagraph mcp` answer."""
 
 FIGURES: Final[Mapping[str, Mapping[str, str]]] = {
     "cache clear": {"folder": "text", "removed_graphs": "int", "removed_bytes": "int"},
@@ -329,6 +356,7 @@ FIGURES: Final[Mapping[str, Mapping[str, str]]] = {
         "step_change_plus_minus_percent": "number",
     },
     "kernels": {"by": "text"},
+    "select": {"count": "int", "total_us": "number"},
     "stragglers": {"straggler": "int|null", "total_wait_us": "number"},
     "stragglers --scheduler": {"straggler": "int|null", "total_wait_us": "number"},
     "summary --scheduler": {"makespan_us": "number", "straggler": "int|null"},

@@ -18,6 +18,9 @@ are left out at 80."""
 _MIN_NAME_WIDTH = 26
 """Letters that a name keeps, before any number is left out for it. Chosen: the ends of kernel names that differ, such
 as ampere_bf16_…tages_64x3_nn. Doubled, a table at 80 columns is names and little else."""
+_MIN_SENTENCE_WIDTH = 20
+"""Letters to which the lines of a sentence may be cut. Chosen: three words. Doubled, what stands beside it is cut at 80
+columns."""
 _MAX_WHOLE_WIDTH = 72
 """Letters of a name with template arguments, of those that differ in nothing else. Chosen: more is hard to tell apart
 than what differs. Doubled, numbers are far from their names on wide terminals."""
@@ -35,7 +38,7 @@ _LEAST = (
     "gauge", "ranks", "min_us", "events", "device", "busbw_gb_s", "host_self_us", "late_count", "spread", "max_us",
     "mean_us", "excess_us", "executor", "critical_us", "start_utc", "before_count", "after_count",
     "before_per_step_count", "after_per_step_count", "kernel_delay_us", "launch_delay_us", "host_us", "activities",
-    "last_rank",
+    "last_rank", "segments", "blocks", "requested_bytes",
 )  # fmt: skip
 """Columns by their names that are left out first where a table does not fit; then numbers, the last but one first."""
 
@@ -106,8 +109,12 @@ def _least(columns: Sequence[Column]) -> list[int]:
     """Return the least width of each: numbers whole, the longest name with room for both of its ends, others less."""
     subject = _subject(columns)
     least = [each.width if each.is_number else min(each.width, _MIN_TEXT_WIDTH) for each in columns]
-    if subject is not None:
-        least[subject] = min(columns[subject].width, _MIN_NAME_WIDTH)
+    for i, column in enumerate(columns):
+        if column.name in _SENTENCES:
+            words = max((len(word) for cell in column.cells for word in cell.split()), default=0)
+            least[i] = min(column.width, max(least[i], _MIN_SENTENCE_WIDTH if i == subject else words))
+        elif i == subject:
+            least[i] = min(column.width, _MIN_NAME_WIDTH)
     return least
 
 
@@ -129,10 +136,16 @@ def _least_important(columns: Sequence[Column]) -> int | None:
             return i
     for name in _LEAST:
         for i, column in enumerate(columns):
-            if column.name == name and i > 0:
+            if column.name == name and i > 0 and not _names_devices(columns, column):
                 return i
     numbers = [i for i, column in enumerate(columns) if column.is_number and i > 0]
     return numbers[-2] if len(numbers) > 1 else None
+
+
+def _names_devices(columns: Sequence[Column], column: Column) -> bool:
+    """Return whether a column tells the devices of a rank apart, without which its rows look alike."""
+    ranks = next((each.cells for each in columns if each.name == "rank"), [])
+    return column.name == "device" and len(set(zip(ranks, column.cells, strict=False))) > len(set(ranks))
 
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
@@ -147,6 +160,7 @@ def _widths(columns: Sequence[Column], width: int) -> list[int]:
         texts = [i for i, column in enumerate(columns) if widths[i] > least[i]]
         if not texts:
             break
+        texts = [i for i in texts if columns[i].name in _SENTENCES] or texts  # they go on in the next line
         widest = max(texts, key=lambda i: widths[i])
         second = max((widths[i] for i in texts if i != widest), default=0)
         widths[widest] = max(least[widest], widths[widest] - over, min(second, widths[widest] - 1))

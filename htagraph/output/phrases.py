@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from htagraph.core.naming import exact_glob, is_source_frame, short_name
+from htagraph.core.time_text import time_text
 
 __all__ = [
     "CATEGORY_WORDS", "and_list", "cause_words", "command_line", "distinct", "glob_of", "group_words",
@@ -28,30 +29,10 @@ _GROUP = re.compile(r"(\S+) (.*?) ?\[([\d, ]+)\]")
 _PAIR = re.compile(r"\d+→\d+")
 _NO_PURPOSE = "undefined"
 """What PyTorch records as the purpose of a process group that was given none."""
-_NS_PER_US = 1000.0  # ns
-_NS_FROM = 0.1
-"""µs below which a time is given in ns: one digit behind the point would say little of it. Doubled, 150 ns are not
-given as 0.1 µs."""
-_US_PER_MS = 1000.0  # µs
-_US_PER_S = 1_000_000.0  # µs
+_SHOWN_AS_NOTHING = 0.0005
+"""Below it three digits behind the point are zeros, which have no sign. It follows from the digits."""
 _BYTES_PER_GB, _BYTES_PER_MB = 1e9, 1e6
 """Decimal, as bandwidths are."""
-
-
-def time_text(us: float) -> str:
-    """Return a time in the unit that suits it.
-
-    Example:
-        >>> time_text(0.013), time_text(12.34), time_text(26_241.7), time_text(2_500_000)
-        ('13 ns', '12.3 µs', '26.2 ms', '2.50 s')
-    """
-    if abs(us) >= _US_PER_S:
-        return f"{us / _US_PER_S:.2f} s"
-    if abs(us) >= _US_PER_MS:
-        return f"{us / _US_PER_MS:.{2 if abs(us) < 10 * _US_PER_MS else 1}f} ms"
-    if 0 < abs(us) < _NS_FROM:
-        return f"{_NS_PER_US * us:.0f} ns"
-    return f"{us:.1f} µs"
 
 
 def share_text(percent: float) -> str:
@@ -81,11 +62,12 @@ def short_number(value: float) -> str:
     """Return a number with about three digits.
 
     Example:
-        >>> short_number(1234.4), short_number(12.34), short_number(1.234), short_number(0.01234), short_number(0.0)
-        ('1,234', '12.3', '1.23', '0.012', '0')
+        >>> short_number(1234.4), short_number(12.34), short_number(1.234), short_number(0.01234), short_number(-0.0001)
+        ('1,234', '12.3', '1.23', '0.012', '0.000')
     """
     size = abs(value)
-    return f"{value:,.{0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3}f}" if value else "0"
+    text = f"{value:,.{0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3}f}" if value else "0"
+    return text.removeprefix("-") if size < _SHOWN_AS_NOTHING else text
 
 
 def and_list(words: Iterable[str]) -> str:

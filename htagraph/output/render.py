@@ -32,9 +32,11 @@ __all__ = [
 
 FORMATS = ("table", "json", "csv", "md")
 
-_FORMULAS = ("=", "+", "-", "@")
+_FORMULAS = tuple(
+    "=+-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}"
+)
 """With what a text begins that spreadsheets compute."""
-_NUMBER = re.compile(r"[-+]?[\d.,:e%+-]*")  # a number, a range, or a dash for nothing
+_NUMBER = re.compile(r"-|[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?%?")  # one number, or a dash for nothing
 _COMMAND = ": htagraph "
 _UNIT = re.compile(r"(?<=\d) (?=%|ms|µs|s\b)")
 _MAX_TEXT_WIDTH = 120
@@ -111,7 +113,7 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
         return to_json(validation.to_dict())
     if form == "csv":
         return _csv(frames)
-    sentences = validate.sentences(clean=not len(validation.files))
+    sentences = validate.sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
     page = _Page(shown, Wording(validate.TITLES), last=("Conclusion", sentences))
     return _markdown(page) if form == "md" else _terminal(page, width, color=color)

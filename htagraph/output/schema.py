@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from htagraph.output.declared_tables import FIGURES, ISSUES, SENTENCES, TABLES
 from htagraph.output.report import SCHEMA_VERSION
 
-__all__ = ["COMMANDS", "envelope_model", "error_model", "json_schema"]
+__all__ = ["ASKED", "COMMANDS", "envelope_model", "error_model", "json_schema"]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _TYPES: Mapping[str, Any] = {
@@ -26,8 +26,10 @@ _UNITS = {
     "_ppm": "parts per million", "_gb": "GB (10^9 bytes)", "tflop_s": "TFLOP/s", "tokens_per_s": "tokens per second",
 }  # fmt: skip
 """Units by the end of a column's name."""
+ASKED = ("event", "jobs", "select")
+"""What servers are asked; no verb of the command line."""
 COMMANDS = tuple(sorted(TABLES))
-"""Commands that have an envelope."""
+"""Commands and questions to servers that have an envelope."""
 
 
 def envelope_model(command: str, *, strict: bool = False) -> type[BaseModel]:
@@ -49,7 +51,8 @@ def envelope_model(command: str, *, strict: bool = False) -> type[BaseModel]:
 
 @cache
 def _envelope(command: str, *, strict: bool) -> type[BaseModel]:
-    config = ConfigDict(extra="forbid" if strict else "allow", title=f"htagraph {command} --format json")
+    title = f"htagraph: {command}" if command in ASKED else f"htagraph {command} --format json"
+    config = ConfigDict(extra="forbid" if strict else "allow", title=title)
     rows: dict[str, Any] = {
         name: _table(command, name, columns, strict=strict) for name, columns in TABLES[command].items()
     }

@@ -22,6 +22,7 @@ from htagraph.output.claims import claims_of
 from htagraph.output.parts_of_time import with_shares
 from htagraph.output.phrases import plural, time_text
 from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
+from htagraph.output.wording import opportunities as opportunities_wording
 from htagraph.queries.claim import Claim
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
@@ -41,7 +42,7 @@ SUMMARY_TITLES = {
     "most_and_least": "Time by rank: the most and the least computation (--full: all ranks)",
     "idle_breakdown": "Idle time of streams by cause",
     "critical_path": "Critical path, by what it consists of",
-    "opportunities": "Opportunities, by the largest possible gain",
+    "opportunities": "Opportunities, by the largest possible gain (of the whole recording)",
     "stragglers": "Ranks that others wait for",
     "gaps": "Time that no dependency explains, by kind",
 }
@@ -157,6 +158,10 @@ class Summary:
         if "rank_idle" in whole:
             by_cause = whole["rank_idle"].pivot(index="rank", columns="cause", values="idle_us")
             whole["rank_idle"] = by_cause.add_suffix("_us").reset_index()
+        if "opportunities" in whole:
+            whole["opportunities"] = opportunities_wording.brief(whole["opportunities"], 1)
+        if "idle_breakdown" in whole:
+            whole["idle_breakdown"] = whole["idle_breakdown"].query("idle_us > 0")
         if "overlap" in whole and not whole["overlap"]["communication_us"].any():
             del whole["overlap"]
         elif "overlap" in whole and not whole["overlap"]["beside_us"].any():

@@ -13,7 +13,8 @@ from htagraph.core.kinds import EdgeKind, GapKind
 from htagraph.core.naming import has_loader_workers, names_that
 
 if TYPE_CHECKING:
-    from htagraph.queries.paths import CriticalPath, Segments
+    from htagraph.queries.path_segments import Segments
+    from htagraph.queries.paths import CriticalPath
 
 __all__ = ["CATEGORIES", "HOST_CATEGORIES", "Bound", "bound_of"]
 

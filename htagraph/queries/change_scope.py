@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.errors import NothingMeetsError
+from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind
 from htagraph.graph.criteria import Criteria, Mask, mask_of
@@ -30,6 +30,8 @@ _MAX_DIFFLIB_NAMES = 2000
 """How many names are searched for similar words, the shortest first.
 
 Chosen: difflib is slow, and an error should come at once. It changes messages only."""
+_WAITS_OF_PATHS = frozenset({"data_loading", "waiting", "gap", "head"})
+"""Categories of critical paths (`queries.bound.CATEGORIES`) that are no work of activities."""
 _MAX_NAME_WIDTH = 100
 """How many characters of a name an error shows. Chosen: C++ kernel names have thousands. It changes messages only."""
 
@@ -57,6 +59,7 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
     chosen = np.zeros(len(graph.activities) + 1, np.bool_)
     if kinds == {UNTRACED}:
         return chosen
+    _refuse_parts_of_paths(criteria)
     own = _meeting(graph, criteria)
     if not own.any():
         raise no_match(graph, criteria)
@@ -67,6 +70,19 @@ def activities_of(state: State, criteria: dict[str, Any]) -> npt.NDArray[np.bool
             others = {key: value for key, value in criteria.items() if key not in {"name", "regex", "kind"}}
             chosen[:-1] |= inside & _meeting(graph, others)
     return chosen
+
+
+def _refuse_parts_of_paths(criteria: dict[str, Any]) -> None:
+    """Refuse what a critical path calls its waits and pauses where activities are selected.
+
+    Raises:
+        SelectionError: a kind or a category is one of these.
+    """
+    for key, words in (("kind", kinds_of(criteria)), ("category", {criteria.get("category")})):
+        for word in words & _WAITS_OF_PATHS:
+            instead = "; free_dataloader (--free-dataloader) leaves it out" if word == "data_loading" else ""
+            msg = f"{key}={word!r}: no activity has it, as it is what critical paths call a wait{instead}"
+            raise SelectionError(msg)
 
 
 def _inside_regions(graph: DependencyGraph, named: Mask, kinds: set[str]) -> Mask:
@@ -104,7 +120,7 @@ def _meeting(graph: DependencyGraph, criteria: dict[str, Any]) -> Mask:
 def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> NothingMeetsError:
     """Return the error for criteria that no activity meets, with similar names and looser criteria that would match."""
     if not len(graph.activities):
-        return NothingMeetsError("this graph has no activities, so nothing in it can be changed")
+        return NothingMeetsError("this graph has no activities, so nothing matches")
     given = {key: value for key, value in criteria.items() if value is not None}
     text = ", ".join(f"{key}={value!r}" for key, value in given.items()) or "no criteria"
     globs = [key for key in ("name", "op", "regex") if key in given]
@@ -119,6 +135,9 @@ def no_match(graph: DependencyGraph, criteria: dict[str, Any]) -> NothingMeetsEr
     if len(without) and len(globs) < len(given):
         kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind[without.activities])})
         hints.append(f"without {', '.join(key for key in given if key not in globs)} it would match {', '.join(kinds)}")
+    if "category" in given:
+        categories = {graph.names[name] for name in np.unique(graph.activities.category).tolist()}
+        hints.append(f"the categories are {', '.join(sorted(categories - {''}))}")
     elif not hints:
         kinds = sorted({ActivityKind(code).label for code in np.unique(graph.activities.kind)})
         hints.append(f"the graph has the kinds {', '.join(kinds)}")
@@ -132,6 +151,8 @@ def _short(name: str) -> str:
 def _similar(glob: str, names: list[str]) -> list[str]:
     """Return names that resemble a glob: those that contain its text, or else those with similar words."""
     text = "".join(letter for letter in glob if letter not in "*?[]").lower()
+    if not text:
+        return []
     within = [name for name in names if text and text in name.lower()]
     if within:
         return within[:_MAX_SIMILAR_NAMES]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -77,15 +79,20 @@ def named(graph: DependencyGraph, matches: Callable[[str], bool]) -> Array:
 
 
 def containing(graph: DependencyGraph, text: str) -> Array:
-    """Return which activities are operators, annotations or Python frames with a text in their name.
+    """Return which activities are operators, annotations or Python frames with a text in their name, or named so.
+
+    Args:
+        graph: the job.
+        text: a part of the name, or a glob of all of it.
 
     Raises:
         TypeError: it is no text.
     """
     if not isinstance(text, str):
-        msg = f"operator={text!r}: give a text in the name of an operator, annotation or Python frame"
+        msg = f"operator={text!r}: give a text in the name of an operator, annotation or Python frame, or a glob"
         raise TypeError(msg)
-    return named(graph, lambda name: text in name)
+    whole = re.compile(fnmatch.translate(text))
+    return named(graph, lambda name: text in name or whole.match(name) is not None)
 
 
 def sequences_below(graph: DependencyGraph, root: Array, above: Array, min_length: int) -> Sequences:

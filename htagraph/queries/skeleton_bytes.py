@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import HtagraphError
+from htagraph.core.inflated import inflated
 from htagraph.queries.skeleton import Members, Skeleton, Steps
 from htagraph.queries.time_classes import TimeClasses
 
@@ -78,19 +79,10 @@ def from_bytes(data: bytes) -> Skeleton:
         HtagraphError: these are no bytes of a skeleton, or of another version of this format.
     """
     try:
-        return _read(_Numbers(_unpacked(_inflated(data))))
+        return _read(_Numbers(_unpacked(inflated(data, _MAX_BYTES))))
     except (zlib.error, ValueError, IndexError, KeyError, TypeError) as error:
         msg = f"no skeleton: {error}; give the bytes that Skeleton.to_bytes wrote"
         raise HtagraphError(msg) from error
-
-
-def _inflated(data: bytes) -> bytes:
-    stream = zlib.decompressobj()
-    raw = stream.decompress(data, _MAX_BYTES)
-    if not stream.eof:
-        msg = "the bytes end early, or are too many"
-        raise ValueError(msg)
-    return raw
 
 
 class _Numbers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import mimetypes
 import re
 from collections.abc import Callable, Mapping
@@ -10,11 +9,13 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
+from typing import Any
 from urllib.parse import unquote
 
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.service.event_facts import event_facts
+from htagraph.output.render import to_json
+from htagraph.service.look_up import event_report
 
 __all__ = ["EVENTS", "OVERLAY", "UI", "Answer", "Served", "answer"]
 
@@ -22,6 +23,9 @@ EVENTS, OVERLAY, UI = "/event/", "/overlay.json.gz", "/ui/"
 """Where events, the traces with the critical path drawn over them, and the files of Perfetto's UI are."""
 _NAMES = ("127.0.0.1", "localhost")
 """What this machine calls itself. A page of another site that has made its own name mean 127.0.0.1 sends that name."""
+_MOST_ROWS = 200
+"""Rows of each table of an event; chosen: more edges are those of a wait for all that a device did. Doubled, answers
+about such waits are twice as long."""
 _NUMBER = re.compile(r"\d{1,10}")
 _ALLOWED = ("same-origin", "none")
 """Values of ``Sec-Fetch-Site``: asked for by a page of ours, or by the user."""
@@ -112,11 +116,19 @@ def _event(served: Served, number: str) -> Answer:
     if not _NUMBER.fullmatch(number):
         return _plain(HTTPStatus.NOT_FOUND, "an event is a number")
     try:
-        facts = event_facts(served.graph, int(number))
+        found = event_report(served.graph, int(number)).to_dict()
     except SelectionError as error:
         return _plain(HTTPStatus.NOT_FOUND, str(error))
-    text = json.dumps(facts, indent=1, ensure_ascii=True)
-    return Answer(HTTPStatus.OK, "application/json", text.encode("ascii"))
+    shown, cut = _cut(found.pop("results"))
+    text = to_json({"results": shown, "cut": cut} | found)  # what was asked for before what was read
+    return Answer(HTTPStatus.OK, "application/json", text.encode())
+
+
+def _cut(results: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return results with the first rows of each table, and for tables with more of them how many there are."""
+    tables = {name: rows for name, rows in results.items() if isinstance(rows, list) and len(rows) > _MOST_ROWS}
+    cut = [{"table": name, "first": 0, "rows": _MOST_ROWS, "of": len(rows)} for name, rows in tables.items()]
+    return {name: rows[:_MOST_ROWS] if name in tables else rows for name, rows in results.items()}, cut
 
 
 def _file(folder: Path, name: str) -> Answer:

@@ -68,6 +68,17 @@ class Folders:
             raise HtagraphError(msg)
         return path, files
 
+    def relative(self, text: str) -> str:
+        """Return a text in which paths in the folders are written as `resolved` takes them, from their folder on.
+
+        Example:
+            >>> Folders((Path("/data/runs"),)).relative("/data/runs/a/rank-0.json: the file is empty")
+            'a/rank-0.json: the file is empty'
+        """
+        for root in sorted((root for root in self.roots if root.name), key=lambda root: -len(root.parts)):
+            text = text.replace(f"{root}{os.sep}", "").replace(f"{root}:", f"{root.name}:")
+        return text
+
     def _found(self, text: str) -> Path:
         for root in (Path.cwd(), *self.roots):  # an absolute path stays what it is
             try:

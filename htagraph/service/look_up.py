@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from htagraph.core.errors import HtagraphError
-from htagraph.core.kinds import EdgeKind, GapKind
+from htagraph.core.kinds import EdgeKind, GapKind, Provenance
+from htagraph.core.texts import texts_of
 from htagraph.output.report import Report, report_on
 from htagraph.queries.call_stack import call_stack
+from htagraph.queries.change_scope import no_match
 from htagraph.service.activity_edges import activity_edges
 from htagraph.whatif.change_options import criteria
 
@@ -23,9 +24,7 @@ __all__ = ["event_report", "selection_report"]
 _COLUMNS = ["activity", "rank", "kind", "name", "stream", "step", "start_us", "duration_us"]
 _MAX_NAMES = 1_000
 """Names by which a selection is summed up; chosen: far more than an answer shows. Doubled, nothing changes."""
-_MAX_EDGES = 1_000
-"""Edges of one activity in one direction that are shown; chosen: a synchronisation may have one per stream. Doubled,
-nothing changes."""
+_MOMENTS = ("start", "end")
 
 
 def selection_report(graph: DependencyGraph, text: str, *, count: int) -> Report:
@@ -40,9 +39,12 @@ def selection_report(graph: DependencyGraph, text: str, *, count: int) -> Report
         HtagraphError: the criteria cannot be read, or nothing meets them.
     """
     try:
-        chosen = graph.select(**read_criteria(text))
+        given = read_criteria(text)
     except ValueError as error:
         raise HtagraphError(str(error)) from None
+    chosen = graph.select(**given)
+    if not len(chosen):
+        raise no_match(graph, given)
     acts, rows = graph.activities, chosen.activities
     order = np.lexsort((rows, -acts.duration[rows]))[:count]
     longest = graph.select(activity=rows[order].tolist()).to_frame().loc[rows[order]].reset_index()[_COLUMNS]
@@ -72,50 +74,60 @@ def read_criteria(text: str) -> dict[str, Any]:
 
 
 def event_report(graph: DependencyGraph, activity: int) -> Report:
-    """Return all that is known of one activity: its times, arguments, callers, and what it waits for and lets go on.
+    """Return all that is known of one activity: its times, arguments, callers, and its edges from and to others.
+
+    Tables: ``activity`` (its row of `call_stack`), ``arguments`` (as recorded), ``inside`` (what encloses it, the
+    outermost first), ``waits_for`` and ``waited_for_by`` (a row per edge that ends, or begins, at its start or end).
 
     Raises:
-        HtagraphError: there is no such activity, or its file is gone.
+        SelectionError: there is no such activity.
     """
     stack = call_stack(graph, activity).reset_index()
+    arguments, sentences = _arguments(graph, activity)
     tables = {
         "activity": stack.tail(1).drop(columns="depth").reset_index(drop=True),
-        "arguments": _arguments(graph, activity),
+        "arguments": arguments,
         "inside": stack.iloc[:-1][["activity", "kind", "name", "start_us", "duration_us"]],
         "waits_for": _edges(graph, activity, incoming=True),
-        "lets_go_on": _edges(graph, activity, incoming=False),
+        "waited_for_by": _edges(graph, activity, incoming=False),
     }
-    return report_on(graph, "event", tables, [])
+    return report_on(graph, "event", tables, sentences)
 
 
-def _arguments(graph: DependencyGraph, activity: int) -> pd.DataFrame:
+def _arguments(graph: DependencyGraph, activity: int) -> tuple[pd.DataFrame, list[str]]:
+    """Return the recorded arguments of an activity as text, and what to say where they cannot be had."""
     acts = graph.activities
-    recorded = int(acts.event[activity]) >= 0 and int(acts.rank[activity]) in graph.traces
-    found = graph.event(activity).args.model_dump(exclude_none=True) if recorded else {}
-    return pd.DataFrame({"argument": list(found), "value": list(map(str, found.values()))}, dtype="object")
+    found: dict[str, Any] = {}
+    sentences = []
+    if int(acts.event[activity]) < 0 or int(acts.rank[activity]) not in graph.traces:
+        sentences.append("The graph added this activity: no file recorded it, so it has no arguments.")
+    else:
+        try:
+            found = graph.event(activity).args.model_dump(exclude_none=True)
+        except (HtagraphError, OSError) as error:
+            sentences.append(f"Its arguments cannot be read: {error}")
+    return pd.DataFrame({"argument": list(found), "value": list(map(str, found.values()))}, dtype="object"), sentences
 
 
 def _edges(graph: DependencyGraph, activity: int, *, incoming: bool) -> pd.DataFrame:
     """Return a row per edge at the start or end of an activity, from or to another one."""
-    edges = islice(activity_edges(graph, activity, incoming=incoming), _MAX_EDGES)
-    return pd.DataFrame([_edge_row(graph, edge, incoming=incoming) for edge in edges])
-
-
-def _edge_row(graph: DependencyGraph, edge: int, *, incoming: bool) -> dict[str, Any]:
     acts, edges = graph.activities, graph.edges
-    source, target = int(edges.source[edge]), int(edges.target[edge])
-    vertex, other = (target, source) if incoming else (source, target)
-    decided = int(graph.binding[target]) == edge
-    return {
-        "moment": ("start", "end")[vertex % 2],
-        "edge": EdgeKind(edges.kind[edge]).name,
-        "other_activity": other // 2,
-        "other_moment": ("start", "end")[other % 2],
-        "other_name": graph.names[acts.name[other // 2]],
-        "other_rank": int(acts.rank[other // 2]),
-        "lag_us": float(edges.lag[edge]) / 1000,
+    rows = activity_edges(graph, activity, incoming=incoming)
+    source, target = edges.source[rows], edges.target[rows]
+    own, other = (target, source) if incoming else (source, target)
+    decided = graph.binding[target] == rows
+    late = np.where(decided, graph.gap[target], 0)
+    return pd.DataFrame({
+        "moment": texts_of(_MOMENTS, own & 1),
+        "edge": texts_of([kind.label for kind in EdgeKind], edges.kind[rows]),
+        "other_activity": other >> 1,
+        "other_moment": texts_of(_MOMENTS, other & 1),
+        "other_name": texts_of(graph.names, acts.name[other >> 1]),
+        "other_rank": acts.rank[other >> 1],
+        "lag_us": edges.lag[rows] / 1000,
         "decided": decided,
-        "later_than_that_us": float(graph.gap[target]) / 1000 if decided else None,
-        "why_later": GapKind(graph.gap_kind[target]).name if decided and graph.gap[target] else "",
-        "confidence_percent": int(edges.confidence[edge]),
-    }
+        "later_than_that_us": np.where(decided, late / 1000, np.nan),
+        "why_later": texts_of([kind.label for kind in GapKind], np.where(late, graph.gap_kind[target], -1)),
+        "known": texts_of([each.label for each in Provenance], edges.provenance[rows]),
+        "confidence_percent": edges.confidence[rows].astype(np.int64),
+    })  # fmt: skip

@@ -124,13 +124,17 @@ def mcp_server(folders: Folders, answers: Answers, *, cache: bool = True) -> MCP
     }
     for name, (tool, text) in every.items():
         server.add_tool(
-            _explaining(tool), name=name, description=text + _DATA, annotations=read_only, structured_output=False
+            _explaining(tool, folders),
+            name=name,
+            description=text + _DATA,
+            annotations=read_only,
+            structured_output=False,
         )
     return server
 
 
-def _explaining(tool: Callable[..., str]) -> Callable[..., str]:
-    """Return a tool whose errors are those that its caller can act on."""
+def _explaining(tool: Callable[..., str], folders: Folders) -> Callable[..., str]:
+    """Return a tool whose errors are those that its caller can act on, with paths from the folders given."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     @wraps(tool)
@@ -138,7 +142,7 @@ def _explaining(tool: Callable[..., str]) -> Callable[..., str]:
         try:
             return tool(*args, **given)
         except HtagraphError as error:
-            raise ToolError(printable(str(error))) from None
+            raise ToolError(printable(folders.relative(str(error)))) from None
         except OSError as error:
             msg = f"{Path(str(error.filename or '')).name}: {error.strerror or error}".lstrip(": ")
             raise ToolError(printable(msg)) from None
@@ -253,4 +257,4 @@ def _plain(command: str, results: Mapping[str, Any]) -> _Envelope:
     import pandas as pd
 
     none = pd.DataFrame(columns=["rank", "file", "what", "detail", "count"])
-    return envelope(command, none, none, 0.0, results)
+    return envelope(command, none, none, 0.0, {**results, "conclusions": []})

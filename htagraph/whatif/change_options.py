@@ -187,8 +187,9 @@ CHANGES: dict[str, ChangeForm] = {
     "remove": ChangeForm("required", "CRITERIA", "Selected work and its launches are left out.", _selecting("remove")),
     "network": ChangeForm(
         "required",
-        "FACTOR|latency=10us,bandwidth=100GB/s",
-        "Transfers take FACTOR times as long, or as long as on this network; waits are replayed.",
+        "FACTOR|NETWORK",
+        "Transfers take FACTOR times as long, or as long as on this NETWORK, such as latency=10us,bandwidth=100GB/s; "
+        "waits are replayed.",
         _network,
     ),
     "fix-straggler": ChangeForm(
@@ -206,8 +207,8 @@ CHANGES: dict[str, ChangeForm] = {
     ),
     "inject": ChangeForm(
         "required",
-        "rank=R[,kind=kernels|host|loader]:FACTOR",
-        "One rank's kernels, host or data loader take FACTOR times as long.",
+        "rank=R[,kind=KIND]:FACTOR",
+        "One rank's kernels, host or loader (KIND) take FACTOR times as long.",
         _inject,
     ),
     "jitter": ChangeForm(

@@ -27,7 +27,8 @@ from htagraph.queries.weights import NEVER, State, initial
 from htagraph.whatif.doubts import after_communication, hidden_in_pauses, without_doubtful_waits
 from htagraph.whatif.hidden_times import SHARE, Waits, slow_loaders, slow_messages
 from htagraph.whatif.interval import DOUBTS, UNEXPLAINED_PAUSES, UNKNOWN_SHARING
-from htagraph.whatif.link_sharing import Sharing, assumed, may_overlap
+from htagraph.whatif.link_sharing import assumed, may_overlap
+from htagraph.whatif.link_transfers import Sharing
 
 __all__ = ["BUILDERS", "Reading", "contracted_readings", "shares_links_differently"]
 

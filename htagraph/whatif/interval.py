@@ -19,7 +19,8 @@ from htagraph.whatif.hidden_times import with_slow_loaders, with_slow_messages
 from htagraph.whatif.link_sharing import with_shared_link
 
 if TYPE_CHECKING:
-    from htagraph.whatif.link_sharing import Assumed, Sharing
+    from htagraph.whatif.link_sharing import Assumed
+    from htagraph.whatif.link_transfers import Sharing
 
 __all__ = [
     "CONSTANTS", "DOUBTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",

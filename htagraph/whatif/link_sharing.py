@@ -6,10 +6,7 @@ The work of a transfer, which is how long it takes alone, stays; how long it tak
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -18,18 +15,18 @@ from htagraph.core.kinds import TRANSFERS, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
+from htagraph.whatif.link_transfers import KINDS, LinkTransfers, Sharing, link_transfers, places_of_links
 
 if TYPE_CHECKING:
-    from htagraph.graph.matches import Matches
+    pass
 
 __all__ = [
-    "Assumed", "Sharing", "assumed", "likely_sharing", "may_overlap", "shares_links", "time_from_sharing",
+    "Assumed", "assumed", "likely_sharing", "may_overlap", "shares_links", "time_from_sharing",
     "with_shared_link",
 ]  # fmt: skip
 
 Array: TypeAlias = npt.NDArray[Any]
 
-_KINDS = (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION)
 _MIN_OVERLAP = 0.05
 """Share of a transfer during which others run, from which it says something about sharing. Chosen: what is shared for
 less time differs by less than transfers vary. Doubled, fewer transfers are evidence."""
@@ -54,14 +51,6 @@ _MIN_NOTE_SHARE = 0.005
 visibly. Doubled, differences of up to 1 % are not mentioned."""
 
 
-class Sharing(Enum):
-    """How transfers that overlap on a link share it."""
-
-    NONE = "transfers do not slow each other down"
-    EQUAL = "transfers get equal shares of the link"
-    IN_TURN = "the link serves one transfer after the other"
-
-
 @dataclass(frozen=True, eq=False)
 class Assumed:
     """What a prediction takes for granted about links."""
@@ -75,7 +64,7 @@ class Assumed:
     @property
     def may_share(self) -> bool:
         """Whether transfers may slow each other down: two or more of a kind have known partners."""
-        known = (_transfers(self.state.graph, kind) for kind in _KINDS)
+        known = (link_transfers(self.state.graph, kind) for kind in KINDS)
         return self.sharing is not Sharing.NONE and any(each is not None for each in known)
 
     @property
@@ -116,67 +105,6 @@ def _transfer_time(state: State) -> int:
     return int(state.lag[of_kind(state.graph, *TRANSFERS)].clip(0).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class _Transfers:
-    """The transfers of one kind of communication that have known partners."""
-
-    edges: npt.NDArray[np.int64]
-    """The edges whose lags they are."""
-    start: Array
-    """Of each edge: when it began, ns since the job did."""
-    lag: npt.NDArray[np.int64]
-    """Of each edge: how long it took, ns."""
-    transfer: npt.NDArray[np.int64]
-    """Of each edge: the transfer."""
-    key: Array
-    """Of each transfer: its class; those of one class move as much."""
-    operation: Array
-    """Of each transfer: the number of its group and operation."""
-    size: Array
-    """Of each transfer: how much it moves, bytes; -1 if unknown."""
-    link_offsets: npt.NDArray[np.int64]
-    link_ids: npt.NDArray[np.int64]
-
-    def alone(self, sharing: Sharing) -> Array:
-        """Return how long each edge would have taken alone in the recording, ns."""
-        return self._alone_equal if sharing is Sharing.EQUAL else self._alone(sharing)
-
-    @cached_property
-    def _alone_equal(self) -> Array:
-        return self._alone(Sharing.EQUAL)
-
-    def _alone(self, sharing: Sharing) -> Array:
-        lag = np.maximum(self.lag, 0).astype(np.float64)
-        if sharing is Sharing.NONE:
-            return lag
-        from htagraph.core import shared_links  # numba takes a moment to load
-
-        start = self.start.astype(np.float64)
-        links = self.link_offsets, self.link_ids, int(sharing is Sharing.IN_TURN)
-        return np.asarray(shared_links.work_alone(start, start + lag, self.transfer, *links))
-
-    @cached_property
-    def overlapped(self) -> bool:
-        """Whether some of them overlapped on one link in the recording."""
-        return self.overlap(self.start, self.lag)
-
-    def overlap(self, start: Array, lag: Array) -> bool:
-        """Return whether some overlap on one link, given the start of each edge since the job's and its lag, ns."""
-        count = len(self.link_offsets) - 1
-        first, last = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
-        np.minimum.at(first, self.transfer, start)
-        np.maximum.at(last, self.transfer, start + np.maximum(lag, 0))
-        of_link = np.repeat(np.arange(count), np.diff(self.link_offsets))
-        start, end = first[of_link], last[of_link]
-        order = np.lexsort((start, self.link_ids))
-        apart = self.link_ids[order] * (int(end.max(initial=0)) + 1)  # links lie one behind the other
-        return bool((np.maximum.accumulate(end[order] + apart)[:-1] > (start[order] + apart)[1:]).any())
-
-
-_KNOWN: WeakKeyDictionary[DependencyGraph, dict[ActivityKind, _Transfers | None]] = WeakKeyDictionary()
-"""The transfers of graphs that are in use: many predictions are made from one graph."""
-
-
 def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) -> State:
     """Return the state with the transfer times that follow from what overlaps in the predicted schedule.
 
@@ -188,8 +116,8 @@ def with_shared_link(state: State, sharing: Sharing, *, certain: bool = True) ->
     """
     if sharing is Sharing.NONE:
         return state
-    for kind in _KINDS:
-        transfers = _transfers(state.graph, kind)
+    for kind in KINDS:
+        transfers = link_transfers(state.graph, kind)
         if transfers is not None and _overlap(state, transfers):
             state = replace(state, lag=_lags(state, transfers, sharing, certain=certain))
     return state
@@ -200,19 +128,19 @@ def may_overlap(graph: DependencyGraph) -> bool:
 
     Where each place has one lane of transfers, its order keeps them apart in any prediction.
     """
-    for kind in _KINDS:
-        transfers = _transfers(graph, kind)
+    for kind in KINDS:
+        transfers = link_transfers(graph, kind)
         if transfers is None:
             continue
         owner = graph.edges.activity[transfers.edges]
-        place = _places(graph, kind)[graph.activities.rank[owner]]
+        place = places_of_links(graph, kind)[graph.activities.rank[owner]]
         lanes = np.unique(np.stack([place, graph.activities.lane[owner]]), axis=1)
         if transfers.overlapped or len(np.unique(lanes[0])) < lanes.shape[1]:
             return True
     return False
 
 
-def _overlap(state: State, transfers: _Transfers) -> bool:
+def _overlap(state: State, transfers: LinkTransfers) -> bool:
     """Return whether transfers on one link overlap, in the recording or if they take as long as in `state`."""
     if transfers.overlapped:
         return True
@@ -221,7 +149,7 @@ def _overlap(state: State, transfers: _Transfers) -> bool:
     return transfers.overlap(time[graph.edges.source[edges]] - graph.origin_ns, state.lag[edges])
 
 
-def _lags(state: State, transfers: _Transfers, sharing: Sharing, *, certain: bool) -> npt.NDArray[np.int64]:
+def _lags(state: State, transfers: LinkTransfers, sharing: Sharing, *, certain: bool) -> npt.NDArray[np.int64]:
     from htagraph.core import shared_links
 
     graph = state.graph
@@ -247,8 +175,8 @@ def time_from_sharing(graph: DependencyGraph, sharing: Sharing) -> npt.NDArray[n
         sharing: how transfers share a link.
     """
     longer = np.zeros(len(graph.edges), np.int64)
-    for kind in _KINDS:
-        transfers = None if sharing is Sharing.NONE else _transfers(graph, kind)
+    for kind in KINDS:
+        transfers = None if sharing is Sharing.NONE else link_transfers(graph, kind)
         if transfers is not None:
             longer[transfers.edges] = np.maximum(transfers.lag - transfers.alone(sharing), 0)
     return longer
@@ -265,8 +193,8 @@ def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:
     if matches is None or not matches.count:
         return Sharing.NONE, True
     by_kind = {}
-    for kind in _KINDS:
-        transfers = _transfers(graph, kind)
+    for kind in KINDS:
+        transfers = link_transfers(graph, kind)
         if transfers is not None:
             by_kind[kind] = _shown(graph, transfers)
     if not by_kind:
@@ -278,7 +206,7 @@ def likely_sharing(graph: DependencyGraph) -> tuple[Sharing, bool]:
     return (Sharing.EQUAL if on_host else Sharing.NONE), False
 
 
-def _shown(graph: DependencyGraph, transfers: _Transfers) -> Sharing | None:
+def _shown(graph: DependencyGraph, transfers: LinkTransfers) -> Sharing | None:
     """Return how transfers share links as far as the recording shows it, None if it does not.
 
     Transfers that were over before their ends, because their threads did other work meanwhile, show nothing. Where each
@@ -308,7 +236,7 @@ def _largest(group: Array, value: Array) -> Array:
 
 
 def _least_varied(
-    transfers: _Transfers, key: Array, share: Array, shows: npt.NDArray[np.bool_], overlapped: npt.NDArray[np.bool_]
+    transfers: LinkTransfers, key: Array, share: Array, shows: npt.NDArray[np.bool_], overlapped: npt.NDArray[np.bool_]
 ) -> Sharing | None:
     """Return how transfers share links if their work, over their share of it, varies clearly least then; else None.
 
@@ -350,68 +278,3 @@ def _variation(key: Array, work: Array, overlapped: Array) -> tuple[float, float
     several = count[np.searchsorted(classes, key)] > 2
     chosen = deviation[overlapped & several]
     return (float(np.median(chosen)), float(np.mean(chosen))) if len(chosen) >= _MIN_EVIDENCE else (np.inf, np.inf)
-
-
-def _transfers(graph: DependencyGraph, kind: ActivityKind) -> _Transfers | None:
-    """Return the transfers of one kind of communication; None if there are fewer than two."""
-    known = _KNOWN.setdefault(graph, {})
-    if kind not in known:
-        known[kind] = _transfers_anew(graph, kind)
-    return known[kind]
-
-
-def _transfers_anew(graph: DependencyGraph, kind: ActivityKind) -> _Transfers | None:
-    matches, edges = graph.matches, graph.edges
-    if matches is None or not matches.count:
-        return None
-    collective = np.full(len(graph.activities) + 1, -1, np.int64)
-    collective[matches.activity] = matches.collective
-    rows = np.flatnonzero(of_kind(graph, *TRANSFERS) & (collective[edges.activity] >= 0))
-    rows = rows[graph.activities.kind[edges.activity[rows]] == kind]
-    number, transfer = np.unique(collective[edges.activity[rows]], return_inverse=True)
-    if len(number) < 2:
-        return None
-    place = _places(graph, kind)[graph.activities.rank[matches.activity]]
-    pairs = np.unique(np.stack([matches.collective, place]), axis=1)
-    pairs = pairs[:, np.isin(pairs[0], number)]
-    offsets = np.concatenate((np.searchsorted(pairs[0], number), [pairs.shape[1]]))
-    start = graph.time[edges.source[rows]] - graph.origin_ns
-    classes, operation, size = (column[number] for column in _classes(graph, matches))
-    return _Transfers(rows, start, edges.lag[rows], transfer.ravel(), classes, operation, size, offsets, pairs[1])
-
-
-def _classes(graph: DependencyGraph, matches: Matches) -> tuple[Array, Array, Array]:
-    """Return (class, group and operation, size in bytes or -1) of each collective; those of a class move as much.
-
-    Where sizes are unknown, those at one place in the sequence of a step count as one size.
-    """
-    size = np.full(matches.count, -1, np.int64)
-    np.maximum.at(size, matches.collective, matches.bytes)
-    start = np.full(matches.count, np.iinfo(np.int64).max)
-    step = np.full(matches.count, -1, np.int64)
-    np.minimum.at(start, matches.collective, graph.time[2 * matches.activity])
-    np.maximum.at(step, matches.collective, graph.activities.step[matches.activity])
-    label = {key: n for n, key in enumerate(dict.fromkeys(zip(matches.group, matches.op, strict=True)))}
-    name = np.array([label[key] for key in zip(matches.group, matches.op, strict=True)], np.int64)
-    order = np.lexsort((start, step, name))
-    opens = np.ones(len(order), np.bool_)
-    opens[1:] = (np.diff(step[order]) != 0) | (np.diff(name[order]) != 0)
-    position = np.empty(len(order), np.int64)
-    position[order] = np.arange(len(order)) - np.maximum.accumulate(np.where(opens, np.arange(len(order)), 0))
-    _, number = np.unique(np.stack([name, np.where(size >= 0, size, -1 - position)]), axis=1, return_inverse=True)
-    return number.ravel(), name, size
-
-
-def _places(graph: DependencyGraph, kind: ActivityKind) -> npt.NDArray[np.int64]:
-    """Return for each rank, by its number, the number of its link.
-
-    Devices have a link each; threads share that of their host, or of their rank where hosts are not known.
-    """
-    ranks = graph.ranks
-    names = [getattr(getattr(graph.traces.get(rank), "header", None), "host_name", None) for rank in ranks]
-    place = np.arange(max(ranks, default=0) + 2)
-    if all(names) and kind == ActivityKind.HOST_COMMUNICATION:
-        hosts = {name: number for number, name in enumerate(dict.fromkeys(names))}
-        for rank, name in zip(ranks, names, strict=True):
-            place[rank] = hosts[name]
-    return place

@@ -13,6 +13,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.analyses.stragglers import Stragglers, _of_steps, _times, stragglers
+from htagraph.core.time_text import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES
 from htagraph.simulate import REGIMES, Job, SlowRank, simulate
@@ -128,10 +129,10 @@ def test_a_rank_that_is_slow_in_some_steps_is_named_with_how_many() -> None:
     graph = run(SOME_STEPS)
     found = stragglers(graph)
     check(found, graph)
-    row = found.to_frame().set_index("rank").loc[1]
+    row = found.to_frame().set_index("rank").loc[1].to_dict()
     assert found.straggler == 1
     assert row["slow_steps"] == 3
-    assert f"{row['slow_excess_us'] / 1000:.3f} ms longer than its peers' in 3 of 9 steps" in row["evidence"]
+    assert f"{time_text(row['slow_excess_us'])} longer than its peers' in 3 of 9 steps" in row["evidence"]
     step_us = hg.step_times(graph).groupby("step")["duration_us"].mean().to_numpy()
     slower = step_us[[1, 4, 7]].mean() - np.delete(step_us, [1, 4, 7]).mean()
     assert row["slow_excess_us"] == pytest.approx(slower, rel=0.1)
@@ -298,11 +299,11 @@ def clear(case: str) -> DependencyGraph:
 
 
 def test_the_evidence_agrees_with_the_table() -> None:
-    row = stragglers(clear("kernels")).to_frame().set_index("rank").loc[2]
+    row = stragglers(clear("kernels")).to_frame().set_index("rank").loc[2].to_dict()
     percent = 100 * row["step_excess_us"] / (row["own_step_us"] - row["step_excess_us"])
     assert f"its step takes {percent:.2g} % longer than its peers'" in row["evidence"]
-    assert f"({row['step_excess_us'] / 1000:.3f} ms more" in row["evidence"]
-    assert f"wait {row['blamed_us'] / 1000:.3f} ms for it" in row["evidence"]
+    assert f"({time_text(row['step_excess_us'])} more" in row["evidence"]
+    assert f"wait {time_text(row['blamed_us'])} for it" in row["evidence"]
 
 
 # in a notebook
@@ -329,7 +330,7 @@ def test_names_are_escaped_and_many_ranks_are_cut() -> None:
 
 def test_what_casts_doubt_on_a_large_difference_is_what_is_there() -> None:
     row = {"step_excess_us": 25_600.0, "step_error_us": 1_100.0, "slow": False, "slow_steps": 0}
-    assert "its step takes 25.600 ms more than its peers', but 1 step cannot exclude chance" in _of_steps(row, 1, 900.0)
+    assert "its step takes 25.6 ms more than its peers', but 1 step cannot exclude chance" in _of_steps(row, 1, 900.0)
     assert "but 3 steps cannot exclude chance" in _of_steps(row, 3, float("nan"))
-    assert "others differ by 20.000 ms" in _of_steps(row, 3, 20_000.0)
+    assert "others differ by 20.0 ms" in _of_steps(row, 3, 20_000.0)
     assert "which may be chance" in _of_steps(row | {"step_error_us": 9_000.0}, 3, 20_000.0)

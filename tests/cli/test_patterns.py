@@ -79,4 +79,4 @@ def test_a_misspelt_operator_is_answered_with_the_nearest(run: Any) -> None:
     ran = run("patterns", DEMO, "--operator", "aten::adddmm")
     assert ran.code == 0
     shown = " ".join(ran.out.split())
-    assert "No operator or annotation has 'aten::adddmm' in its name; did you mean 'aten::addmm'" in shown
+    assert "No operator or annotation matches 'aten::adddmm'; did you mean 'aten::addmm'" in shown

@@ -56,6 +56,15 @@ def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(
     assert not (tmp_path / "none").exists()
 
 
+def test_a_file_is_no_folder_and_no_name_none(tmp_path: Path, run: Any) -> None:
+    (tmp_path / "there").touch()
+    asked = [*("summary", tmp_path / "no-traces.json"), "-o"]
+    one_line_of_error(run(*asked, f"{tmp_path / 'there'}/"), "there/: is a file, not a folder")
+    ran = run(*asked, "")
+    assert (ran.code, ran.out) == (2, "")
+    assert "the name of the file is empty" in ran.err
+
+
 @pytest.mark.parametrize("option", ["--perfetto", "--graphviz"])
 @pytest.mark.parametrize("name", ["o.txt", "o", "o.gz"])
 def test_a_name_that_its_program_would_not_take_is_refused(option: str, name: str, tmp_path: Path, run: Any) -> None:

@@ -43,3 +43,12 @@ def test_a_verb_imports_no_other(verb: str, absent: str) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["True", "False", "False"]
+
+
+def test_help_shows_no_type_of_flags_and_paragraphs_as_wide_as_the_terminal(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in (["--help"], ["what-if", "--help"], ["cache", "info", "--help"]):
+        assert "<bool>" not in run(*words).out
+    assert "step_index (-1 is the last), backward_of," in run("what-if", "--help").out  # lines apart in the source

@@ -23,7 +23,16 @@ DEMO = str(REPOSITORY / "data" / "demo")
 )  # fmt: skip
 def test_the_end_of_a_name_says_the_form(name: str, form: str) -> None:
     assert form_of(None, target(name)).value == form
-    assert form_of(Format.JSON, target(name)) is Format.JSON
+    assert form_of(Format.PARQUET, target(name)) is Format.PARQUET
+
+
+def test_what_cannot_be_written_there_is_refused() -> None:
+    with pytest.raises(typer.BadParameter, match="one file per table is written as csv or parquet only"):
+        form_of(Format.JSON, target("a/"))
+    with pytest.raises(typer.BadParameter, match="parquet is no text"):
+        form_of(Format.PARQUET, None)
+    with pytest.raises(typer.BadParameter, match="the name of the file is empty"):
+        target("")
 
 
 @pytest.mark.parametrize("name", ["a.xyz", "a.html", "a.json.gz"])  # a figure is no format

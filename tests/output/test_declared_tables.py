@@ -9,6 +9,7 @@ import typer
 
 from htagraph.cli import main as cli
 from htagraph.output.declared_tables import FIGURES, ISSUES, SENTENCES, TABLES
+from htagraph.output.schema import ASKED
 
 KINDS = "int|number|text|flag|list|any"
 COLUMN = re.compile(rf"[a-z]\w*\??:({KINDS})(\|null)?")
@@ -26,5 +27,5 @@ def test_every_column_has_a_type_and_occurs_once(command: str) -> None:
 def test_each_is_of_a_command() -> None:
     group = typer.main.get_command(cli.app)
     known = set(group.commands)  # type: ignore[attr-defined] # of a group
-    assert {command.split()[0] for command in TABLES} <= known
+    assert {command.split()[0] for command in TABLES} <= known | set(ASKED)
     assert {*FIGURES, *SENTENCES} <= set(TABLES)

@@ -50,7 +50,7 @@ def test_what_has_no_room_is_named_and_the_first_and_last_numbers_stay() -> None
 def test_sentences_are_whole_and_columns_of_nothing_go_first() -> None:
     why = "no device work was recorded: threads are analyzed instead"
     rows = {"analysis": ["x" * 20], "why": [why], "gain_us": [0.0], "total_us": [5.0], "share_percent": [7.0]}
-    shown = fitted(columns_of(pd.DataFrame(rows), Wording()), 56)
+    shown = fitted(columns_of(pd.DataFrame(rows), Wording()), 52)
     assert shown.left_out == ["gain µs"]
     assert shown.cells[1] == [why]
 
@@ -60,6 +60,13 @@ def test_template_arguments_take_no_more_room_than_tells_names_apart() -> None:
     shown = fitted(table(names, total_us=[1.0, 2.0]), 500)
     assert shown.widths[1] == 72
     assert len(set(shown.cells[1])) == 2
+
+
+def test_what_tells_the_devices_of_a_rank_apart_stays() -> None:
+    frame = pd.DataFrame({"rank": [0, 0], "device": ["cpu", "0"], "peak_bytes": [1e6, 2e9], "last_bytes": [1e6, 5e6]})
+    for ranks, expected in (([0, 0], ["rank", "device", "last_bytes"]), ([0, 1], ["rank", "peak_bytes", "last_bytes"])):
+        shown = fitted(columns_of(frame.assign(rank=ranks), Wording()), 20)
+        assert [column.name for column in shown.columns] == expected
 
 
 def test_empty_texts_take_no_room() -> None:

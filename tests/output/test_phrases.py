@@ -16,7 +16,6 @@ from htagraph.output.phrases import (
     short_number,
     shortened,
     size_text,
-    time_text,
 )
 from htagraph.queries.paths import CATEGORIES
 
@@ -29,12 +28,6 @@ def test_the_files_of_a_suggested_command_are_quoted() -> None:
     assert shlex.split(command_line("what-if", ["my job"], "--scale", "name=*a b*:0.5"))[1:] == [
         "what-if", "my job", "--scale", "name=*a b*:0.5",
     ]  # fmt: skip
-
-
-@given(st.floats(0.1, 1e12))
-def test_a_time_keeps_its_first_digits(us: float) -> None:
-    figure, unit = time_text(us).split()
-    assert float(figure) * {"µs": 1, "ms": 1e3, "s": 1e6}[unit] == pytest.approx(us, rel=0.05, abs=0.06)
 
 
 @given(st.floats(-1e9, 1e9))

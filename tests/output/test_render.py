@@ -179,8 +179,10 @@ def test_no_form_has_a_character_that_commands_a_terminal(form: str) -> None:
 
 def test_no_text_in_csv_is_a_formula_and_numbers_stay_numbers() -> None:
     texts = ["=1+1", "+x", "-cmd", "@sum", " =a", "\t=a", "-", "-5", "+3.5x", "+3.5", "gemm", ""]
+    texts += ["+1+1", "-1:2", "+5%", "\uff1d1", "1+1", "-1.5e-3"]
     rows = pd.DataFrame({"name": texts, "change_us": [-1.5] * len(texts), "at": [-1] * len(texts)})
     report = Report("test", pd.DataFrame(), pd.DataFrame(), 1.0, {"rows": rows}, [])
     lines = list(csv.reader(render_report(report, "csv").split("# rows\n")[1].split("\n\n")[0].splitlines()[1:]))
     plain = ["'=1+1", "'+x", "'-cmd", "'@sum", "' =a", "' =a", "-", "-5", "'+3.5x", "+3.5", "gemm", ""]
+    plain += ["'+1+1", "'-1:2", "+5%", "'\uff1d1", "1+1", "-1.5e-3"]
     assert lines == [[text, "-1.5", "-1"] for text in plain]

@@ -33,6 +33,9 @@ def graph() -> DependencyGraph:
         ({"rank": 3}, "its ranks: 0"),
         ({"step": 9}, "its steps: 1"),
         ({"kind": "kernels"}, "choose from"),
+        ({"category": "host"}, "the categories are cpu_op, cuda_runtime, kernel, user_annotation"),
+        ({"category": "data_loading"}, "free_dataloader"),
+        ({"kind": "waiting"}, "what critical paths call a wait"),
     ],
 )
 def test_an_empty_selection_says_what_would_match(

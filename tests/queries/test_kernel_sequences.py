@@ -87,6 +87,12 @@ def test_a_text_is_looked_for_in_the_names_of_operators_annotations_steps_and_fr
     assert named(graph, lambda _: True).tolist() == of_frames
 
 
+def test_a_glob_is_of_the_whole_name() -> None:
+    graph = load([op("aten::mm", 0, 5), op("aten::mm_out", 10, 5), op("[memory]", 20, 5)])
+    for text, expected in (("aten::*mm", [0]), ("mm", [0, 1]), ("*::mm*", [0, 1]), ("[memory]", [2]), ("a?en", [])):
+        assert np.flatnonzero(containing(graph, text)).tolist() == expected
+
+
 def test_numbers_are_given_in_the_order_of_occurrences() -> None:
     events: list[Json] = []
     for i, name in enumerate((COMPUTE, COPY, COMPUTE)):

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from htagraph import ActivityKind, DependencyGraph, EdgeKind, GapKind
+from htagraph import DependencyGraph
 from htagraph.analyses.critical_path import critical_path
 from htagraph.core import traverse
 from htagraph.queries.near_critical import ways_beside
-from htagraph.queries.paths import CATEGORIES, CriticalPath, path_to, segments_of
+from htagraph.queries.paths import CriticalPath, path_to
 from tests.reach import DATASETS, graph_of
 from tests.strategies import Frames, Job, frames, jobs, load, op, runtime
 
@@ -100,24 +100,6 @@ def test_as_many_ways_as_asked_for(source: Path) -> None:
     assert path.near(50, least_percent=100).empty
 
 
-def test_every_kind_has_a_category() -> None:
-    from htagraph.queries import paths
-
-    assert set(paths._OF_KIND) == set(ActivityKind)
-    assert set(paths._OF_EDGE) == set(EdgeKind)
-    assert set(paths._OF_GAP) == set(GapKind)
-    assert {*paths._OF_KIND.values(), *paths._OF_EDGE.values(), *paths._OF_GAP.values()} == set(CATEGORIES)
-
-
-def test_runtime_calls_are_host_time_and_blocking_ones_sync() -> None:
-    graph = load([op("aten::empty", 0, 20), runtime("cudaMalloc", 5, 10), runtime("cudaStreamSynchronize", 30, 5)])
-    table = critical_path(graph).to_frame()
-    assert table[["duration_us", "name", "category"]].to_numpy().tolist() == [
-        [5.0, "aten::empty", "host"], [10.0, "cudaMalloc", "host"], [5.0, "aten::empty", "host"],
-        [10.0, "cudaStreamSynchronize", "host"], [5.0, "cudaStreamSynchronize", "sync"],
-    ]  # fmt: skip
-
-
 def test_a_path_is_cut_where_its_window_begins() -> None:
     activities = pd.DataFrame({"duration_ns": [4_000, 6_000], "start_ns": [0, 5_000]})
     graph = DependencyGraph.from_frames(activities, pd.DataFrame({"source": [0], "target": [1]}))
@@ -125,7 +107,6 @@ def test_a_path_is_cut_where_its_window_begins() -> None:
         path = path_to(graph, np.array([3]), start)
         assert path.segments.length.tolist() == expected
         assert path.makespan_ns == sum(expected)
-    assert segments_of(graph, np.array([3]), np.zeros(0, np.int64), 2000).length.tolist() == [9000]
 
 
 def test_what_returned_too_early_cuts_short_what_it_waited_for() -> None:

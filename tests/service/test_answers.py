@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from htagraph.output.schema import envelope_model
+from htagraph.service import answers
+from htagraph.service.activity_edges import activity_edges
 from htagraph.service.answers import Served, answer
 from tests.reach import DATA, graph_of
 
@@ -39,9 +42,20 @@ def test_others_get_nothing(headers: dict[str, str], served: Served) -> None:
 @pytest.mark.parametrize("headers", [OURS, {"host": "localhost:80"}, OURS | {"origin": "http://127.0.0.1:80"}])
 def test_our_own_page_gets_what_it_asks_for(headers: dict[str, str], served: Served) -> None:
     assert answer(served, "/", headers, 80).body == b"page"
-    assert json.loads(answer(served, "/event/5", headers, 80).body)["activity"] == 5
+    assert json.loads(answer(served, "/event/5", headers, 80).body)["results"]["activity"][0]["activity"] == 5
     assert answer(served, "/overlay.json.gz", headers, 80).body == b"overlay"
     assert answer(served, "/ui/?x=1", headers, 80).body == b"ui"
+
+
+def test_an_event_is_what_the_schema_says_and_how_many_rows_are_not_shown_is_said(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "_MOST_ROWS", 2)
+    found = json.loads(answer(served, "/event/1205", OURS, 80).body)
+    envelope_model("event").model_validate(found)
+    incoming = activity_edges(served.graph, 1205, incoming=True)
+    assert len(found["results"]["waits_for"]) == 2
+    assert {"table": "waits_for", "first": 0, "rows": 2, "of": len(incoming)} in found["cut"]
 
 
 @pytest.mark.parametrize(

@@ -72,3 +72,9 @@ def test_several_jobs_need_a_path(runs: Path) -> None:
     shutil.copytree(runs / "a", runs / "b")
     with pytest.raises(HtagraphError, match="there are 2 jobs"):
         Folders.of([str(runs)]).resolved("")
+
+
+def test_paths_in_a_text_begin_at_their_folder() -> None:
+    folders = Folders((Path("/data/runs"), Path("/data/runs/old"), Path("/")))
+    said = "/data/runs/old/a/x.json: as /data/runs/b.json, /data/runs: empty; /data/runs2/c.json"
+    assert folders.relative(said) == "a/x.json: as b.json, runs: empty; /data/runs2/c.json"

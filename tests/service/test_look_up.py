@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from htagraph.core.errors import HtagraphError
+from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.service.look_up import event_report, selection_report
 from tests.reach import REPOSITORY, graph_of
+from tests.strategies import load, op
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +28,7 @@ def test_the_longest_come_first_and_sums_add_up(graph: DependencyGraph) -> None:
     assert report.tables["by_name"]["total_us"].sum() == pytest.approx(report.figures["total_us"])
 
 
-@pytest.mark.parametrize("text", ["", "nme=x", "rank=99", "kind=kernal"])
+@pytest.mark.parametrize("text", ["", "nme=x", "rank=99", "kind=kernal", "name=[[", "op=nothing", "stream=99"])
 def test_criteria_that_mean_nothing_are_errors(graph: DependencyGraph, text: str) -> None:
     with pytest.raises(HtagraphError):
         selection_report(graph, text, count=5)
@@ -44,9 +47,22 @@ def test_an_event_has_its_arguments_callers_and_edges(graph: DependencyGraph) ->
         came = graph.time[end] / 1000 + row["lag_us"] + (row["later_than_that_us"] if row["decided"] else 0)
         moment = graph.time[2 * kernel + (row["moment"] == "end")] / 1000
         assert came == pytest.approx(moment) if row["decided"] else came <= moment
-    assert set(tables["lets_go_on"]["edge"]) >= {"STREAM"}
+    assert set(tables["waited_for_by"]["edge"]) >= {"stream"}
 
 
-def test_an_activity_that_is_not_there_is_an_error(graph: DependencyGraph) -> None:
-    with pytest.raises(HtagraphError, match="this graph has activities 0 to"):
-        event_report(graph, 10**9)
+def test_what_has_no_file_has_no_arguments_and_says_why(graph: DependencyGraph, tmp_path: Path) -> None:
+    added = event_report(graph, len(graph.activities) - 1)
+    assert added.tables["arguments"].empty
+    assert added.sentences == ["The graph added this activity: no file recorded it, so it has no arguments."]
+    small = load([op("aten::mm", 0, 9), op("aten::add", 20, 9)], tmp_path)
+    (tmp_path / "rank-0.json").unlink()
+    gone = event_report(small, 1)
+    assert gone.tables["arguments"].empty
+    assert gone.sentences[0].startswith("Its arguments cannot be read: ")
+    assert gone.tables["waits_for"]["other_name"].tolist() == ["aten::mm"]
+
+
+@pytest.mark.parametrize("number", [-1, 10**9])
+def test_an_activity_that_is_not_there_is_an_error(graph: DependencyGraph, number: int) -> None:
+    with pytest.raises(SelectionError, match="this graph has activities 0 to"):
+        event_report(graph, number)

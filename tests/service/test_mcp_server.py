@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from htagraph.cli.mcp import answers
+from htagraph.output.schema import envelope_model
 from htagraph.service.bounded import MAX_BYTES
 from htagraph.service.folders import Folders
 from tests.reach import REPOSITORY
@@ -68,6 +69,16 @@ def results(answered: tuple[bool, str]) -> dict[str, Any]:
 )  # fmt: skip
 def test_each_tool_answers_within_bounds(ask: Ask, tool: str, arguments: dict[str, Any], table: str) -> None:
     assert results(ask(tool, **arguments))[table]
+    if tool in ("select", "event", "jobs"):
+        envelope_model(tool).model_validate(json.loads(ask(tool, **arguments)[1]))
+
+
+def test_an_error_names_a_file_from_its_folder_on(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "rank-0.json").write_bytes(b"")
+    failed, text = asking(tmp_path)("summary")
+    assert failed
+    assert text.endswith(": a/rank-0.json: the file is empty; was the job killed before the profiler exported?")
 
 
 def test_a_prediction_is_that_of_the_library(ask: Ask) -> None:
@@ -96,6 +107,8 @@ def test_a_prediction_is_that_of_the_library(ask: Ask) -> None:
         ("what_if", {"changes": ["jitter 0.05:100000"]}, "at most 200"),
         ("what_if", {"changes": ["scale-ranks 99999999"]}, "at most 4096"),
         ("select", {"criteria": "kind=kernal"}, "kernal"),
+        ("select", {"criteria": "name=[["}, "nothing matches name='[['"),
+        ("select", {"criteria": "kind=kernel,name=*gemn*"}, "nothing matches"),
         ("event", {"activity": 10**9}, "this graph has activities"),
         ("event", {"activity": -1}, "greater than or equal to 0"),
         ("delete", {}, "Unknown tool"),

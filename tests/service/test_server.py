@@ -24,7 +24,7 @@ def test_a_request_over_a_real_connection() -> None:
         given = connection.getresponse()
         assert given.status == 200
         assert given.getheader("X-Content-Type-Options") == "nosniff"
-        assert json.loads(given.read())["activity"] == 7
+        assert json.loads(given.read())["results"]["activity"][0]["activity"] == 7
         connection.request("GET", "/", headers={"Host": f"evil.example:{port}"})
         assert connection.getresponse().status == 403
         connection.close()

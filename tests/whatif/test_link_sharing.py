@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial
-from htagraph.whatif.link_sharing import Sharing, _least_varied, assumed, likely_sharing, with_shared_link
+from htagraph.whatif.link_sharing import _least_varied, assumed, likely_sharing, with_shared_link
+from htagraph.whatif.link_transfers import Sharing
 from tests.whatif.changes.made import Piece, jobs, made
 
 

@@ -19,7 +19,8 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import initial
 from htagraph.simulate import Change, Job, ScaleKernels, ScaleLoader, ScaleNetwork, ScaleOptimizer, simulate
 from htagraph.whatif.change_options import criteria
-from htagraph.whatif.link_sharing import Sharing, likely_sharing
+from htagraph.whatif.link_sharing import likely_sharing
+from htagraph.whatif.link_transfers import Sharing
 from htagraph.whatif.opportunities import opportunities
 from htagraph.whatif.trial import Trial
 from tests.reach import DATA, graph_of

@@ -15,7 +15,8 @@ from htagraph.output.export.trace_writer import RawEvent, us
 from htagraph.output.export.tracks import nesting_tracks
 from htagraph.queries.attribution import operator_of
 from htagraph.queries.near_critical import Way, ways_beside
-from htagraph.queries.paths import CATEGORIES, CriticalPath, Segments, segments_of
+from htagraph.queries.path_segments import Segments, segments_of
+from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 __all__ = ["NEXT_CRITICAL", "next_critical", "stretches", "waits"]
 

@@ -1,11 +1,11 @@
-"""Texts in Graphviz's language: labels that show their characters as they are, and times."""
+"""Texts in Graphviz's language: labels that show their characters as they are, and how wide they are."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-__all__ = ["dot_text", "one_line", "text_width", "time_text"]
+__all__ = ["dot_text", "one_line", "text_width"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _LETTER_WIDTH, _WIDE = 0.56, 1.0
@@ -41,13 +41,3 @@ def text_width(text: str, size: float) -> float:
     lines = text.split("\n")
     return size * max(sum(_WIDE if unicodedata.east_asian_width(each) in wide else _LETTER_WIDTH for each in line)
                       for line in lines)  # fmt: skip
-
-
-def time_text(nanoseconds: int) -> str:
-    """Return a time as text: in µs, or in ms from one ms.
-
-    Example:
-        >>> time_text(1_500), time_text(2_345_678)
-        ('1.5 µs', '2.35 ms')
-    """
-    return f"{nanoseconds / 1000:,.1f} µs" if nanoseconds < 1_000_000 else f"{nanoseconds / 1_000_000:,.2f} ms"

@@ -14,11 +14,13 @@ import numpy.typing as npt
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
+from htagraph.core.time_text import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
-from htagraph.output.export.dot_text import dot_text, one_line, time_text
+from htagraph.output.export.dot_text import dot_text, one_line
 from htagraph.output.export.endings import PICTURES, check_ending
 from htagraph.output.export.path_drawing import draw_path
+from htagraph.output.kind_colors import KIND_COLORS, tint
 from htagraph.output.phrases import shortened
 from htagraph.output.whole_files import write_whole
 from htagraph.queries.paths import CriticalPath
@@ -37,10 +39,7 @@ _MAX_NODES = 1500
 _MAX_LETTERS = 40
 """Letters of a node's name; chosen. Doubled, nodes are up to twice as wide."""
 _SOURCES = ("dot", "gv")
-_COLORS = {
-    "computation": "#a6d8a8", "communication": "#f4b183", "memory": "#b4c7e7", "launch": "#ffe699", "sync": "#e2c1e6",
-    "folded": "#eeeeee", "dataloader": "#f8cbad", "step": "#d9d9d9",
-}  # fmt: skip
+_COLORS = {kind: tint(color) for kind, color in KIND_COLORS.items()} | {"folded": "#eeeeee"}
 _OTHER_COLOR = "#fff8e7"
 _CRITICAL = {"color": "#d00000", "penwidth": "2.5", "fontcolor": "#d00000"}
 
@@ -187,7 +186,7 @@ def _of_selection(selection: Selection) -> _Picture:
     for edge in np.flatnonzero(inside[source] & inside[target] & (source != target) & ~back).tolist():
         first, second = int(source[edge]), int(target[edge])
         lasted = int(graph.time[edges.target[edge]] - graph.time[edges.source[edge]])
-        label = f"{EdgeKind(edges.kind[edge]).label} {time_text(lasted)}"
+        label = f"{EdgeKind(edges.kind[edge]).label} {time_text(lasted / 1000)}"
         if (first, second) not in picture.edges and (second, first) not in picture.edges:
             within = bool(acts.parent[second] == first)
             picture.edges[first, second] = "" if within else label, bool(critical[edge]), within
@@ -285,7 +284,8 @@ def _digraph(picture: _Picture) -> graphviz.Digraph:
 
 
 def _add_node(box: graphviz.Digraph, number: int, node: _Node) -> None:
-    size = f"… {node.count:,} activities, {time_text(node.length_ns)}" if node.count > 1 else time_text(node.length_ns)
+    lasted = time_text(node.length_ns / 1000)
+    size = f"… {node.count:,} activities, {lasted}" if node.count > 1 else lasted
     lines = (size, node.name) if node.count > 1 else (node.name, size) if node.length_ns else (node.name,)
     border = {"color": _CRITICAL["color"], "penwidth": "2"} if node.critical else {"color": "#888888"}
     color = _COLORS.get(node.kind, _OTHER_COLOR)

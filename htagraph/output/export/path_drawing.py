@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.naming import short_name
-from htagraph.output.export.dot_text import dot_text, one_line, text_width, time_text
+from htagraph.core.time_text import time_text
+from htagraph.output.export.dot_text import dot_text, one_line, text_width
 from htagraph.output.export.folded_path import Box, Hop, fold_path, hops_between, rows_of
+from htagraph.output.kind_colors import KIND_COLORS, tint
 from htagraph.output.phrases import shortened
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
@@ -19,12 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COLORS", "draw_path"]
 
-COLORS = {
-    "host": "#f3e3a3", "launch": "#f2c14e", "computation": "#86cfac", "communication": "#f0a06a",
-    "waiting": "#e3d5ea", "sync": "#c3a6d8", "memory": "#9cc3ee", "data_loading": "#e79aa0", "gap": "#ffffff",
-    "head": "#cfcfcf",
-}  # fmt: skip
-"""Fill of a box by category: light enough for black letters."""
+COLORS = {category: tint(KIND_COLORS[category]) for category in CATEGORIES}
+"""Fill of a box by category."""
 _WIDTH = 1180
 """Points; chosen: with the border, 1,200 points are 1,600 pixels at the 96 dots per inch of screens and of Graphviz's
 PNGs. Doubled, the picture needs two screens."""
@@ -102,13 +100,13 @@ def _title(path: CriticalPath, boxes: list[Box]) -> str:
     held = sum(box.length_ns for box in folded)
     shown = {rank for box in boxes for rank in list(box.ranks)[:1]}
     lines = [
-        f"Critical path: {time_text(path.makespan_ns)}, {len(path.segments):,} segments in {len(boxes)} boxes",
-        f"{len(folded)} boxes stand for several segments each and hold {time_text(held)}"
+        f"Critical path: {time_text(path.makespan_ns / 1000)}, {len(path.segments):,} segments in {len(boxes)} boxes",
+        f"{len(folded)} boxes stand for several segments each and hold {time_text(held / 1000)}"
         f" ({100 * held / max(path.makespan_ns, 1):.0f} %); the width of a box is its time",
     ]
     inside = {rank: time for rank, time in _by_rank(path).items() if rank not in shown}
     if inside:
-        lines.append(f"{time_text(sum(inside.values()))} on {len(inside)} other ranks is inside boxes of these")
+        lines.append(f"{time_text(sum(inside.values()) / 1000)} on {len(inside)} other ranks is inside boxes of these")
     return "\n".join(lines)
 
 
@@ -144,13 +142,13 @@ def _rows(path: CriticalPath, boxes: list[Box], hops: dict[int, Hop]) -> dict[in
 def _label(path: CriticalPath, number: int, box: Box) -> _Label:
     name = shortened(one_line(f"{box.why} {short_name(box.name)}".strip()), _NAME_LETTERS)
     others = "" if box.count == 1 else ", 1 other" if box.count == 2 else f", {box.count - 1:,} others"
-    text = f"{name}\n{time_text(box.length_ns)}{others}"
+    text = f"{name}\n{time_text(box.length_ns / 1000)}{others}"
     width, room = text_width(text, _FONT) + 8, _box_width(path, box)
     return _Label(_x(path, box.start_ns) + _OFFSET, width, text, number, level=-1 if room >= width else 0)
 
 
 def _hop_text(hop: Hop) -> str:
-    waited = f"\nrank {hop.to_rank} had waited {time_text(hop.waited_ns)}" if hop.waited_ns else ""
+    waited = f"\nrank {hop.to_rank} had waited {time_text(hop.waited_ns / 1000)}" if hop.waited_ns else ""
     return f"{hop.edge.replace('_', ' ')}: rank {hop.from_rank} → {hop.to_rank}{waited}"
 
 
@@ -205,12 +203,12 @@ def _tooltip(path: CriticalPath, box: Box) -> str:
     many = f"{box.count:,} segments" if box.count > 1 else "1 segment"
     longest = "longest: " if box.count > 1 else ""
     lines = [
-        f"{time_text(box.length_ns)} from {begin:,.3f} ms on, {many}",
+        f"{time_text(box.length_ns / 1000)} from {begin:,.3f} ms on, {many}",
         one_line(f"{longest}{box.why} {box.name}".strip()),
-        ", ".join(f"{word.replace('_', ' ')} {time_text(time)}" for word, time in box.categories.items()),
+        ", ".join(f"{word.replace('_', ' ')} {time_text(time / 1000)}" for word, time in box.categories.items()),
     ]
     if len(box.ranks) > 1:
-        lines.append(", ".join(f"rank {rank} {time_text(time)}" for rank, time in box.ranks.items()))
+        lines.append(", ".join(f"rank {rank} {time_text(time / 1000)}" for rank, time in box.ranks.items()))
     return "\n".join(lines)
 
 
@@ -225,7 +223,7 @@ def _add_text(out: graphviz.Digraph, name: str, x: float, y: float, label: _Labe
 def _add_row(out: graphviz.Digraph, path: CriticalPath, key: int, row: _Row) -> None:
     time = int(path.segments.length[rows_of(path) == key].sum())
     name = shortened(one_line(row.name), _ROW_LETTERS)
-    text = f"{name}\n{time_text(time)} ({100 * time / max(path.makespan_ns, 1):.0f} %)"
+    text = f"{name}\n{time_text(time / 1000)} ({100 * time / max(path.makespan_ns, 1):.0f} %)"
     label = _Label(0, _LEFT - 6, text, -1)
     _add_text(out, f"row{key}", 0, row.y, label, color="#000000")
 
@@ -277,7 +275,7 @@ def _add_legend(out: graphviz.Digraph, path: CriticalPath, y: float) -> None:
         if not time[code]:
             continue
         share = 100 * time[code] / max(path.makespan_ns, 1)
-        text = f"{CATEGORIES[code].replace('_', ' ')} {time_text(int(time[code]))} ({share:.0f} %)"
+        text = f"{CATEGORIES[code].replace('_', ' ')} {time_text(int(time[code]) / 1000)} ({share:.0f} %)"
         width = text_width(text, _FONT) + 8
         if x + width > _WIDTH:
             x, y = 0.0, y + _BAR

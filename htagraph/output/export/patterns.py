@@ -44,7 +44,8 @@ def export_patterns(
         graph: the job.
         folder: where the files go, each named ``overlaid_`` and its trace's name, and of traces in several folders
             with one name ``overlaid_rank-N_``; it is made.
-        operator: text in the name of the operator, annotation or Python frame, as for `htagraph.kernel_patterns`.
+        operator: text in the name of the operator, annotation or Python frame, or a glob of it, as for
+            `htagraph.kernel_patterns`.
         min_length: occurrences with less device work than this do not count.
         top: patterns per rank, the most frequent ones.
         compress: take arguments and names from the complete events that belong to no such pattern: a name becomes a

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from htagraph.output.kind_colors import COLORS, KIND_COLORS
 from htagraph.output.plot.labels import escaped, plain
 
 if TYPE_CHECKING:
@@ -22,19 +23,6 @@ GREY = "#767676"
 _GRID = "rgba(128,128,128,0.25)"
 EMPTY = "rgba(128,128,128,0.12)"
 """Behind pictures of time: where there is nothing."""
-COLORS = {
-    "blue": "#0072B2", "orange": "#E69F00", "green": "#009E73", "vermillion": "#D55E00", "sky": "#56B4E9",
-    "purple": "#CC79A7", "yellow": "#F0E442", "brown": "#8C6D31", "grey": "#999999", "light": "#C4C4C4",
-}  # fmt: skip
-"""Okabe and Ito's colours, which readers of all kinds of colour vision tell apart; a brown and two greys as well."""
-KIND_COLORS: Mapping[str, str] = {
-    "computation": COLORS["blue"], "communication": COLORS["vermillion"], "memory": COLORS["purple"],
-    "host": COLORS["orange"], "launch": COLORS["yellow"], "sync": COLORS["green"], "waiting": COLORS["sky"],
-    "data_loading": COLORS["brown"], "gap": COLORS["grey"], "head": COLORS["light"], "idle": COLORS["light"],
-    "op": COLORS["orange"], "host_communication": COLORS["vermillion"], "device_other": COLORS["sky"],
-    "module": COLORS["sky"], "annotation": COLORS["green"], "step": COLORS["brown"], "": COLORS["grey"],
-}  # fmt: skip
-"""Kinds of activity and categories of time: each has one colour in all figures."""
 BEFORE, AFTER = COLORS["light"], COLORS["blue"]
 SEQUENTIAL = "Cividis"
 """From little to much; made for all kinds of colour vision."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import command_line, plural, time_text
+from htagraph.output.phrases import and_list, command_line, plural, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,8 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
         return ["Neither job has an activity."]
     counts = table["change"].value_counts()
     kinds = [f"{int(counts[kind]):,} {words}" for kind, words in _KINDS.items() if counts.get(kind)]
-    lines = [f"Of {plural(len(table), 'name')}, {', '.join(kinds)} per rank and step."]
+    occur = "occurs" if len(table) == 1 else "occur"
+    lines = [f"{plural(len(table), 'name')} {occur} per rank and step: {and_list(kinds)}."]
     row = table.iloc[int(table["change_per_step_us"].abs().argmax())]
     change = float(row["change_per_step_us"])
     if change:
@@ -46,7 +47,7 @@ def sentences(table: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
 
 
 _KINDS = {
-    "added": "are only in the job after", "removed": "only in the job before", "more": "occur more often",
-    "fewer": "occur less often", "same": "occur as often as before",
+    "added": "only in the job after", "removed": "only in the job before", "more": "more often", "fewer": "less often",
+    "same": "as often as before",
 }  # fmt: skip
 """Kinds of change in words."""

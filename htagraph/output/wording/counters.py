@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.phrases import command_line, time_text
+from htagraph.output.phrases import command_line, size_text, time_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,8 @@ def sentences(queues: pd.DataFrame, copies: pd.DataFrame, full: int, inputs: Seq
     if len(copies):
         most = copies.iloc[int(copies["busy_us"].argmax())]
         lines.append(
-            f"{most['copy']} on rank {most['rank']} takes the most time of all copies: {most['copied_gb']:.3g} GB in "
-            f"{time_text(most['busy_us'])}, {most['mean_over_time_gb_s']:.3g} GB/s."
+            f"{most['copy']} on rank {most['rank']} takes the most time of all copies: "
+            f"{size_text(1e9 * most['copied_gb'])} in {time_text(most['busy_us'])}, "
+            f"{most['mean_over_time_gb_s']:.3g} GB/s."
         )
     return lines

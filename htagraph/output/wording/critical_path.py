@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["HEADINGS", "NO_OPERATOR", "TITLES", "sentences"]
+__all__ = ["HEADINGS", "NO_OPERATOR", "TITLES", "UNTRACED", "sentences"]
 
 TITLES = {
     "path_category": "Critical path by category",
@@ -28,10 +28,12 @@ TITLES = {
     "segments": "Critical path, segment by segment",
 }
 """Titles by the name of the table."""
-HEADINGS = {"main": "main work", "before": "untraced, before"}
+HEADINGS = {"main": "main work"}
 """Headings of columns whose names do not say enough."""
 
 
+UNTRACED = "untraced before "
+"""What host code that no event covers is called, by what comes next."""
 NO_OPERATOR = "in no operator"
 """What the time of steps outside all operators is called."""
 

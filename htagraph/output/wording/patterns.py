@@ -47,13 +47,13 @@ def other_occurrences(fewer: int, inputs: Sequence[str], operator: str) -> list[
 
 
 def unknown_operator(operator: str, known: Iterable[str]) -> str:
-    """Return that nothing has a text in its name, and the names most like it.
+    """Return that no name matches, and the names most like it.
 
     Example:
         >>> unknown_operator("aten::lineer", ["aten::linear", "Optimizer.step"])
-        "No operator or annotation has 'aten::lineer' in its name; did you mean 'aten::linear'?"
+        "No operator or annotation matches 'aten::lineer'; did you mean 'aten::linear'?"
     """
-    return f"No operator or annotation has {operator!r} in its name{nearest_words(operator, known) or '.'}"
+    return f"No operator or annotation matches {operator!r}{nearest_words(operator, known) or '.'}"
 
 
 def sentences(
@@ -64,20 +64,20 @@ def sentences(
     Args:
         table: result of `htagraph.kernel_patterns`.
         inputs: the words of the command line that choose what is read.
-        operator: text in the operator's name.
+        operator: part of the operator's name, or a glob of it.
         min_length: kernels from which an occurrence counts.
         others: names that launch as many kernels, the most device time first.
     """
     if not len(table) and others:
         again = command_line("patterns", inputs, "--operator", others[0], "--min-length", str(min_length))
         return [
-            f"Nothing with {operator!r} in its name launched {min_length} kernels or more, but {and_list(others)} did: "
+            f"Nothing that matches {operator!r} launched {min_length} kernels or more, but {and_list(others)} did: "
             f"{again}"
         ]
     if not len(table):
         again = command_line("patterns", inputs, "--operator", operator, "--min-length", "1")
         return [
-            f"Nothing with {operator!r} in its name launched {min_length} kernels or more. To include shorter "
+            f"Nothing that matches {operator!r} launched {min_length} kernels or more. To include shorter "
             f"sequences: {again}"
         ]
     count, most = int(table["count"].sum()), table.iloc[int(table["count"].argmax())]

@@ -9,14 +9,26 @@ from htagraph.output.phrases import plural, time_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HEADINGS", "TITLES", "sentences"]
+__all__ = ["HEADINGS", "TITLES", "sentences", "titles"]
 
-TITLES = {"sweep": "Prediction by factor (low and high: 90 % interval of the speedup)"}
+
+_INTERVAL = "(low, high: 90 % interval of the speedup)"
+TITLES = {"sweep": f"Prediction by factor {_INTERVAL}"}
 """Titles by the name of the table."""
 HEADINGS = {"mean_step_us": "step_us"}
 """Headings of columns whose names do not say enough."""
 _TENTH = 0.1
 """The change of the factor to which a change of the time is related. It is a unit."""
+
+
+def titles(what: str) -> dict[str, str]:
+    """Return titles by the name of the table.
+
+    Args:
+        what: what takes a multiple of its time: ``network``, or criteria.
+    """
+    takes = "transfers between ranks take" if what == "network" else f"{what} takes"
+    return {"sweep": f"If {takes} FACTOR times as long {_INTERVAL}"}
 
 
 def sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import HtagraphError
+from htagraph.core.inflated import inflated
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.construction.join import TEXTS
 from htagraph.graph.storage.parts import are_within, pack, unpack
@@ -68,19 +69,10 @@ def from_bytes(data: bytes) -> RankDigest:
         HtagraphError: these are no bytes of a digest, or of another version of this format.
     """
     try:
-        return _read(_inflated(data))
+        return _read(inflated(data, _MAX_BYTES))
     except (zlib.error, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         msg = f"no digest of a rank: {error}; give the bytes that RankDigest.to_bytes wrote"
         raise HtagraphError(msg) from error
-
-
-def _inflated(data: bytes) -> bytes:
-    stream = zlib.decompressobj()
-    raw = stream.decompress(data, _MAX_BYTES)
-    if not stream.eof:
-        msg = "the bytes end early, or are too many"
-        raise ValueError(msg)
-    return raw
 
 
 def _read(raw: bytes) -> RankDigest:

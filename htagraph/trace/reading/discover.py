@@ -218,8 +218,8 @@ def _expand(text: str) -> list[Path]:
         ]
         if not files:
             below = sorted({file.parent for file in path.rglob("*.json*") if file.name.endswith(SUFFIXES)})[:_MAX_HINTS]
-            hint = f"; there are traces in {', '.join(map(str, below))}" if below else ""
-            msg = f"{path}: no .json or .json.gz file in this folder{hint}"
+            hint = f"there are traces in {', '.join(map(str, below))}" if below else "give what torch.profiler wrote"
+            msg = f"{path}: no .json or .json.gz file in this folder; {hint}"
             raise TraceError(msg)
         return files
     if path.is_file() or _leads_nowhere(path):

@@ -206,7 +206,7 @@ def _no_events(text: bytes, log: IssueLog) -> Exception:
         if isinstance(root, dict) and "traceEvents" in root
         else f"without traceEvents (found: {keys})"
     )
-    return OtherJsonError(f"{log.file}: JSON, but {lacking}; not a Kineto trace")
+    return OtherJsonError(f"{log.file}: JSON, but {lacking}; not a Kineto trace from torch.profiler")
 
 
 def _take_block(buffer: bytes, offset: int, read: _Reader[T, S], log: IssueLog) -> tuple[Any, bytes, bool]:

@@ -23,17 +23,27 @@ _RANK_VARIABLES = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
 
 def folder_of(out: str | os.PathLike[str]) -> Path:
-    """Return the folder for the files of all ranks, made if it is not there.
+    """Return the folder for the files of all ranks, made if it is not there: what is wrong is said before the job runs.
 
     Raises:
-        HtagraphError: it is named like a file.
-        OSError: it cannot be made.
+        HtagraphError: it is empty, named like a file, or is one, or nothing can be written there.
     """
+    if not os.fspath(out):
+        msg = "out='': give a folder, such as out='traces'; '.' is the current one"
+        raise HtagraphError(msg)
     folder = Path(out).expanduser()
     if folder.name.endswith((".json", ".gz", ".pickle")):
         msg = f"out={shown(os.fspath(out))}: give a folder: every rank writes a file of its own into it"
         raise HtagraphError(msg)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = "is a file" if folder.is_file() else error.strerror or str(error)
+        msg = f"out={shown(os.fspath(out))}: {why}; give a folder that this process may make and write to"
+        raise HtagraphError(msg) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        msg = f"out={shown(os.fspath(out))}: this process may not write there; give another folder"
+        raise HtagraphError(msg)
     return folder
 
 

@@ -60,9 +60,10 @@ def profile(
         The `torch.profiler.profile`.
 
     Raises:
-        HtagraphError: PyTorch is not there, or cannot do what is asked for, or another recording is under way.
+        HtagraphError: PyTorch is not there, or cannot do what is asked for, another recording is under way, or `out`
+            is no folder that can be written to.
         SelectionError: `steps` are no steps.
-        OSError: the folder cannot be made, or a file cannot be written.
+        OSError: a file cannot be written.
 
     Example:
         >>> import htagraph as hg

@@ -49,8 +49,7 @@ def trace_handler(out: str | os.PathLike[str] = "traces", *, rank: int | None = 
         A function of the profiler.
 
     Raises:
-        HtagraphError: `out` is named like a file.
-        OSError: the folder cannot be made.
+        HtagraphError: `out` is no folder that can be written to.
 
     Example:
         >>> import tempfile

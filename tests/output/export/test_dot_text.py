@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from htagraph.output.export.dot_text import dot_text, one_line, text_width, time_text
+from htagraph.output.export.dot_text import dot_text, one_line, text_width
 
 
 def test_labels_escape_what_graphviz_would_read() -> None:
     assert dot_text("a\\Nb") == "a\\\\Nb"
     assert dot_text("&lt;\n") == "&amp;lt;\\n"
     assert one_line("a\r\n\tb\x00") == "a b "
-
-
-def test_times_change_unit_at_one_ms() -> None:
-    assert [time_text(ns) for ns in (0, 999_949, 1_000_000)] == ["0.0 µs", "999.9 µs", "1.00 ms"]
 
 
 def test_the_longest_line_counts() -> None:

@@ -10,7 +10,7 @@ from htagraph.output.wording.compare import sentences
 def test_the_largest_change_is_named() -> None:
     table = pd.DataFrame({"name": ["a", "b<int>"], "change": ["more", "same"], "change_per_step_us": [3.0, -20.0]})
     assert sentences(table, ["x", "y"]) == [
-        "Of 2 names, 1 occur more often, 1 occur as often as before per rank and step.",
+        "2 names occur per rank and step: 1 more often and 1 as often as before.",
         "b takes 20.0 µs less per rank and step, with what lies in it.",
         "To see why steps take another time: htagraph diff x y",
     ]

@@ -19,7 +19,7 @@ def queues(full_us: float, mean: float) -> pd.DataFrame:
 def test_a_full_queue_has_its_length_and_time() -> None:
     first, second = sentences(queues(2000, 5), COPIES, 1024, [])
     assert first.startswith("Rank 0, stream 7: the queue held 1,024 kernels and copies or more for 2.00 ms.")
-    assert "2 GB in 1.00 s, 2 GB/s" in second
+    assert "2.00 GB in 1.00 s, 2 GB/s" in second
 
 
 def test_an_empty_queue_suggests_what_it_costs() -> None:

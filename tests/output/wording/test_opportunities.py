@@ -18,7 +18,7 @@ def test_a_gain_is_named_with_its_note_and_a_command() -> None:
 
 
 def test_a_title_says_what_times_are_divided_by() -> None:
-    assert "times per step; the recording has 10" in titles(10)["opportunities"]
+    assert "times per step of 10" in titles(10)["opportunities"]
     assert titles(0) == titles(1) == TITLES
 
 

@@ -6,5 +6,6 @@ from htagraph.output.wording.validate import sentences
 
 
 def test_only_clean_files_are_said_to_be_clean() -> None:
-    assert sentences(clean=True) == ["Nothing had to be repaired or dropped."]
-    assert sentences(clean=False) == []
+    assert sentences(0, 0) == ["Nothing had to be repaired or dropped."]
+    assert sentences(3, 0)[0].startswith("Every file can be read;")
+    assert sentences(3, 1)[0].startswith("1 file cannot be read, and")

@@ -26,6 +26,20 @@ def test_a_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
     assert folder_of(str(tmp_path / "a" / "b")) == tmp_path / "a" / "b"
 
 
+def test_what_is_no_folder_to_write_to_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "notes").touch()
+    for out, words in (
+        ("", "give a folder"),
+        (tmp_path / "notes", "is a file; give"),
+        (tmp_path / "notes" / "a", "give"),
+    ):
+        with pytest.raises(HtagraphError, match=words):
+            folder_of(out)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(HtagraphError, match="may not write there"):
+        folder_of(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("environment", "rank"),
     [({}, 0), ({"RANK": "3", "SLURM_PROCID": "1"}, 3), ({"SLURM_PROCID": "5"}, 5), ({"RANK": "", "PMI_RANK": "2"}, 2),

@@ -339,8 +339,9 @@ def _absent(members: Members, teams: list[Team]) -> list[tuple[str, str, int, in
     for team in teams:
         if team.size > len(team.rows):
             ranks = ", ".join(str(int(members.rank[line.max()])) for line in team.rows[:8])
-            why = f"{team.label}: {team.size - len(team.rows)} of {team.size} ranks have no part in what was linked"
-            complaints.append(("collectives_ranks_absent", f"{why}; linked: {ranks}", team.rows.shape[1], -1))
+            why = f"collectives of {team.label} without {team.size - len(team.rows)} of its {team.size} ranks"
+            why += f" (only {ranks} are linked): waiting for the others looks like transfer"
+            complaints.append(("collectives_ranks_absent", why, team.rows.shape[1], -1))
     return complaints
 
 

@@ -178,7 +178,7 @@ def test_an_absent_rank_is_said_and_the_others_are_linked(tmp_path: Path) -> Non
     assert wrong == 0
     assert linked == len(found.members)
     assert [issue.what for issue in found.issues] == ["collectives_ranks_absent"]
-    assert "1 of 4 ranks" in found.issues[0].detail
+    assert "without 1 of its 4 ranks (only 0, 1, 3 are linked)" in found.issues[0].detail
 
 
 @pytest.mark.parametrize("era", ["2026", "2021"])
