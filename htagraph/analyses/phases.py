@@ -78,7 +78,7 @@ def phases(graph: DependencyGraph, *, annotation: str | None = None) -> pd.DataF
     of_name = [phase_of_name[name] for name in acts.name[region].tolist()]
     table = pd.DataFrame({
         "rank": acts.rank[region], "phase": [phase for phase, _ in of_name],
-        "example": [graph.names[name] for name in acts.name[region].tolist()],
+        "start": acts.start[region], "name": [graph.names[name] for name in acts.name[region].tolist()],
         "tokens": [tokens for _, tokens in of_name], "host_us": acts.duration[region] / 1000,
         "wall_us": (end - acts.start[region]) / 1000, "kernels": np.bincount(group, minlength=count),
         "launches": np.bincount(place[graph.tree.nearest(place >= 0, distinct(call, len(acts)))], minlength=count),
@@ -100,13 +100,15 @@ def _grouped(table: pd.DataFrame, wall_us: Array, busy_us: Array) -> pd.DataFram
         busy_us: likewise.
     """
     summed = ("host_us", "kernels", "launches")
+    names = table["name"].to_numpy()
     table = table.assign(known_tokens=table["tokens"].clip(lower=0), unknown=table["tokens"] < 0).groupby(
         _KEYS, as_index=False, sort=False
     ).agg(
-        example=("example", "first"), count=("example", "size"), known_tokens=("known_tokens", "sum"),
+        first=("start", "idxmin"), count=("name", "size"), known_tokens=("known_tokens", "sum"),
         unknown=("unknown", "all"), mean_wall_us=("wall_us", "mean"), max_wall_us=("wall_us", "max"),
         **{name: (name, "sum") for name in summed},
     )  # fmt: skip
+    table["example"] = names[table["first"].to_numpy(np.int64)]
     table["tokens"] = np.where(table["unknown"].astype(bool), -1, table["known_tokens"])
     table["wall_us"], table["busy_us"] = wall_us, busy_us
     table["idle_us"] = (table["wall_us"] - table["busy_us"]).clip(lower=0)

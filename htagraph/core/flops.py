@@ -52,7 +52,7 @@ def cost_of(formula: str, shapes: Any, values: Any = None) -> Cost | None:  # no
 
     Example:
         >>> cost_of("mm", [[2, 3], [3, 4]])
-        Cost(flop=48, read=(0, 1), written=8)
+        Cost(flop=48, read=(0, 1), written=8, at_most=False)
     """
     try:
         sizes: Any = [_shape(shape) for shape in shapes]  # a None fails in the formula that uses it

@@ -65,8 +65,9 @@ def convolution(made: nn.Module, shape: tuple[int, ...]) -> tuple[Callable[[], t
 def attention(queries: int, keys: int, heads: int, causal: bool) -> tuple[Callable[[], torch.Tensor], int]:  # noqa: FBT001
     """Return attention, and PyTorch's count of all pairs times the share that the mask leaves."""
     query, key = (2, 4, queries, 16), (2, heads, keys, 16)
-    pairs = flop_counter.sdpa_flop_count(query, key, key) + flop_counter.sdpa_backward_flop_count(
-        query, query, key, key
+    each = (2, 4, keys, 16)  # older releases count no heads that are shared
+    pairs = flop_counter.sdpa_flop_count(query, each, each) + flop_counter.sdpa_backward_flop_count(
+        query, query, each, each
     )
     mask = torch.ones(queries, keys).tril() if causal else torch.ones(queries, keys)
     inputs = [torch.randn(shape, requires_grad=True) for shape in (query, key, key)]

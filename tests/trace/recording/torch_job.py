@@ -113,7 +113,7 @@ def ends(out: Path) -> None:
             said: list[str] = []
             try:
                 end(name, model, out / name)
-            except (ZeroDivisionError, HtagraphError) as error:
+            except (ZeroDivisionError, HtagraphError, RuntimeError) as error:  # PyTorch 2.11: two profilers
                 said = [*([str(error)] if str(error) else []), *getattr(error, "__notes__", [])]
             except SystemExit:
                 if os.getpid() != process:

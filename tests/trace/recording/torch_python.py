@@ -31,7 +31,7 @@ def record(folder: Path, what: str, *args: str) -> Path:
 
 def run_with_torch(script: Path, *words: str) -> None:
     """Run a script by a Python that has PyTorch."""
-    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
         [_PYTHON, str(script), *words], capture_output=True, text=True, env=environment, check=False, timeout=_SECONDS
     )
