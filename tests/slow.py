@@ -832,7 +832,7 @@ SLOW: dict[str, frozenset[str]] = {
             "test_digests_of_any_job_are_joined_to_the_times_of_its_graph",
         }
     ),
-    "tests/output/test_interruption_claims.py": frozenset(
+    "tests/output/conclusions/test_interruption_claims.py": frozenset(
         {
             "test_of_interruptions_that_cost_little_nothing_is_said",
         }

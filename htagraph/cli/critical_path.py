@@ -81,7 +81,7 @@ def _drawn(asked: Path, drawn: Path) -> str:
 
 def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:
     """Return the report on a path; `inputs` are the words that choose what is read."""
-    from htagraph.output.claims import path_claims
+    from htagraph.output.conclusions.claims import path_claims
     from htagraph.output.report import Wording, report_on
     from htagraph.queries.host_pauses import host_pauses
 

@@ -36,9 +36,9 @@ def opportunities(
 def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -> Report:
     """Return the report on the result of `htagraph.opportunities`; `inputs` are the words that choose what is read."""
     from htagraph.analyses.critical_path import critical_path
-    from htagraph.output.claims import bound_claims, consistent, doubts_of, gain_claims, is_interrupted
+    from htagraph.output.conclusions.claims import bound_claims, consistent, doubts_of, gain_claims, is_interrupted
+    from htagraph.output.conclusions.warm_up_claims import start_up_claims, with_start_up
     from htagraph.output.report import Wording, report_on
-    from htagraph.output.warm_up_claims import start_up_claims, with_start_up
     from htagraph.queries.bound import bound_of
     from htagraph.queries.claim import Says
     from htagraph.queries.whole_steps import whole_steps

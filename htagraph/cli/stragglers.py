@@ -52,10 +52,10 @@ def stragglers(  # noqa: PLR0913, PLR0917 - one argument per option
 
 def report(graph: DependencyGraph, result: Stragglers, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the result of `htagraph.stragglers`; `inputs` are the words that choose what is read."""
-    from htagraph.output.claim_sentences import sentences
-    from htagraph.output.claims import not_read_claims
+    from htagraph.output.conclusions.claim_sentences import sentences
+    from htagraph.output.conclusions.claims import not_read_claims
+    from htagraph.output.conclusions.stage_claims import stage_claims
     from htagraph.output.report import Wording, inputs_of, report_on
-    from htagraph.output.stage_claims import stage_claims
 
     table = result.to_frame().sort_values("blamed_us", ascending=False, kind="stable").head(top)
     causes = result.blame.groupby(["charged_rank", "cause"], as_index=False).agg(

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from htagraph.core.errors import printable
 from htagraph.output.columns import Column, columns_of
-from htagraph.output.findings import findings, trial_of
+from htagraph.output.conclusions.findings import findings, trial_of
 from htagraph.output.fitting import cut_all, fitted
 from htagraph.output.phrases import command_line, plural
 from htagraph.output.report import Report, Wording

@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from itertools import groupby
 
-from htagraph.output.claim_sentences import sentences, trial
+from htagraph.output.conclusions.claim_sentences import sentences, trial
+from htagraph.output.conclusions.warm_up_sentences import IN_A_CLAUSE
 from htagraph.output.html.evidence import evidence_of
 from htagraph.output.html.markup import Html, element
 from htagraph.output.html.page import Section
 from htagraph.output.html.proof import Evidence
 from htagraph.output.html.results import Results
-from htagraph.output.warm_up_sentences import IN_A_CLAUSE
 from htagraph.queries.claim import Claim, Says
 
 __all__ = ["findings", "findings_section"]

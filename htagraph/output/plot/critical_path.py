@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.naming import short_name
-from htagraph.output.claim_sentences import sentences
-from htagraph.output.claims import bound_claims, doubts_of
+from htagraph.output.conclusions.claim_sentences import sentences
+from htagraph.output.conclusions.claims import bound_claims, doubts_of
 from htagraph.output.phrases import time_text
 from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_map, category_ticks

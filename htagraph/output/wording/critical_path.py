@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.claim_sentences import sentences as words_of
-from htagraph.output.claim_sentences import trial
+from htagraph.output.conclusions.claim_sentences import sentences as words_of
+from htagraph.output.conclusions.claim_sentences import trial
 from htagraph.output.phrases import command_line, plural, time_text
 from htagraph.queries.claim import Claim, Says
 
@@ -43,7 +43,7 @@ def sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFrame, i
 
     Args:
         path: the critical path.
-        claims: what bounds it and what gains most; see `htagraph.output.claims`.
+        claims: what bounds it and what gains most; see `htagraph.output.conclusions.claims`.
         hops: its `CriticalPath.hops`.
         inputs: the words of the command line that choose what is read.
     """

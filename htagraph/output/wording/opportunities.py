@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.claim_sentences import sentences as words_of
-from htagraph.output.claim_sentences import trial
+from htagraph.output.conclusions.claim_sentences import sentences as words_of
+from htagraph.output.conclusions.claim_sentences import trial
 from htagraph.output.phrases import group_words
 from htagraph.queries.claim import Claim, Says
 
@@ -54,7 +54,7 @@ def sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
     """Return what gains most and the command that tries half of it.
 
     Args:
-        claims: what bounds the job and what gains most; see `htagraph.output.claims.gain_claims`.
+        claims: what bounds the job and what gains most; see `htagraph.output.conclusions.claims.gain_claims`.
         inputs: the words of the command line that choose what is read.
     """
     gains = [claim for claim in claims if claim.says is Says.GAIN]

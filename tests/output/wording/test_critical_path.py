@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import htagraph as hg
-from htagraph.output.claims import path_claims
+from htagraph.output.conclusions.claims import path_claims
 from htagraph.output.wording.critical_path import sentences
 from tests.reach import DATA, graph_of
 from tests.strategies import load

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from htagraph.output.claim_sentences import claim_name, sentences, trial
+from htagraph.output.conclusions.claim_sentences import claim_name, sentences, trial
 from htagraph.queries.claim import Claim, Says
 
 

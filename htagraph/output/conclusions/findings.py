@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from htagraph.output.claim_sentences import (
+from htagraph.output.conclusions.claim_sentences import (
     CAUSES,
     MIN_WAITING_PERCENT,
     MIN_WITHOUT_RANK_PERCENT,
     claim_name,
 )
-from htagraph.output.interruption_words import interrupted_finding, less_text
+from htagraph.output.conclusions.interruption_words import interrupted_finding, less_text
+from htagraph.output.conclusions.warm_up_sentences import IN_A_CLAUSE, WHOLE, is_start_up
 from htagraph.output.phrases import (
     CATEGORY_WORDS,
     and_list,
@@ -24,7 +25,6 @@ from htagraph.output.phrases import (
     shortened,
     time_text,
 )
-from htagraph.output.warm_up_sentences import IN_A_CLAUSE, WHOLE, is_start_up
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import htagraph as hg
-from htagraph.output.claim_sentences import sentences
-from htagraph.output.findings import findings, trial_of
+from htagraph.output.conclusions.claim_sentences import sentences
+from htagraph.output.conclusions.findings import findings, trial_of
 from htagraph.queries.claim import Claim, Says
 from tests.reach import REPOSITORY
 

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from htagraph.output.interruption_words import interrupted_sentence, less_text
+from htagraph.output.conclusions.interruption_words import interrupted_sentence, less_text
+from htagraph.output.conclusions.warm_up_sentences import WHOLE, is_start_up
 from htagraph.output.phrases import (
     CATEGORY_WORDS,
     and_list,
@@ -18,7 +19,6 @@ from htagraph.output.phrases import (
     plural,
     time_text,
 )
-from htagraph.output.warm_up_sentences import WHOLE, is_start_up
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.output.findings import findings, trial_of
-from htagraph.output.interruption_claims import interruption_claims
+from htagraph.output.conclusions.findings import findings, trial_of
+from htagraph.output.conclusions.interruption_claims import interruption_claims
 from htagraph.queries.claim import Says
 from tests.queries.test_interrupted import MANY, host_job
 from tests.strategies import load

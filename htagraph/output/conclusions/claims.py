@@ -12,11 +12,11 @@ import numpy as np
 from htagraph.core.errors import SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION
-from htagraph.output.device_claims import device_claims
-from htagraph.output.interruption_claims import interruption_claims
-from htagraph.output.recording_claims import recording_claims
-from htagraph.output.stage_claims import stage_claims
-from htagraph.output.warm_up_claims import (
+from htagraph.output.conclusions.device_claims import device_claims
+from htagraph.output.conclusions.interruption_claims import interruption_claims
+from htagraph.output.conclusions.recording_claims import recording_claims
+from htagraph.output.conclusions.stage_claims import stage_claims
+from htagraph.output.conclusions.warm_up_claims import (
     cut_short_claims,
     device_missing_claims,
     start_up_claims,

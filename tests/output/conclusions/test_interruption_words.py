@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from htagraph.output.interruption_words import interrupted_finding, interrupted_sentence, less_text
+from htagraph.output.conclusions.interruption_words import interrupted_finding, interrupted_sentence, less_text
 from htagraph.queries.claim import Claim, Says
 
 FACTS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
-from htagraph.output.claim_sentences import sentences
-from htagraph.output.findings import findings, trial_of
-from htagraph.output.stage_claims import stage_claims
+from htagraph.output.conclusions.claim_sentences import sentences
+from htagraph.output.conclusions.findings import findings, trial_of
+from htagraph.output.conclusions.stage_claims import stage_claims
 from htagraph.output.wording.stragglers import shares_command
 from htagraph.queries.claim import Claim, Says, contradictions
 from tests.queries.test_slow_stages import BATCHES, pipeline

@@ -10,7 +10,7 @@ import pytest
 
 import htagraph as hg
 from htagraph.analyses.stragglers import Stragglers
-from htagraph.output.claims import _waiting, bound_claims, consistent, doubts_of, gain_claims, path_claims
+from htagraph.output.conclusions.claims import _waiting, bound_claims, consistent, doubts_of, gain_claims, path_claims
 from htagraph.queries.bound import HOST_CATEGORIES, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
 from htagraph.whatif.change_options import criteria

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from htagraph.output.warm_up_sentences import IN_A_CLAUSE, WHOLE, is_start_up
+from htagraph.output.conclusions.warm_up_sentences import IN_A_CLAUSE, WHOLE, is_start_up
 from htagraph.queries.claim import Claim, Says
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import htagraph as hg
 from htagraph.core.issues import Issue
-from htagraph.output.claim_sentences import sentences, trial
-from htagraph.output.findings import findings, trial_of
-from htagraph.output.warm_up_claims import cut_short_claims, device_missing_claims, uneven_claims
+from htagraph.output.conclusions.claim_sentences import sentences, trial
+from htagraph.output.conclusions.findings import findings, trial_of
+from htagraph.output.conclusions.warm_up_claims import cut_short_claims, device_missing_claims, uneven_claims
 from htagraph.queries.claim import Claim, Says
 from tests.strategies import COMPUTE, Json, kernel, launch, load, op, runtime, step
 

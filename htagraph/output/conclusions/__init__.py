@@ -1,0 +1,1 @@
+"""What a job's numbers mean: conclusions as claims, and as sentences and findings."""
