@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["HEADINGS", "NO_OPERATOR", "TITLES", "UNTRACED", "sentences"]
+__all__ = ["HEADINGS", "NO_OPERATOR", "TITLES", "sentences", "untraced_before"]
 
 TITLES = {
     "path_category": "Critical path by category",
@@ -30,12 +30,19 @@ TITLES = {
 """Titles by the name of the table."""
 HEADINGS = {"main": "main work"}
 """Headings of columns whose names do not say enough."""
-
-
-UNTRACED = "untraced before "
-"""What host code that no event covers is called, by what comes next."""
 NO_OPERATOR = "in no operator"
 """What the time of steps outside all operators is called."""
+
+
+def untraced_before(names: pd.Series[str]) -> pd.Series[str]:
+    """Return what host code that no event covers is called, by the names of what comes next; empty for nothing.
+
+    Example:
+        >>> import pandas as pd
+        >>> untraced_before(pd.Series(["aten::mm", ""])).tolist()
+        ['untraced before aten::mm', 'untraced']
+    """
+    return ("untraced before " + names).where(names != "", "untraced")
 
 
 def sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
