@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.conclusions.claim_sentences import sentences as words_of
-from htagraph.output.conclusions.claim_sentences import trial
 from htagraph.output.phrases import command_line, plural, time_text
-from htagraph.queries.claim import Claim, Says
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from htagraph.queries.claim import Claim
     from htagraph.queries.paths import CriticalPath
 
 __all__ = ["HEADINGS", "NO_OPERATOR", "TITLES", "sentences", "untraced_before"]
@@ -54,6 +52,10 @@ def sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFrame, i
         hops: its `CriticalPath.hops`.
         inputs: the words of the command line that choose what is read.
     """
+    from htagraph.output.conclusions.claim_sentences import sentences as words_of
+    from htagraph.output.conclusions.claim_sentences import trial
+    from htagraph.queries.claim import Says
+
     if not path.makespan_ns:
         return ["Nothing was recorded: there is no critical path."]
     return [
