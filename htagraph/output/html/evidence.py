@@ -154,12 +154,12 @@ def _interrupted(claims: Sequence[Claim], results: Results) -> Evidence:
         results.between(row["start_us"], row["start_us"] + row["interrupted_us"], int(row["activity"]))
         for row in longest.to_dict("records")
     ]
-    by_rank = table.groupby("rank")["interrupted_us"].sum().nlargest(MOST_ROWS).sort_index()
+    by_rank = table.groupby("rank")["interrupted_us"].sum()
     chart = bars(
         [Bar(f"rank {rank}", float(us)) for rank, us in by_rank.items()],
         title="Interrupted in all", color="host",
     )  # fmt: skip
-    shown = longest[["rank", "thread", "name", "start_us", "interrupted_us", "usual_us"]]
+    shown = longest[["rank", "name", "start_us", "interrupted_us", "usual_us"]]
     shown = shown.assign(name=[short_name(name) or "untraced code" for name in shown["name"]])
     return Evidence(
         chart, table_of(shown, caption="The longest interruptions", link=links.__getitem__),
