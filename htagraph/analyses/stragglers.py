@@ -312,7 +312,7 @@ def _of_steps(row: dict[Any, Any], steps: int, most_us: float) -> str:
         longer = f"{time_text(row['slow_excess_us'])} longer than its peers'"
         return f"{alone} {longer} in {row['slow_steps']} of {steps} steps, and about as long in the others"
     if excess <= 0:
-        return f"{alone} {time_text(-excess)} less than its peers' (standard error {time_text(error)})"
+        return f"{alone} {time_text(-excess)} less than its peers' in all (standard error {time_text(error)})"
     if not row["slow"]:
         why = "which may be chance"
         if excess > _CLEAR_ERRORS * error:

@@ -42,6 +42,7 @@ def report(
     graph: DependencyGraph, parts: pd.DataFrame, inputs: Sequence[str], *, top: int = 20, each: bool = False
 ) -> Report:
     """Return the report on the parts of `htagraph.collectives`; `inputs` are the words that choose what is read."""
+    from htagraph.output.conclusions.interruption_note import interruption_note
     from htagraph.output.report import Wording, report_on
 
     table = by_operation(parts).head(top)
@@ -57,8 +58,9 @@ def report(
             "collective", "op", "group", "rank", "step", "start_us", "duration_us", "beside_us", "wait_us",
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
         ]].drop(columns=empty)  # fmt: skip
+    conclusions = [*wording.sentences(parts, late, inputs), *interruption_note(graph, inputs)]
     return report_on(
-        graph, "collectives", tables, wording.sentences(parts, late, inputs), brief=brief,
+        graph, "collectives", tables, conclusions, brief=brief,
         wording=Wording(wording.TITLES, wording.HEADINGS),
     )  # fmt: skip
 

@@ -35,6 +35,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     from htagraph.analyses.idle_breakdown import idle_breakdown
     from htagraph.analyses.idle_intervals import idle_intervals
     from htagraph.core.naming import short_name
+    from htagraph.output.conclusions.interruption_note import interruption_note
     from htagraph.output.report import Wording, report_on
 
     streams = idle_breakdown(graph)
@@ -48,8 +49,9 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     several = (streams.groupby("rank")["device"].nunique() > 1).any()
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
     tables = {"streams": streams, "pauses": longest}
+    conclusions = wording.sentences(streams, devices, inputs, partial(_gain_by_host, graph))
     return report_on(
-        graph, "idle", tables, wording.sentences(streams, devices, inputs, partial(_gain_by_host, graph)),
+        graph, "idle", tables, [*conclusions, *interruption_note(graph, inputs)],
         brief={"streams": shown, "pauses": brief},
         wording=Wording(wording.TITLES, wording.HEADINGS),
     )  # fmt: skip

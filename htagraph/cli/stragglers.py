@@ -54,6 +54,7 @@ def report(graph: DependencyGraph, result: Stragglers, inputs: Sequence[str], *,
     """Return the report on the result of `htagraph.stragglers`; `inputs` are the words that choose what is read."""
     from htagraph.output.conclusions.claim_sentences import sentences
     from htagraph.output.conclusions.claims import not_read_claims
+    from htagraph.output.conclusions.interruption_note import interruption_note
     from htagraph.output.conclusions.stage_claims import stage_claims
     from htagraph.output.report import Wording, inputs_of, report_on
 
@@ -68,7 +69,12 @@ def report(graph: DependencyGraph, result: Stragglers, inputs: Sequence[str], *,
     stages = stage_claims(graph, result)
     missing = not_read_claims(inputs_of(graph)) if len(graph.ranks) > 1 else []
     conclusions = wording.sentences(result, len(graph.ranks), inputs)
-    conclusions += [*sentences(stages), *wording.shares_command(stages, inputs), *sentences(missing)]
+    conclusions += [
+        *sentences(stages),
+        *wording.shares_command(stages, inputs),
+        *sentences(missing),
+        *interruption_note(graph, inputs),
+    ]
     figures = {"straggler": result.straggler, "total_wait_us": result.total_wait_us}
     return report_on(
         graph, "stragglers", tables, conclusions, figures=figures, brief=brief, wording=Wording(wording.TITLES),

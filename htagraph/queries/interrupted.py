@@ -14,7 +14,6 @@ from htagraph.core.kinds import BETWEEN, BLOCKING, ActivityKind, EdgeKind, GapKi
 from htagraph.core.naming import is_compiling, is_data_loader, is_wait, names_that
 from htagraph.core.once import once
 from htagraph.queries.peers import alike
-from htagraph.queries.weights import OwnTime
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
@@ -79,12 +78,6 @@ class Interruptions:
 
     def __len__(self) -> int:
         return len(self.edge)
-
-    @property
-    def time(self) -> OwnTime:
-        """The lags and gaps that they are, of which the usual time is fixed; gaps have none."""
-        inside = self.edge >= 0
-        return OwnTime(self.edge[inside], self.usual[inside], self.vertex[~inside])
 
 
 @once

@@ -17,7 +17,7 @@ from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.interrupted import interrupted
+from htagraph.queries.interruption_time import interruption_time
 from htagraph.queries.transfer_waits import end_spread
 from htagraph.queries.untraced import UNTRACED
 from htagraph.queries.weights import OwnTime, State, of_kind, own_time
@@ -219,7 +219,7 @@ def _untraced_time(state: State) -> OwnTime:
 
 
 def _interrupted_time(state: State) -> OwnTime:
-    return interrupted(state.graph).time
+    return interruption_time(state.graph)
 
 
 def _launch_time(state: State) -> OwnTime:
@@ -247,11 +247,19 @@ def _self_time(state: State, name: int) -> OwnTime:
 
 
 def _host_time(state: State) -> OwnTime:
-    """Return the time of the host without communication on its threads."""
+    """Return the time of the host without communication on its threads, and what streams waited for interrupted calls.
+
+    So no part of it gains more than all of it.
+    """
     time = own_time(state, _HOST)
     kind = np.append(state.graph.activities.kind, [-1])
     own = kind[state.graph.edges.activity[time.edges]] != ActivityKind.HOST_COMMUNICATION
-    return OwnTime(time.edges[own], time.fixed[own], time.gaps)
+    held = interruption_time(state.graph)
+    more = ~np.isin(held.edges, time.edges[own])
+    return OwnTime(
+        np.concatenate((time.edges[own], held.edges[more])), np.concatenate((time.fixed[own], held.fixed[more])),
+        np.union1d(time.gaps, held.gaps),
+    )  # fmt: skip
 
 
 def _transfers(state: State, members: Array) -> OwnTime:

@@ -203,7 +203,7 @@ def _gains(claims: Sequence[Claim]) -> str:
         parts.append(f"{name}, {time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{spread})")
         any_wide |= bool(spread)
     each = f" per step (of {steps:,})" if steps > 1 else ""
-    inside = ", with the interruptions in it" if claims[0].facts.get("interrupted") else ""
+    inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
     bounds = "" if any_wide else " No speedup of one of them alone saves more."
     if claims[0].facts.get("ceiling"):
         us, percent = claims[0].facts["ceiling"]

@@ -143,7 +143,7 @@ def _rank_of(ranks: Mapping[int, float], without_percent: float, *, several: boo
     if not ranks or not several:
         return ""
     if without_percent < MIN_WITHOUT_RANK_PERCENT:
-        return " (of several ranks alike)"
+        return " (other ranks' paths are nearly as long)"
     rank, share = next(iter(ranks.items()))
     return f", on rank {rank}" if share >= 100 - _MIN_PERCENT else f", {share:.0f} % of which is on rank {rank}"
 
@@ -169,7 +169,7 @@ def _gains(claims: Sequence[Claim]) -> str:
     for claim in claims[: _NAMED - bool(ceiling)]:
         saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
         parts.append(f"{shortened(claim_name(claim), _MAX_LETTERS)}, {saved}")
-    inside = ", with the interruptions in it" if claims[0].facts.get("interrupted") else ""
+    inside = " (interruptions inside it counted)" if claims[0].facts.get("interrupted") else ""
     if ceiling:
         parts.append(f"all host code, at most {time_text(per_step(ceiling[0], steps))} ({ceiling[1]:.0f} %)")
     return f"Largest gains{_per_step(steps)}, were it to take no time{inside}: {'; '.join(parts)}."

@@ -19,8 +19,8 @@ def interrupted_finding(claim: Claim, less: str) -> str:
     """
     facts = claim.facts
     pattern = {
-        "in turn": f": {facts['going']} of {len(facts['counts'])} ranks go on at a time, as if they shared "
-        f"{plural(facts['going'], 'core')}",
+        "in turn": f": mostly, the host code of only {facts['going']} of {len(facts['counts'])} ranks runs at a time, "
+        f"as if all shared {plural(facts['going'], 'core')}",
         "together": ", on all ranks at the same moments",
     }.get(facts["pattern"], "")
     return f"{_how_often(claim)}. Something outside of these stops it{pattern}. Without that, {less}."
@@ -36,12 +36,13 @@ def interrupted_sentence(claim: Claim, less: str) -> str:
     facts = claim.facts
     pattern = {
         "in turn": (
-            f" {facts['together_percent']:.0f} % of the time exactly {facts['going']} of {len(facts['counts'])} ranks "
-            f"go on ({facts['chance_percent']:.0f} % by chance), as if they shared {plural(facts['going'], 'core')}."
+            f" {facts['together_percent']:.0f} % of the time, the host code of exactly {facts['going']} of "
+            f"{len(facts['counts'])} ranks runs (expected by chance: {facts['chance_percent']:.0f} %), as if all "
+            f"shared {plural(facts['going'], 'core')}."
         ),
         "together": (
             f" In {facts['together_percent']:.0f} % of the time in which any rank is interrupted, all are "
-            f"({facts['chance_percent']:.0f} % by chance)."
+            f"(expected by chance: {facts['chance_percent']:.0f} %)."
         ),
     }.get(facts["pattern"], "")
     return (

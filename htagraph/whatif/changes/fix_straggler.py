@@ -100,7 +100,8 @@ def fix_straggler(
     slower = {one: np.flatnonzero((excess > 0) & units_by_rank[one]) for one in sorted(tried)}
     fixed = {one: _applied(state, work, rows, aim) for one, rows in slower.items()}
     best = min(fixed, key=lambda one: _last(fixed[one])) if len(fixed) > 1 else tried[0]
-    note = f"fix_straggler: rank {best} had {total[best] / 1e6:.3f} ms of work beyond its peers' {to}"
+    beyond = f"{total[best] / 1e6:.3f} ms of work beyond its peers' {to}, counting only what is slower on it"
+    note = f"fix_straggler: rank {best} had {beyond}"
     if first is not None and first != best:
         why = f"; rank {first}, which others wait for most, has none"
     alone = int(work.value[units_by_rank[best] & (aim < 0)].sum())

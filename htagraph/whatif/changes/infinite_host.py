@@ -6,6 +6,7 @@ import numpy as np
 
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, GapKind
+from htagraph.queries.interruption_time import interruption_time
 from htagraph.queries.weights import NEVER, State, of_kind, weighed
 
 __all__ = ["infinite_host"]
@@ -16,8 +17,8 @@ _HOST = (*LAUNCHES, *BLOCKING, EdgeKind.THREAD)
 def infinite_host(state: State) -> State:
     """Return the state in which the host takes no time at all; it still waits for the device, and for data.
 
-    Work of host threads, the gaps between it, launch latency and the return from blocking calls take no time. A
-    collective on the host is a transfer and stays.
+    Work of host threads, the gaps between it, launch latency and the return from blocking calls take no time, nor do
+    pauses of streams that waited for interrupted calls. A collective on the host is a transfer and stays.
 
     Args:
         state: the weights so far.
@@ -30,4 +31,5 @@ def infinite_host(state: State) -> State:
     rows = np.flatnonzero(own & (state.lag > NEVER))
     gone = on_host & ~of_kinds(graph.gap_kind, (GapKind.DATA_WAIT, GapKind.COLLECTIVE_EXCESS, GapKind.OTHER))
     gone |= graph.gap_kind == GapKind.LAUNCH_EXCESS
+    gone[interruption_time(graph).gaps] = True
     return weighed(state, rows, np.minimum(state.lag[rows], 0), gone)

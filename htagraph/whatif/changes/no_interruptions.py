@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from htagraph.core.errors import SelectionError
 from htagraph.queries.interrupted import interrupted
+from htagraph.queries.interruption_time import interruption_time
 from htagraph.queries.weights import State, with_factor
 
 __all__ = ["no_interruptions"]
@@ -13,7 +14,8 @@ def no_interruptions(state: State) -> State:
     """Return the state in which nothing interrupts host threads; see `htagraph.interruptions`.
 
     Each interrupted slice of an activity takes as long as the same code usually does, and interrupted code between
-    activities no time.
+    activities no time. So does a stream that waited for what an interrupted call launched; see
+    `queries.interruption_time`.
 
     Args:
         state: the weights so far.
@@ -21,8 +23,7 @@ def no_interruptions(state: State) -> State:
     Raises:
         SelectionError: no host thread was interrupted.
     """
-    found = interrupted(state.graph)
-    if not len(found):
+    if not len(interrupted(state.graph)):
         msg = "no_interruptions: host code was not interrupted: what took long took long where it usually does"
         raise SelectionError(msg)
-    return with_factor(state, found.time, 0.0)
+    return with_factor(state, interruption_time(state.graph), 0.0)

@@ -95,7 +95,11 @@ HOST: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("percent", "short", "long"),
     [
-        (1.1, "(of several ranks alike)", "97 % of the path is on rank 0, but others are nearly as late"),
+        (
+            1.1,
+            "(other ranks' paths are nearly as long)",
+            "97 % of the path is on rank 0, but others are nearly as late",
+        ),
         (22.6, ", 97 % of which is on rank 0", "; 97 % of the path is on rank 0."),
     ],
 )
@@ -109,7 +113,7 @@ def test_all_host_code_is_a_ceiling_beside_the_largest_gain() -> None:
     claim = Claim(Says.GAIN, "aten::mm", 100.0, "us", facts=GAIN | {"ceiling": (160.0, 56.0), "interrupted": True})
     (line,), _ = findings([claim])
     assert line.endswith("; all host code, at most 80.0 µs (56 %).")
-    assert "were it to take no time, with the interruptions in it: " in line
+    assert "were it to take no time (interruptions inside it counted): " in line
     assert "All host code together: 80.0 µs at most (56 %)." in sentences([claim])[0]
 
 

@@ -29,8 +29,18 @@ def test_how_often_how_long_and_where() -> None:
 @pytest.mark.parametrize(
     ("pattern", "short", "long", "check"),
     [
-        ("in turn", "2 of 3 ranks go on at a time, as if they shared 2 cores", "exactly 2 of 3 ranks go on", "taskset"),
-        ("together", "on all ranks at the same moments", "all are (30 % by chance)", "stops all processes at once"),
+        (
+            "in turn",
+            "only 2 of 3 ranks runs at a time, as if all shared 2 cores",
+            "exactly 2 of 3 ranks runs",
+            "taskset",
+        ),
+        (
+            "together",
+            "on all ranks at the same moments",
+            "all are (expected by chance: 30 %)",
+            "stops all processes at once",
+        ),
         ("", "Something outside of these stops it.", "something outside of these stops it", "garbage collector"),
     ],
 )

@@ -134,7 +134,8 @@ def test_work_that_the_others_do_not_have_stays_and_is_reported() -> None:
     graph = DependencyGraph.from_frames(acts, pd.DataFrame({"source": [1], "target": [2]}))
     state = fix_straggler(initial(graph), rank=1)
     assert state.notes == (
-        "fix_straggler: rank 1 had 0.000 ms of work beyond its peers' median; 2.000 ms without peers stay",
+        "fix_straggler: rank 1 had 0.000 ms of work beyond its peers' median, counting only what is slower on it; "
+        "2.000 ms without peers stay",
     )
     assert int(_time(state).max()) == 2_000_010
 
