@@ -112,7 +112,7 @@ def is_figure(form: Format | None, output: Path | None) -> bool:
         >>> is_figure(None, Path("a.svg")), is_figure(Format.JSON, Path("a.svg")), is_figure(None, Path("a.json"))
         (True, False, False)
     """
-    if form is not None or output is None:
+    if form is not None or output is None or _is_folder(output):
         return False
     from htagraph.output.export.endings import FIGURES
 

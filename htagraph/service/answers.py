@@ -26,7 +26,7 @@ _NAMES = ("127.0.0.1", "localhost")
 _MOST_ROWS = 200
 """Rows of each table of an event; chosen: more edges are those of a wait for all that a device did. Doubled, answers
 about such waits are twice as long."""
-_NUMBER = re.compile(r"\d{1,10}")
+_NUMBER = re.compile(r"[0-9]{1,10}")
 _ALLOWED = ("same-origin", "none")
 """Values of ``Sec-Fetch-Site``: asked for by a page of ours, or by the user."""
 _HEADERS = {

@@ -162,3 +162,7 @@ def test_a_grouped_product_takes_what_its_groups_take(sizes: list[int], k: int, 
 )  # fmt: skip
 def test_shapes_that_do_not_fit_have_no_cost(formula: str, shapes: list[list[int]]) -> None:
     assert cost_of(formula, shapes, None) is None
+
+
+def test_a_list_longer_than_any_shape_is_none_and_takes_no_time() -> None:
+    assert cost_of("mm", [[2**62] * 300_000, [2, 3]]) is None

@@ -55,7 +55,7 @@ def stretches(path: CriticalPath, tid: int, base_ns: int) -> Iterator[RawEvent]:
         name = f"rank {rank[at]}: {CATEGORIES[order[0]]}" if several else CATEGORIES[order[0]]
         shares = {f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}
         args = {"rank": int(rank[at]), "segments": end - at, **shares}
-        where = us(int(parts.start[at]) - base_ns), us(int(time.sum()))
+        where = us(int(parts.start[at]) - base_ns), us(int(parts.length[at:end].sum()))
         yield _slice(tid, name.replace("_", " "), *where, cat=f"{CATEGORY}_stretch", args=args)
     stretch = np.repeat(np.arange(len(bounds)), [end - at for at, end in bounds])
     yield from _pieces(path.graph, parts, stretch, tid, base_ns)
@@ -144,7 +144,7 @@ def _pieces(graph: DependencyGraph, parts: Segments, stretch: Array, tid: int, b
     for at, end in _chunks(stretch, named, parts.length, int(parts.length.sum()) / _MAX_PIECES):
         time, order = _by_category(parts, at, end)
         args = {"segments": end - at, **{f"{CATEGORIES[each]}_us": us(time[each]) for each in order if time[each]}}
-        where = us(int(parts.start[at]) - base_ns), us(int(time.sum()))
+        where = us(int(parts.start[at]) - base_ns), us(int(parts.length[at:end].sum()))
         names, which = np.unique(named[at:end], return_inverse=True)
         name = short_name(graph.names[names[np.argmax(np.bincount(which, parts.length[at:end]))]])
         name = name if len(names) == 1 else f"{name}, {len(names) - 1} more"

@@ -29,6 +29,9 @@ PATH_PID = 1
 CATEGORY = "critical_path"
 _MAX_LETTERS = 80
 """Letters of a slice's name; chosen. Doubled, names reach further into slices that are wide enough."""
+_MAX_ARGUMENT = 2_000
+"""Letters of a name among the arguments of a slice. Chosen: kernels of C++ have hundreds, and every slice repeats them.
+Doubled, a file of one long name grows by twice as much for each slice."""
 _AT_ONCE = 1 << 16
 """Slices whose numbers become text together. Chosen: a few MB. Doubled, twice the memory, and no faster."""
 
@@ -104,12 +107,15 @@ def _texts(path: CriticalPath, codes: dict[str, int]) -> tuple[int, str, bytes]:
     names, lanes, lane = path.graph.names, path.graph.lanes, codes["lane"]
     edge = EdgeKind(codes["edge"]).label if codes["edge"] >= 0 else ""
     gap = GapKind(codes["gap"]).label if codes["gap"] != GapKind.NONE else ""
-    texts = {key: names[codes[key]] if codes[key] >= 0 else "" for key in ("name", "operator", "module", "before")}
+    texts = {
+        key: shortened(names[codes[key]], _MAX_ARGUMENT) if codes[key] >= 0 else ""
+        for key in ("name", "operator", "module", "before")
+    }
     why = gap or ("" if edge == EdgeKind.BODY.label else edge)
     title = f"{why.replace('_', ' ')} → {_short(texts['before'])}" if why else _short(texts["name"])
     shown = {
         "category": CATEGORIES[codes["category"]], "edge": edge, "gap": gap, "kind": ActivityKind(codes["kind"]).label,
-        **texts, "rank": codes["rank"], "lane": lanes[lane].label if lane >= 0 else "",
+        **texts, "rank": codes["rank"], "lane": shortened(lanes[lane].label, _MAX_ARGUMENT) if lane >= 0 else "",
     }  # fmt: skip
     tail = readable(msgspec.json.encode({key: value for key, value in shown.items() if value != ""}))
     return codes["tid"], title, b"," + tail[1:]

@@ -29,7 +29,8 @@ def field(number: int, value: int | str | bytes) -> bytes:
     """
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
-    data = value.encode("utf-8", "replace") if isinstance(value, str) else value
+    # Perfetto ends a text at its first NUL
+    data = value.replace("\0", "␀").encode("utf-8", "replace") if isinstance(value, str) else value
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 

@@ -278,7 +278,7 @@ class RecordedEvents:
         try:
             text = str(raw)
             since_base = round(Decimal(padded(text) if self._original.unpadded else text) * 1000)
-            return int(self._original.common(np.array([since_base]))[0])
+            return int(self._original.common(np.array([since_base], np.int64))[0])
         except (InvalidOperation, ValueError, OverflowError):
             return None
 

@@ -196,8 +196,9 @@ class RecordedPackets(RecordedEvents):
         several = len({lane.device for lane in self._lanes.values() if lane.device >= 0}) > 1
         yield metadata("process_name", self._pid, 0, name=f"rank {self._original.rank}")
         order = sorted((self._sort_key(*place), number) for place, number in self._places.items())
+        places = list(self._places)
         for position, (_, number) in enumerate(order):
-            lane, level = list(self._places)[number]
+            lane, level = places[number]
             unnamed = f"thread {lane[1]}" if isinstance(lane[1], int) else str(lane[1]) or "without a thread"
             name = self._names.get(lane) or unnamed
             device = self._lanes[lane].device if lane in self._lanes else -1

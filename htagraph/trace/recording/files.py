@@ -32,13 +32,16 @@ def folder_of(out: str | os.PathLike[str]) -> Path:
         msg = "out='': give a folder, such as out='traces'; '.' is the current one"
         raise HtagraphError(msg)
     folder = Path(out).expanduser()
+    if not os.fspath(out).isprintable():  # PyTorch drops them from the names of its files
+        msg = f"out={shown(os.fspath(out))}: has a line break or another letter that is not shown; give another folder"
+        raise HtagraphError(msg)
     if folder.name.endswith((".json", ".gz", ".pickle")):
         msg = f"out={shown(os.fspath(out))}: give a folder: every rank writes a file of its own into it"
         raise HtagraphError(msg)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        why = "is a file" if folder.is_file() else error.strerror or str(error)
+        why = "is a file" if isinstance(error, FileExistsError) else error.strerror or str(error)
         msg = f"out={shown(os.fspath(out))}: {why}; give a folder that this process may make and write to"
         raise HtagraphError(msg) from error
     if not os.access(folder, os.W_OK | os.X_OK):

@@ -19,3 +19,8 @@ def test_a_message_is_read_back(uuid: int, name: str, rank: int) -> None:
     assert (read.sibling_order_rank, read.counter.unit_name) == (rank, "GB/s")
     assert data.startswith(field(1, uuid))
     assert len(varint(uuid)) == max(1, -(-uuid.bit_length() // 7))
+
+
+def test_names_that_differ_behind_a_nul_stay_apart() -> None:
+    assert field(2, "a\0b") != field(2, "a\0c") != field(2, "a")
+    assert b"\0" not in field(2, "a\0b")

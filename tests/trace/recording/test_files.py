@@ -32,6 +32,9 @@ def test_what_is_no_folder_to_write_to_is_refused(tmp_path: Path, monkeypatch: p
         ("", "give a folder"),
         (tmp_path / "notes", "is a file; give"),
         (tmp_path / "notes" / "a", "give"),
+        (tmp_path / ("a" * 300), "give a folder"),
+        ("a\nb", "line break"),
+        ("a\0b", "not shown"),
     ):
         with pytest.raises(HtagraphError, match=words):
             folder_of(out)
