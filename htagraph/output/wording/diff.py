@@ -16,16 +16,13 @@ if TYPE_CHECKING:
 __all__ = ["TITLES", "gate", "marked", "next_command", "too_long"]
 
 TITLES = {
-    "work": (
-        "Causes of the change: own time per rank and step, or with all inside of calls that only one job has, and its "
-        "effect on the step time (replayed)"
-    ),
+    "work": "Causes: time per rank and step, own or with all inside, and its effect on the step time (replayed)",
     "contributions": "Change of the critical path per step, by call path",
     "change_category": "Change of the critical path per step, by category",
     "change_operator": "Change of the critical path per step, by operator",
     "names": "Activities of both jobs, per rank and step",
-    "added": "Call paths only in the job after, per rank and step (critical: with the device work of the calls)",
-    "removed": "Call paths only in the job before, per rank and step (critical: with the device work of the calls)",
+    "added": "Call paths only in the job after, per rank and step (critical: with their device work)",
+    "removed": "Call paths only in the job before, per rank and step (critical: with their device work)",
     "renamed": "Kernels replaced by others, under the same call path",
 }
 """Titles by the name of the table."""
