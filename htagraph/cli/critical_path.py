@@ -124,8 +124,7 @@ def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dic
 
 def _host(table: pd.DataFrame) -> pd.DataFrame:
     """Return what the host did on a path with one column that says what ran, or what untraced code came before."""
-    untraced = (wording.UNTRACED + table["before"]).where(table["before"] != "", wording.UNTRACED.split()[0])
-    what = table["what"].where(table["what"] != "", untraced)
+    what = table["what"].where(table["what"] != "", wording.untraced_before(table["before"]))
     return table.drop(columns=["before", "after", "activity"]).assign(what=what).replace("", "-")
 
 

@@ -58,35 +58,36 @@ class Limit:
         return after_us > before_us * (1 + (self.percent or 0.0) / 100)
 
 
+StepsBefore = Annotated[
+    str | None,
+    typer.Option(
+        "--steps-before", "--steps", metavar="STEPS",
+        help="Only from the first to the last of these steps; --steps is the same.",
+    ),
+]  # fmt: skip
+StepsAfter = Annotated[
+    str | None,
+    typer.Option("--steps-after", metavar="STEPS", help="The same for the job after; default: --steps-before."),
+]
+FailOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on", metavar="WHAT>+LIMIT", show_default=False,
+        help=f"Exit with code {FAILED} if this grew by more: step_time, or a category of the critical path "
+        f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'gap>+2ms'. May be repeated.",
+    ),
+]  # fmt: skip
+
+
 def diff(  # noqa: PLR0913 - one argument per option
     before: Annotated[str, typer.Argument(help="The job before: a folder, a file or a glob.", show_default=False)],
     after: Annotated[str, typer.Argument(help="The job after, likewise.", show_default=False)],
     *,
-    steps_before: Annotated[
-        str | None,
-        typer.Option(
-            "--steps-before",
-            "--steps",
-            metavar="STEPS",
-            help="Only from the first to the last of these steps; --steps is the same.",
-        ),
-    ] = None,
-    steps_after: Annotated[
-        str | None,
-        typer.Option("--steps-after", metavar="STEPS", help="The same for the job after; default: --steps-before."),
-    ] = None,
+    steps_before: StepsBefore = None,
+    steps_after: StepsAfter = None,
     ranks: Ranks = None,
     by: Annotated[By, typer.Option("--by", help="What a row of the table of activities is.")] = By.SHORT,
-    fail_on: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fail-on",
-            metavar="WHAT>+LIMIT",
-            help=f"Exit with code {FAILED} if this grew by more: step_time, or a category of the critical path "
-            f"({', '.join(CATEGORIES)}), such as 'step_time>+5%' or 'gap>+2ms'. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
+    fail_on: FailOn = None,
     strict: Annotated[
         bool,
         typer.Option("--strict", help=f"Exit with code {FAILED} also if there are too few steps to tell from noise."),

@@ -55,7 +55,12 @@ def _of_known_form(context: typer.Context, file: Path | None) -> Path | None:
 
 def _of_known_form_or_figure(context: typer.Context, file: Path | None) -> Path | None:
     """Return the file for a result or its figure."""
-    return _in_folder(file) if is_figure(context.params.get("form"), file) else _of_known_form(context, file)
+    form = context.params.get("form")
+    if file is not None and not is_figure(form, file):
+        from htagraph.output.export.endings import FIGURES
+
+        form_of(form, file, FIGURES)
+    return _in_folder(file)
 
 
 _OUTPUT = "Write to this file (.json, .csv, .md, .txt, .parquet) instead of stdout; to DIR/, a file per table."

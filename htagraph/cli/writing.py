@@ -75,8 +75,13 @@ def target(text: str) -> Path:
     return Folder(text) if text.endswith(("/", os.sep)) else Path(text)
 
 
-def form_of(form: Format | None, output: Path | None) -> Format:
+def form_of(form: Format | None, output: Path | None, others: Sequence[str] = ()) -> Format:
     """Return how to write: as asked for, else as the file's name ends; a folder gets CSV, a name without end a table.
+
+    Args:
+        form: as asked for.
+        output: the file or folder.
+        others: ends of names that the command takes besides those of formats.
 
     Raises:
         typer.BadParameter: the name has an end that stands for no format, or the form cannot be written there.
@@ -93,7 +98,7 @@ def form_of(form: Format | None, output: Path | None) -> Format:
         return Format.CSV
     suffix = output.suffix.lower()
     if suffix and suffix not in _SUFFIXES and not (output.exists() and not output.is_file()):
-        known = ", ".join(_SUFFIXES)
+        known = ", ".join([*_SUFFIXES, *others])
         other = "; this command has no figure" if is_figure(form, output) else ""
         msg = f"{output}: no format is known by {suffix}: choose from {known}, or give --format{other}"
         raise typer.BadParameter(msg, param_hint="--output")
@@ -170,6 +175,7 @@ def write(
         with phase("drawing"):
             refuse_input(output, paths, "--output")
             write_figure(_figure_of(result if drawn is None else drawn(), output), output)
+        typer.echo(f"{output}: {output.stat().st_size / 1e6:.2f} MB, the figure.", err=True)
         return
     chosen = form_of(form, output)
     with phase("writing"):

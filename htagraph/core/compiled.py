@@ -228,7 +228,7 @@ class _Teller(event.Listener):
         function = getattr(started.data["dispatcher"], "py_func", None)
         in_package = getattr(function, "__module__", "").startswith("htagraph.")
         if in_package and multiprocessing.parent_process() is None:
-            _say(logging.INFO, "compiling once, which takes a few seconds")
+            _say(logging.INFO, "compiling what this needs, which takes a few seconds and is kept")
 
     def on_end(self, ended: Any) -> None:  # noqa: ANN401
         """Nothing is said then."""

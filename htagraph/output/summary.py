@@ -24,6 +24,7 @@ from htagraph.output.parts_of_time import with_shares
 from htagraph.output.phrases import plural, time_text
 from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.output.wording import opportunities as opportunities_wording
+from htagraph.output.wording.critical_path import untraced_before
 from htagraph.queries.claim import Claim
 from htagraph.queries.mean_step import mean_step_ns
 from htagraph.queries.replay import replay
@@ -251,8 +252,7 @@ def _extremes(times: pd.DataFrame) -> pd.DataFrame:
 def _longest_interruptions(table: pd.DataFrame) -> pd.DataFrame:
     """Return the longest interruptions for readers; untraced code is named by what came after it."""
     longest = table.nlargest(_MAX_INTERRUPTIONS, "interrupted_us")
-    before = "untraced code before " + longest["before"]
-    name = longest["name"].mask(longest["name"] == "", before)
+    name = longest["name"].where(longest["name"] != "", untraced_before(longest["before"]))
     return longest.assign(name=name)[["rank", "thread", "name", "start_us", "interrupted_us", "usual_us"]]
 
 

@@ -28,6 +28,9 @@ HOST_CATEGORIES = ("host", "launch", "sync")
 _MIN_WAITING_STEPS = 0.5
 """Share of the calls of a loader with workers that must wait on the path. Chosen: most of them. It cannot be doubled;
 at 1, one batch that was ready in time would make the workers look fast enough."""
+_MIN_BATCHES = 2
+"""Batches that a rank asks for from which on waits for most of them set the pace. Chosen: one wait may be by chance.
+Doubled, recordings of two and three steps name workers only if these take most of the path."""
 _MIN_WAIT_SHARE = 0.05
 """Share of the path that waits for workers. Chosen: less than the spread of steps is no bound. Doubled, loaders that
 are 5 to 10 % slower than a step are not named as what bounds the job."""
@@ -134,5 +137,6 @@ def _waits_for_workers(path: CriticalPath, parts: Segments, loading: Array) -> t
     lasts = np.bincount(call.ravel(), parts.length[waits])
     waited = int((lasts >= _MIN_WAIT_SHARE * total / max(1.0, expected)).sum())
     share = 100 * float(lasts.sum()) / max(1, total)
-    often = share >= 100 * _MIN_WAIT_SHARE and waited >= _MIN_WAITING_STEPS * expected
+    several = expected >= _MIN_BATCHES
+    often = several and share >= 100 * _MIN_WAIT_SHARE and waited >= _MIN_WAITING_STEPS * expected
     return often or share >= _MOST, (waited, round(expected))

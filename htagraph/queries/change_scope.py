@@ -153,7 +153,7 @@ def _similar(glob: str, names: list[str]) -> list[str]:
     text = "".join(letter for letter in glob if letter not in "*?[]").lower()
     if not text:
         return []
-    within = [name for name in names if text and text in name.lower()]
+    within = [name for name in names if text in name.lower()]
     if within:
         return within[:_MAX_SIMILAR_NAMES]
     by_word: dict[str, list[str]] = {}

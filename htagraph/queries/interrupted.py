@@ -215,10 +215,7 @@ def _usual(graph: DependencyGraph, stretches: tuple[Array, Array, Array, Array],
     middle, deviation, count = _middles(length[rows], code)
     least = np.maximum(_MIN_TIMES * middle, middle + _MIN_DEVIATIONS * deviation)
     often = np.bincount(code, length[rows] >= np.maximum(least, LEAST_NS))[code]
-    alone = len(np.unique(np.stack((acts.rank[acts.step >= 0], acts.step[acts.step >= 0])), axis=1).T) < 2 and (
-        len(graph.ranks) < 2
-    )
-    if alone:
+    if len(graph.ranks) < 2 and len(np.unique(acts.step[acts.step >= 0])) < 2:
         known = (count >= _MIN_CALLS_ONCE) & (name[rows] >= 0) & bool(acts.on_device.any())
         known &= ~of_kinds(np.append(acts.kind, np.int8(-1))[owner[rows]], (ActivityKind.PYTHON,))
         usual = middle

@@ -105,7 +105,7 @@ class Interval(NamedTuple):
     def too_wide(self) -> bool:
         """Whether nobody should act on it: it is wide, and holds both a gain and a loss, or it is very wide.
 
-        Not where only the spread of steps is not known: of the recorded run, the change is.
+        It is not if only the spread of steps is unknown: what the change does to the recorded run is known anyway.
         """
         if self.cause == UNKNOWN_SPREAD:
             return False

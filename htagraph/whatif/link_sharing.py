@@ -6,7 +6,7 @@ The work of a transfer, which is how long it takes alone, stays; how long it tak
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import State, of_kind
 from htagraph.whatif.link_transfers import KINDS, LinkTransfers, Sharing, link_transfers, places_of_links
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "Assumed", "assumed", "likely_sharing", "may_overlap", "shares_links", "time_from_sharing",

@@ -56,8 +56,15 @@ def test_a_name_that_ends_as_a_figure_gets_the_figure(run: Any, tmp_path: Path, 
     file = tmp_path / "a.html"
     ran = run(*command, "-o", file)
     assert (ran.code, ran.out) == (0, "")
+    assert ran.err.endswith("MB, the figure.\n")
     page = file.read_text(encoding="utf-8")
     assert "<title>" in page and title in page
+
+
+def test_an_unknown_end_names_figures_where_there_is_one(run: Any, tmp_path: Path) -> None:
+    ran = run("kernels", DEMO, "-o", tmp_path / "a.pdf")
+    assert ran.code == 2
+    assert ".parquet, .html, .png, .svg" in " ".join(ran.err.replace("│", " ").split())
 
 
 def test_a_command_without_a_figure_says_so_before_it_reads(run: Any, tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_compiling_is_said_once_and_only_if_it_happens(said: Said) -> None:
         function = compiled.njit(cache=False)(space[name])
         function(1)
         function(2)
-    assert said() == ["compiling once, which takes a few seconds"]
+    assert said() == ["compiling what this needs, which takes a few seconds and is kept"]
 
 
 def _call(number: float) -> None:

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
-from htagraph.output.conclusions.interruption_words import interrupted_sentence, less_text
+from htagraph.output.conclusions.gain_words import is_sure, less_text, likely, per_step
+from htagraph.output.conclusions.interruption_words import interrupted_sentence
 from htagraph.output.conclusions.warm_up_sentences import WHOLE, is_start_up
 from htagraph.output.phrases import (
     CATEGORY_WORDS,
@@ -44,9 +45,6 @@ MIN_WITHOUT_RANK_PERCENT = 5.0
 """Percent that a job must be shorter without the work of a rank for the path to be that rank's doing. Chosen as for
 other shares; where ranks do the same work, it was 0 to 4 %, and with a straggler 9 % and more. Doubled, ranks that are
 slower by 5 to 10 % are not told from the others."""
-_MIN_SPREAD = 0.25
-"""Width of a gain's interval, relative to the gain; chosen: less does not change what to do, and every prediction has
-about half of it. Doubled, intervals of a fourth to half of the gain are not shown."""
 MIN_WAITING_PERCENT = 5.0
 """Percent of device time that only waits in collectives, from which it is named beside idle time; chosen as for that.
 Doubled, 5 to 10 % are not named."""
@@ -121,9 +119,8 @@ def trial(gains: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
         if claim.facts.get("interrupted"):  # that is to be tried first, and its sentence has the command
             return []
         steps = claim.facts["steps"]
-        saved = f"{time_text(_each(claim.facts['half_us'], steps))}{' per step' if steps > 1 else ''}"
-        low = claim.interval[0] if claim.interval else claim.figure
-        saves = "saves" if low > _MIN_SPREAD * claim.figure else "saves up to"
+        saved = f"{time_text(per_step(claim.facts['half_us'], steps))}{' per step' if steps > 1 else ''}"
+        saves = "saves" if is_sure(claim) else "saves up to"
         half = f"Half the time of {claim_name(claim)} {saves} {saved}."
         if claim.facts["target"]:
             line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
@@ -180,7 +177,7 @@ def _rank_of(ranks: Mapping[int, float], without_percent: float, *, several: boo
 
 
 def _interrupted(claim: Claim) -> str:
-    return interrupted_sentence(claim, less_text(claim, f"{_likely(claim)}; htagraph what-if --no-interruptions"))
+    return interrupted_sentence(claim, less_text(claim, "; htagraph what-if --no-interruptions"))
 
 
 def _pauses(claims: Sequence[Claim]) -> str:
@@ -202,46 +199,30 @@ def _gains(claims: Sequence[Claim]) -> str:
     parts, any_wide, steps = [], False, claims[0].facts["steps"]
     names = distinct([claim_name(claim) for claim in claims], [claim.about for claim in claims], _MAX_LETTERS)
     for claim, name in zip(claims, names, strict=True):
-        spread = _likely(claim)
-        parts.append(f"{name}, {time_text(_each(claim.figure, steps))} ({claim.facts['percent']:.0f} %{spread})")
+        spread = likely(claim)
+        parts.append(f"{name}, {time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{spread})")
         any_wide |= bool(spread)
-    per_step = f" per step (of {steps:,})" if steps > 1 else ""
+    each = f" per step (of {steps:,})" if steps > 1 else ""
     inside = ", with the interruptions in it" if claims[0].facts.get("interrupted") else ""
     bounds = "" if any_wide else " No speedup of one of them alone saves more."
     if claims[0].facts.get("ceiling"):
         us, percent = claims[0].facts["ceiling"]
-        bounds += f" All host code together: {time_text(_each(us, steps))} at most ({percent:.0f} %)."
+        bounds += f" All host code together: {time_text(per_step(us, steps))} at most ({percent:.0f} %)."
     if any(claim.facts["shared"] for claim in claims):
         bounds = f" {_SHARED_LINKS}"
     return (
-        f"Largest gains{per_step}, each replayed as if it took no time{inside}: {'; '.join(parts)}.{bounds} See "
+        f"Largest gains{each}, each replayed as if it took no time{inside}: {'; '.join(parts)}.{bounds} See "
         "htagraph opportunities."
     )
 
 
-def _each(us: float, steps: int) -> float:
-    """Return a time per step, µs, or in all where there are no steps."""
-    return us / max(steps, 1)
-
-
-def _likely(claim: Claim) -> str:
-    """Return the interval of a gain in words, empty where it is narrow."""
-    low, high = claim.interval or (claim.figure, claim.figure)
-    if high - low <= _MIN_SPREAD * claim.figure:
-        return ""
-    least, most = (_each(max(end, 0.0), claim.facts["steps"]) for end in (low, high))
-    return f"; likely {time_text(least) if least else '0'} to {time_text(most)}"
-
-
 def _blocking(claim: Claim) -> str:
-    facts, steps = claim.facts, claim.facts["steps"]
-    what = "a step" if steps > 1 else "the job"
+    facts = claim.facts
     summed = ", summed over ranks" if facts["several"] else ""
     return (
         f"The host waits for its device in {_short(claim.about)} ({facts['count']:,} times, "
-        f"{time_text(facts['blocked_us'])} in all{summed}). Without these waits {what} would take "
-        f"{time_text(_each(claim.figure, steps))} less ({facts['percent']:.0f} %{_likely(claim)}; htagraph what-if "
-        f"{shlex.quote('--remove-sync=' + facts['target'])})."
+        f"{time_text(facts['blocked_us'])} in all{summed}). Without these waits "
+        f"{less_text(claim, '; htagraph what-if ' + shlex.quote('--remove-sync=' + facts['target']))}."
     )
 
 
@@ -269,12 +250,10 @@ def _stage(claim: Claim) -> str:
     )
     them = "Each of the others" if facts["others"] > 1 else "The other"
     waited = f" {them} waits {time_text(facts['waited_us'])} a step for it." if facts["waited_us"] else ""
-    what = "a step" if facts["steps"] > 1 else "the job"
     return (
         f"Of the stages of the pipeline{several}, that of rank{several} {names} works {time_text(facts['own_us'])} a "
         f"step against {others}.{waited} Stages do different work, so this is no straggler: give it less to do. With "
-        f"equal stages {what} would take {time_text(_each(claim.figure, facts['steps']))} less "
-        f"({facts['percent']:.0f} %{_likely(claim)})."
+        f"equal stages {less_text(claim)}."
     )
 
 

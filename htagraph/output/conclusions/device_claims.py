@@ -62,12 +62,11 @@ def _idle(rank_idle: pd.DataFrame, window: float, ranks: int, graph: DependencyG
         if us < _MIN_SHARE * window:
             continue
         worst = rank_idle[rank_idle["cause"] == cause].sort_values("share_percent").iloc[-1]
-        why = _host_reason(graph, int(worst["rank"])) if cause == "host_wait" else ""
         share = float(worst["share_percent"])
-        facts = {
-            "rank": int(worst["rank"]), "rank_percent": share, "several": ranks > 1, "host": why,
-            "in_collectives_percent": 100 * sum(waiting_devices(graph).values()) / 1000 / window,
-        }  # fmt: skip
+        facts = {"rank": int(worst["rank"]), "rank_percent": share, "several": ranks > 1, "host": ""}
+        if cause == "host_wait":
+            facts["host"] = _host_reason(graph, int(worst["rank"]))
+            facts["in_collectives_percent"] = 100 * sum(waiting_devices(graph).values()) / 1000 / window
         claims.append(Claim(Says.DEVICE_IDLE, str(cause), 100 * us / window, "percent", facts=facts))
     return claims
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from htagraph.output.conclusions.claim_sentences import (
     CAUSES,
@@ -13,7 +12,8 @@ from htagraph.output.conclusions.claim_sentences import (
     MIN_WITHOUT_RANK_PERCENT,
     claim_name,
 )
-from htagraph.output.conclusions.interruption_words import interrupted_finding, less_text
+from htagraph.output.conclusions.gain_words import is_sure, less_text, likely, per_step
+from htagraph.output.conclusions.interruption_words import interrupted_finding
 from htagraph.output.conclusions.warm_up_sentences import IN_A_CLAUSE, WHOLE, is_start_up
 from htagraph.output.phrases import (
     CATEGORY_WORDS,
@@ -28,7 +28,7 @@ from htagraph.output.phrases import (
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
 
-__all__ = ["Trial", "findings", "trial_of"]
+__all__ = ["CAUTIONS", "Trial", "findings", "trial_of"]
 
 _MAX_FINDINGS = 5
 """Findings of a summary, with what makes them uncertain as one. Chosen: about ten lines, which are read before the
@@ -37,20 +37,11 @@ _MAX_LETTERS = 32
 """Letters of a name in a finding; chosen: less than half a line. Doubled, names fill lines of their own."""
 _MIN_PERCENT = 2.0
 """Percent of the path; chosen: less is not worth naming. Doubled, 2 to 4 % are not named."""
-_MIN_SPREAD = 0.25
-"""Width of a gain's interval, relative to the gain, from which it is shown, as in `claim_sentences`. Doubled, intervals
-of a fourth to half of the gain are not."""
 _NAMED = 2
 """Parts of a list that a finding names: pauses of the host, and gains. Chosen: they fit on two lines. Doubled, four
 lines."""
 _MAX_RANKS = 4
 """Ranks that a finding lists. Chosen: a few letters. Doubled, half a line."""
-_CAUTIONS = (
-    *IN_A_CLAUSE,
-    Says.PARTLY_DEVICE, Says.RECORDED, Says.UNKNOWN_CLOCKS, Says.UNMATCHED, Says.ONE_RANK, Says.RANKS_MISSING,
-    Says.UNEXPLAINED,
-)  # fmt: skip
-"""What makes the other findings uncertain."""
 _LEAST = (Says.SHORT_LAUNCHES, Says.BLOCKING, Says.DEVICE_IDLE, Says.HOST_PAUSE)
 """What is left to the whole verdict first, where there are more findings than a summary has room for."""
 
@@ -74,8 +65,8 @@ def findings(claims: Iterable[Claim]) -> tuple[list[str], int]:
         (['Caution: only rank 3 of 8 was read, so waiting for the others looks like communication.'], 0)
     """
     every = [(says, list(group)) for says, group in groupby(claims, key=lambda claim: claim.says)]
-    doubts = [claim for says, group in every if says in _CAUTIONS for claim in group]
-    said = [(says, group) for says, group in every if says not in _CAUTIONS]
+    doubts = [claim for says, group in every if says in CAUTIONS for claim in group]
+    said = [(says, group) for says, group in every if says not in CAUTIONS]
     room = _MAX_FINDINGS - bool(doubts)
     lines = [(says, line) for says, group in said for line in _lines(says, group)]
     more = max(0, len(lines) - room)
@@ -117,21 +108,8 @@ def _short(name: str) -> str:
     return name_text(name, _MAX_LETTERS)
 
 
-def _each(us: float, steps: int) -> float:
-    """Return a time per step, µs, or in all where there are no steps."""
-    return us / max(steps, 1)
-
-
 def _per_step(steps: int) -> str:
     return " per step" if steps > 1 else ""
-
-
-def _likely(claim: Claim, low: float, high: float, steps: int) -> str:
-    """Return an interval in words, empty where it is narrow."""
-    if high - low <= _MIN_SPREAD * claim.figure:
-        return ""
-    least, most = (_each(max(end, 0.0), steps) for end in (low, high))
-    return f"; likely {time_text(least) if least else '0'} to {time_text(most)}"
 
 
 def _bound(claim: Claim) -> str:
@@ -171,8 +149,7 @@ def _rank_of(ranks: Mapping[int, float], without_percent: float, *, several: boo
 
 
 def _interrupted(claim: Claim) -> str:
-    spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), claim.facts["steps"])
-    return interrupted_finding(claim, less_text(claim, spread))
+    return interrupted_finding(claim, less_text(claim))
 
 
 def _pauses(claims: Sequence[Claim]) -> str:
@@ -190,22 +167,18 @@ def _gains(claims: Sequence[Claim]) -> str:
     steps, parts = claims[0].facts["steps"], []
     ceiling = claims[0].facts.get("ceiling")
     for claim in claims[: _NAMED - bool(ceiling)]:
-        spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), steps)
-        saved = time_text(_each(claim.figure, steps))
-        parts.append(f"{shortened(claim_name(claim), _MAX_LETTERS)}, {saved} ({claim.facts['percent']:.0f} %{spread})")
+        saved = f"{time_text(per_step(claim.figure, steps))} ({claim.facts['percent']:.0f} %{likely(claim)})"
+        parts.append(f"{shortened(claim_name(claim), _MAX_LETTERS)}, {saved}")
     inside = ", with the interruptions in it" if claims[0].facts.get("interrupted") else ""
     if ceiling:
-        parts.append(f"all host code, at most {time_text(_each(ceiling[0], steps))} ({ceiling[1]:.0f} %)")
+        parts.append(f"all host code, at most {time_text(per_step(ceiling[0], steps))} ({ceiling[1]:.0f} %)")
     return f"Largest gains{_per_step(steps)}, were it to take no time{inside}: {'; '.join(parts)}."
 
 
 def _blocking(claim: Claim) -> str:
-    facts, steps = claim.facts, claim.facts["steps"]
-    what = "a step" if steps > 1 else "the job"
-    spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), steps)
     return (
-        f"The host waits for its device in {_short(claim.about)} ({facts['count']:,} times). Without these waits "
-        f"{what} would take {time_text(_each(claim.figure, steps))} less ({facts['percent']:.0f} %{spread})."
+        f"The host waits for its device in {_short(claim.about)} ({claim.facts['count']:,} times). Without these waits "
+        f"{less_text(claim)}."
     )
 
 
@@ -221,14 +194,13 @@ def _straggler(claim: Claim) -> str:
 def _stage(claim: Claim) -> str:
     facts = claim.facts
     ranks, least, most = facts["ranks"], time_text(facts["least_us"]), time_text(facts["most_us"])
-    steps = facts["steps"]
-    spread = _likely(claim, *(claim.interval or (claim.figure, claim.figure)), steps)
+    saved = f"{time_text(per_step(claim.figure, facts['steps']))}{_per_step(facts['steps'])}"
     others = f"{most}" if least == most else f"{least} to {most}"
     return (
         f"The pipeline stage{'s' if len(ranks) > 1 else ''} of rank{_ranks(ranks)} work"
         f"{'' if len(ranks) > 1 else 's'} {time_text(facts['own_us'])} a step, the other"
         f"{'s' if facts['others'] > 1 else ''} {others}. Equal stages "
-        f"would save {time_text(_each(claim.figure, steps))}{_per_step(steps)} ({facts['percent']:.0f} %{spread})."
+        f"would save {saved} ({facts['percent']:.0f} %{likely(claim)})."
     )
 
 
@@ -327,6 +299,8 @@ _DOUBTS: dict[Says, Callable[[Claim], str]] = {
         f"{claim.figure:.0f} % of the critical path is unexplained, and predictions are less certain by that much"
     ),
 }
+CAUTIONS = frozenset(_DOUBTS)
+"""What makes the other findings uncertain."""
 _ONE: dict[Says, Callable[[Claim], str]] = {
     Says.NOTHING_RECORDED: _nothing, Says.BOUND: _bound, Says.INTERRUPTED: _interrupted,
     Says.STRAGGLER: _straggler, Says.WAITING: _waiting,
@@ -336,19 +310,19 @@ _ONE: dict[Says, Callable[[Claim], str]] = {
 _LISTS: dict[Says, Callable[[Sequence[Claim]], str]] = {Says.HOST_PAUSE: _pauses, Says.GAIN: _gains}
 
 
-def _saves(us: float, facts: Mapping[str, Any], *, up_to: bool = False) -> str:
-    """Return what a change saves; a share of the job where the claim knows it."""
-    steps = facts.get("steps", 0)
-    return f"saves {'up to ' if up_to else ''}{time_text(_each(us, steps))}{_per_step(steps)}"
+def _saves(claim: Claim, us: float) -> str:
+    """Return what a change saves, per step where there are several."""
+    steps = claim.facts["steps"]
+    return f"saves {'' if is_sure(claim) else 'up to '}{time_text(per_step(us, steps))}{_per_step(steps)}"
 
 
 def _try_gain(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial] | None:
-    facts, wide = claim.facts, claim.interval is not None and claim.interval[0] < _MIN_SPREAD * claim.figure
+    facts = claim.facts
     name = shortened(claim_name(claim), _MAX_LETTERS)
     if is_start_up(claim):
         return None
     if facts["what"] == "straggler":
-        saved = _saves(claim.figure, facts, up_to=wide)
+        saved = _saves(claim, claim.figure)
         line = command_line("what-if", inputs, "--fix-straggler", "auto")
         return claim.figure, Trial(f"The straggler as fast as its peers {saved}.", line)
     if facts["loader"]:
@@ -357,16 +331,14 @@ def _try_gain(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial] | None
 
 
 def _try_scaled(claim: Claim, inputs: Sequence[str], text: str) -> tuple[float, Trial]:
-    wide = claim.interval is not None and claim.interval[0] < _MIN_SPREAD * claim.figure
     half = claim.facts["half_us"]
     line = command_line("what-if", inputs, "--scale", f"{claim.facts['target']}:0.5")
-    return half, Trial(f"{text} {_saves(half, claim.facts, up_to=wide)}.", line)
+    return half, Trial(f"{text} {_saves(claim, half)}.", line)
 
 
 def _try_blocking(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial]:
-    wide = claim.interval is not None and claim.interval[0] < _MIN_SPREAD * claim.figure
     line = command_line("what-if", inputs, f"--remove-sync={claim.facts['target']}")
-    saved = _saves(claim.figure, claim.facts, up_to=wide)
+    saved = _saves(claim, claim.figure)
     return claim.figure, Trial(f"No waiting for the device in {_short(claim.about)} {saved}.", line)
 
 
@@ -374,14 +346,13 @@ def _try_stage(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial] | Non
     if len(claim.facts["options"]) > _MAX_RANKS:
         return None
     options = [word for each in claim.facts["options"] for word in ("--scale", each)]
-    sentence = f"Equal work in all stages {_saves(claim.figure, claim.facts)}."
+    sentence = f"Equal work in all stages {_saves(claim, claim.figure)}."
     return claim.figure, Trial(sentence, command_line("what-if", inputs, *options))
 
 
 def _try_without_interruptions(claim: Claim, inputs: Sequence[str]) -> tuple[float, Trial]:
-    wide = claim.interval is not None and claim.interval[0] < _MIN_SPREAD * claim.figure
     line = command_line("what-if", inputs, "--no-interruptions")
-    saved = _saves(claim.figure, claim.facts, up_to=wide)
+    saved = _saves(claim, claim.figure)
     return claim.figure, Trial(f"Host code that nothing interrupts {saved}.", line)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from htagraph.output.phrases import plural, time_text
 from htagraph.queries.claim import Claim
 
-__all__ = ["interrupted_finding", "interrupted_sentence", "less_text"]
+__all__ = ["interrupted_finding", "interrupted_sentence"]
 
 
 def interrupted_finding(claim: Claim, less: str) -> str:
@@ -15,7 +15,7 @@ def interrupted_finding(claim: Claim, less: str) -> str:
 
     Args:
         claim: that host code is interrupted.
-        less: result of `less_text`.
+        less: result of `gain_words.less_text`.
     """
     facts = claim.facts
     pattern = {
@@ -31,7 +31,7 @@ def interrupted_sentence(claim: Claim, less: str) -> str:
 
     Args:
         claim: that host code is interrupted.
-        less: result of `less_text`.
+        less: result of `gain_words.less_text`.
     """
     facts = claim.facts
     pattern = {
@@ -66,18 +66,6 @@ _CHECK = {
     ),
 }
 """What to check, by how the interruptions of ranks lie in time."""
-
-
-def less_text(claim: Claim, spread: str) -> str:
-    """Return how much less time the job would take, or a step where there are several.
-
-    Args:
-        claim: that host code is interrupted.
-        spread: the interval of the gain in words; empty where it is narrow.
-    """
-    steps = claim.facts["steps"]
-    what = "a step" if steps > 1 else "the job"
-    return f"{what} would take {time_text(claim.figure / max(steps, 1))} less ({claim.facts['percent']:.0f} %{spread})"
 
 
 def _how_often(claim: Claim) -> str:

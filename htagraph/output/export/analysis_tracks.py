@@ -11,7 +11,7 @@ import numpy.typing as npt
 from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.path_slices import CATEGORY, PATH_PID
-from htagraph.output.export.trace_writer import RawEvent, us
+from htagraph.output.export.trace_writer import RawEvent, metadata, us
 from htagraph.output.export.tracks import nesting_tracks
 from htagraph.queries.attribution import operator_of
 from htagraph.queries.near_critical import Way, ways_beside
@@ -82,7 +82,7 @@ def next_critical(path: CriticalPath, first_tid: int, base_ns: int) -> Iterator[
         name = f"critical once {way.slack / 1000:,.1f} µs longer"
         yield _slice(tid, name, *where, cat=f"{CATEGORY}_next", args=args)
         yield from _pieces(graph, parts, np.zeros(len(parts), np.int64), tid, base_ns)
-        yield _named(tid, f"next critical {number + 1}")
+        yield metadata("thread_name", PATH_PID, tid, name=f"next critical {number + 1}")
 
 
 def waits(path: CriticalPath, tids: Mapping[int, int], first: tuple[int, int], base_ns: int) -> Iterator[RawEvent]:
@@ -116,7 +116,9 @@ def waits(path: CriticalPath, tids: Mapping[int, int], first: tuple[int, int], b
             yield {"ph": "s", **arrow, "tid": tid, "ts": start}
             yield {"ph": "f", **arrow, "tid": tids[lane], "ts": us(int(parts.start[cause]) - base_ns), "bp": "e"}
     for (each, depth), tid in tracks.items():
-        yield _named(tid, f"rank {each} waits ({depth + 1})" if depth else f"rank {each} waits")
+        yield metadata(
+            "thread_name", PATH_PID, tid, name=f"rank {each} waits ({depth + 1})" if depth else f"rank {each} waits"
+        )
 
 
 def _cause(path: CriticalPath, rank: int, begin: int, end: int) -> int:
@@ -191,7 +193,3 @@ def _by_category(parts: Segments, at: int, end: int) -> tuple[Array, list[int]]:
 
 def _slice(tid: int, name: str, ts: Any, dur: Any, **more: Any) -> RawEvent:  # noqa: ANN401 - int or Decimal
     return {"ph": "X", "pid": PATH_PID, "tid": tid, "name": name, "ts": ts, "dur": dur, **more}
-
-
-def _named(tid: int, name: str) -> RawEvent:
-    return {"ph": "M", "name": "thread_name", "pid": PATH_PID, "tid": tid, "args": {"name": name}}

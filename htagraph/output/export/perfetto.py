@@ -17,9 +17,9 @@ from htagraph.output.export.analysis_tracks import NEXT_CRITICAL, next_critical,
 from htagraph.output.export.counter_tracks import bandwidths, memory, queues
 from htagraph.output.export.endings import PERFETTO, check_ending
 from htagraph.output.export.path_slices import CATEGORY, PATH_PID, path_slices
-from htagraph.output.export.perfetto_job import Event, Job, Written, lane_order, named
-from htagraph.output.export.recorded_events import PREDICTED
-from htagraph.output.export.trace_writer import RawEvent, us
+from htagraph.output.export.perfetto_job import Event, Job, Written, lane_order
+from htagraph.output.export.pids import PREDICTED
+from htagraph.output.export.trace_writer import RawEvent, metadata, us
 from htagraph.queries.attribution import names_of, operator_of
 from htagraph.queries.counter_series import bandwidth_changes, queue_changes
 from htagraph.queries.memory_events import memory_events
@@ -120,9 +120,9 @@ def _predicted(outcome: Outcome, job: Job) -> list[Iterator[Event]]:
 def _predicted_stretches(path: CriticalPath, job: Job) -> Iterator[Event]:
     if len(path.segments):
         yield from stretches(path, _PREDICTED_TID, job.base_ns)
-        yield named("thread_name", PATH_PID, _PREDICTED_TID, "where the predicted time goes")
-        order = {"ph": "M", "name": "thread_sort_index", "pid": PATH_PID, "tid": _PREDICTED_TID}
-        yield order | {"args": {"sort_index": _WHOLE_TID}}  # below where the recorded time goes
+        yield metadata("thread_name", PATH_PID, _PREDICTED_TID, name="where the predicted time goes")
+        below = _WHOLE_TID  # where the recorded time goes
+        yield metadata("thread_sort_index", PATH_PID, _PREDICTED_TID, sort_index=below)
 
 
 def counters_to_perfetto(
@@ -170,7 +170,7 @@ def _critical(path: CriticalPath) -> Array:
 
 
 def _path_events(path: CriticalPath, job: Job) -> Iterator[Event]:
-    yield named("process_name", PATH_PID, 0, "critical path")
+    yield metadata("process_name", PATH_PID, 0, name="critical path")
     if not len(path.segments):
         return
     tids = _path_tracks(path)
@@ -180,11 +180,13 @@ def _path_events(path: CriticalPath, job: Job) -> Iterator[Event]:
     behind = _FIRST_TID + len(tids)
     yield from next_critical(path, behind, job.base_ns)
     yield from waits(path, tids, (behind + NEXT_CRITICAL, _FLOW_IDS + len(path.segments)), job.base_ns)
-    yield named("thread_name", PATH_PID, _WHOLE_TID, "where the time goes")
+    yield metadata("thread_name", PATH_PID, _WHOLE_TID, name="where the time goes")
     several = len(path.graph.ranks) > 1
     for lane, tid in tids.items():
         where = path.graph.lanes[lane] if lane >= 0 else BETWEEN
-        yield named("thread_name", PATH_PID, tid, f"rank {where.rank} {where.label}" if several else where.label)
+        yield metadata(
+            "thread_name", PATH_PID, tid, name=f"rank {where.rank} {where.label}" if several else where.label
+        )
 
 
 def _path_tracks(path: CriticalPath) -> dict[int, int]:

@@ -20,15 +20,16 @@ from htagraph.output.export.endings import is_native
 from htagraph.output.export.event_batches import Slices, Values, slice_rows, value_rows
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.packet_writer import PacketWriter
-from htagraph.output.export.recorded_events import PidOf, RecordedEvents
+from htagraph.output.export.pids import PidOf, PidOfRank
+from htagraph.output.export.recorded_events import RecordedEvents
 from htagraph.output.export.recorded_packets import RecordedPackets
 from htagraph.output.export.row_texts import INTEGER, MICROSECONDS, NO_NUMBER, NO_TEXT, TEXT, Column, row_texts
 from htagraph.output.export.rows import Rows
-from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter, us
+from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter, metadata, us
 from htagraph.output.export.tracks import nesting_tracks
 from htagraph.trace.remote import TracePath
 
-__all__ = ["Event", "Job", "Written", "lane_order", "named"]
+__all__ = ["Event", "Job", "Written", "lane_order"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Event: TypeAlias = RawEvent | Slices | Values
@@ -95,16 +96,11 @@ class Job:
             originals = []
         first = [original.first_ns for original in originals if original.first_ns is not None]
         base = min([*first, graph.origin_ns]) // 1000 * 1000 if graph.vertex_count else 0
-        return Job(graph, Path(target), originals, PidOf(together=is_native(target)), base, predicted)
+        return Job(graph, Path(target), originals, (PidOfRank if is_native(target) else PidOf)(), base, predicted)
 
     def ts(self, common_ns: int) -> Any:  # noqa: ANN401 - int or Decimal
         """Return a moment on the common clock as the µs of the file."""
         return us(int(common_ns) - self.base_ns)
-
-    @property
-    def drawn(self) -> list[int]:
-        """The ranks whose activities are written, because no file shows them as they are in the graph."""
-        return sorted(set(self.graph.ranks) - {original.rank for original in self.originals})
 
     def write(self, parts: Iterable[Iterable[Event]], critical: Array) -> Written:
         """Write everything.
@@ -208,11 +204,11 @@ class Job:
             [(pid, 1 + tid) for tid in range(len(codes))], texts, place, start - self.base_ns, duration, name,
             len(names) + kind, args.spans, args.text,
         )  # fmt: skip
-        yield named("process_name", pid, 0, f"rank {rank}{note}")
+        yield metadata("process_name", pid, 0, name=f"rank {rank}{note}")
         lanes = np.argsort(self._lane_order(), kind="stable")
         for tid, code in enumerate(codes.tolist()):
             label, track = graph.lanes[lanes[code // width]].label, code % width
-            yield named("thread_name", pid, 1 + tid, f"{label} ({track + 1})" if track else label)
+            yield metadata("thread_name", pid, 1 + tid, name=f"{label} ({track + 1})" if track else label)
 
     def _lane_order(self) -> Array:
         """Return where each lane stands: by rank, threads before streams."""
@@ -267,8 +263,3 @@ def _as_recorded(graph: DependencyGraph, original: Original) -> bool:
     at = np.searchsorted(original.index, event)
     start, end = original.start[at], original.start[at] + original.duration[at]
     return bool(np.array_equal(graph.time[2 * rows], start) and np.array_equal(graph.time[2 * rows + 1], end))
-
-
-def named(what: str, pid: int, tid: int, name: str) -> RawEvent:
-    """Return the event that names a process or a track."""
-    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}

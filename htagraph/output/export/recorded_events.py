@@ -17,6 +17,7 @@ from htagraph.output.export.event_spans import ARGS, CATEGORY, INSIDE, NAME, PLA
 from htagraph.output.export.event_texts import EventText, EventTexts, as_event, slice_text
 from htagraph.output.export.originals import Lane, Original
 from htagraph.output.export.path_slices import us_texts
+from htagraph.output.export.pids import PidOf
 from htagraph.output.export.row_texts import (
     INTEGER,
     MICROSECONDS,
@@ -28,7 +29,7 @@ from htagraph.output.export.row_texts import (
     row_texts,
 )  # fmt: skip
 from htagraph.output.export.rows import Rows
-from htagraph.output.export.trace_writer import RawEvent, us
+from htagraph.output.export.trace_writer import RawEvent, metadata, us
 from htagraph.trace.reading.collect.growing import Interner, label
 from htagraph.trace.reading.scan.events import FLAGS, OFFSET, PHASE, START_ABSENT, STOP
 from htagraph.trace.reading.scan.scanner import Block
@@ -36,7 +37,7 @@ from htagraph.trace.reading.source import ahead, iter_bytes
 from htagraph.trace.reading.split import split
 from htagraph.trace.reading.times import padded
 
-__all__ = ["IDS_PER_RANK", "PREDICTED", "PidOf", "RecordedEvents", "lane_of"]
+__all__ = ["IDS_PER_RANK", "RecordedEvents", "lane_of"]
 
 Array: TypeAlias = npt.NDArray[Any]
 Written: TypeAlias = RawEvent | bytes | Rows
@@ -54,29 +55,8 @@ _PIECES = (
     b'"critical_us":', b"}", b"}}",
 )  # fmt: skip
 _NAME, _TS, _DUR, _CAT, _S, _ARGS, _ARGS_OPEN, _AND_CRITICAL, _CRITICAL, _CLOSE, _CLOSE_BOTH = range(len(_PIECES))
-PREDICTED = ", predicted"
-"""The process of a rank's activities at predicted times, beside the recorded ones: what its name ends in."""
 _decoded = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 _ODD = 0x9E37_79B9_7F4A_7C15  # 2^64 divided by the golden ratio: spreads what it is multiplied by
-
-
-class PidOf(dict[tuple[int, "int | str"], int]):
-    """(rank, pid in the file) → pid in what is written: no two ranks share one.
-
-    Args:
-        together: give all of a rank the same, but for `PREDICTED`.
-    """
-
-    def __init__(self, *, together: bool = False) -> None:
-        super().__init__()
-        self._together = together
-
-    def __missing__(self, key: tuple[int, int | str]) -> int:
-        if self._together:
-            return (key[0] + 1) * 1000 + (key[1] == PREDICTED)
-        taken = sum(rank == key[0] for rank, _ in self)
-        self[key] = pid = (key[0] + 1) * 1000 + taken
-        return pid
 
 
 @dataclass(frozen=True)
@@ -333,19 +313,11 @@ class RecordedEvents:
             text = " ".join(
                 part for part in (f"rank {original.rank}", what, f"({name} {pid})" if name else f"({pid})") if part
             )
-            yield {
-                "ph": "M",
-                "name": "process_name",
-                "pid": self._pid_of[original.rank, pid],
-                "tid": 0,
-                "args": {"name": text},
-            }
+            yield metadata("process_name", self._pid_of[original.rank, pid], 0, name=text)
         for number, level in original.tracks:
             lane = original.lanes[number]
             name = self._names.get(lane) or (f"thread {lane[1]}" if isinstance(lane[1], int) else str(lane[1]))
-            args = {"name": f"{name} ({level + 1})" if level else name}
-            pid, tid = self._pid_tid(lane, level)
-            yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": args}
+            yield metadata("thread_name", *self._pid_tid(lane, level), name=f"{name} ({level + 1})" if level else name)
 
 
 def _is_plain(block: Block, drawn: _Drawn) -> Array:

@@ -18,9 +18,10 @@ from htagraph.output.export.event_texts import EventText, EventTexts, as_event
 from htagraph.output.export.originals import Lane, Original
 from htagraph.output.export.packet_order import held_back
 from htagraph.output.export.packet_writer import PacketWriter
-from htagraph.output.export.recorded_events import IDS_PER_RANK, PidOf, RecordedEvents, lane_of
+from htagraph.output.export.pids import PidOf
+from htagraph.output.export.recorded_events import IDS_PER_RANK, RecordedEvents, lane_of
 from htagraph.output.export.row_texts import MICROSECONDS, NO_NUMBER, NO_TEXT, SPAN, TEXT, Column, row_texts
-from htagraph.output.export.trace_writer import RawEvent, us
+from htagraph.output.export.trace_writer import RawEvent, metadata, us
 from htagraph.trace.reading.collect.growing import Interner
 from htagraph.trace.reading.scan.events import OFFSET, PHASE, STOP
 from htagraph.trace.reading.scan.scanner import Block
@@ -193,7 +194,7 @@ class RecordedPackets(RecordedEvents):
     def _track_names(self) -> Iterator[RawEvent]:
         """Yield the name of the rank, and the names and the order of its tracks."""
         several = len({lane.device for lane in self._lanes.values() if lane.device >= 0}) > 1
-        yield _named("process_name", self._pid, 0, name=f"rank {self._original.rank}")
+        yield metadata("process_name", self._pid, 0, name=f"rank {self._original.rank}")
         order = sorted((self._sort_key(*place), number) for place, number in self._places.items())
         for position, (_, number) in enumerate(order):
             lane, level = list(self._places)[number]
@@ -201,8 +202,8 @@ class RecordedPackets(RecordedEvents):
             name = self._names.get(lane) or unnamed
             device = self._lanes[lane].device if lane in self._lanes else -1
             name = f"device {device} {name}" if several and device >= 0 else name
-            yield _named("thread_name", self._pid, number, name=f"{name} ({level + 1})" if level else name)
-            yield _named("thread_sort_index", self._pid, number, sort_index=position)
+            yield metadata("thread_name", self._pid, number, name=f"{name} ({level + 1})" if level else name)
+            yield metadata("thread_sort_index", self._pid, number, sort_index=position)
 
     def _sort_key(self, lane: Lane, level: int) -> tuple[int, int, int, str, int]:
         """Return where a track stands: threads, the main one first, before streams before what is neither."""
@@ -212,10 +213,6 @@ class RecordedPackets(RecordedEvents):
         pid, tid = lane
         is_thread = isinstance(pid, int) and isinstance(tid, int)
         return 0 if is_thread else 2, int(pid != tid), tid if isinstance(tid, int) else 0, str(lane), level
-
-
-def _named(what: str, pid: int, tid: int, **args: str | int) -> RawEvent:
-    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": args}
 
 
 def _event(block: Block, at: int) -> RawEvent:

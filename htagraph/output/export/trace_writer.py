@@ -25,7 +25,7 @@ from htagraph.trace.reading.source import iter_bytes
 from htagraph.trace.reading.split import split
 from htagraph.trace.remote import TracePath, path_of
 
-__all__ = ["FOR_VIEWING", "Edit", "RawEvent", "TraceWriter", "edit_trace", "raw_blocks", "readable", "us"]
+__all__ = ["FOR_VIEWING", "Edit", "RawEvent", "TraceWriter", "edit_trace", "metadata", "raw_blocks", "readable", "us"]
 
 RawEvent: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
@@ -102,6 +102,16 @@ def us(nanoseconds: int) -> int | Decimal:
     """
     whole, rest = divmod(int(nanoseconds), 1000)
     return Decimal(int(nanoseconds)).scaleb(-3) if rest else whole
+
+
+def metadata(what: str, pid: int, tid: int, **args: str | int) -> RawEvent:
+    """Return the event that names or orders a process or a track.
+
+    Example:
+        >>> metadata("thread_name", 1, 2, name="main")
+        {'ph': 'M', 'name': 'thread_name', 'pid': 1, 'tid': 2, 'args': {'name': 'main'}}
+    """
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": args}
 
 
 def readable(text: bytes) -> bytes:

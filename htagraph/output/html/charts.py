@@ -44,12 +44,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar with a whisker."""
+    """A bar, with a whisker where its value is not known exactly."""
 
     word: str
     value: float
-    low: float
-    high: float
+    interval: tuple[float, float] | None = None
+    """Between what and what it is, drawn as a whisker; None where it is known."""
     href: str = ""
     """Where in the timeline it is; empty for nowhere in particular."""
     color: str = ""
@@ -109,14 +109,15 @@ def bars(rows: Sequence[Bar], *, title: str, color: str = "computation") -> Html
         title: what the chart shows.
         color: the name of a color of ``page.css``.
     """
-    longest = max((max(bar.value, bar.high) for bar in rows), default=0.0) or 1.0
+    longest = max((max((bar.value, *(bar.interval or ()))) for bar in rows), default=0.0) or 1.0
     drawn = []
     for bar in rows:
         shown = bar.text or time_text(bar.value)
         text, whisker = shown, None
-        if bar.high > bar.low:
-            whisker = (_WIDE * max(bar.low, 0.0) / longest, _WIDE * max(bar.high, 0.0) / longest)
-            text += f", likely {time_text(max(bar.low, 0.0))} to {time_text(bar.high)}"
+        if bar.interval is not None:
+            low, high = (max(end, 0.0) for end in bar.interval)
+            whisker = (_WIDE * low / longest, _WIDE * high / longest)
+            text += f", likely {time_text(low)} to {time_text(high)}"
         mark = _Mark(0.0, _WIDE * max(bar.value, 0.0) / longest, bar.color or color, text)
         drawn.append(_Row(bar.word, [mark], shown, bar.href, whisker))
     return _figure(title, [_rows(drawn)])

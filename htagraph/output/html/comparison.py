@@ -88,7 +88,7 @@ def _causes(diff: Diff) -> Section:
     columns = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
     links = [_link(diff, name) for name in causes["name"].tolist()]
     effects = [
-        Bar(name, abs(us), abs(us), abs(us), link, "more" if us > 0 else "less", change_text(us))
+        Bar(name, abs(us), href=link, color="more" if us > 0 else "less", text=change_text(us))
         for name, us, link in zip(shown["name"], shown["effect_us"], links, strict=True)
     ]
     title = f"Effect on the time of the {diff.unit}, each replayed alone: red is longer, green is shorter"

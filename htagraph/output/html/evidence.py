@@ -138,7 +138,7 @@ def _pauses(claims: Sequence[Claim], results: Results) -> Evidence:
     table = table_of(frame, caption="On the critical path, summed", link=links.__getitem__)
     chart = bars(
         [
-            Bar(row["what"], row["total_us"], row["total_us"], row["total_us"], link)
+            Bar(row["what"], row["total_us"], href=link)
             for row, link in zip(frame.to_dict("records"), links, strict=True)
         ],
         title="Time on the critical path", color="host",
@@ -156,7 +156,7 @@ def _interrupted(claims: Sequence[Claim], results: Results) -> Evidence:
     ]
     by_rank = table.groupby("rank")["interrupted_us"].sum()
     chart = bars(
-        [Bar(f"rank {rank}", float(us), float(us), float(us), "") for rank, us in by_rank.items()],
+        [Bar(f"rank {rank}", float(us)) for rank, us in by_rank.items()],
         title="Interrupted in all", color="host",
     )  # fmt: skip
     shown = longest[["rank", "name", "start_us", "interrupted_us", "usual_us"]]
@@ -173,7 +173,7 @@ def _gains(claims: Sequence[Claim], results: Results) -> Evidence:
     links = [_most_critical(results, claim) for claim in claims]
     ends = [claim.interval or (claim.figure, claim.figure) for claim in claims]
     rows = [
-        Bar(claim_name(claim), claim.figure / steps, low / steps, high / steps, link)
+        Bar(claim_name(claim), claim.figure / steps, (low / steps, high / steps) if high > low else None, link)
         for claim, (low, high), link in zip(claims, ends, links, strict=True)
     ]
     chart = bars(rows, title=f"How much shorter {'a step' if steps > 1 else 'the job'} would be", color="less")
@@ -182,12 +182,7 @@ def _gains(claims: Sequence[Claim], results: Results) -> Evidence:
         "low_us": [low for low, _ in ends], "high_us": [high for _, high in ends],
         "half_us": [float(claim.facts.get("half_us", np.nan)) for claim in claims],
     })  # fmt: skip
-    headings = {
-        "gain_us": "gain_us",
-        "low_us": "at least_us",
-        "high_us": "at most_us",
-        "half_us": "with half its time_us",
-    }
+    headings = {"low_us": "at least_us", "high_us": "at most_us", "half_us": "with half its time_us"}
     table = table_of(frame, caption="Of the whole recording", headings=headings, link=links.__getitem__)
     targets = (number for number, claim in enumerate(claims) if claim.facts["target"] and not is_start_up(claim))
     first = next(targets, None)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from htagraph.output.conclusions.claim_sentences import sentences, trial
-from htagraph.output.conclusions.warm_up_sentences import IN_A_CLAUSE
+from htagraph.output.conclusions.findings import CAUTIONS
 from htagraph.output.html.evidence import evidence_of
 from htagraph.output.html.markup import Html, element
 from htagraph.output.html.page import Section
@@ -16,12 +16,6 @@ from htagraph.output.html.results import Results
 from htagraph.queries.claim import Claim, Says
 
 __all__ = ["findings", "findings_section"]
-
-_DOUBTS = (
-    *IN_A_CLAUSE,
-    Says.PARTLY_DEVICE, Says.UNKNOWN_CLOCKS, Says.UNMATCHED, Says.ONE_RANK, Says.RANKS_MISSING, Says.UNEXPLAINED,
-)  # fmt: skip
-"""Claims that say how far the others can be trusted; their mark is grey."""
 
 
 def findings(claims: Sequence[Claim]) -> list[tuple[str, list[Claim]]]:
@@ -79,12 +73,12 @@ def _finding(sentence: str, claims: Sequence[Claim], evidence: Evidence, half: s
         links.append(element("a", f"In the timeline: {evidence.look}", href=evidence.href))
     parts += [element("p", *links, class_="try")] if links else []
     parts.append(evidence.meaning)
-    doubt = " doubt" if claims[0].says in _DOUBTS else ""
+    doubt = " doubt" if claims[0].says in CAUTIONS else ""
     return element("div", *parts, class_=f"finding{doubt}")
 
 
 def _rests(claims: Sequence[Claim]) -> str:
     """Return what makes claims uncertain, in words; empty where nothing does."""
-    if claims[0].says in _DOUBTS:
+    if claims[0].says in CAUTIONS:
         return ""
     return " and ".join(sorted({each.value for claim in claims for each in claim.rests_on}))

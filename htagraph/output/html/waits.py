@@ -64,7 +64,7 @@ def _waits_chart(results: Results, rows: npt.NDArray[np.int64]) -> Html:
     keys, place = np.unique(of, return_inverse=True)
     sums = np.bincount(place.ravel(), weights=acts.duration[rows] / 1000, minlength=len(keys))
     words = [f"rank {key}" if several else f"step {key}" if key >= 0 else "outside steps" for key in keys.tolist()]
-    every = [Bar(word, us, us, us) for word, us in zip(words, sums.tolist(), strict=True)]
+    every = [Bar(word, us) for word, us in zip(words, sums.tolist(), strict=True)]
     return bars(every, title=f"How long these calls take, by {'rank' if several else 'step'}", color="sync")
 
 
@@ -72,7 +72,7 @@ def waiting(claims: Sequence[Claim], results: Results) -> Evidence:
     """Return what proves that ranks wait for each other: for whom, why, and where longest."""
     del claims
     ranks = results.summary.tables["stragglers"]
-    rows = [Bar(f"rank {rank}", us, us, us) for rank, us in zip(ranks["rank"], ranks["blamed_us"], strict=True)]
+    rows = [Bar(f"rank {rank}", us) for rank, us in zip(ranks["rank"], ranks["blamed_us"], strict=True)]
     rows.sort(key=lambda bar: int(bar.word.split()[1]))
     chart = bars(rows, title="How long others wait for each rank, summed over ranks", color="communication")
     most = ranks.nlargest(MOST_ROWS, "blamed_us")

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.conclusions.claim_sentences import sentences as words_of
-from htagraph.output.conclusions.claim_sentences import trial
 from htagraph.output.phrases import command_line, plural, time_text
-from htagraph.queries.claim import Claim, Says
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from htagraph.queries.claim import Claim
     from htagraph.queries.paths import CriticalPath
 
-__all__ = ["HEADINGS", "NO_OPERATOR", "TITLES", "UNTRACED", "sentences"]
+__all__ = ["HEADINGS", "NO_OPERATOR", "TITLES", "sentences", "untraced_before"]
 
 TITLES = {
     "path_category": "Critical path by category",
@@ -30,12 +28,19 @@ TITLES = {
 """Titles by the name of the table."""
 HEADINGS = {"main": "main work"}
 """Headings of columns whose names do not say enough."""
-
-
-UNTRACED = "untraced before "
-"""What host code that no event covers is called, by what comes next."""
 NO_OPERATOR = "in no operator"
 """What the time of steps outside all operators is called."""
+
+
+def untraced_before(names: pd.Series[str]) -> pd.Series[str]:
+    """Return what host code that no event covers is called, by the names of what comes next; empty for nothing.
+
+    Example:
+        >>> import pandas as pd
+        >>> untraced_before(pd.Series(["aten::mm", ""])).tolist()
+        ['untraced before aten::mm', 'untraced']
+    """
+    return ("untraced before " + names).where(names != "", "untraced")
 
 
 def sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
@@ -47,6 +52,10 @@ def sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFrame, i
         hops: its `CriticalPath.hops`.
         inputs: the words of the command line that choose what is read.
     """
+    from htagraph.output.conclusions.claim_sentences import sentences as words_of
+    from htagraph.output.conclusions.claim_sentences import trial
+    from htagraph.queries.claim import Says
+
     if not path.makespan_ns:
         return ["Nothing was recorded: there is no critical path."]
     return [

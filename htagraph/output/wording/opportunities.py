@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.conclusions.claim_sentences import sentences as words_of
-from htagraph.output.conclusions.claim_sentences import trial
 from htagraph.output.phrases import group_words
-from htagraph.queries.claim import Claim, Says
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from htagraph.queries.claim import Claim
 
 __all__ = ["TITLES", "brief", "sentences", "titles"]
 
@@ -57,6 +56,10 @@ def sentences(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
         claims: what bounds the job and what gains most; see `htagraph.output.conclusions.claims.gain_claims`.
         inputs: the words of the command line that choose what is read.
     """
+    from htagraph.output.conclusions.claim_sentences import sentences as words_of
+    from htagraph.output.conclusions.claim_sentences import trial
+    from htagraph.queries.claim import Says
+
     gains = [claim for claim in claims if claim.says is Says.GAIN]
     bound = words_of([claim for claim in claims if claim.says is not Says.GAIN])
     if not gains:

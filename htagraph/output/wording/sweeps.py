@@ -9,12 +9,8 @@ from htagraph.output.phrases import plural, time_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HEADINGS", "TITLES", "sentences", "titles"]
+__all__ = ["HEADINGS", "sentences", "titles"]
 
-
-_INTERVAL = "(low, high: 90 % interval of the speedup)"
-TITLES = {"sweep": f"Prediction by factor {_INTERVAL}"}
-"""Titles by the name of the table."""
 HEADINGS = {"mean_step_us": "step_us"}
 """Headings of columns whose names do not say enough."""
 _TENTH = 0.1
@@ -28,7 +24,7 @@ def titles(what: str) -> dict[str, str]:
         what: what takes a multiple of its time: ``network``, or criteria.
     """
     takes = "transfers between ranks take" if what == "network" else f"{what} takes"
-    return {"sweep": f"If {takes} FACTOR times as long {_INTERVAL}"}
+    return {"sweep": f"If {takes} FACTOR times as long (low, high: 90 % interval of the speedup)"}
 
 
 def sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[str]:

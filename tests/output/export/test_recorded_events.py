@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import htagraph as hg
 from htagraph.output.export.event_texts import EventTexts
 from htagraph.output.export.originals import survey
-from htagraph.output.export.recorded_events import PidOf, RecordedEvents
+from htagraph.output.export.pids import PidOf
+from htagraph.output.export.recorded_events import RecordedEvents
 from htagraph.output.export.trace_writer import TraceWriter
 from htagraph.trace.reading.decode import BlockDecoder
 
@@ -87,15 +88,3 @@ def test_begins_and_ends_are_drawn_as_the_slices_that_they_make(tmp_path: Path) 
     shown, _ = written(hg.load(tmp_path / "trace.json"), tmp_path)
     drawn = [(event["name"], event["ph"], event["ts"], event["dur"]) for event in shown if event["ph"] != "M"]
     assert drawn == [("around", "X", 0, 100), ("inside", "X", 10, 10)]
-
-
-def test_no_two_ranks_share_a_process() -> None:
-    pids = PidOf()
-    keys: list[tuple[int, int | str]] = [(rank, pid) for rank in range(3) for pid in (0, 1234, "Spans")]
-    assert len({pids[key] for key in keys}) == len(keys)
-
-
-def test_a_process_keeps_its_number() -> None:
-    pids = PidOf()
-    first = pids[1, 7]
-    assert (pids[1, "other"] != first, pids[1, 7]) == (True, first)

@@ -31,7 +31,7 @@ def test_bars_of_few_and_many_ranks_fit_a_screen(count: int) -> None:
 
 
 def test_names_are_cut_and_escaped_and_whole_on_hover() -> None:
-    chart = bars([Bar(ODD, 3.0, 2.0, 4.0, "#on=job&event=1")], title=ODD)
+    chart = bars([Bar(ODD, 3.0, (2.0, 4.0), "#on=job&event=1")], title=ODD)
     assert "<script" not in chart
     names = [each for each in ElementTree.fromstring(chart).iter("span") if each.attrib["class"] == "name"]
     assert all(len("".join(name.itertext())) < 60 for name in names)
@@ -46,7 +46,7 @@ def test_what_a_chart_shows_is_said_to_those_who_cannot_see_it() -> None:
 
 
 def test_lengths_are_in_proportion() -> None:
-    widths = [float(each["width"]) for each in rects(bars([Bar("a", 10, 10, 10), Bar("b", 5, 5, 5)], title="t"))]
+    widths = [float(each["width"]) for each in rects(bars([Bar("a", 10), Bar("b", 5)], title="t"))]
     assert widths[0] == pytest.approx(2 * widths[1], rel=0.01)
 
 
