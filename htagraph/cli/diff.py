@@ -214,7 +214,7 @@ def _brief(tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     table = tables["contributions"]
     columns = ["path", "category", "before_us", "after_us", "change_us", "before_count", "after_count"]
     shares = tables["summary"]
-    shown = {"work": tables["work"], "contributions": table.loc[table["change_us"] != 0, columns]}
+    shown = {"work": wording.marked(tables["work"]), "contributions": table.loc[table["change_us"] != 0, columns]}
     for group in ("category", "operator"):
         rows = shares[(shares["group"] == group) & (shares["change_us"] != 0)]
         shown[f"change_{group}"] = rows.drop(columns="group").rename(columns={"key": group})

@@ -129,7 +129,7 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
         ),
         "work": (
             "name:text kind:text before_us:number after_us:number change_us:number effect_us:number rank:int "
-            "rank_change_us:number"
+            "rank_change_us:number whole:flag"
         ),
         "summary": "group:text key:text before_us:number after_us:number change_us:number change_percent:number",
         "names": _NAMES,

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 from htagraph.analyses.differences.effects import PYTHON_BETWEEN
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_data_loader, short_name
-from htagraph.output.phrases import CATEGORY_WORDS, and_list, plural, time_text
-from htagraph.output.report import inputs_of
+from htagraph.output.diff_structure import cut, structure, unlike
+from htagraph.output.phrases import CATEGORY_WORDS, and_list, time_text
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from htagraph.analyses.differences.compared_parts import Part
     from htagraph.analyses.differences.diff import Diff
-    from htagraph.analyses.differences.effects import Effects
+    from htagraph.analyses.differences.effects import Effects, Key
 
 __all__ = ["diff_sentences"]
 
@@ -42,14 +40,12 @@ _MAX_NAMES = 4
 _MAX_FACTOR_DIFFERENCE = 0.1
 """How much relative changes of own time that have one cause differ, as a share of the larger. Chosen: operators that
 one change halves are recorded as 49.5 to 50.5 % shorter. Doubled, -20 % and -24 % are called one cause."""
-_ONE_SIDED = ("new", "gone")
+_ONE_SIDED, _WHOLE = ("new", "gone"), "with all inside"
 _MIN_WAITING = 2.0
 """How many times its own time on all ranks a call that only one job has must change the step time, for it to be said to
 make the host wait. Chosen: its own time alone cannot do that. Doubled, waits as long as the call are not named."""
 _CHANGE = {"rank": "rank_change_us"}
 _ASKING = " (waiting for a device in a loop of queries)"
-_MAX_LETTERS = 100
-"""Letters of a call path in a sentence; chosen: about one line. Doubled, two lines."""
 
 
 def diff_sentences(diff: Diff) -> list[str]:
@@ -63,7 +59,7 @@ def diff_sentences(diff: Diff) -> list[str]:
             _change(diff, effects),
             f"Nothing was recorded in the job {empty[0]}: there is nothing to compare with.",
         ]
-    return [_change(diff, effects), *_unlike(diff), *_causes(diff, effects), *_where(diff, effects), *_structure(diff)]
+    return [_change(diff, effects), *unlike(diff), *_causes(diff, effects), *_where(diff, effects), *structure(diff)]
 
 
 def _change(diff: Diff, effects: Effects) -> str:
@@ -77,51 +73,18 @@ def _change(diff: Diff, effects: Effects) -> str:
     return f"{what} is {change}: {after} instead of {before}{chance}."
 
 
-def _unlike(diff: Diff) -> list[str]:
-    """Say where the jobs ran on other devices or are of different size, which changes times by itself."""
-    lines = []
-    inputs = [inputs_of(part.graph) for part in diff.parts]
-    devices = [", ".join(sorted(set(each["device"]))) for each in inputs]
-    if devices[0] != devices[1]:
-        lines.append(f"The jobs ran on different devices: {devices[0]} before, {devices[1]} after.")
-    worlds = [int(each["world_size"].max()) if len(each) else 0 for each in inputs]
-    if all(worlds) and worlds[0] != worlds[1]:
-        lines.append(f"The jobs have different sizes: {worlds[0]} ranks before and {worlds[1]} after.")
-    before, after = (len(part.chosen_ranks) for part in diff.parts)
-    if before != after:
-        lines.append(
-            f"Different numbers of ranks were read, {before} before and {after} after: how long ranks wait for "
-            "each other and transfer differs for that reason alone."
-        )
-    stacks = [bool((part.graph.activities.kind == ActivityKind.PYTHON).any()) for part in diff.parts]
-    if stacks[0] != stacks[1]:
-        lines.append(
-            f"Python functions were recorded in the job {'before' if stacks[0] else 'after'} only, which makes its "
-            "host slower: record both with the same settings to compare their hosts."
-        )
-    without = [word for word, part in zip(("before", "after"), diff.parts, strict=True) if not part.graph.steps]
-    if diff.unit == "job" and len(without) == 1:
-        counts = next(part for part in diff.parts if part.graph.steps).graph.steps
-        other = "after" if without == ["before"] else "before"
-        lines.append(
-            f"The job {without[0]} has no steps, so whole jobs are compared; the job {other} has {len(counts)} "
-            f"step{'' if len(counts) == 1 else 's'}. Record both with profiler.step() to compare steps."
-        )
-    return lines
-
-
 def _causes(diff: Diff, effects: Effects) -> list[str]:
     """Say which work, as long as before, would bring the old time back; causes of one origin in one sentence."""
     rows = effects.to_frame().to_dict("records")
     if not effects.change_us:
-        return _beside(rows[0], diff) if rows else []
+        return _beside(rows[0], effects, diff) if rows else []
     bullets: dict[tuple[str, Any], list[dict[Any, Any]]] = {}
     for row in rows:
         if (row["effect_us"] / diff.change_us + effects.likely_us(row) / abs(diff.change_us)) >= _MIN_SHARE:
             origin = _origin(row, diff)
             alike = [each for each, (first, *_) in bullets.items() if each[0] == origin[0] and _in_step(first, row)]
             bullets.setdefault(alike[0] if alike and origin[0] == row["kind"] else origin, []).append(row)
-    named = _named([*bullets.items()][:_MAX_SENTENCES], effects)
+    named = _named([*bullets.items()], effects, diff)
     return [*(_cause(each, effects, diff) for each in named), *_rest(named, effects, diff)]
 
 
@@ -137,18 +100,28 @@ class _Named:
     """What it adds to the effect of those named before it, so that nothing counts twice."""
 
 
-def _named(bullets: Sequence[tuple[tuple[str, Any], list[dict[Any, Any]]]], effects: Effects) -> list[_Named]:
-    """Return the causes with their effects, which add up."""
+def _named(
+    bullets: Sequence[tuple[tuple[str, Any], list[dict[Any, Any]]]], effects: Effects, diff: Diff
+) -> list[_Named]:
+    """Return the causes that are named, with their effects, which add up.
+
+    What lies in a call that is named with all inside it, and adds nothing to that, is not named again.
+    """
     named: list[_Named] = []
-    keys: list[tuple[str, str]] = []
+    keys: list[Key] = []
     before = 0.0
     for origin, rows in bullets:
-        own = [(row["name"], row["kind"]) for row in rows]
-        keys += own
+        own = [(row["name"], row["kind"], row["whole"]) for row in rows]
         alone = float(rows[0]["effect_us"]) if len(own) == 1 else effects.replayed(own)
-        together = alone if len(keys) == len(own) else effects.replayed(keys)
-        named.append(_Named(origin, rows, alone, together - before))
-        before = together
+        together = effects.replayed([*keys, *own]) if keys else alone
+        adds = together - before
+        is_inside = any(each[2] for each in keys) and adds / diff.change_us < _MIN_SHARE <= alone / diff.change_us
+        if is_inside:
+            continue
+        keys, before = [*keys, *own], together
+        named.append(_Named(origin, rows, alone, adds))
+        if len(named) == _MAX_SENTENCES:
+            break
     return named
 
 
@@ -161,11 +134,24 @@ def _rest(named: Sequence[_Named], effects: Effects, diff: Diff) -> list[str]:
         return [f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back}{parts}."]
     share = max(effects.explained_us / diff.change_us, together / diff.change_us)  # those of one side may counteract
     if share >= _MIN_EXPLAINED_SHARE:
-        return []
+        return _others(together, effects, diff) if named and together / diff.change_us <= 1 - _MIN_SHARE else []
     return [
         f"Longer or shorter work explains only {max(0.0, 100 * share):.0f} % of the change; the rest is in what "
         f"waits for what, and in pauses{_largest_parts(diff, effects)}."
     ]
+
+
+def _others(together: float, effects: Effects, diff: Diff) -> list[str]:
+    """Say what makes up the rest of the change, where work explains most of it and the named causes do not."""
+    rest = [
+        (f"all other changes of work together make the {diff.unit}", effects.explained_us - together),
+        (f"what waits for what, and pauses, make the {diff.unit}", diff.change_us - effects.explained_us),
+    ]
+    parts = [
+        f"{what} {_effect(us, diff) if us * diff.change_us > 0 else f'{time_text(abs(us))} {_longer(us)}'}"
+        for what, us in rest if abs(us / diff.change_us) >= _MIN_SHARE
+    ]  # fmt: skip
+    return [f"Beyond that, {'; '.join(parts)}."] if parts else []
 
 
 def _effect(us: float, diff: Diff) -> str:
@@ -176,16 +162,20 @@ def _effect(us: float, diff: Diff) -> str:
 
 
 def _origin(row: dict[Any, Any], diff: Diff) -> tuple[str, Any]:
-    """Return what rows must have in common to be one cause: transfers, work of one rank, being new or gone."""
+    """Return what rows must have in common to be one cause: transfers, work of one rank, being new or gone.
+
+    Calls with all inside them are none with own times, which may lie in them.
+    """
+    one_sided = "" if row["before_us"] and row["after_us"] else "new" if row["after_us"] else "gone"
+    if row["whole"]:
+        return (one_sided, _WHOLE) if one_sided else (_WHOLE, row["name"])
     if row["kind"] in _TRANSFERS:
         return "transfers", None
     ranks = len(diff.parts[0].chosen_ranks)
     alike = ranks > 1 and row["rank"] >= 0 and row["rank_change_us"] * row["change_us"] > 0
     if alike and abs(row["rank_change_us"]) >= _ONE_RANK_SHARE * ranks * abs(row["change_us"]):
         return "rank", row["rank"]
-    if not row["before_us"] or not row["after_us"]:
-        return ("new" if row["after_us"] else "gone"), None
-    return row["kind"], row["name"]
+    return (one_sided, None) if one_sided else (row["kind"], row["name"])
 
 
 def _in_step(first: dict[Any, Any], row: dict[Any, Any]) -> bool:
@@ -194,14 +184,14 @@ def _in_step(first: dict[Any, Any], row: dict[Any, Any]) -> bool:
     return abs(factors[0] - factors[1]) <= _MAX_FACTOR_DIFFERENCE * max(map(abs, factors))
 
 
-def _beside(row: dict[Any, Any], diff: Diff) -> list[str]:
+def _beside(row: dict[Any, Any], effects: Effects, diff: Diff) -> list[str]:
     """Say what changed most although the step time did not, or not beyond chance."""
     origin = _origin(row, diff)
     if abs(row[_CHANGE.get(origin[0], "change_us")]) < _MIN_SHARE * diff.before_us:
         return []
     if diff.is_same:
-        return [f"{_own(origin, [row], diff)}, which does not change how long the {diff.unit} takes."]
-    return [f"{_own(origin, [row], diff)}; steps differ too much to say whether that changed the step time."]
+        return [f"{_own(origin, [row], effects, diff)}, which does not change how long the {diff.unit} takes."]
+    return [f"{_own(origin, [row], effects, diff)}; steps differ too much to say whether that changed the step time."]
 
 
 def _largest_parts(diff: Diff, effects: Effects, *, against: bool = False) -> str:
@@ -219,7 +209,7 @@ def _place(row: dict[Any, Any]) -> str:
     """Return what a call path spends its time on the critical path on."""
     if row["kind"] == ActivityKind.STEP.label and row["category"] == _HOST:
         return PYTHON_BETWEEN[0]
-    return f"{CATEGORY_WORDS[row['category']]} at {_cut(row['path'])}"
+    return f"{CATEGORY_WORDS[row['category']]} at {cut(row['path'])}"
 
 
 def _hidden(row: dict[Any, Any], effects: Effects, diff: Diff) -> str:
@@ -234,7 +224,7 @@ def _hidden(row: dict[Any, Any], effects: Effects, diff: Diff) -> str:
 def _cause(named: _Named, effects: Effects, diff: Diff) -> str:
     """Say how much the work of one origin changed, and what that did to the step time."""
     origin, rows, unit, effect = named.origin, named.rows, diff.unit, named.effect_us
-    change, own = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows), _own(origin, rows, diff)
+    change, own = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows), _own(origin, rows, effects, diff)
     if sum(effects.likely_us(row) for row in rows) > abs(named.alone_us):
         return (
             f"{own}, which is likely why the {unit} is {_longer(diff.change_us)}: "
@@ -266,15 +256,23 @@ def _waiting(origin: str, count: int) -> str:
     return f"nothing waits {where} any more" if origin == "gone" else f"the host waits {where}"
 
 
-def _own(origin: tuple[str, Any], rows: list[dict[Any, Any]], diff: Diff) -> str:
-    """Say by how much the own time of some rows changed."""
+def _own(origin: tuple[str, Any], rows: list[dict[Any, Any]], effects: Effects, diff: Diff) -> str:
+    """Say by how much the own time of some rows changed, or that of all in them."""
     change = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows)
     where = f"per {diff.unit} on rank {origin[1]}" if origin[0] in _CHANGE else f"per rank and {diff.unit}"
+    take, be = ("take", "are") if len(rows) > 1 else ("takes", "is")
     if origin[0] in _ONE_SIDED:
-        names = and_list(_few([row["name"] for row in rows]))
-        time = f"{time_text(abs(change))} own time {where}"
-        return f"{names} ({time}) {'are' if len(rows) > 1 else 'is'} {origin[0]}"
-    return f"{_names(rows, diff)} {'take' if len(rows) > 1 else 'takes'} {_more_or_less(change)} own time {where}"
+        names = and_list(_few([row["name"] + _elsewhere(row, effects) for row in rows]))
+        time = f"{_WHOLE}, {time_text(abs(change))} of work" if origin[1] else f"{time_text(abs(change))} own time"
+        return f"{names} ({time} {where}) {be} {origin[0]}"
+    if origin[0] == _WHOLE:
+        return f"{rows[0]['name']} {_WHOLE}, at call paths of one job only, takes {_more_or_less(change)} {where}"
+    return f"{_names(rows, diff)} {take} {_more_or_less(change)} own time {where}"
+
+
+def _elsewhere(row: dict[Any, Any], effects: Effects) -> str:
+    """Say where both jobs have calls of a name, and only one of them has these."""
+    return " at some call paths" if row["whole"] and all(effects.own_us[row["name"], row["kind"]]) else ""
 
 
 def _names(rows: list[dict[Any, Any]], diff: Diff) -> str:
@@ -354,41 +352,6 @@ def _computation_us(part: Part) -> float:
     acts = part.graph.activities
     rows = part.activities[acts.kind[part.activities] == ActivityKind.COMPUTATION]
     return float(acts.duration[rows].sum()) / part.repeats / 1000
-
-
-def _structure(diff: Diff) -> list[str]:
-    lines = []
-    for table, who in ((diff.added, "after"), (diff.removed, "before")):
-        if len(table):
-            first = table.iloc[0]
-            paths = f"{len(table):,} call path{'' if len(table) == 1 else 's'}"
-            lines.append(
-                f"Only the job {who} has {paths}{', such as' if len(table) > 1 else ':'} {_cut(str(first['path']))} "
-                f"({time_text(float(first['total_us']))} per rank and {diff.unit})."
-            )
-    return [*lines, *_replaced(diff.renamed)]
-
-
-def _replaced(renamed: pd.DataFrame) -> list[str]:
-    """Say which kernels are others than before, and which have only other signatures."""
-    pairs = [(short_name(old), short_name(new)) for old, new in zip(renamed["before"], renamed["after"], strict=True)]
-    others, alike = ([pair for pair in pairs if (pair[0] == pair[1]) is same] for same in (False, True))
-    lines = []
-    if others:
-        old, new = others[0]
-        such = ":" if len(others) == 1 else ", such as"
-        lines.append(f"{plural(len(others), 'kernel')} replaced{such} {_cut(new)} instead of {_cut(old)}.")
-    if alike:
-        has = "has" if len(alike) == 1 else "have"
-        such = ":" if len(alike) == 1 else ", such as"
-        kernels = plural(len(alike), "kernel")
-        lines.append(f"{kernels} {has} other template arguments or parameters{such} {_cut(alike[0][0])}.")
-    return lines
-
-
-def _cut(text: str) -> str:
-    """Return a text that fits into a sentence: its end says most."""
-    return text if len(text) <= _MAX_LETTERS else f"…{text[1 - _MAX_LETTERS :]}"
 
 
 def _signed(us: float) -> str:

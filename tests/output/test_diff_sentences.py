@@ -5,7 +5,7 @@ from __future__ import annotations
 import htagraph as hg
 from htagraph.output.diff_sentences import diff_sentences
 from tests.reach import DATA, graph_of
-from tests.strategies import COMPUTE, Json, annotation, complete, kernel, launch, load, op, step
+from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, step
 
 
 def one_step(kernel_us: int) -> hg.DependencyGraph:
@@ -164,22 +164,24 @@ def test_operators_of_one_job_are_gone_or_new() -> None:
     assert line.startswith("mlp (200.0 µs own time per rank and step) is new, which makes the step 200.0 µs longer")
 
 
-def test_a_kernel_with_another_signature_is_not_called_replaced() -> None:
-    def job(first: str, second: str) -> hg.DependencyGraph:
-        return load([
-            step(1, 0, 90), op("op", 0, 40), launch(1, 2, 1), kernel(first, 5, 30, 1),
-            op("other", 50, 30), launch(51, 2, 2), kernel(second, 55, 20, 2),
-        ])  # fmt: skip
-
-    lines = diff_sentences(hg.diff(job("add<float>", "ampere_gemm_64"), job("add<half>", "volta_gemm_64")))
-    assert lines[-2:] == [
-        "1 kernel replaced: volta_gemm_64 instead of ampere_gemm_64.",
-        "1 kernel has other template arguments or parameters: add.",
-    ]
+def test_a_new_call_is_told_with_all_inside_it_and_what_is_inside_not_again() -> None:
+    parts = [op(f"part {i}", 1005 + 60 * (i > 0) + 20 * i, 80 if i == 0 else 20) for i in range(30)]
+    after = load([step(1, 0, 1670), op("main", 0, 1000), op("outer", 1000, 670), *parts])
+    lines = diff_sentences(hg.diff(load([step(1, 0, 1000), op("main", 0, 1000)]), after))
+    assert lines[1] == (
+        "outer (with all inside, 670.0 µs of work per rank and step) is new, which makes the step 670.0 µs longer "
+        "(the whole change)."
+    )
+    assert not any("part" in line for line in lines[1:])
 
 
-def test_python_functions_recorded_in_one_job_only_are_a_reason_for_its_slower_host() -> None:
-    plain, stacks = [op("aten::mm", 0, 50)], [op("aten::mm", 5, 50), complete("python_function", "a.py(1): f", 0, 60)]
-    lines = diff_sentences(hg.diff(load(stacks), load(plain)))
-    assert any("Python functions were recorded in the job before only" in line for line in lines)
-    assert not any("Python functions" in line for line in diff_sentences(hg.diff(load(plain), load(plain))))
+def test_the_rest_of_a_change_that_named_causes_leave_is_told() -> None:
+    def job(each: int, large: int) -> hg.DependencyGraph:
+        events = [op("large", 0, large), *(op(f"part {i}", large + i * each, each) for i in range(30))]
+        return load([step(1, 0, large + 30 * each), *events])
+
+    lines = diff_sentences(hg.diff(job(10, 100), job(20, 200)))
+    assert lines[1].endswith("makes the step 100.0 µs longer (25 % of the change).")
+    assert lines[2] == (
+        "Beyond that, all other changes of work together make the step 300.0 µs longer (75 % of the change)."
+    )

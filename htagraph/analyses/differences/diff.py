@@ -183,8 +183,9 @@ class Diff:
         """Call paths that only the job after has.
 
         One row per outermost call path of the kind, that with most critical time first: ``path``, ``name``, ``kind``
-        (str), ``count_per_step``, ``total_us`` (float64: its activities per rank and step, and their time),
-        ``critical_us`` (float64: of it and all that lies in it, on the critical path per step).
+        (str), ``count_per_step``, ``total_us`` (float64: its activities per rank and step, and how long
+        these calls last), ``critical_us`` (float64: of it and all that lies in it, device work that it launched
+        included, on the critical path per step; may be more, as devices work on after the call).
         """
         return self._one_sided(1)
 
@@ -223,7 +224,9 @@ class Diff:
             between operators``), ``kind`` (str), ``before_us``,
             ``after_us``, ``change_us`` (float64: own time per rank and step), ``effect_us`` (float64: by how much the
             mean step time is longer because of that), ``rank`` (int64: the rank whose own time changed most, -1 if the
-            jobs have different ranks), ``rank_change_us`` (float64: by how much, per step). Effects need not sum to the
+            jobs have different ranks), ``rank_change_us`` (float64: by how much, per step), ``whole`` (bool: times and
+            effect are those of the outermost calls of that name that only one job has, with all inside them, and not
+            the own time; what lies inside may have rows, too). Effects need not sum to the
             change: if two things delay the same moment, one alone may have no effect; and dependencies may have
             changed. Waiting for communication on host threads is no own time; its effect counts for the
             communication. Rows are ordered by their effect in the direction of the change. Where replays explain

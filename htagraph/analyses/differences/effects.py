@@ -12,23 +12,23 @@ import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import Part
-from htagraph.analyses.differences.waits import awaited, polled
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import BLOCKING, COMMUNICATION, ActivityKind, EdgeKind, GapKind
+from htagraph.analyses.differences.own_work import BEFORE, WAIT, OwnWork
+from htagraph.core.kinds import BLOCKING, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
-from htagraph.queries.weights import OwnTime, State, initial, of_kind, own_time, with_factor, without_waits
+from htagraph.queries.weights import State, of_kind, with_factor, without_waits
 
-__all__ = ["PYTHON_BETWEEN", "Effects", "effects"]
+__all__ = ["PYTHON_BETWEEN", "Effects", "Key", "effects"]
 
 Array: TypeAlias = npt.NDArray[Any]
 PYTHON_BETWEEN = (BETWEEN_OPERATORS, "host")
 """Name and kind of the own time of steps, and of host code outside them."""
 _COLUMNS = {
     "name": "str", "kind": "str", "before_us": "float64", "after_us": "float64", "change_us": "float64",
-    "effect_us": "float64", "rank": "int64", "rank_change_us": "float64",
+    "effect_us": "float64", "rank": "int64", "rank_change_us": "float64", "whole": "bool",
 }  # fmt: skip
+Key: TypeAlias = tuple[str, str, bool]
+"""What a row is of: name, kind, and whether of the outermost calls of that name with all inside them."""
 _MAY_WAIT = frozenset(
     (PYTHON_BETWEEN[1], *(each.label for each in ActivityKind if each.is_annotation or each.is_communication))
 )
@@ -45,6 +45,9 @@ Chosen: dependencies that were not recorded are common on hosts. Doubled, replay
 _LEAST_CHANGE = 0.05
 """Share of its own time by which work must have changed, for its effect not to be chance as well. Chosen: means of ten
 steps differ by less. Doubled, operators that take 5 to 10 % longer are no cause where steps differ as much."""
+_LEAST_EFFECT = 0.01
+"""Share of the change of the step time by which the effect of calls with all inside them must exceed that of their own
+time, to be shown instead. Chosen: a fifth of what a sentence names. Doubled, 1 to 2 % of it are not shown."""
 _NEAR_CHANCE = 0.5
 """Share of what chance may change from which on a change that large effects lead to, against each other, is real.
 
@@ -62,8 +65,8 @@ class Effects:
     """Change of the mean step time as recorded, µs."""
     chance_us: float = 0.0
     """How large a change may be by chance, µs, as steps of one job differ."""
-    replayed: Callable[[Sequence[tuple[str, str]]], float] = lambda _: 0.0
-    """Returns the effect of several rows, (name, kind) each, together, µs."""
+    replayed: Callable[[Sequence[Key]], float] = lambda _: 0.0
+    """Returns the effect of several rows together, µs; what two of them contain counts once."""
     own_us: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     """Own time per rank and step before and after, by name and kind, µs; also of those that are no rows."""
     asking_us: float = 0.0
@@ -138,93 +141,6 @@ class Effects:
         return np.sign(self.change_us) * table["effect_us"].to_numpy() + np.array(likely, np.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class _Own:
-    """The own time of activities in the compared part of a job."""
-
-    state: State
-    where: OwnTime
-    """Edges, then gaps."""
-    time: Array
-    """Own time of each edge and gap, ns; of a batch that workers of a data loader made, how long they took."""
-    shown: Array
-    """The same, each moment of an activity once; of such a batch only how long the thread waited for it, ns."""
-    whose: Array
-    """The activity that each belongs to."""
-    part: Array
-    """What each is: `_SELF`, `_BEFORE` or `_WAIT`."""
-    awaited: Array
-    """The communication or device work that each waits for; -1 for none."""
-
-    @staticmethod
-    def of(part: Part, path: Array) -> _Own:
-        graph, edges = part.graph, part.graph.edges
-        inside = np.zeros(len(graph.activities), np.bool_)
-        inside[part.activities] = True
-        state = initial(graph)
-        every = own_time(state, {}, loader=True)
-        owner = edges.activity[graph.binding[every.gaps]].astype(np.int64)
-        whose = np.where(owner >= 0, owner, every.gaps >> 1)
-        on_edge, at_gap = inside[edges.activity[every.edges]], inside[whose]
-        where = OwnTime(every.edges[on_edge], every.fixed[on_edge], every.gaps[at_gap])
-        whose = np.concatenate([edges.activity[where.edges], whose[at_gap]])
-        times = np.maximum(0, np.concatenate([edges.lag[where.edges] - where.fixed, graph.gap[where.gaps]]))
-        until = np.concatenate([
-            graph.time[edges.source[where.edges]] + edges.lag[where.edges], graph.time[where.gaps]
-        ])  # fmt: skip
-        waits = awaited(graph, whose, until - times, until, path[whose])
-        ending = where.gaps >> 1  # a pause up to the end of communication is part of it, whatever it was called in
-        transfers = (where.gaps % 2 == 1) & of_kinds(graph.activities.kind[ending], COMMUNICATION)
-        waits[len(where.edges) :][transfers] = ending[transfers]
-        waits = np.where(waits >= 0, waits, polled(graph, whose, until - times, until))
-        between = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
-        kind = np.where(waits >= 0, _WAIT, np.where(between, _BEFORE, _SELF))
-        once = _once(graph, where, whose, until - times, until.copy())
-        return _Own(state, where, times, _shown(graph, where, times, once, whose), whose, kind, waits)
-
-
-_SELF, _BEFORE, _WAIT = range(3)
-"""Time in the activity; of host code before it, outside every region; waiting in it for communication or a device."""
-
-
-def _once(graph: DependencyGraph, where: OwnTime, whose: Array, begin: Array, end: Array) -> Array:
-    """Return how much of each own time lies within its activity and in no earlier one of it, ns.
-
-    A call has several edges for one time: its body, one to what it launched, one from each kernel that it may have
-    waited for. Each counts in a replay, as the largest binds; together they last no longer than the call.
-    """
-    edges = graph.edges
-    size, once = len(where.edges), end - begin
-    rows = np.flatnonzero(np.append(edges.kind[where.edges] != EdgeKind.DATALOADER, np.ones(len(where.gaps), np.bool_)))
-    on_edge = rows[rows < size]  # a batch is made before it is fetched, all else that an edge stands for is in its call
-    begin[on_edge] = np.maximum(begin[on_edge], graph.time[2 * whose[on_edge]])
-    end[on_edge] = np.minimum(end[on_edge], graph.time[2 * whose[on_edge] + 1])
-    rows = rows[np.lexsort((begin[rows], whose[rows]))]
-    reached = pd.Series(end[rows]).groupby(whose[rows]).cummax()
-    before = reached.groupby(whose[rows]).shift(fill_value=np.iinfo(np.int64).min).to_numpy()
-    once[rows] = np.clip(end[rows] - np.maximum(before, begin[rows]), 0, None)
-    return once
-
-
-def _shown(graph: DependencyGraph, where: OwnTime, time: Array, once: Array, whose: Array) -> Array:
-    """Return own times, each moment once, and how long a thread waited for batches, not how long workers took for them.
-
-    What another thread (one that pins batches) waits for the same workers is not added.
-    """
-    edges = graph.edges
-    load = np.flatnonzero(edges.kind[where.edges] == EdgeKind.DATALOADER)
-    batch = edges.activity[where.edges[load]]
-    begin = graph.time[2 * batch]
-    made = graph.time[edges.source[where.edges[load]]] < begin  # since the batch before, by workers
-    shown = once
-    fetched = np.bincount(batch[~made], time[load[~made]], len(graph.activities))[batch[made]]
-    shown[load[made]] = np.clip(graph.time[edges.target[where.edges[load[made]]]] - begin[made] - fetched, 0, None)
-    lane, gaps = graph.activities.lane, where.gaps
-    beside = (graph.gap_kind[gaps] == GapKind.DATA_WAIT) & (lane[gaps >> 1] != lane[whose[len(where.edges) :]])
-    shown[len(where.edges) :][beside] = 0
-    return shown
-
-
 def effects(
     tree: Alignment, parts: tuple[Part, Part], count: int, change_us: float = 0.0, chance_us: float = 0.0
 ) -> Effects:
@@ -239,7 +155,7 @@ def effects(
     """
     if not all(len(part.activities) for part in parts):
         return Effects([], 0.0)
-    both = [_Own.of(part, path) for part, path in zip(parts, tree.path, strict=True)]
+    both = [OwnWork.of(part, path) for part, path in zip(parts, tree.path, strict=True)]
     keys, group, labels, rank, path = _keys(tree, both)
     size = len(group)
     (old, new), shown = (
@@ -251,11 +167,7 @@ def effects(
     )  # fmt: skip
     waits = np.zeros(size, np.bool_)
     for key, own in zip(keys, both, strict=True):
-        waits[key[own.part == _WAIT]] = True
-    work = [np.bincount(group[~waits], each[~waits], len(labels)) for each in shown]
-    change = work[1] - work[0]
-    most = np.abs(np.bincount(group, new - old, len(labels)))
-    by_rank = _by_rank(rank, group, np.where(waits, 0.0, shown[1] - shown[0]), len(labels), parts)
+        waits[key[own.part == WAIT]] = True
     factors = _ratio(new, old), _ratio(old, new)  # these make the job before like the job after, and vice versa
 
     def effect(chosen: Array) -> float:
@@ -266,29 +178,46 @@ def effects(
                 caused += sign * _saved(both[job], factor, parts[job])
         return caused
 
-    def row(which: int, us: float) -> tuple[Any, ...]:
-        return (*labels[which], work[0][which], work[1][which], change[which], us, *by_rank[which])
+    def of(key: Key) -> Array:
+        return whole_of[path] == number[key[:2]] if key[2] else group == number[key[:2]]
 
-    every = np.argsort(-most, kind="stable")[:count].tolist()
-    alone = {which: effect(group == which) for which in every if most[which]}
+    def row(key: Key, us: float) -> tuple[Any, ...]:
+        mine = of(key) & ~waits
+        times = [float(each[mine].sum()) for each in shown]
+        by_rank = _by_rank(rank[mine], (shown[1] - shown[0])[mine], parts)
+        return (*key[:2], *times, times[1] - times[0], us, *by_rank, key[2])
+
+    root = _roots(tree, parts)
+    of_path, _ = _groups(tree)
+    whole_of = np.where(root >= 0, of_path[root], -1)
     number = {label: i for i, label in enumerate(labels)}
+    most = np.abs(np.bincount(group, new - old, len(labels)))
+    every = np.argsort(-most, kind="stable")[:count].tolist()
+    alone = {(*labels[which], False): effect(group == which) for which in every if most[which]}
     together = effect(np.ones(size, np.bool_))
     if change_us and together / change_us >= _MIN_EXPLAINED_SHARE > sum(alone.values()) / change_us:
-        # two calls that wait for the same, such as a copy and a synchronization, gain only if both go
-        root, of_path = _roots(tree, parts), _groups(tree)[0]
-        for outer in _longest(tree, parts, root, count):
-            whole = effect(root[path] == outer)
-            alone[of_path[outer]] = max(alone.get(of_path[outer], 0.0), whole, key=abs)
+        outermost = dict.fromkeys(labels[of_path[outer]] for outer in _longest(tree, parts, root, count))
+        whole = {(*label, True): effect(of((*label, True))) for label in outermost}
+        alone = _or_whole(alone, whole, _LEAST_EFFECT * abs(change_us))
+    work = [np.bincount(group[~waits], each[~waits], len(labels)) for each in shown]
     return Effects(
         [row(*each) for each in alone.items()],
-        together, change_us, chance_us,
-        lambda chosen: effect(np.isin(group, [number[each] for each in chosen])),
+        together, change_us, chance_us, lambda chosen: effect(np.any([of(key) for key in chosen], axis=0)),
         dict(zip(labels, zip(work[0].tolist(), work[1].tolist(), strict=True), strict=True)),
         _asking(both[1], parts[1]) - _asking(both[0], parts[0]),
     )  # fmt: skip
 
 
-def _asking(own: _Own, part: Part) -> float:
+def _or_whole(alone: dict[Key, float], whole: dict[Key, float], least: float) -> dict[Key, float]:
+    """Return the effects, of calls with all inside them where that is larger than of their own time by `least`.
+
+    Two calls that wait for the same, such as a copy and a synchronization, gain only if both go.
+    """
+    larger = {key: us for key, us in whole.items() if abs(us) > abs(alone.get((*key[:2], False), 0.0)) + least}
+    return {key: us for key, us in alone.items() if (*key[:2], True) not in larger} | larger
+
+
+def _asking(own: OwnWork, part: Part) -> float:
     """Return how long hosts wait for device work in loops that ask for it, µs per rank and step."""
     waits = np.flatnonzero(own.awaited >= 0)
     waits = waits[part.graph.activities.on_device[own.awaited[waits]]]
@@ -315,18 +244,16 @@ def _longest(tree: Alignment, parts: tuple[Part, Part], root: Array, count: int)
     return outermost[np.argsort(-total[outermost], kind="stable")][:count].tolist()
 
 
-def _by_rank(rank: Array, group: Array, change: Array, count: int, parts: tuple[Part, Part]) -> list[tuple[int, float]]:
-    """Return for each group (the rank whose own time per step changed most, by how much, µs); (-1, 0) if unknown."""
+def _by_rank(rank: Array, change: Array, parts: tuple[Part, Part]) -> tuple[int, float]:
+    """Return (the rank whose own time per step changed most, by how much, µs); (-1, 0) if unknown."""
     if parts[0].graph.ranks != parts[1].graph.ranks:
-        return [(-1, 0.0)] * count
-    width = int(rank.max(initial=0)) + 1
-    table = np.bincount(group * width + rank, change, count * width).reshape(count, width)
-    most = np.abs(table).argmax(axis=1)
-    per_step = table[np.arange(count), most] * len(parts[0].chosen_ranks)  # repeats are pairs of rank and step
-    return list(zip((most - 1).tolist(), per_step.tolist(), strict=True))
+        return -1, 0.0
+    by_rank = np.bincount(rank, change, 1)
+    most = int(np.abs(by_rank).argmax())  # repeats are pairs of rank and step
+    return most - 1, float(by_rank[most]) * len(parts[0].chosen_ranks)
 
 
-def _keys(tree: Alignment, both: list[_Own]) -> tuple[list[Array], Array, list[tuple[str, str]], Array, Array]:
+def _keys(tree: Alignment, both: list[OwnWork]) -> tuple[list[Array], Array, list[tuple[str, str]], Array, Array]:
     """Return (for both jobs, a key of each own time; group of each key; names and kinds; rank + 1, path of each key).
 
     A key is a place, and the rank if both jobs have the same ranks, so that one slow rank is kept separate. Waits
@@ -346,7 +273,7 @@ def _keys(tree: Alignment, both: list[_Own]) -> tuple[list[Array], Array, list[t
         each[np.where(own.awaited >= 0, own.awaited, own.whose)] for each, own in zip(tree.path, both, strict=True)
     ])[first]  # fmt: skip
     of_path, labels = _groups(tree)
-    group = np.where(unique // width % 3 == _BEFORE, 0, of_path[path])
+    group = np.where(unique // width % 3 == BEFORE, 0, of_path[path])
     return np.split(number, [len(codes[0])]), group, labels, unique % width, path
 
 
@@ -369,7 +296,7 @@ def _groups(tree: Alignment) -> tuple[Array, list[tuple[str, str]]]:
     return np.array(group, np.int64), list(codes)
 
 
-def _saved(own: _Own, factor: Array, part: Part) -> float:
+def _saved(own: OwnWork, factor: Array, part: Part) -> float:
     """Return how much shorter the mean step time is with own times multiplied by `factor`, µs.
 
     A call whose own times are all multiplied by 0 is gone: nothing waits in it any more.

@@ -156,10 +156,12 @@ def change_text(us: float) -> str:
     """Return a change of a time with its sign.
 
     Example:
-        >>> change_text(1500.0), change_text(-2.0)
-        ('+1.50 ms', '−2.0 µs')
+        >>> change_text(1500.0), change_text(-2.0), change_text(-0.0)
+        ('+1.50 ms', '−2.0 µs', '0.0 µs')
     """
-    return f"{'+' if us > 0 else '−'}{time_text(abs(us))}"
+    text = time_text(abs(us))
+    sign = "+" if us > 0 else "−"
+    return f"{sign}{text}" if set(text) & set("123456789") else text
 
 
 def curve(points: Sequence[tuple[float, float]], *, title: str, top: str) -> Html:

@@ -21,6 +21,7 @@ from htagraph.output.html.timeline import timeline_of
 from htagraph.output.html.timeline_section import timeline_section
 from htagraph.output.phrases import CATEGORY_WORDS, command_line, time_text
 from htagraph.output.report import inputs_of, issues_of
+from htagraph.output.wording.diff import TITLES, marked
 
 __all__ = ["comparison_bytes", "steps_of_change"]
 
@@ -83,16 +84,20 @@ def _findings(diff: Diff, inputs: Sequence[str]) -> Section:
 
 def _causes(diff: Diff) -> Section:
     causes = diff.causes(_ROWS)
+    shown = marked(causes)
     columns = ["name", "kind", "before_us", "after_us", "change_us", "effect_us"]
     links = [_link(diff, name) for name in causes["name"].tolist()]
     effects = [
         Bar(name, abs(us), href=link, color="more" if us > 0 else "less", text=change_text(us))
-        for name, us, link in zip(causes["name"], causes["effect_us"], links, strict=True)
+        for name, us, link in zip(shown["name"], shown["effect_us"], links, strict=True)
     ]
     title = f"Effect on the time of the {diff.unit}, each replayed alone: red is longer, green is shorter"
     chart = bars(effects, title=title) if effects else NOTHING
-    caption = f"Own time per rank and {diff.unit}, and its effect on the time of the {diff.unit}, each replayed alone"
-    table = table_of(causes[columns], caption=caption, link=links.__getitem__ if any(links) else None)
+    caption = (
+        f"Own time per rank and {diff.unit}, or with all inside of calls that only one job has, and its effect on the "
+        f"time of the {diff.unit}, each replayed alone"
+    )
+    table = table_of(shown[columns], caption=caption, link=links.__getitem__ if any(links) else None)
     return Section(
         "causes", "Causes", element("div", chart, table or element("p", "Nothing changed."), definition(Diff.causes))
     )
@@ -115,8 +120,8 @@ def _paths(diff: Diff) -> Section:
     columns = ["path", "category", "before_us", "after_us", "change_us", "before_count", "after_count"]
     parts = [table_of(table[columns], caption="Change of the critical path by call path"), definition(Diff.to_frame)]
     for title, frame, meaning in (
-        ("Call paths only in the job after", diff.added, Diff.added),
-        ("Call paths only in the job before", diff.removed, Diff.removed),
+        (TITLES["added"], diff.added, Diff.added),
+        (TITLES["removed"], diff.removed, Diff.removed),
     ):
         shown = table_of(frame.head(_ROWS)[["path", "count_per_step", "total_us", "critical_us"]])
         parts += [element("h3", title), shown, definition(meaning)] if shown else []

@@ -8,22 +8,36 @@ from typing import TYPE_CHECKING
 from htagraph.output.phrases import command_line, time_text
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from htagraph.analyses.differences import Diff
     from htagraph.analyses.differences.step_change import StepChange
 
-__all__ = ["TITLES", "gate", "next_command", "too_long"]
+__all__ = ["TITLES", "gate", "marked", "next_command", "too_long"]
 
 TITLES = {
-    "work": "Causes of the change: own time per rank and step, and its effect on the step time (replayed)",
+    "work": "Causes: time per rank and step, own or with all inside, and its effect on the step time (replayed)",
     "contributions": "Change of the critical path per step, by call path",
     "change_category": "Change of the critical path per step, by category",
     "change_operator": "Change of the critical path per step, by operator",
     "names": "Activities of both jobs, per rank and step",
-    "added": "Call paths only in the job after, per rank and step",
-    "removed": "Call paths only in the job before, per rank and step",
+    "added": "Call paths only in the job after, per rank and step (critical: with their device work)",
+    "removed": "Call paths only in the job before, per rank and step (critical: with their device work)",
     "renamed": "Kernels replaced by others, under the same call path",
 }
 """Titles by the name of the table."""
+
+
+def marked(causes: pd.DataFrame) -> pd.DataFrame:
+    """Return the table of causes as it is shown: names say whose rows are of all inside a call.
+
+    Example:
+        >>> import pandas as pd
+        >>> marked(pd.DataFrame({"name": ["mm", "aten::item"], "whole": [False, True]}))["name"].tolist()
+        ['mm', 'aten::item (with all inside)']
+    """
+    name = causes["name"].mask(causes["whole"], causes["name"] + " (with all inside)")
+    return causes.drop(columns="whole").assign(name=name)
 
 
 def too_long(what: str, before_us: float, after_us: float, limit: str) -> str:

@@ -80,7 +80,7 @@ def test_waiting_in_a_call_counts_for_the_communication_it_waits_for() -> None:
 
 def named(change_us: float, chance_us: float, *rows: tuple[str, str, float, float, float]) -> Effects:
     """Return effects of rows (name, kind, change, effect, change of the rank that changed most)."""
-    full = [(name, kind, 100.0, 100.0 + own, own, effect, 0, most) for name, kind, own, effect, most in rows]
+    full = [(name, kind, 100.0, 100.0 + own, own, effect, 0, most, False) for name, kind, own, effect, most in rows]
     return Effects(full, sum(row[5] for row in full), change_us, chance_us)
 
 
@@ -139,6 +139,25 @@ def test_calls_that_wait_for_the_same_go_together(tmp_path: Path) -> None:
     new = hg.diff(graphs["none"], graphs["pageable"])
     assert new.causes()["name"].iloc[0] == "aten::item"
     assert "the host waits in it" in new.sentences()[1]
+
+
+def with_new_call() -> DependencyGraph:
+    """Return a call of 610 µs around thirty operators of 20 µs that differ in name, behind an operator."""
+    parts = [op(f"part {i}", 1005 + 20 * i, 20) for i in range(30)]
+    return load([step(1, 0, 1610), op("main", 0, 1000), op("outer", 1000, 610), *parts])
+
+
+def test_times_and_effect_of_a_row_are_of_the_same() -> None:
+    before = load([step(1, 0, 1000), op("main", 0, 1000)])
+    for sides, sign in (((before, with_new_call()), 1), ((with_new_call(), before), -1)):
+        found = hg.diff(*sides).effects()
+        row = found.to_frame().iloc[0]
+        assert (row["name"], row["whole"], row["change_us"]) == ("outer", True, 610 * sign)
+        assert row["effect_us"] == pytest.approx(610 * sign)
+        part = next(each for each in found.to_frame().to_dict("records") if each["name"].startswith("part"))
+        assert (part["whole"], part["change_us"], part["effect_us"]) == (False, 20 * sign, 20 * sign)
+        both = [(row["name"], row["kind"], True), (part["name"], part["kind"], False)]
+        assert found.replayed(both) == pytest.approx(610 * sign)  # what lies inside counts once
 
 
 def test_the_own_time_of_a_loader_is_how_long_it_was_waited_for() -> None:

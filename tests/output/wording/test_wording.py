@@ -27,7 +27,8 @@ def test_a_command_has_the_words_of_its_own_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_titles_are_one_capitalized_line(name: str) -> None:
-    titles = importlib.import_module(f"htagraph.output.wording.{name}").TITLES
+    module = importlib.import_module(f"htagraph.output.wording.{name}")
+    titles = module.titles("network") if name == "sweeps" else module.TITLES
     assert titles
     assert all(title[0].isupper() or title.startswith("torch.") for title in titles.values())
     assert max(map(len, titles.values())) <= 100

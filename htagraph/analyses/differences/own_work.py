@@ -1,0 +1,114 @@
+"""The own time of a job's activities, and whose it is, as a difference compares it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from htagraph.analyses.differences.compared_parts import Part
+from htagraph.analyses.differences.waits import awaited, polled
+from htagraph.core.kind_masks import of_kinds
+from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.queries.weights import OwnTime, State, initial, own_time
+
+__all__ = ["BEFORE", "SELF", "WAIT", "OwnWork"]
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnWork:
+    """The own time of activities in the compared part of a job."""
+
+    state: State
+    where: OwnTime
+    """Edges, then gaps."""
+    time: Array
+    """Own time of each edge and gap, ns; of a batch that workers of a data loader made, how long they took."""
+    shown: Array
+    """The same, each moment of an activity once; of such a batch only how long the thread waited for it, ns."""
+    whose: Array
+    """The activity that each belongs to."""
+    part: Array
+    """What each is: `SELF`, `BEFORE` or `WAIT`."""
+    awaited: Array
+    """The communication or device work that each waits for; -1 for none."""
+
+    @staticmethod
+    def of(part: Part, path: Array) -> OwnWork:
+        """Return that of the compared part of a job.
+
+        Args:
+            part: what is compared.
+            path: number of the call path of each activity.
+        """
+        graph, edges = part.graph, part.graph.edges
+        inside = np.zeros(len(graph.activities), np.bool_)
+        inside[part.activities] = True
+        state = initial(graph)
+        every = own_time(state, {}, loader=True)
+        owner = edges.activity[graph.binding[every.gaps]].astype(np.int64)
+        whose = np.where(owner >= 0, owner, every.gaps >> 1)
+        on_edge, at_gap = inside[edges.activity[every.edges]], inside[whose]
+        where = OwnTime(every.edges[on_edge], every.fixed[on_edge], every.gaps[at_gap])
+        whose = np.concatenate([edges.activity[where.edges], whose[at_gap]])
+        times = np.maximum(0, np.concatenate([edges.lag[where.edges] - where.fixed, graph.gap[where.gaps]]))
+        until = np.concatenate([
+            graph.time[edges.source[where.edges]] + edges.lag[where.edges], graph.time[where.gaps]
+        ])  # fmt: skip
+        waits = awaited(graph, whose, until - times, until, path[whose])
+        ending = where.gaps >> 1  # a pause up to the end of communication is part of it, whatever it was called in
+        transfers = (where.gaps % 2 == 1) & of_kinds(graph.activities.kind[ending], COMMUNICATION)
+        waits[len(where.edges) :][transfers] = ending[transfers]
+        waits = np.where(waits >= 0, waits, polled(graph, whose, until - times, until))
+        between = np.concatenate([np.zeros(len(where.edges), np.bool_), owner[at_gap] < 0])
+        kind = np.where(waits >= 0, WAIT, np.where(between, BEFORE, SELF))
+        once = _once(graph, where, whose, until - times, until.copy())
+        return OwnWork(state, where, times, _shown(graph, where, times, once, whose), whose, kind, waits)
+
+
+SELF, BEFORE, WAIT = range(3)
+"""Time in the activity; of host code before it, outside every region; waiting in it for communication or a device."""
+
+
+def _once(graph: DependencyGraph, where: OwnTime, whose: Array, begin: Array, end: Array) -> Array:
+    """Return how much of each own time lies within its activity and in no earlier one of it, ns.
+
+    A call has several edges for one time: its body, one to what it launched, one from each kernel that it may have
+    waited for. Each counts in a replay, as the largest binds; together they last no longer than the call.
+    """
+    edges = graph.edges
+    size, once = len(where.edges), end - begin
+    rows = np.flatnonzero(np.append(edges.kind[where.edges] != EdgeKind.DATALOADER, np.ones(len(where.gaps), np.bool_)))
+    on_edge = rows[rows < size]  # a batch is made before it is fetched, all else that an edge stands for is in its call
+    begin[on_edge] = np.maximum(begin[on_edge], graph.time[2 * whose[on_edge]])
+    end[on_edge] = np.minimum(end[on_edge], graph.time[2 * whose[on_edge] + 1])
+    rows = rows[np.lexsort((begin[rows], whose[rows]))]
+    reached = pd.Series(end[rows]).groupby(whose[rows]).cummax()
+    before = reached.groupby(whose[rows]).shift(fill_value=np.iinfo(np.int64).min).to_numpy()
+    once[rows] = np.clip(end[rows] - np.maximum(before, begin[rows]), 0, None)
+    return once
+
+
+def _shown(graph: DependencyGraph, where: OwnTime, time: Array, once: Array, whose: Array) -> Array:
+    """Return own times, each moment once, and how long a thread waited for batches, not how long workers took for them.
+
+    What another thread (one that pins batches) waits for the same workers is not added.
+    """
+    edges = graph.edges
+    load = np.flatnonzero(edges.kind[where.edges] == EdgeKind.DATALOADER)
+    batch = edges.activity[where.edges[load]]
+    begin = graph.time[2 * batch]
+    made = graph.time[edges.source[where.edges[load]]] < begin  # since the batch before, by workers
+    shown = once
+    fetched = np.bincount(batch[~made], time[load[~made]], len(graph.activities))[batch[made]]
+    shown[load[made]] = np.clip(graph.time[edges.target[where.edges[load[made]]]] - begin[made] - fetched, 0, None)
+    lane, gaps = graph.activities.lane, where.gaps
+    beside = (graph.gap_kind[gaps] == GapKind.DATA_WAIT) & (lane[gaps >> 1] != lane[whose[len(where.edges) :]])
+    shown[len(where.edges) :][beside] = 0
+    return shown
