@@ -314,8 +314,10 @@ def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tup
     row = np.flatnonzero((waits.wait > 0) & (waits.late >= 0))
     at = waits.late[row]
     stretches: list[tuple[Array, ...]] = []
-    begun, first = np.full(len(waits), -1, np.int64), np.full(max(graph.ranks, default=0) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(first, waits.rank, waits.arrival)  # a path that begins before that begins with the recording
+    begun, ranks = np.full(len(waits), -1, np.int64), np.sort(np.array([*graph.ranks], np.int64))
+    first = np.full(len(ranks), np.iinfo(np.int64).max)
+    # a path that begins before that begins with the recording
+    np.minimum.at(first, np.searchsorted(ranks, waits.rank), waits.arrival)
     for depth in range(_MAX_COLLECTIVES_BACK):
         if not len(row):
             break
@@ -327,7 +329,7 @@ def _walk(graph: DependencyGraph, waits: Waits, sums: Array, root: Array) -> tup
         released = root[at]
         met = np.where((released % 2 == 1) & (released >= 0), part[np.maximum(released, 0) // 2], -1)
         met = np.where((met >= 0) & (waits.late[met] >= 0), met, -1)
-        heads = graph.time[np.maximum(released, 0)] < first[acts.rank[at]]
+        heads = graph.time[np.maximum(released, 0)] < first[np.searchsorted(ranks, acts.rank[at])]
         begun[row[heads]] = acts.rank[at[heads]]
         row, at, met = row[met >= 0], at[met >= 0], met[met >= 0]
         stretches.append((row, acts.rank[at], np.full(len(row), _NETWORK), slower[met], np.full(len(row), depth), at))

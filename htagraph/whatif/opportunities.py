@@ -59,6 +59,9 @@ class _Tried(NamedTuple):
         return int(self.counted[0].sum() + self.counted[1].sum())
 
 
+_Within: TypeAlias = Callable[[_Tried, _Tried], bool]
+
+
 def _named_options(function: Callable[_P, pd.DataFrame]) -> Callable[_P, pd.DataFrame]:
     """Let a function whose options are keyword-only take them by position too, as the last release did, with a warning.
 
@@ -154,10 +157,11 @@ def _best(trial: Trial, top: int) -> list[_Tried]:
     They are tried in the order of their bounds, until no candidate that is left can be among the best.
     """
     tried: list[_Tried] = []
+    within = _compared_once()
 
     def may_be_best(candidate: Candidate) -> bool:
         bound = candidate.bound + trial.shared
-        return bound >= max(1, _SAME_GAIN * _least_of_best(tried, top, bound))
+        return bound >= max(1, _SAME_GAIN * _least_of_best(tried, top, bound, within))
 
     def replayed(candidate: Candidate) -> _Tried:
         time = time_of(trial.state, candidate)
@@ -171,27 +175,40 @@ def _best(trial: Trial, top: int) -> list[_Tried]:
             break
         if one.gain > 0:
             tried.append(one)
-    return _smallest(tried)[:top]
+    return _smallest(tried, within)[:top]
 
 
-def _least_of_best(tried: list[_Tried], top: int, bound: int) -> float:
+def _least_of_best(tried: list[_Tried], top: int, bound: int, within: _Within) -> float:
     """Return the gain of the last of the best, ns; 0 where there are fewer, or the bound is larger anyway."""
     gains = sorted((each.gain for each in tried), reverse=True)
     if not top:
         return float("inf")
     if len(gains) < top or bound >= _SAME_GAIN * gains[top - 1]:
         return 0.0
-    best = _smallest(tried)
+    best = _smallest(tried, within)
     return best[top - 1].gain if len(best) >= top else 0.0
 
 
-def _smallest(tried: list[_Tried]) -> list[_Tried]:
+def _smallest(tried: list[_Tried], within: _Within) -> list[_Tried]:
     """Return the candidates that gain clearly more than any other inside them, best first."""
     best: list[_Tried] = []
     for one in sorted(tried, key=lambda each: (each.gain, each.size)):
-        if not any(part.gain >= _SAME_GAIN * one.gain and _within(part, one) for part in best):
+        if not any(part.gain >= _SAME_GAIN * one.gain and within(part, one) for part in best):
             best.append(one)
     return sorted(best, key=lambda each: -each.gain)
+
+
+def _compared_once() -> _Within:
+    """Return `_within` for what is kept meanwhile: of two it is asked again for each candidate that is tried."""
+    known: dict[tuple[int, int], bool] = {}
+
+    def within(some: _Tried, other: _Tried) -> bool:
+        pair = id(some), id(other)
+        if pair not in known:
+            known[pair] = _within(some, other)
+        return known[pair]
+
+    return within
 
 
 def _within(some: _Tried, other: _Tried) -> bool:
