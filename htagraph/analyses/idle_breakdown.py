@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.choices import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.idle_cause import CAUSES, KERNEL_PAUSE_US, binding_kind, pause_cause
@@ -16,7 +16,6 @@ from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["idle_breakdown"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _BY_STREAM = {
     "rank": "int64", "device": "int64", "stream": "int64", "cause": "str", "idle_us": "float64", "count": "int64",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
@@ -18,7 +15,6 @@ from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["operator_kernels"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _COLUMNS = {
     "rank": "int64", "operator": "str", "kernel_sequence": "str", "kernels": "int64", "count": "int64",
     "launch_delay_us": "float64", "kernel_delay_us": "float64", "device_us": "float64",

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import distinct, occurring
 from htagraph.core.intervals import group_lengths
 from htagraph.core.kind_masks import of_kinds
@@ -20,7 +18,6 @@ from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["phases"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _KEYS = ["rank", "phase"]
 _COLUMNS = {
     "rank": "int64", "phase": "str", "example": "str", "count": "int64", "tokens": "int64", "host_us": "float64",

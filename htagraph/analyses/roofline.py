@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.device_peaks import peak_of
 from htagraph.core.distinct import occurring
 from htagraph.core.flops import cost_of
@@ -33,7 +33,6 @@ from htagraph.queries.kernel_sequences import work_below
 
 __all__ = ["roofline"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _GROUP = {
     "rank": "int64",
     "operator": "str",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import distinct
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind, EdgeKind
@@ -18,7 +18,6 @@ from htagraph.queries.paths import path_to
 
 __all__ = ["slack"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MAX_EDGE_PASSES = 50_000_000
 """Edges that all exact evaluations together may pass. Chosen: some seconds on one core. Doubled, up to twice as many
 activities of large graphs get an exact drag, in twice the time."""

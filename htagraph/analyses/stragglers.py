@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.group_stats import others_median
 from htagraph.core.time_text import time_text
 from htagraph.graph.clocks import agreement_ns
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["stragglers"]
 
-Array: TypeAlias = npt.NDArray[Any]
 ENOUGH_STEPS = 5
 """Steps; with fewer, only a large difference between ranks is more than chance. Source: measured, ranks that are 2 %
 slower are found in most jobs of 5 steps and in few of 3. Doubled, recordings of 5 to 9 steps are called too short."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 
 __all__ = ["avoiding", "detours", "last_on_path"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @njit(cache=True)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
 __all__ = ["chain_order"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def chain_order(offsets: Array, targets: Array) -> Array:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
-import numpy.typing as npt
-
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
 __all__ = ["sum_in_common"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def sum_in_common(some: Array, values: Array, other: Array) -> int:

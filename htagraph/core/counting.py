@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
 __all__ = ["offsets_by_key"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def offsets_by_key(keys: Array, count: int) -> Array:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["coded", "distinct", "is_any_of", "occurring", "sums_by"]
+from htagraph.core.arrays import Array
 
-Array: TypeAlias = npt.NDArray[Any]
+__all__ = ["coded", "distinct", "is_any_of", "occurring", "sums_by"]
 
 
 _MAX_SPARSE = 4

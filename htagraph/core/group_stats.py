@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
+
 __all__ = ["DISTRIBUTION", "described", "others_median", "summed"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 DISTRIBUTION = ("count", "mean", "std", "min", "p25", "median", "p75", "max")
 """Names of the statistics that `described` returns, as in ``pandas.DataFrame.describe``."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+
+from htagraph.core.arrays import Ints
 
 __all__ = ["Intervals", "clip", "difference", "group_lengths", "intersection", "length", "union"]
 
-Ints: TypeAlias = npt.NDArray[np.int64]
 Intervals: TypeAlias = tuple[Ints, Ints]
 
 

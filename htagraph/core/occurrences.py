@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
 __all__ = ["numbered", "occurrences"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 _MIX = 0x9E3779B97F4A7C15

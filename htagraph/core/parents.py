@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
+
 __all__ = ["ancestors", "deepest_first", "depths", "nearest", "outermost"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _LEVELS = 16
 """Levels that rows climb one by one, before ancestors are found for all rows at once. Chosen for time: calls are rarely
 nested deeper. Doubled, deep forests take longer."""

@@ -7,16 +7,14 @@ the end of the DAG with other weights is known from a tenth of it, to the nanose
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 
 __all__ = ["Runs", "runs_of"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

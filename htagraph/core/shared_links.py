@@ -8,16 +8,15 @@ numba, cached on disk; it knows arrays only. A transfer has one edge or more (on
 from __future__ import annotations
 
 import heapq
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 
 __all__ = ["shared_lags", "work_alone"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 class _Running(NamedTuple):

@@ -12,11 +12,9 @@ What lies beside a longest path is in `beside_path`.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 from htagraph.core.counting import offsets_by_key
 
@@ -24,8 +22,6 @@ __all__ = [
     "counting_order", "latest", "levels", "longest_path", "path_to", "reach", "redundant_edges", "schedule",
     "topological_order", "walk_back",
 ]  # fmt: skip
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def counting_order(keys: Array, count: int) -> tuple[Array, Array]:

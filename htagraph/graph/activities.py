@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance
 from htagraph.trace.columns import SparseColumn
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
 
 __all__ = ["BETWEEN", "Activities", "Edges", "Lane", "common_time", "frozen"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def frozen(array: Array) -> Array:

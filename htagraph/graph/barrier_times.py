@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
+
 __all__ = ["BarrierTimes", "TimeTable", "group_medians"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _BLOCK: Final = 1 << 22
 """Cells of a table that are filled at once. Chosen: 32 MiB for each of its times. Doubled, they take twice as much."""

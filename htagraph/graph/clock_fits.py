@@ -5,17 +5,18 @@ Times are arrays with a row per collective and a column per clock, ns, nan where
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from htagraph.core.arrays import Array
 
 __all__ = [
     "MIN_FOR_DRIFT", "RESOLUTION_NS", "as_recorded_is_possible", "by_ends", "feasible_offsets", "fitted", "islands",
     "least_ahead", "limits", "limits_of", "medians", "middle_of", "no_offset_is_possible", "residuals",
 ]  # fmt: skip
 
-Array: TypeAlias = npt.NDArray[Any]
 
 RESOLUTION_NS: Final = 1_000
 """ns: the smallest spread that is assumed. Files of whole µs are no more exact. Doubled, offsets of 1 to 2 µs are taken

@@ -10,11 +10,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.graph.barrier_times import BarrierTimes, TimeTable, group_medians
 from htagraph.graph.clock_fits import (
     RESOLUTION_NS,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Clock", "agreement_ns", "corrected", "estimate_clocks"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _SAMPLE: Final = 20_000
 """The estimate uses at most this many collectives, evenly spread. Chosen for time. Doubled, it takes twice as long."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Mask
 from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE, HOST, KERNELS, ActivityKind
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Criteria", "IntSelector", "Mask", "mask_of", "named"]
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
 IntSelector: TypeAlias = int | Sequence[int] | None
 """One number or several; None for all."""
 _KIND_GROUPS: Final = {"kernel": KERNELS, "device": DEVICE, "host": HOST}

@@ -10,11 +10,12 @@ import html
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import is_any_of, occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.issues import Issue
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DependencyGraph"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _SHOWN_RANKS = 8
 """Rows of the table in a notebook. Chosen: the ranks of one node. Doubled, the table fills half a screen."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import GraphError
 from htagraph.core.kinds import ActivityKind
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["check", "cycle_error"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def check(graph: DependencyGraph) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.clocks import Clock, corrected
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Matches", "with_joins"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _PAIR: Final = "send_recv"
 _FROM_ROOT: Final = ("broadcast", "scatter")

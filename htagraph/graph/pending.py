@@ -5,19 +5,18 @@ An asynchronous send or receive on a host is recorded from the call to the retur
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities
 
 __all__ = ["blocked_since", "worked_until"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def blocked_since(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:

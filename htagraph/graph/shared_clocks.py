@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from htagraph.graph.barrier_times import BarrierTimes, TimeTable
 from htagraph.graph.clock_fits import MIN_FOR_DRIFT, RESOLUTION_NS, limits
 
 __all__ = ["shared_clocks"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _TOLERANCE_NS: Final = 2_000
 """ns: by which an arrival may seem to come after an end; as in `matching.sequence_alignment`. Doubled, ranks of one

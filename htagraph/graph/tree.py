@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array, Mask
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind
 from htagraph.core.naming import is_autograd_node, is_backward
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from htagraph.graph.activities import Activities
 
 __all__ = ["Tree", "called_by", "innermost_around", "tree_of"]
-
-Array: TypeAlias = npt.NDArray[Any]
-Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

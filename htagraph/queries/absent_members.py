@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
@@ -13,8 +11,6 @@ from htagraph.core.once import once
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["lacks_members", "ranks_not_read"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.issues import IssueLog
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["argument_texts", "arguments", "event_arguments"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _Label = int | float | str | None
 
 

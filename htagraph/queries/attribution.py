@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["annotation_of", "in_data_loader", "label_of", "module_of", "names_of", "operator_of"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MAX_LABEL = 60
 """How many letters of a name a sentence shows. Chosen: half a line. Doubled, a name fills a line; only texts change."""
 

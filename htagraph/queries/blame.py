@@ -9,11 +9,11 @@ the last collective after which both ranks, the late one and the one that waits,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.group_stats import others_median
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind
@@ -28,7 +28,6 @@ from htagraph.queries.rank_roles import rank_roles
 
 __all__ = ["CAUSES", "Blame", "Chains", "blame_of", "chains_of"]
 
-Array: TypeAlias = npt.NDArray[Any]
 CAUSES = ("none", "kernels", "host", "data_loading", "launch", "sync", "collective", "network", "recording", "clocks")
 """Why a rank was late; ``none``: its work before the collective took no longer than its peers'; ``recording``: its
 recording begins later, so that what made it late is not known, and no rank is charged; ``clocks``: it is not known how

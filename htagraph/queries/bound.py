@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import EdgeKind, GapKind
 from htagraph.core.naming import has_loader_workers, names_that
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CATEGORIES", "HOST_CATEGORIES", "Bound", "bound_of"]
 
-Array: TypeAlias = npt.NDArray[Any]
 CATEGORIES = (
     "host", "launch", "computation", "communication", "waiting", "sync", "memory", "data_loading", "gap", "head",
 )  # fmt: skip

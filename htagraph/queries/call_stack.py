@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import deepest_first
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["call_stack", "tree_columns"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _NEVER = np.iinfo(np.int64).max
 """ns: start of the first kernel where there is none, so that any start is earlier."""
 

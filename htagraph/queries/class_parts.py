@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.queries.weights import NEVER, State, own_time
 
 __all__ = ["SWITCHED_OFF", "ClassParts", "Classes", "Parts", "class_parts"]
 
-Array: TypeAlias = npt.NDArray[Any]
 Classes: TypeAlias = Mapping[str, "Mapping[str, Any] | State"]
 """By name: the criteria of a selection, as `scale` takes them; or a state, to which a factor of 0 switches."""
 

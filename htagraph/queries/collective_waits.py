@@ -9,11 +9,11 @@ the last arrival that its end depends on), pure transfer (the shortest transfer 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind
 from htagraph.core.once import once
@@ -21,8 +21,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.pending import blocked_since
 
 __all__ = ["Waits", "bus_factor", "waits_of"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.contraction import contract as contraction
 from htagraph.core.contraction.vectors import Weights, sparse
 from htagraph.core.errors import SelectionError
@@ -23,8 +24,6 @@ from htagraph.queries.weighted_paths import WeightedPaths, paths_of, state_of
 from htagraph.queries.weights import State
 
 __all__ = ["contract", "joined", "members_of", "rank_parts", "skeleton_of", "steps_of", "terminal_skeleton"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def contract(

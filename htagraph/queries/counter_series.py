@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.group_stats import described
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import copy_kind
@@ -16,7 +16,6 @@ from htagraph.queries.launched_work import launched
 
 __all__ = ["bandwidth_changes", "distribution", "lasting_us", "queue_changes"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _QUEUE = {
     "rank": "int64", "device": "int64", "stream": "int64", "time_us": "float64", "queue_length": "int64",

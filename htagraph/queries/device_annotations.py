@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.naming import DEVICE_ANNOTATION
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["device_annotations", "narrowest"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MAX_PAIRS = 1 << 22
 """How many pairs of intervals are compared at once. Chosen for memory: a pair takes some 25 bytes, so a batch about 100
 MB. Doubled, memory doubles; results do not change."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind, GapKind
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["first_calls"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _CALLS = (ActivityKind.LAUNCH, ActivityKind.RUNTIME)
 _MIN_NS = 5_000_000
 """ns; chosen: making a context takes some 100 ms and a stream some ms, while a steady call takes µs. Doubled, streams

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import coded
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import OPERATORS, ActivityKind, GapKind
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["host_pauses"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _CATEGORIES = ("host", "launch", "sync")
 _KEYS = ["what", "inside", "before", "rank"]
 _COLUMNS = {

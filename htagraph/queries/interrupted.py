@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import coded
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BETWEEN, BLOCKING, ActivityKind, EdgeKind, GapKind
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAST_NS", "Interruptions", "interrupted", "places_of"]
 
-Array: TypeAlias = npt.NDArray[Any]
 LEAST_NS: Final = 1_000_000
 """ns; a stretch of host code must last this long to be one. Chosen: the dispatch of an operator takes some 10 µs, a
 time slice of an operating system 1 to 10 ms, and a full run of Python's garbage collector more than 1 ms where it

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.intervals import union
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["InterruptedRanks", "interrupted_ranks"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MIN_TOGETHER = 0.6
 """Share of the time in which as many ranks go on, or of the interrupted time in which all are, for a pattern to be one.
 Chosen: more than half, with room for interruptions that are too short to be found. It cannot be doubled; at 1, no real

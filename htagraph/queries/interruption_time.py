@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import LAUNCHES, GapKind
 from htagraph.core.once import once
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["interruption_time"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _IDLE = (GapKind.STREAM_IDLE, GapKind.LAUNCH_EXCESS)
 """What a stream's wait for a launch is, where an earlier kernel or copy ended after the call had begun; and else."""
 

@@ -6,12 +6,11 @@ import fnmatch
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import names_that
@@ -20,7 +19,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Sequences", "containing", "named", "numbered", "sequences_below", "work_below"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _COLUMNS = {
     "rank": "int64", "operator": "str", "pattern": "str", "kernels": "int64", "count": "int64",
     "kernel_us": "float64", "operator_us": "float64", "example": "int64",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.idle_cause import binding_kind, pause_cause
@@ -13,7 +10,6 @@ from htagraph.queries.paths import CATEGORIES, path_to
 
 __all__ = ["LATE_REASONS", "LONG_PAUSE_NS", "late_reason"]
 
-Array: TypeAlias = npt.NDArray[Any]
 LATE_REASONS = ("loader", "ranks", "pauses", "launches", "few")
 """What the host does while its device waits: it waits for its data loader; for other ranks or for transfers; it is busy
 or pauses for long with something else; it works on many small things; or on few."""

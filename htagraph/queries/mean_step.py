@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.once import once
 from htagraph.queries.replay import last_end
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["mean_step_ns", "step_moments"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def mean_step_ns(graph: DependencyGraph, time: Array) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import FRAMES
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.tree import innermost_around
@@ -15,7 +16,6 @@ from htagraph.trace.columns import Trace
 
 __all__ = ["memory_events"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _DEVICES: Final = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps", 15: "hpu", 19: "mtia", 20: "privateuse1"}
 """Names by the numbers of PyTorch's c10::DeviceType, which the events record."""
 _ABSENT = -1

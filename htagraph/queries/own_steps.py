@@ -8,11 +8,11 @@ is what the rank does itself, untraced host time included, and nothing in it dep
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import TRANSFERS, ActivityKind, EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -21,8 +21,6 @@ from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER
 
 __all__ = ["OwnSteps", "own_steps", "times_alone"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

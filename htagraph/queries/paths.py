@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.core.texts import texts_of
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CATEGORIES", "CriticalPath", "path_to"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _NEAR = dict.fromkeys(("slack_us", "start_us", "end_us", "work_us"), "float64") | {
     "rank": "int64", "edge": "str", "leaves": "int64", "returns": "int64", "main": "str",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import coded
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
@@ -14,8 +15,6 @@ from htagraph.core.once import once
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["alike", "lane_roles", "peers"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def peers(graph: DependencyGraph, across: Literal["rank", "step"] = "rank") -> npt.NDArray[np.int64]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind
 from htagraph.core.naming import BETWEEN_OPERATORS
@@ -15,8 +14,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.peers import peers as peers_of
 
 __all__ = ["Difference", "alone_work", "rank_differences"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

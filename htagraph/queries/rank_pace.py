@@ -7,18 +7,16 @@ averaged in batches, whose resemblance to the batch before shows how much is sha
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.student import MAD_TO_DEVIATION
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.work_times import work_times
 
 __all__ = ["rank_pace"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _BATCHES = 20
 """Batches that a recording is divided into, if it has fewer steps.
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["rank_roles", "roles_among"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _PAIR_OPERATION = "send_recv"
 _MIN_EXCHANGING = 3
 """Ranks that exchange in turn, at least: of two that send to each other, each sends as much as the other, be they a

@@ -6,17 +6,15 @@ more to do takes longer for some of it. So the name counts whose ratio to the ot
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.work_times import work_times
 
 __all__ = ["MIN_SHARE_OF_NAME", "rank_speed", "speed_of_sums"]
 
-Array: TypeAlias = npt.NDArray[Any]
 MIN_SHARE_OF_NAME = 0.03
 """Share of the compared time that a name takes on every rank, at least. Chosen: rare names vary too much by chance.
 Doubled, fewer names are compared, and a rank that is slow in all of them by design is more likely."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.queries.time_classes import Factors, TimeClasses, as_nanoseconds
 from htagraph.queries.weighted_paths import END, LAST
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Members", "Skeleton", "Steps"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,11 +24,11 @@ import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.core.inflated import inflated
 from htagraph.queries.skeleton import Members, Skeleton, Steps
@@ -36,7 +36,6 @@ from htagraph.queries.time_classes import TimeClasses
 
 __all__ = ["from_bytes", "to_bytes"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _VERSION = 1
 _MAX_DIGITS = 10
 """Digits of base 128 of a number of 64 bits, at most. It is a fact of the format."""

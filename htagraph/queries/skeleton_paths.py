@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.class_parts import Classes
@@ -16,8 +15,6 @@ from htagraph.queries.weighted_paths import amounts_of, paths_of
 from htagraph.queries.weights import State
 
 __all__ = ["expand"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def expand(

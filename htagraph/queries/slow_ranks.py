@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.group_stats import others_median
 from htagraph.core.student import MAD_TO_DEVIATION, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -30,7 +31,6 @@ from htagraph.queries.slow_steps import slow_steps
 
 __all__ = ["Excess", "Paces", "SlowRanks", "Speed", "SpeedOf", "excess_of", "slow_among", "slow_ranks"]
 
-Array: TypeAlias = npt.NDArray[Any]
 Paces: TypeAlias = Callable[[Array], Sequence[Array]]
 """The paces of some ranks, given by position: time by rank and batch for one kind of work each (`rank_pace`)."""
 SpeedOf: TypeAlias = Callable[[Array, Array, bool], Array]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.collective_waits import Waits
@@ -15,7 +13,6 @@ from htagraph.queries.rank_roles import rank_roles
 
 __all__ = ["SlowStage", "slow_stage"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MIN_SHARE_OF_STEPS = 0.8
 """Share of the steps in which the stage takes longest, at least. Chosen: of stages that take turns by chance none is
 named; a step that went another way hides nothing. It cannot be doubled."""

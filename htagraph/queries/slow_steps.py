@@ -8,16 +8,15 @@ strike any rank alike do not strike the same one again and again, and not at equ
 from __future__ import annotations
 
 from math import exp, lgamma, log, log1p
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.student import upper_quantile
 
 __all__ = ["slow_steps"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _CHANCE_OF_LARGEST = 0.01
 """Probability that the largest difference of any rank in any step stands out by chance. Chosen: what stands out must
 also recur. Doubled, a step of ten in a job of four ranks stands out from 4.1 instead of 4.4 deviations."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -15,7 +15,6 @@ from htagraph.queries.blame import CAUSES, Blame, Chains
 
 __all__ = ["COMPARED", "SlowWork", "largest_upstream", "slow_work"]
 
-Array: TypeAlias = npt.NDArray[Any]
 COMPARED = ("kernels", "host", "data_loading", "collective")
 """Causes that lie in activities, which peers have too."""
 _LATENCIES = {"host": BETWEEN_OPERATORS, "launch": "launch latency", "sync": "return of blocking calls"}

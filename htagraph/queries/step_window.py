@@ -9,11 +9,11 @@ long a step takes: the one whose first and last steps are most like its others.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import names_that
@@ -22,7 +22,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["StepWindow", "step_window"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _ALIKE_SHARE = 0.05
 """Share of a step; chosen: ranks of one job enter a step that far apart by chance. Ranks whose usual step is that much
 shorter than the slowest one's do not say how long a step takes, and ranks whose first and last steps are alike within

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,6 @@ from htagraph.queries.weights import initial, own_time, with_factor
 
 __all__ = ["NOBODY", "SavedBy", "Straggler", "charges_of", "named_among", "straggler_among", "straggler_of"]
 
-Array: TypeAlias = npt.NDArray[Any]
 SavedBy: TypeAlias = Callable[[int, float, tuple[str, ...]], int]
 """By how much a job is shorter, ns, if a rank's work of some kinds takes a multiple of its time: given the rank, the
 multiple, the kinds."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import distinct
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import deepest_first
@@ -17,7 +18,6 @@ from htagraph.queries.busy_time import self_time
 
 __all__ = ["OWNED", "OwnerOf", "kind_words", "time_by_owner"]
 
-Array: TypeAlias = npt.NDArray[Any]
 OwnerOf: TypeAlias = Callable[[DependencyGraph, npt.ArrayLike], npt.NDArray[np.int64]]
 """Returns the owner of each of some activities, -1 for none: `operator_of`, `module_of`."""
 

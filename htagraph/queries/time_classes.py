@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ from htagraph.queries.weights import ChangeError, checked
 
 __all__ = ["Factors", "TimeClasses", "as_nanoseconds"]
 
-Array: TypeAlias = npt.NDArray[Any]
 Factors: TypeAlias = Mapping[str, float]
 """By class, the factor that its time is multiplied by; 1 where a class is not named."""
 

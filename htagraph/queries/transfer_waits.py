@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, EdgeKind
 from htagraph.core.once import once
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["end_spread", "waiting"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _OWN_SHARES = ("all_to_all", "send_recv")
 """Operations in which each member receives a message of its own, so that their ends differ by message."""

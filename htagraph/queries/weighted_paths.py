@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.contraction.vectors import UNBOUNDED, Weights
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -26,7 +26,6 @@ __all__ = [
     "state_of", "times_on_paths",
 ]  # fmt: skip
 
-Array: TypeAlias = npt.NDArray[Any]
 
 START, END, LAST = -1, -2, -3
 """What stands for the vertices that are added, where others have their number in the graph."""

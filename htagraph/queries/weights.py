@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import distinct
 from htagraph.core.errors import SelectionError
 from htagraph.core.kind_masks import of_kinds
@@ -44,7 +45,6 @@ __all__ = [
     "without_waits",
 ]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 NEVER = -(1 << 60)
 """The lag of an edge that no longer constrains anything, ns.

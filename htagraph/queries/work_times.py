@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.busy_time import self_time
 
 __all__ = ["work_times"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def work_times(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import TraceError
 from htagraph.core.issues import Issue
 from htagraph.trace.events import Header
@@ -16,7 +17,6 @@ from htagraph.trace.remote import TracePath, fingerprint
 
 __all__ = ["Flows", "SparseColumn", "Table", "Trace"]
 
-Array: TypeAlias = npt.NDArray[Any]
 Lane: TypeAlias = tuple[int | str, int | str]
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import distinct, sums_by
 from htagraph.core.errors import SelectionError
 from htagraph.core.kind_masks import of_kinds
@@ -25,7 +26,6 @@ from htagraph.whatif.trial import Trial
 
 __all__ = ["CLASSES", "INTERRUPTIONS", "Candidate", "candidates", "target_of", "time_of"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
 _CALLS = (ActivityKind.RUNTIME,)
 _RUNTIME = (ActivityKind.RECORD, ActivityKind.WAIT, ActivityKind.RUNTIME)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import UNEXPLAINED
@@ -32,7 +32,6 @@ from htagraph.whatif.link_transfers import Sharing
 
 __all__ = ["BUILDERS", "Reading", "contracted_readings", "shares_links_differently"]
 
-Array: TypeAlias = npt.NDArray[Any]
 Criteria: TypeAlias = Mapping[str, Mapping[str, Any]]
 """By name of a class, what selects its time, as for `htagraph.whatif.changes.scale`."""
 

@@ -7,11 +7,11 @@ replayed on it: how far the predictions differ is how much the doubt matters.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import distinct
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance
@@ -27,7 +27,6 @@ __all__ = [
     "without_doubtful_waits",
 ]  # fmt: skip
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _MIN_PAUSE_NS = 100_000
 """ns: a shorter pause of a thread is not taken for a possible wait. Chosen, as in `graph.gaps`: Python between two

@@ -7,11 +7,12 @@ that the recording does not show. It shows how long they took at most, because t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import has_loader_workers, names_that, transfer_direction
 from htagraph.core.once import once
@@ -22,7 +23,6 @@ from htagraph.whatif.rewire import with_waits
 
 __all__ = ["SHARE", "Waits", "slow_loaders", "slow_messages", "with_slow_loaders", "with_slow_messages"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 SHARE = 0.9
 """What took an unknown part of a time is taken to have taken this share of it. Source: nine of ten values that are

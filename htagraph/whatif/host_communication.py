@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.core.naming import is_gradient_ready, names_that
@@ -14,8 +13,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import of_kind
 
 __all__ = ["asked_at", "first_gradient", "next_moment", "waits_for"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def asked_at(graph: DependencyGraph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

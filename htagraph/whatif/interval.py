@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.ahead import ahead, threads_for
+from htagraph.core.arrays import Array
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict, without_unexplained
 from htagraph.queries.weights import State, initial
@@ -26,7 +27,6 @@ __all__ = [
     "CONSTANTS", "DOUBTS", "UNEXPLAINED_PAUSES", "UNKNOWN_SHARING", "Interval", "changes_nothing", "interval", "spread",
 ]  # fmt: skip
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _QUANTILE = 1.645
 """Standard deviations on each side of the mean that hold 90 % of a normal distribution. Doubled, 99.9 %."""

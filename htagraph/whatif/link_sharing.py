@@ -6,11 +6,11 @@ The work of a transfer, which is how long it takes alone, stays; how long it tak
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import TRANSFERS, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
@@ -22,7 +22,6 @@ __all__ = [
     "with_shared_link",
 ]  # fmt: skip
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _MIN_OVERLAP = 0.05
 """Share of a transfer during which others run, from which it says something about sharing. Chosen: what is shared for

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import TRANSFERS, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import of_kind
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "LinkTransfers", "Sharing", "link_transfers", "places_of_links"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 KINDS = (ActivityKind.HOST_COMMUNICATION, ActivityKind.COMMUNICATION)
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, signature
 from itertools import takewhile
-from typing import Any, NamedTuple, ParamSpec, TypeAlias
+from typing import NamedTuple, ParamSpec, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.ahead import ahead, threads_for
+from htagraph.core.arrays import Array
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, checked, initial
 from htagraph.queries.whole_steps import whole_steps
@@ -24,7 +24,6 @@ from htagraph.whatif.trial import Trial
 
 __all__ = ["opportunities"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _P = ParamSpec("_P")
 _SAME_GAIN = 0.97
 """A candidate is left out if one with this share of its time inside it gains at least this share of its gain.

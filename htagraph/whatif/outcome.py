@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.graph.activities import frozen
 from htagraph.graph.criteria import IntSelector
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from htagraph.whatif.link_sharing import Assumed
 
 __all__ = ["Outcome"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

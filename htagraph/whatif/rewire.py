@@ -6,12 +6,13 @@ import fnmatch
 import re
 from dataclasses import replace
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import distinct
 from htagraph.core.errors import GraphError, SelectionError
 from htagraph.core.kind_masks import of_kinds
@@ -23,7 +24,6 @@ from htagraph.queries.weights import NEVER, Jitter, State, edges_into
 
 __all__ = ["collective_members", "launch_order", "rewired", "with_waits"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MAX_GROUPS_SHOWN = 12
 """How many process groups an error names. Chosen to fit a line or two; it changes messages only."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import TRANSFERS
 from htagraph.queries.weights import of_kind
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Line", "Transfers", "fitted", "link_share", "transfers"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _MIN_SIZE_RATIO = 1.5
 """The least ratio of the largest to the smallest message for which latency and bandwidth are fitted.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import sums_by
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BETWEEN, BLOCKING, HOST_GAPS, LAUNCHES, EdgeKind, GapKind
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from htagraph.core.runs import Runs
 
 __all__ = ["Trial"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 class Trial:

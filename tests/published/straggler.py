@@ -18,13 +18,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from htagraph import DependencyGraph
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.queries.replay import predict
 
@@ -33,7 +33,6 @@ __all__ = [
     "read_recorded", "scenarios", "slowest_ranks",
 ]  # fmt: skip  # fmt: skip
 
-Array: TypeAlias = npt.NDArray[Any]
 NS = 1_000_000_000
 _FAULTY_S = -0.010  # a delay or transfer of this or less is a fault of the clocks and counts as 0
 _PP = {f"{way}-{end}": f"{way}-pp-comm" for way in ("forward", "backward") for end in ("send", "recv")}

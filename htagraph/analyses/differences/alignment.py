@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import OPERATORS, ActivityKind
 from htagraph.core.naming import is_module_frame, names_that, short_name, stable_name
@@ -19,7 +19,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["Alignment", "align"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MIN_ALIKE_SHARE = 0.5
 """Share of the words of two kernels' names that both have, at least, for one to be the other's new name.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from htagraph.analyses.differences.alignment import align
 from htagraph.analyses.differences.compared_parts import Part, parts_of
+from htagraph.core.arrays import Array
 from htagraph.core.choices import check_choice
 from htagraph.core.distinct import distinct
 from htagraph.core.naming import short_name, stable_name, step_number
@@ -19,7 +19,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["CHANGES", "change_words", "compare"]
 
-Array: TypeAlias = npt.NDArray[Any]
 CHANGES = ("same", "more", "fewer", "added", "removed")
 """How often something occurs after, compared with before, per rank and step."""
 

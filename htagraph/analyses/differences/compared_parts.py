@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.distinct import occurring
 from htagraph.core.errors import SelectionError
 from htagraph.core.kind_masks import of_kinds
@@ -21,7 +21,6 @@ from htagraph.queries.step_window import StepWindow, step_window
 
 __all__ = ["Part", "chance_us", "parts_of", "step_times_ns"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MAX_CHANCE = 0.01
 """Probability that the mean of steps which take equally long differs by more. Chosen: one comparison in a hundred.
 Doubled, changes that are 10 % smaller are taken for real."""

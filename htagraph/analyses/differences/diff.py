@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from htagraph.analyses.differences.alignment import Alignment, align
 from htagraph.analyses.differences.compare import change_words
 from htagraph.analyses.differences.compared_parts import Part, chance_us, parts_of
 from htagraph.analyses.differences.effects import Effects, effects
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import short_name, stable_name
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Diff", "diff"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _HTML_ROWS = 8
 """Contributions shown in a notebook, the largest first. Chosen: a short table; `Diff.to_frame` has all."""
 _MAX_EQUAL_SHARE = 0.001

@@ -13,6 +13,7 @@ import pandas as pd
 from htagraph.analyses.differences.alignment import Alignment
 from htagraph.analyses.differences.compared_parts import Part
 from htagraph.analyses.differences.own_work import BEFORE, WAIT, OwnWork
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import BLOCKING, ActivityKind
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
 from htagraph.queries.replay import predict
@@ -20,7 +21,6 @@ from htagraph.queries.weights import State, of_kind, with_factor, without_waits
 
 __all__ = ["PYTHON_BETWEEN", "Effects", "Key", "effects"]
 
-Array: TypeAlias = npt.NDArray[Any]
 PYTHON_BETWEEN = (BETWEEN_OPERATORS, "host")
 """Name and kind of the own time of steps, and of host code outside them."""
 _COLUMNS = {

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from htagraph.analyses.differences.compared_parts import Part
 from htagraph.analyses.differences.waits import awaited, polled
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, EdgeKind, GapKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import OwnTime, State, initial, own_time
 
 __all__ = ["BEFORE", "SELF", "WAIT", "OwnWork"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

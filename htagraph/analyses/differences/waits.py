@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import is_poll, names_that
@@ -14,7 +13,6 @@ from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["awaited", "polled"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MAX_LEFT_SHARE = 0.1
 """How much of own time may come after the end of the communication that it waited for, as a share of it.
 

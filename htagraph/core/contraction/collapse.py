@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 from htagraph.core.contraction.vectors import UNBOUNDED, Weights, copy, covers
 
 __all__ = ["Collapsed", "collapse", "relevant_ends"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _FIRST_EDGES = 1024
 """Edges for which memory is taken at first; it doubles when it is full. Chosen; it changes speed only."""

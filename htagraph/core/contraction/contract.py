@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.contraction.collapse import Collapsed, collapse
 from htagraph.core.contraction.eliminate import shrink
 from htagraph.core.contraction.net import SOURCE, TARGET, Net, net_of
@@ -17,7 +17,6 @@ from htagraph.core.traverse import counting_order
 
 __all__ = ["Contracted", "contract"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MAX_ROUNDS = 8
 """How often vertices leave and edges are pruned by turns, at most. Chosen: after three rounds nothing changes on the
 traces of the tests. Doubled, unusual graphs become a little smaller."""

@@ -5,11 +5,11 @@ Weights, bounds and what one vector covers are those of `contraction.vectors`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 from htagraph.core.contraction.net import (
     FIRST_IN,
@@ -30,7 +30,6 @@ from htagraph.core.contraction.vectors import add, copy, covers
 
 __all__ = ["shrink"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _MAX_SEARCH = 64
 """How many edges of a vertex are searched for one that leads to another vertex. Chosen: it bounds the work for each

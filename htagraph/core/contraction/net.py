@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 from htagraph.core.contraction.vectors import copy
 
@@ -15,7 +15,6 @@ __all__ = [
     "Net", "insert", "net_of", "remove",
 ]  # fmt: skip
 
-Array: TypeAlias = npt.NDArray[Any]
 
 MAX_PAIRS = 64
 """Pairs of an in-edge and an out-edge of a vertex up to which it may leave. Chosen: a vertex with more of them rarely

@@ -5,18 +5,17 @@ Weights, bounds and what one vector covers are those of `contraction.vectors`.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import for_reading, njit
 from htagraph.core.contraction.net import FIRST_OUT, NEXT_OUT, NONE, OUT_DEGREE, TARGET, Net, remove
 from htagraph.core.contraction.vectors import add, cover_together, covers
 
 __all__ = ["prune"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _MAX_SEARCH = 64
 """How many edges of a vertex are tried as the second one of a path. Chosen: it bounds the work for each edge. Doubled,

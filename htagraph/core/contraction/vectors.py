@@ -6,16 +6,15 @@ bound of that component.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 
 __all__ = ["UNBOUNDED", "Weights", "add", "copy", "cover_together", "covers", "sparse"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 UNBOUNDED = -1
 """The bound of a component whose factor may be any number from 0 on. It is a mark: no result depends on its size."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind
 from htagraph.core.naming import (
@@ -28,7 +28,6 @@ from htagraph.trace.reading.collect.sieves import REAL_ID_SHARE, Launches
 
 __all__ = ["RankPart", "prepare"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _SNAP_NS = 2
 """ns: a child may end this long after its parent. Kineto's clock conversion rounds each end by 1 ns. Doubled,
 neighbours that overlap by 3 or 4 ns are nested."""

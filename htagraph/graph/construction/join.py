@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.activities import RankPart
@@ -17,7 +17,6 @@ from htagraph.trace.events import call_columns, columns
 
 __all__ = ["TEXTS", "join"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 TEXTS = frozenset(bulk.column.name for bulk in (*columns(), *call_columns()) if bulk.column.dtype == "str")
 """Arguments whose values are numbers of texts."""

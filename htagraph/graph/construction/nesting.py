@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.parents import nearest
 
 __all__ = ["nest", "nesting_order"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _LANE_BITS = 14
 """Bits of a sort key that hold the lane; with the time and 2 bits of order they fit into 63. A job with more lanes is
 sorted by columns, which is slower and gives the same."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 
 __all__ = ["nest_crossing"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @njit(cache=True, nogil=True)

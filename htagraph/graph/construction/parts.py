@@ -7,9 +7,10 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import HOST_CATEGORIES, RUNTIME_CATEGORIES, Naming, activity_kind, names_like, step_number
-from htagraph.graph.construction.activities import Array, RankPart, prepare
+from htagraph.graph.construction.activities import RankPart, prepare
 from htagraph.trace.columns import Trace
 from htagraph.trace.reading.collect.sieves import Survey, Windows
 from htagraph.trace.reading.extent import Extent, merged, overlaps

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind
 from htagraph.graph.activities import Edges
@@ -33,7 +34,6 @@ _NEVER = np.iinfo(np.int64).min
 """Before any recorded moment; no threshold."""
 _STARTS = (*LAUNCHES, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
 
-Array: TypeAlias = npt.NDArray[Any]
 Change: TypeAlias = tuple[Array, Array]
 """(rows of edges, their new lags in ns)."""
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.naming import names_like
 from htagraph.graph.evidence.calls import Calls
 from htagraph.trace.columns import Table
 
 __all__ = ["AwaitRows", "await_rows"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _NO_STREAM = 4_294_967_295
 """How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""
 

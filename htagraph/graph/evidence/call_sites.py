@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 
 __all__ = ["grouped", "mixed", "owners"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _PLACES = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.HOST_COMMUNICATION)
 _MAX_DEPTH = 64
 """How many enclosing activities are looked at to identify a call site. Chosen: deeper stacks are Python frames, which

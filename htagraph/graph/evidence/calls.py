@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.call_sites import mixed, owners
@@ -19,7 +19,6 @@ from htagraph.graph.evidence.job import Job
 
 __all__ = ["Calls", "Enqueued", "spread"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _KINDS = (ActivityKind.LAUNCH, ActivityKind.SYNC, ActivityKind.RECORD, ActivityKind.WAIT)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.launches import graph_launches
@@ -21,7 +21,6 @@ from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS
 
 __all__ = ["graph_branches"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _WINDOW_NS = 10_000
 """ns: a kernel that starts this soon after another one ended may have waited for it. Chosen, as for other waits of
 streams: a few µs on any device. Doubled, kernels that start by chance within 20 µs seem to wait."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, is_collective_call
 from htagraph.graph.activities import Activities
 
 __all__ = ["CallArguments", "HostCalls", "call_arguments", "host_calls"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _INSIDE: Final = 95
 """Percent: confidence that an operator asked for what began while it ran on its thread. Chosen: no id proves it. It is

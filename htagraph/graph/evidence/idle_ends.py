@@ -6,18 +6,16 @@ that the other work occupied. In both cases it could not start before the other 
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.stream_waits import LATENCY_NS, WINDOW_NS
 from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS, start_window
 
 __all__ = ["idle_ends"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _TIMES_WINDOW = 10
 """A stream must have been idle for this many times the window in which waiting work starts. Chosen: the odds that
 another stream's work ends in the window by chance are then about 1 in 10, and less the longer the stream was idle.

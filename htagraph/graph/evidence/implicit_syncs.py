@@ -7,11 +7,11 @@ and it returned right after the end of all that had been enqueued before it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_graph_launch, is_memory_call, names_like, names_that
@@ -22,7 +22,6 @@ from htagraph.graph.evidence.work_before import last_ends, work_before
 
 __all__ = ["ImplicitSyncs", "implicit_syncs"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _LONG_NS = 200_000
 """ns: a call whose name does not say that it waits is looked at if it takes at least this long. Chosen: runtime calls
 take 1 to 20 µs, and those that wait for the device take ms. Doubled, waits of 0.2 to 0.4 ms stay unknown."""

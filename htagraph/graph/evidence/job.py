@@ -6,11 +6,12 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming, is_backward, names_that
 from htagraph.graph.activities import Activities, Lane, common_time
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from htagraph.graph.matches import Matches
 
 __all__ = ["Job"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

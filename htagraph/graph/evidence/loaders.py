@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from htagraph.graph.evidence.job import Job
 
 __all__ = ["loaders", "waited_loaders", "worker_loads"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def loaders(job: Job) -> npt.NDArray[np.int32]:

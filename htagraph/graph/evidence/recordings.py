@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 
 __all__ = ["Recordings", "recordings_of", "uneven_recordings"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _LEAST_NS: Final = 1_000_000
 """ns: recordings that begin or end within this of each other are taken as simultaneous. Chosen: profilers of the ranks

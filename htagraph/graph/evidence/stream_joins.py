@@ -7,11 +7,9 @@ copies for the next step right after it waited for those of this one looks like 
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.call_sites import grouped
 from htagraph.graph.evidence.calls import Calls
@@ -20,7 +18,6 @@ from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS
 
 __all__ = ["joined"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MIN_FEASIBLE = 0.99
 """Share of the waits that may be turned only if none is contradicted. Chosen: damaged records, as in
 `wait_hypotheses`. It cannot be doubled."""

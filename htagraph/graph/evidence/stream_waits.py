@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, Provenance
 from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.calls import Calls
@@ -27,7 +27,6 @@ from htagraph.graph.evidence.wait_hypotheses import (
 
 __all__ = ["LATENCY_NS", "POSSIBLE", "WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
 
-Array: TypeAlias = npt.NDArray[Any]
 WINDOW_NS = 10_000
 """ns: waiting work starts this soon after the awaited work ended, or within twice what the rank's collectives usually
 take behind computation, if that is longer. Chosen: a few µs on most devices (simulated: 0.8, real traces: 1 to 6, AMD:

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
@@ -40,7 +41,6 @@ __all__ = [
     "unresolved_waits",
 ]
 
-Array: TypeAlias = npt.NDArray[Any]
 TOLERANCE_NS = 2_000
 """ns: the error of recorded times on one device and its host, and of files of whole µs. Chosen: 2 ticks of such a file.
 Doubled, waits of less than 4 µs are not noticed."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.calls import Calls
@@ -17,7 +16,6 @@ from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS, Answer, Plausi
 
 __all__ = ["boundary_waits"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _LIKELY, _POSSIBLE = 70, 50
 """Percent: confidence of a wait inferred without any call, if it explains more waits of its site than it leaves
 unexplained, and if not. Chosen: below those of `stream_waits`, where the calls are recorded. It is shown, and `acyclic`

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.graph.evidence.call_sites import grouped
 from htagraph.graph.evidence.calls import Calls
 
 __all__ = ["last_ends", "work_before"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MAX_STREAMS = 128
 """Streams of a rank up to which each call is paired with all of them. Chosen: devices run work of 128 streams at once,
 and jobs use fewer. Doubled, calls in jobs of 129 to 256 streams have more pairs, which change no result: work that was

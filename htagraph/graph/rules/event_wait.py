@@ -6,11 +6,10 @@ Lag 0 (`construction.settle` adds the device's pause). Known by ids where the tr
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.call_sites import mixed
@@ -25,7 +24,6 @@ from htagraph.graph.evidence.waits_at_collectives import boundary_waits
 
 __all__ = ["event_wait", "event_waits"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MAX_CHAIN = 8
 """Streams that a chain of waits is followed through (A waits for B, which waits for C). Chosen: jobs have few streams.
 Doubled, only longer chains change."""

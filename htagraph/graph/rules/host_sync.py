@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
@@ -40,7 +40,6 @@ from htagraph.graph.evidence.work_before import last_ends, work_before
 
 __all__ = ["host_sync", "host_syncs"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _OWN_NS = 10_000
 """ns: a blocking call that takes no longer may not have waited at all. Chosen: three times what such a call takes
 without waiting (`construction.settle`). Doubled, waits of 10 to 20 µs support no hypothesis."""

@@ -7,11 +7,9 @@ its edge has a negative lag.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import names_like
 from htagraph.graph.activities import Edges
@@ -21,7 +19,6 @@ from htagraph.graph.evidence.wait_hypotheses import TWO_CLOCKS_NS, returns
 
 __all__ = ["memcpy_sync"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MAX_RETURN_NS = 50_000
 """ns: a call that returns later than this after its copy was busy with something else. Chosen: 4 to 20 µs are usual.
 Doubled, where only some calls of a class wait, more calls that ended after their copy by chance are linked."""

@@ -16,11 +16,11 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import StoredGraphError
 
 try:  # three times as fast as zlib
@@ -30,7 +30,6 @@ except ImportError:  # processors that isal has no package for
 
 __all__ = ["read_file", "write_file", "write_whole"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _MAGIC = b"htagraph"
 _FORMAT = 1

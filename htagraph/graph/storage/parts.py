@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import Issue
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.clocks import Clock
@@ -29,7 +29,6 @@ from htagraph.trace.remote import RemotePath, TracePath, is_url
 
 __all__ = ["SCHEMA", "are_within", "pack", "unpack"]
 
-Array: TypeAlias = npt.NDArray[Any]
 Json: TypeAlias = Any
 
 _CLASSES: Final[dict[str, type[Any]]] = {

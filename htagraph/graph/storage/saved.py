@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import GraphError, StoredGraphError, TraceError
 from htagraph.core.wrong_types import check_type
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -22,7 +22,6 @@ from htagraph.trace.remote import RemotePath, TracePath, fingerprint
 
 __all__ = ["GRAPH_FILE", "open", "read_graph", "save", "write_graph"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 GRAPH_FILE: Final = "graph.htagraph"
 """Name of the file inside the folder."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.hta.critical_path.types import BoundType, CPEdgeType
 from htagraph.hta.shapes.frame import frame_of
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["breakdown", "clipped", "name_of", "named_events"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _SHOWN = ["s_name", "cat", "pid", "tid", "stream", "index"]
 _BY_TYPE = {

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+
+from htagraph.core.arrays import Array
 
 __all__ = ["DEPENDENCY", "KERNEL", "LAUNCH", "NOBODY", "OPERATOR", "SYNC", "Columns", "View", "heaviest_path"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 OPERATOR, DEPENDENCY, LAUNCH, KERNEL, SYNC = range(5)
 """The types of edges, in the order of `CPEdgeType`."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -16,7 +15,6 @@ from htagraph.hta.critical_path.columns import DEPENDENCY, KERNEL, LAUNCH, NOBOD
 
 __all__ = ["Drawn", "device_edges", "host_edges"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _ONLY_IF_IT_WAITED = ("cudaMemcpyAsync",)
 _LOCKING = ("cudaHostAlloc", "cudaLaunchKernel", "cudaMemcpyAsync")

@@ -7,11 +7,11 @@ import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import TraceError
 from htagraph.hta.critical_path.columns import NOBODY, Columns, View
 from htagraph.hta.critical_path.graph import CPGraph, Place
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["restore_cpgraph", "save"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _FORMAT = "htagraph critical path 1"
 _ABOUT, _COLUMNS, _FRAME = "graph.json", "columns.npz", "trace_data.csv"

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.hta.critical_path.breakdown import breakdown, clipped, name_of
 from htagraph.hta.critical_path.columns import NOBODY, View, heaviest_path
 from htagraph.hta.critical_path.lazy_table import LazyTable
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HtaJob
 
 __all__ = ["CPGraph", "Place"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import RUNTIME_CATEGORIES
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["view_of"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _HOST_CATEGORIES = RUNTIME_CATEGORIES | {"cpu_op", "hpu_op"}
 _BLOCKING = ("cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventQuery", "cudaEventSynchronize", "cudaMemcpy",

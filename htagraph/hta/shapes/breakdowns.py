@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pandas.api.extensions import ExtensionArray
 
 from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.temporal_breakdown import temporal_breakdown as native_temporal_breakdown
+from htagraph.core.arrays import Array
 from htagraph.core.group_stats import described, summed
 from htagraph.core.kinds import DEVICE_WORK, KERNELS, ActivityKind
 from htagraph.hta.shapes.frame import frame_of, in_whole, rows_of, smallest_type, whole
@@ -26,7 +26,6 @@ __all__ = [
     "temporal_breakdown", "user_annotation_breakdown",
 ]  # fmt: skip
 
-Array: TypeAlias = npt.NDArray[Any]
 Part: TypeAlias = tuple[dict[str, Any], list[str], dict[str, Array]]
 """Columns that are the same in all rows, names, statistics by name."""
 

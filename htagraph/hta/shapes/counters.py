@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import TraceError
 from htagraph.core.group_stats import described
 from htagraph.hta.shapes.frame import ids_of_lanes, smallest_type, whole
@@ -26,7 +26,6 @@ __all__ = [
     "write_trace_with_counters",
 ]  # fmt: skip
 
-Array: TypeAlias = npt.NDArray[Any]
 Series: TypeAlias = dict[int, pd.DataFrame]
 _BLOCKED = ["rank", "stream", "duration_at_max_queue_length", "relative_duration_at_max_queue_length"]
 _UNKNOWN_COPY = "Memcpy Unknown"

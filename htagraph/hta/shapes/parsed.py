@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.hta.configs.default_values import AttributeSpec, ValueType
 from htagraph.hta.configs.parser_config import AVAILABLE_ARGS, ParserConfig
 from htagraph.hta.shapes.frame import smallest_type
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["parsed_frame"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _DEFAULT = {spec.name: spec for spec in ParserConfig.ARGS_DEFAULT}
 

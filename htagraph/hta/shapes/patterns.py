@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import names_that
 from htagraph.core.parents import depths
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["frequent_cuda_kernel_sequences"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _COLUMNS = {
     "pattern": "pattern", "count": "count", "kernel_us": "GPU kernel duration (us)",
     "operator_us": "CPU op duration (us)",

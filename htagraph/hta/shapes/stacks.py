@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import nearest
 from htagraph.graph.construction.nesting import nest, nesting_order
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["STACK_COLUMNS", "is_device_lane", "parents_in_frame", "parents_in_job", "root_of", "stack_columns"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 STACK_COLUMNS = [
     "parent", "depth", "height", "first_kernel_start", "last_kernel_end", "num_kernels", "kernel_dur_sum",

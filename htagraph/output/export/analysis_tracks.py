@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.path_slices import CATEGORY, PATH_PID
@@ -20,7 +20,6 @@ from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 __all__ = ["NEXT_CRITICAL", "next_critical", "stretches", "waits"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 NEXT_CRITICAL = 3
 """Near-critical paths that are drawn; chosen: what is behind them needs several changes. Doubled, three more tracks."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.trace.reading.collect.columns import Columns
 from htagraph.trace.reading.collect.from_blocks import BlockColumns
 from htagraph.trace.reading.collect.growing import Interner
@@ -29,7 +30,6 @@ from htagraph.trace.reading.times import FractionStyle, decimal_us, numbers_to_n
 
 __all__ = ["FLOWS", "ArrowEnds", "Arrows", "start_ns"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _Met: TypeAlias = Callable[[Array, Array], Array]
 FLOWS = ("s", "t", "f")

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.output.export.event_batches import BYTES, COUNT, GB_S, Values
 from htagraph.output.export.perfetto_job import Job
 
 __all__ = ["bandwidths", "memory", "queues"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _DECIMALS = 6
 """Of bandwidths; chosen: kB/s. Doubled, files grow by digits that no clock can tell; Perfetto misreads more than 18."""

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.output.export.row_texts import MICROSECONDS, NO_TEXT, SPAN, TEXT, Column, row_texts
 from htagraph.output.export.rows import Rows
 from htagraph.output.export.trace_writer import readable
 
 __all__ = ["BYTES", "COUNT", "GB_S", "Slices", "Values", "slice_rows", "value_rows"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 COUNT, GB_S, BYTES = "count", "GB/s", "bytes"
 """Units of counters."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.trace.reading.scan.events import OFFSET
 from htagraph.trace.reading.scan.grammar import blank, key_end, skip_value, value_behind
@@ -17,7 +18,6 @@ from htagraph.trace.reading.scan.scanner import Block
 
 __all__ = ["ARGS", "CATEGORY", "INSIDE", "NAME", "PLAIN", "SCOPE", "event_spans"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 NAME, CATEGORY, ARGS, SCOPE, INSIDE, PLAIN = range(6)
 """Columns: spans of the values (start · 2³² + length, 0 where absent), that between the brackets of the arguments, and

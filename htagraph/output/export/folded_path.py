@@ -5,17 +5,15 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import EdgeKind, GapKind
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 __all__ = ["Box", "Hop", "fold_path", "hops_between", "rows_of"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _MIN_UNFOLDED_SHARE = 0.01
 """Share of the path from which a segment is a box of its own if there is room; chosen. Doubled, fewer stand alone."""

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "to_graphviz"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _PATH_NODES = 40
 """Boxes of a path's picture; chosen: as many labels as a screen shows. Doubled, the picture is about twice as high."""

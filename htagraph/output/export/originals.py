@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -25,7 +26,6 @@ from htagraph.trace.remote import TracePath
 
 __all__ = ["Lane", "Original", "survey"]
 
-Array: TypeAlias = npt.NDArray[Any]
 Lane: TypeAlias = tuple[int | str, int | str]
 
 _HOUR_NS = 3_600_000_000_000

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
+
+from htagraph.core.arrays import Array
 
 __all__ = ["held_back"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _ROUNDS = 8
 """Arrows in a row without any time between them that are drawn in their direction; chosen: recorded chains have one or
 two. Doubled, so are longer chains."""

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.output.export.event_batches import BYTES, COUNT, Slices, Values
 from htagraph.output.export.output_file import OutputFile
 from htagraph.output.export.packets import ARGS_IID, SEQUENCE, Flows, begin_packets, end_packets, value_packets
@@ -24,7 +24,6 @@ from htagraph.trace.remote import TracePath
 
 __all__ = ["PacketWriter"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _PACKET, _SEQUENCE_ID, _FLAGS, _INTERNED, _DESCRIPTOR = 1, 10, 13, 12, 60
 _CLEARED = 1  # SequenceFlags: names are interned from here on

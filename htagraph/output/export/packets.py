@@ -8,18 +8,17 @@ moment by their place in the file.
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.output.export.event_batches import Slices
 from htagraph.output.export.row_texts import NO_NUMBER, writable
 
 __all__ = ["ARGS_IID", "SEQUENCE", "Flows", "begin_packets", "end_packets", "value_packets"]
 
-Array: TypeAlias = npt.NDArray[Any]
 Flows: TypeAlias = tuple[Array, Array]
 """Ids of the arrows that begin or end at slices, and where those of each slice begin in them."""
 

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
 from htagraph.core.wrong_types import check_type
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 __all__ = ["to_parquet"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def to_parquet(graph: DependencyGraph, folder: str | os.PathLike[str]) -> tuple[Path, Path, Path]:

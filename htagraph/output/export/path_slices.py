@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.output.export.event_batches import Slices
@@ -22,7 +21,6 @@ from htagraph.trace.reading.collect.growing import Interner
 
 __all__ = ["CATEGORY", "PATH_PID", "path_slices", "us_texts"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 PATH_PID = 1
 """Process of the path's tracks; processes of ranks count from 1000, as `PidOf` gives them."""

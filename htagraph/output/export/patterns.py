@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import IssueLog
 from htagraph.core.naming import LINEAR
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -22,7 +22,6 @@ from htagraph.trace.reading.split import split
 
 __all__ = ["export_patterns", "overlay_patterns"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _PROFILER = "PyTorch Profiler"
 _MAX_LETTERS = 1000
 """Letters of a pattern on its kernels; chosen: those of whole steps have megabytes, which only their own events carry.

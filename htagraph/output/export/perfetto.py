@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import EdgeKind
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Written", "counters_to_perfetto", "to_perfetto"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _WHOLE_TID = PATH_PID  # its main thread, which the UI shows first
 _FIRST_TID = _WHOLE_TID + 1

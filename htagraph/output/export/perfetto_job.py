@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Lane
@@ -31,7 +31,6 @@ from htagraph.trace.remote import TracePath
 
 __all__ = ["Event", "Job", "Written", "lane_order"]
 
-Array: TypeAlias = npt.NDArray[Any]
 Event: TypeAlias = RawEvent | Slices | Values
 
 

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import IssueLog
 from htagraph.output.export.arrows import FLOWS, start_ns
 from htagraph.output.export.event_spans import ARGS, CATEGORY, INSIDE, NAME, PLAIN, SCOPE, event_spans
@@ -39,7 +40,6 @@ from htagraph.trace.reading.times import padded
 
 __all__ = ["IDS_PER_RANK", "RecordedEvents", "lane_of"]
 
-Array: TypeAlias = npt.NDArray[Any]
 Written: TypeAlias = RawEvent | bytes | Rows
 
 IDS_PER_RANK = 2**32

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import IssueLog
 from htagraph.graph.activities import Lane as GraphLane
 from htagraph.output.export.arrows import FLOWS
@@ -30,7 +30,6 @@ from htagraph.trace.reading.split import split
 
 __all__ = ["RecordedPackets"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _Drawable: TypeAlias = tuple[int, str, str, bytes]  # row, name, category, arguments as JSON
 
 _INSTANTS = ("i", "I", "R")

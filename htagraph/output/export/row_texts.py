@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.output.export.rows import SEPARATOR, Rows
 
@@ -25,7 +25,6 @@ __all__ = [
     "writable",
 ]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 TEXT: Final = 0
 """Kind of a column whose values are positions in the list of texts, or `NO_TEXT`."""

@@ -15,16 +15,14 @@ Perfetto's rules, as observed of its trace processor (v52):
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 
 __all__ = ["Slices", "nesting_tracks"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _LOOK_BACK = 10_000
 """Slices; chosen: an arrow into one that began before so many others is not worth the search. Doubled, searching for an

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.core.errors import printable
 from htagraph.core.kinds import ActivityKind, EdgeKind
@@ -22,7 +23,6 @@ from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 __all__ = ["Timeline", "timeline_of"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 MAX_LETTERS = 1000
 """Letters of a name; longer ones are cut in the middle, which the page says. Chosen: several lines of a tooltip.

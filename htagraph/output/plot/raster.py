@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
+
 __all__ = ["columns_of", "covered", "highest_of_steps", "longest", "mean_of_steps", "running"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _MAX_COLUMNS = 800
 """Columns of time. Chosen: those of a figure 1,400 pixels wide are two pixels. Doubled, files are twice as large."""
 _MAX_CELLS = 100_000

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind
 from htagraph.core.naming import short_name
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["timeline"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _KINDS = {
     "computation": (ActivityKind.COMPUTATION, ActivityKind.OP), "memory": (ActivityKind.MEMORY,),
     "communication": (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import NothingMeetsError
 from htagraph.core.kinds import EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -21,8 +21,6 @@ from htagraph.queries.weighted_paths import END, LAST, START
 from htagraph.queries.weights import initial, own_time
 
 __all__ = ["skeleton_of"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def skeleton_of(joined: JoinedGraph, criteria: Criteria, limits: Sequence[int]) -> Skeleton:

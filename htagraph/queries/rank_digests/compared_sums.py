@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.queries.rank_digests.work_sums import ALL_NAMES, WorkSums
 from htagraph.queries.rank_speed import speed_of_sums
 
 __all__ = ["alone_ns", "counts_of", "excess_by_side", "speed_among"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def counts_of(sums: Sequence[WorkSums], places: Array) -> npt.NDArray[np.float64]:

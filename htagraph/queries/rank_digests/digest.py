@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
@@ -27,7 +28,6 @@ from htagraph.queries.weights import NEVER, initial, own_time, weighed
 
 __all__ = ["DIGEST_CLASSES", "Criteria", "RankDigest", "digest"]
 
-Array: TypeAlias = npt.NDArray[Any]
 Criteria: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 DIGEST_CLASSES: Final[Criteria] = {

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import zlib
 from dataclasses import fields
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.core.inflated import inflated
 from htagraph.graph.construction.activities import RankPart
@@ -26,7 +27,6 @@ from htagraph.queries.time_classes import TimeClasses
 
 __all__ = ["from_bytes", "to_bytes"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _VERSION: Final = 1
 _MAX_BYTES: Final = 1 << 28
 """The most bytes that a digest is unpacked to. Chosen: a thousand times a large one. Doubled, damaged or hostile bytes

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.group_stats import others_median
 from htagraph.core.kinds import TRANSFERS
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RankStragglers", "digest_stragglers"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _SIDES: Final = ("kernels", "host")
 """What may take a slow rank longer: a cause of `htagraph.stragglers` each."""

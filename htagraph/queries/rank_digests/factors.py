@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.queries.skeleton import Skeleton
 
 __all__ = ["with_classes_of_ranks"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def with_classes_of_ranks(skeleton: Skeleton, edges: Array, names: Sequence[str]) -> tuple[Skeleton, dict[str, str]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
 
 __all__ = ["JobSkeleton", "joined_job"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import RankError, SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import UNCERTAIN, EdgeKind, Provenance
@@ -31,8 +31,6 @@ from htagraph.queries.rank_digests.digest import RankDigest
 from htagraph.trace.columns import SparseColumn
 
 __all__ = ["JoinedGraph", "joined_graph"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

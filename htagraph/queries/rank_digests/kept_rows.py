@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.core.naming import Naming, collective_op, is_collective_call, names_that
 from htagraph.core.parents import nearest
@@ -17,7 +18,6 @@ from htagraph.trace.columns import SparseColumn
 
 __all__ = ["KeptRows", "kept_activities", "kept_rows"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _OF_COLLECTIVES: Final = (
     "pg_name", "pg_ranks", "pg_desc", "group_size", "collective_name", "seq", "comms_id", "src_rank", "dst_rank",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.join import TEXTS
@@ -17,8 +16,6 @@ from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
 from htagraph.trace.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
 
 __all__ = ["header_of", "own_tables"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def own_tables(

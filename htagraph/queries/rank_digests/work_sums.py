@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME
@@ -15,7 +16,6 @@ from htagraph.queries.work_times import work_times
 
 __all__ = ["ALL_NAMES", "WorkSums", "work_sums"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 ALL_NAMES: Final = -1
 """Stands for all names together, where others are numbers from 0 on."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import NotATraceError
 from htagraph.trace.profiler_files.files import content
 
 __all__ = ["CATEGORIES", "read_memory_timeline", "times_and_sizes"]
 
-Array: TypeAlias = npt.NDArray[Any]
 CATEGORIES: Final = (
     "parameter", "optimizer_state", "input", "temporary", "activation", "gradient", "autograd", "unknown",
 )  # fmt: skip

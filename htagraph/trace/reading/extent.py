@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
+
 __all__ = ["Extent", "Extents", "merged", "overlaps"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _SECOND_NS = 1_000_000_000
 _HOUR_NS = 3600 * _SECOND_NS
 _LEAST = int(np.iinfo(np.int64).min)

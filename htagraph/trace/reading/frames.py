@@ -13,8 +13,8 @@ from htagraph.trace.reading.extent import overlaps
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from htagraph.core.arrays import Array
     from htagraph.core.issues import IssueLog
-    from htagraph.trace.columns import Array
 
 __all__ = ["MOST_FRAMES", "Frames", "is_frame"]
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Ints
 from htagraph.core.errors import TraceError, shown
 
 __all__ = ["EXACT_FLOAT_US", "FractionStyle", "decimal_us", "numbers_to_ns", "padded", "text_to_ns"]
 
-Ints: TypeAlias = npt.NDArray[np.int64]
 
 EXACT_FLOAT_US = 2.0**43
 """µs: below it (102 days), a float64 is within half a nanosecond of the decimal it was read from. A property of float64

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.group_stats import others_median
 from htagraph.core.kind_masks import of_kinds
@@ -22,7 +23,6 @@ from htagraph.queries.weights import State
 
 __all__ = ["fix_straggler"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _OWN_EDGES = (EdgeKind.BODY, EdgeKind.DATALOADER)
 _MAX_RANKS_TRIED = 8
 """How many ranks ``rank="auto"`` tries: those with the most work beyond their peers'.

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.graph.activities import Activities
 
 __all__ = ["only_peer", "values"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 def only_peer(acts: Activities, rows: Array, described_by: Array, nameless: Array) -> npt.NDArray[np.int64]:

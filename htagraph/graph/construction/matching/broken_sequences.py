@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.graph.construction.matching.sequence_alignment import MIN_PROOF, Cluster, Fit, Track, fit_pair
 
 __all__ = ["with_broken"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _PARTS: Final = 8
 """Parts of a sequence that are aligned by themselves. Chosen: of a few holes each is in another part, and most parts

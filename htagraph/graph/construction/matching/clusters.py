@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.graph.construction.matching.pairs import pairs
 from htagraph.graph.construction.matching.sequence_alignment import (
     FLOOR_NS,
@@ -31,7 +31,6 @@ from htagraph.graph.construction.matching.sequence_alignment import (
 
 __all__ = ["cluster"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _Fitted: TypeAlias = Callable[[Track, Track, float | None], Fit | None]
 """`fit_pair`, which remembers what it was asked."""
 

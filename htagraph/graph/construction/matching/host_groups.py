@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.trace.columns import Trace
 
 __all__ = ["Calls", "groups_of_calls"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _Group: TypeAlias = tuple[str, tuple[int, ...]]
 """Label of a process group, its ranks."""
 _Division: TypeAlias = tuple[_Group, ...]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import Naming, transfer_direction
 from htagraph.graph.activities import Activities
@@ -19,7 +20,6 @@ from htagraph.trace.columns import Trace
 
 __all__ = ["HostParts", "host_parts"]
 
-Array: TypeAlias = npt.NDArray[Any]
 _Class: TypeAlias = tuple[int, int, int, int]
 """A rank's sends to a peer of one tag, or its receives: (rank, 1 or -1, rank of the peer within the group, tag)."""
 

@@ -8,17 +8,17 @@ sends to another, the n-th belongs to the n-th receive there; only heads and tai
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.graph.construction.matching.members import Members
 from htagraph.graph.construction.matching.timing_check import Team
 
 __all__ = ["host_collectives", "host_transfers"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _Complaint: TypeAlias = tuple[str, str, int, int]
 _MAX_VIOLATED: Final = 0.01

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import Issue
 from htagraph.core.naming import DEFAULT_NAMING, Naming
 from htagraph.graph.activities import Activities
@@ -32,7 +32,6 @@ from htagraph.trace.columns import Trace
 
 __all__ = ["Matching", "match"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _SWAP_NS = 1_000_000
 """ns: two threads (of gloo) take two collectives from one queue within this time, in either order. Chosen: threads

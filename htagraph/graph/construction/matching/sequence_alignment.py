@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from htagraph.core.arrays import Array
 
 __all__ = [
     "FLOOR_NS",
@@ -28,7 +30,6 @@ __all__ = [
     "slope",
 ]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 TOLERANCE_NS: Final = 2_000
 """ns: by which an arrival may seem to come after an end. Files of whole µs and estimated clocks are no more exact.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.group_stats import others_median
 from htagraph.graph.clock_fits import feasible_offsets, fitted, medians
 from htagraph.graph.construction.matching.members import Members
@@ -16,7 +17,6 @@ from htagraph.graph.construction.matching.sequence_alignment import TOLERANCE_NS
 
 __all__ = ["Team", "aligned", "tested", "times"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _MAX_VIOLATED: Final = 0.01
 """Share of collectives that may end on one rank before they start on another, before a rank or a group is refused;

@@ -7,9 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from htagraph.core.arrays import Array
 from htagraph.core.issues import IssueLog
 from htagraph.core.naming import FRAME
-from htagraph.trace.columns import Array, Flows, Lane, SparseColumn, Table
+from htagraph.trace.columns import Flows, Lane, SparseColumn, Table
 from htagraph.trace.events import call_columns, canonical_category, columns
 from htagraph.trace.reading.collect.growing import GrowingTable, Interner, LaneInterner, as_array, label
 from htagraph.trace.reading.extent import Extent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.trace.columns import Array
+from htagraph.core.arrays import Array
 
 __all__ = ["FirstOf"]
 

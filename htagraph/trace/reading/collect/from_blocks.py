@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from htagraph.trace.columns import Array
+from htagraph.core.arrays import Array
 from htagraph.trace.events import HOST_CALLS, BulkField, canonical_category
 from htagraph.trace.reading.collect.columns import Columns
 from htagraph.trace.reading.collect.from_events import add_thread_names, fields_of, typed

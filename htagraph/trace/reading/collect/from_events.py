@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 from pydantic import ValidationError
 
+from htagraph.core.arrays import Array
 from htagraph.core.errors import shown
 from htagraph.core.naming import FRAME
-from htagraph.trace.columns import Array
 from htagraph.trace.events import HOST_CALLS, MODELS, BulkField, call_columns, canonical_category, columns, parse_event
 from htagraph.trace.reading.collect.columns import Columns
 from htagraph.trace.reading.collect.growing import TYPECODES, GrowingTable, extend, label

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from htagraph.trace.columns import Array, Lane
+from htagraph.core.arrays import Array
+from htagraph.trace.columns import Lane
 from htagraph.trace.events import BulkField
 
 __all__ = ["TYPECODES", "GrowingTable", "Interner", "LaneInterner", "as_array", "extend", "label"]

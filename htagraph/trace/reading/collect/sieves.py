@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from htagraph.core.arrays import Array
 from htagraph.core.naming import DEVICE_CATEGORIES, FRAME, HOST_CATEGORIES, RUNTIME_CATEGORIES, step_number
-from htagraph.trace.columns import Array
 from htagraph.trace.reading.collect.columns import Columns
 from htagraph.trace.reading.collect.first_of import FirstOf
 from htagraph.trace.reading.collect.growing import GrowingTable, as_array

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array
+
 __all__ = ["Reused"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _MAX_BYTES = 256 << 20
 """Bytes of the largest memory that is kept. Chosen: a block of text needs a tenth; larger ones hold one huge event.

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.trace.events import BulkField, call_columns, columns
 from htagraph.trace.reading.frames import Frames, is_frame
 from htagraph.trace.reading.salvage import UNDECODABLE
@@ -44,7 +44,6 @@ from htagraph.trace.reading.scan.tokens import NO_TOKEN, TokenTable
 
 __all__ = ["Block", "Key", "Scanner", "argument_keys", "room_for", "scan_tables", "span_text"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 _MIN_EVENT_BYTES = 24
 """Bytes per event for which there is room; a text with shorter ones is declined. Chosen: phase and two times take 25.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -17,8 +16,6 @@ from htagraph.trace.reading.scan.keys import MAX_KEYS
 from htagraph.trace.reading.scan.scanner import room_for, scan_tables, span_text
 
 __all__ = ["EventTextScanner", "EventTexts"]
-
-Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

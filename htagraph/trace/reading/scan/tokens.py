@@ -6,17 +6,16 @@ The hash is keyed by random numbers, so that no file can be made whose texts col
 from __future__ import annotations
 
 import secrets
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.trace.reading.scan.memory import Int, compiled, put, word
 
 __all__ = ["NO_TOKEN", "TokenTable"]
 
-Array: TypeAlias = npt.NDArray[Any]
 
 NO_TOKEN = 0
 """Number of an absent text."""
