@@ -9,10 +9,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
-from htagraph.core.device_peaks import peak_of
-from htagraph.core.distinct import occurring
-from htagraph.core.flops import cost_of
+from htagraph.core.arrays import Array, occurring
+from htagraph.core.flops import cost_of, peak_of
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import (
     element_bytes,
