@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.arrays import Array, occurring
-from htagraph.core.flops import cost_of, peak_of
-from htagraph.core.kinds import ActivityKind
-from htagraph.core.naming import (
+from htagraph.core.flops import (
+    cost_of,
     element_bytes,
     flop_formula,
     flop_per_count,
@@ -20,9 +19,11 @@ from htagraph.core.naming import (
     is_dram_bytes,
     is_dram_part,
     is_tf32_kernel,
-    names_that,
     numbers_per_element,
+    peak_of,
 )
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.attribution import names_of
