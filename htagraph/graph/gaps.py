@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.distinct import occurring
+from htagraph.core.arrays import occurring
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def binding_edges(
         offsets: where the edges into each vertex begin in `in_edges`.
         in_edges: edge numbers, sorted by target.
     """
-    from htagraph.core.binding import deciding  # numba takes a moment to load
+    from htagraph.core.traverse import deciding  # numba takes a moment to load
 
     return deciding(offsets, in_edges, edges.source, edges.lag, edges.kind == EdgeKind.LAUNCH, time)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION
-from htagraph.core.once import once
+from htagraph.core.computing import once
+from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["lacks_members", "ranks_not_read"]

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.intervals import Intervals, union
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind, Provenance, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.pending import blocked_since
 

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind
-from htagraph.core.once import once
+from htagraph.core.computing import once
+from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.pending import blocked_since
 

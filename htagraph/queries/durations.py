@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.distinct import occurring
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import OPERATORS
+from htagraph.core.arrays import occurring
+from htagraph.core.kinds import OPERATORS, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.busy_time import self_time
 

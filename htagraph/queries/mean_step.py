@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.arrays import Array
+from htagraph.core.computing import once
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.once import once
 from htagraph.queries.replay import last_end
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.group_stats import others_median
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
+from htagraph.core.statistics import others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, Blame, blame_of, chains_of
 from htagraph.queries.busy_time import self_time

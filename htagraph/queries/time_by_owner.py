@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import distinct
+from htagraph.core.arrays import Array, distinct
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import deepest_first
 from htagraph.graph.dependency_graph import DependencyGraph

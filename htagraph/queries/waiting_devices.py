@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.intervals import difference, length, union
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.queries.collective_waits import waits_of
 
 if TYPE_CHECKING:

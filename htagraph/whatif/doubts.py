@@ -11,11 +11,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import distinct
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance
-from htagraph.core.once import once
+from htagraph.core.arrays import Array, distinct
+from htagraph.core.computing import once
+from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.absent_members import lacks_members

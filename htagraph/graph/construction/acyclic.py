@@ -7,8 +7,7 @@ from collections import Counter
 import numpy as np
 
 from htagraph.core.issues import Issue
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import EdgeKind
+from htagraph.core.kinds import EdgeKind, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind
+from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.graph.activities import Activities
 
 __all__ = ["grouped", "mixed", "owners"]

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind
+from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.parents import outermost
 from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.host_threads import HostThread

@@ -13,8 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind
+from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import is_poll, names_like, names_that
 from htagraph.graph.evidence.call_sites import grouped, mixed, owners
 from htagraph.graph.evidence.calls import Calls, spread

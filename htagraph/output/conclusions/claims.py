@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION
+from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.output.conclusions.device_claims import device_claims
 from htagraph.output.conclusions.interruption_claims import interruption_claims
 from htagraph.output.conclusions.recording_claims import recording_claims

@@ -11,8 +11,7 @@ import pandas as pd
 
 from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.analyses.stragglers import stragglers
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE_WAITS
+from htagraph.core.kinds import DEVICE_WAITS, of_kinds
 from htagraph.core.naming import short_name
 from htagraph.output.html.charts import Bar, Part, bars, stacked
 from htagraph.output.html.definitions import definition

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import others_median
 from htagraph.core.kinds import TRANSFERS
+from htagraph.core.statistics import others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of
 from htagraph.queries.collective_waits import Waits, waits_of

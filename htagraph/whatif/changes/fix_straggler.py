@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
-from htagraph.core.group_stats import others_median
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.statistics import others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.peers import alike, peers

@@ -1,10 +1,21 @@
 from __future__ import annotations
 
+import gc
+import os
+import weakref
 from threading import Barrier, get_ident
 
 import pytest
 
-from htagraph.core.ahead import ahead, threads_for
+from htagraph.core.computing import ahead, once, processors, threads_for
+
+
+def test_processors_that_this_process_may_not_use_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 5}, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert processors() == 2
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert processors() == 8
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -44,5 +55,32 @@ def test_an_error_comes_where_its_result_would(threads: int) -> None:
 def test_small_work_gets_no_threads_and_large_work_not_more_than_there_are_processors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("htagraph.core.ahead.processors", lambda: 3)
+    monkeypatch.setattr("htagraph.core.computing.processors", lambda: 3)
     assert (threads_for(100), threads_for(10_000_000)) == (1, 3)
+
+
+class Subject:
+    """Something that results are about."""
+
+
+def test_a_result_is_computed_once_per_subject() -> None:
+    calls: list[Subject] = []
+
+    def result_of(subject: Subject) -> object:
+        calls.append(subject)
+        return object()
+
+    count = once(result_of)
+    one, other = Subject(), Subject()
+    assert count(one) is count(one)
+    assert count(one) is not count(other)
+    assert calls == [one, other]
+
+
+def test_a_result_goes_with_its_subject() -> None:
+    subject = Subject()
+    kept = once(lambda _: Subject())(subject)
+    result = weakref.ref(kept)
+    del kept, subject
+    gc.collect()
+    assert result() is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.core.group_stats import DISTRIBUTION, described, others_median, summed
+from htagraph.core.statistics import DISTRIBUTION, described, others_median, summed, upper_quantile
 
 GROUPS = 4
 pairs = st.lists(st.tuples(st.integers(-1000, 1000), st.integers(0, GROUPS - 1)), max_size=30)
@@ -37,3 +37,26 @@ def test_the_median_of_the_others(rows: list[tuple[int, int]]) -> None:
             assert np.isnan(found[i])
         else:
             assert found[i] == np.median(others)
+
+
+TABLE = {
+    (0.05, 1): 6.314, (0.001, 1): 318.309, (0.005, 2): 9.925, (0.001, 3): 10.215, (0.001, 4): 7.173,
+    (0.025, 5): 2.571, (0.001, 10): 4.144, (0.025, 30): 2.042, (0.0005, 120): 3.373,
+}  # fmt: skip
+"""Of any book of statistics: (probability, degrees of freedom), quantile."""
+
+
+@pytest.mark.parametrize("case", TABLE)
+def test_the_quantiles_are_those_of_the_tables(case: tuple[float, int]) -> None:
+    assert upper_quantile(*case) == pytest.approx(TABLE[case], abs=1e-3)
+
+
+@pytest.mark.parametrize("chance", [0.0001, 0.01, 0.05])
+def test_more_freedom_needs_less_and_whole_numbers_are_nothing_special(chance: float) -> None:
+    each = [upper_quantile(chance, freedom) for freedom in np.arange(1, 40, 0.25)]
+    assert (np.diff(each) < 1e-3).all()
+
+
+def test_drawn_numbers_exceed_the_quantile_as_often_as_it_says() -> None:
+    drawn = np.random.default_rng(0).standard_t(4.5, 200_000)
+    assert (drawn > upper_quantile(0.01, 4.5)).mean() == pytest.approx(0.01, abs=0.001)

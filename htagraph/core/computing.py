@@ -1,15 +1,22 @@
-"""Results one after another, while threads compute the next few."""
+"""How results are computed: once per object, a few ahead in threads, on as many processors as there are to use."""
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import wraps
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
-from htagraph.core.processors import processors
+__all__ = ["ahead", "once", "processors", "threads_for"]
 
-__all__ = ["ahead", "threads_for"]
+
+def processors() -> int:
+    """Return how many processors this process may use: in a container or a batch job, fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -63,3 +70,29 @@ def ahead(function: Callable[[Item], Result], items: Iterable[Item], threads: in
         finally:
             for _, result in running:
                 result.cancel()
+
+
+Subject = TypeVar("Subject")
+
+
+def once(function: Callable[[Subject], Result]) -> Callable[[Subject], Result]:
+    """Return the function of an object that never changes, as one that computes each result once.
+
+    What it returns is shared: no caller may write to it. It must not hold the object, which would then be kept forever.
+
+    Example:
+        >>> class Job: pass
+        >>> job, calls = Job(), []
+        >>> count = once(lambda job: calls.append(job) or len(calls))
+        >>> count(job), count(job), count(Job())
+        (1, 1, 2)
+    """
+    known: WeakKeyDictionary[Subject, Result] = WeakKeyDictionary()
+
+    @wraps(function)
+    def call(subject: Subject) -> Result:
+        if subject not in known:
+            known[subject] = function(subject)
+        return known[subject]
+
+    return call
