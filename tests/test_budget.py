@@ -1,4 +1,4 @@
-"""The budget: how large the package and its tests may be. Whoever deletes lowers the number; whoever raises one says why.
+"""The budget: how large the package and its tests may be. Whoever deletes lowers a number; whoever raises one says why.
 
 The numbers are what was reached, so that growth is a decision. A reader has to hold every file, class and constant.
 """
