@@ -450,6 +450,22 @@ SLOW: dict[str, frozenset[str]] = {
             "test_waits_without_calls_are_true_and_those_that_bind_are_found",
         }
     ),
+    "tests/graph/measures/test_pauses.py": frozenset(
+        {
+            "test_pauses_are_those_of_walking_along_each_stream",
+            "test_pauses_sum_to_the_idle_time_of_any_job",
+        }
+    ),
+    "tests/graph/measures/test_steps.py": frozenset(
+        {
+            "test_summaries_and_predictions_give_the_same",
+        }
+    ),
+    "tests/graph/measures/test_waits.py": frozenset(
+        {
+            "test_wait_transfer_and_excess_are_the_duration",
+        }
+    ),
     "tests/graph/rules/test_autograd.py": frozenset(
         {
             "test_flows_and_sequence_numbers_agree_where_a_trace_has_both",
@@ -718,6 +734,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_analyses_do_not_change",
         }
     ),
+    "tests/output/conclusions/test_interruption_claims.py": frozenset(
+        {
+            "test_of_interruptions_that_cost_little_nothing_is_said",
+        }
+    ),
     "tests/output/export/test_graphviz.py": frozenset(
         {
             "test_a_path_is_a_chain_of_few_boxes",
@@ -771,12 +792,12 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_a_finding_is_tried_on_the_page",
             "test_a_page_opens_without_a_word_and_asks_for_nothing",
-            "test_keys_select_and_zoom",
-            "test_links_of_findings_zoom_there_and_work_twice",
-            "test_on_paper_all_of_a_table_is_shown_and_nothing_to_click",
             "test_an_odd_job_opens_without_a_word",
             "test_hostile_names_are_shown_and_do_nothing",
+            "test_keys_select_and_zoom",
+            "test_links_of_findings_zoom_there_and_work_twice",
             "test_links_select_the_activity_that_they_name",
+            "test_on_paper_all_of_a_table_is_shown_and_nothing_to_click",
             "test_search_counts_and_goes_to_the_next",
             "test_the_same_job_gives_the_same_page",
             "test_without_scripts_findings_tables_and_charts_are_there",
@@ -832,27 +853,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_digests_of_any_job_are_joined_to_the_times_of_its_graph",
         }
     ),
-    "tests/output/conclusions/test_interruption_claims.py": frozenset(
-        {
-            "test_of_interruptions_that_cost_little_nothing_is_said",
-        }
-    ),
-    "tests/queries/test_interrupted.py": frozenset(
-        {
-            "test_those_of_a_real_job_are_long_gaps_in_its_files_too",
-            "test_what_was_planted_in_many_names_is_found_and_nothing_else",
-        }
-    ),
-    "tests/queries/test_interrupted_ranks.py": frozenset(
-        {
-            "test_eight_ranks_of_a_real_job_go_on_two_by_two",
-        }
-    ),
-    "tests/queries/test_mean_step.py": frozenset(
-        {
-            "test_summaries_and_predictions_give_the_same",
-        }
-    ),
     "tests/queries/test_arguments.py": frozenset(
         {
             "test_a_hundred_thousand_events_take_about_a_second",
@@ -877,11 +877,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_stack_of_an_activity_is_the_walk_up_the_tree",
         }
     ),
-    "tests/queries/test_collective_waits.py": frozenset(
-        {
-            "test_wait_transfer_and_excess_are_the_duration",
-        }
-    ),
     "tests/queries/test_counter_series.py": frozenset(
         {
             "test_a_distribution_is_that_of_each_groups_list",
@@ -899,11 +894,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_narrowest_is_what_trying_all_finds",
         }
     ),
-    "tests/queries/test_device_pauses.py": frozenset(
-        {
-            "test_pauses_sum_to_the_idle_time_of_any_job",
-        }
-    ),
     "tests/queries/test_durations.py": frozenset(
         {
             "test_statistics_are_those_of_each_groups_list",
@@ -912,6 +902,17 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/queries/test_execution_trace_links.py": frozenset(
         {
             "test_links_are_those_of_trying_every_pair",
+        }
+    ),
+    "tests/queries/test_interrupted.py": frozenset(
+        {
+            "test_those_of_a_real_job_are_long_gaps_in_its_files_too",
+            "test_what_was_planted_in_many_names_is_found_and_nothing_else",
+        }
+    ),
+    "tests/queries/test_interrupted_ranks.py": frozenset(
+        {
+            "test_eight_ranks_of_a_real_job_go_on_two_by_two",
         }
     ),
     "tests/queries/test_kernel_sequences.py": frozenset(
@@ -950,11 +951,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_dag_is_replayed_to_the_nanosecond",
             "test_every_generated_job_is_replayed_to_the_nanosecond",
             "test_without_unexplained_gaps_nothing_comes_later",
-        }
-    ),
-    "tests/queries/test_stream_idle.py": frozenset(
-        {
-            "test_pauses_are_those_of_walking_along_each_stream",
         }
     ),
     "tests/queries/test_time_by_owner.py": frozenset(
