@@ -16,7 +16,7 @@ from htagraph.core.computing import once
 from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.absent_members import lacks_members
+from htagraph.graph.measures.waits import lacks_members
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 

@@ -15,8 +15,8 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.computing import ahead, threads_for
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import whole_steps
 from htagraph.queries.weights import OwnTime, checked, initial
-from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.candidates import Candidate, candidates, target_of, time_of
 from htagraph.whatif.change_options import criteria_text
 from htagraph.whatif.straggler_gain import straggler_gain

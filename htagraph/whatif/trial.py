@@ -13,7 +13,8 @@ import pandas as pd
 
 from htagraph.core.arrays import Array, sums_by
 from htagraph.core.kinds import BETWEEN, BLOCKING, HOST_GAPS, LAUNCHES, EdgeKind, GapKind, of_kinds
-from htagraph.queries.replay import last_end, predict
+from htagraph.graph.measures.steps import last_end
+from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, of_kind, with_factor
 from htagraph.whatif.link_sharing import assumed, time_from_sharing
 

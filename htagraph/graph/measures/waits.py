@@ -1,4 +1,4 @@
-"""Who waits for whom in each collective, how long the transfer takes, and the bus bandwidth factor: exact, in ns.
+"""`graph.waits`: who waits for whom in each collective, and how long the transfer takes: exact, in ns.
 
 Each member of a collective is one activity: a kernel on a stream, or a collective on a host thread. Its duration is
 split into the time in which its thread still ran other work (of asynchronous sends and receives on hosts), wait (until
@@ -9,17 +9,21 @@ the last arrival that its end depends on), pure transfer (the shortest transfer 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.computing import once
+from htagraph.core.intervals import difference, length, union
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
-from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.pending import blocked_since
 
-__all__ = ["Waits", "bus_factor", "waits_of"]
+if TYPE_CHECKING:
+    from htagraph.graph.dependency_graph import DependencyGraph
+
+__all__ = ["Waits", "bus_factor", "lacks_members", "ranks_not_read", "waiting_devices", "waits_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +66,8 @@ class Waits:
         return (self.beside == 0) | (self.wait > 0)
 
 
-@once
 def waits_of(graph: DependencyGraph) -> Waits:
-    """Return the wait, transfer and excess of every member of a collective in the graph.
+    """Return what `graph.waits` is: the wait, transfer and excess of every member of a collective in the graph.
 
     A member waits for the JOIN that its end depends on. Of an unmatched one no wait is known: its duration is transfer
     and excess, by the shortest of its name and bytes on any rank.
@@ -181,3 +184,71 @@ def _least(number: Array, values: Array, counts: Array) -> npt.NDArray[np.int64]
     counts = counts | ~some[number]
     np.minimum.at(least, number[counts], values[counts])
     return least[number]
+
+
+def ranks_not_read(graph: DependencyGraph) -> tuple[int, ...]:
+    """Return the ranks of the job that are not in the graph, as far as the traces say how many it has.
+
+    Example:
+        >>> import htagraph as hg
+        >>> ranks_not_read(hg.load("data/demo"))
+        ()
+    """
+    infos = [trace.header.distributed_info for trace in graph.traces.values()]
+    size = max((info.world_size or 0 for info in infos if info is not None), default=0)
+    return tuple(sorted(set(range(size)) - set(graph.ranks))) if len(graph.ranks) < size else ()
+
+
+@once
+def lacks_members(graph: DependencyGraph) -> npt.NDArray[np.bool_]:
+    """Return which activities are communication whose group is not in the graph on all its ranks.
+
+    What such a one takes after the last recorded arrival is its transfer, or waiting for a rank that was not recorded.
+    Where ranks of the job were not read, communication that was not matched counts, too.
+
+    Args:
+        graph: the job.
+
+    Example:
+        >>> import htagraph as hg
+        >>> bool(lacks_members(hg.load("data/demo")).any())
+        False
+    """
+    acts, matches = graph.activities, graph.matches
+    out = np.zeros(len(acts), np.bool_)
+    if ranks_not_read(graph):
+        out |= of_kinds(acts.kind, COMMUNICATION)
+    if matches is not None and len(matches.size):
+        present = np.bincount(matches.collective, minlength=matches.count)
+        out[matches.activity] = (np.asarray(matches.size) > present)[matches.collective]
+    return out
+
+
+_WORK = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
+
+
+def waiting_devices(graph: DependencyGraph) -> dict[int, int]:
+    """Return, for each rank, how long its device ran only collective kernels that waited for other ranks, ns.
+
+    A collective kernel spins until the last rank arrives; time in which it does and no computation and no copy runs is
+    idle time of the device that no device time shows.
+
+    Args:
+        graph: the job.
+
+    Example:
+        >>> import htagraph as hg
+        >>> waiting_devices(hg.load("data/demo"))[0] > 0
+        True
+    """
+    acts, waits = graph.activities, graph.waits
+    at = np.flatnonzero(acts.on_device[waits.activity] & (waits.wait > 0))
+    waited = {}
+    for rank in graph.ranks:
+        mine = at[waits.rank[at] == rank]
+        begin = acts.start[waits.activity[mine]] + waits.beside[mine]
+        rows = acts.of_rank(rank)
+        work = rows.start + np.flatnonzero(of_kinds(acts.kind[rows], _WORK))
+        waiting = difference(union(begin, begin + waits.wait[mine]), union(acts.start[work], acts.end[work]))
+        waited[rank] = length(waiting)
+    return waited

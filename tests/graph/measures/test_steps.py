@@ -1,4 +1,4 @@
-"""Whether a step lasts from its start to the next one's, without what a profiler does when it starts late or stops."""
+"""Whether the mean step is the time from first start to last end, over the steps, wherever it is given."""
 
 from __future__ import annotations
 
@@ -11,8 +11,71 @@ import pytest
 from hypothesis import given, settings
 
 import htagraph as hg
-from htagraph.queries.step_window import StepWindow, step_window
+from htagraph.graph.measures.steps import StepWindow, UnevenSteps, mean_step_ns, step_window, uneven_steps, whole_steps
+from tests.reach import DATASETS, graph_of
 from tests.strategies import COMPUTE, Json, complete, jobs, kernel, launch, load, op, step
+
+
+def test_it_is_from_the_first_start_on_any_rank_to_the_last_end() -> None:
+    job = {0: [step(1, 0, 40), step(2, 40, 50)], 1: [step(1, 10, 40), step(2, 60, 50)]}
+    graph = load(job)
+    assert mean_step_ns(graph, graph.time) == 110_000 / 2
+
+
+def test_without_steps_it_is_the_whole() -> None:
+    graph = load([op("a", 5, 10), op("b", 20, 10)])
+    assert mean_step_ns(graph, graph.time) == 25_000
+
+
+@pytest.mark.parametrize("path", DATASETS, ids=lambda path: path.name)
+def test_summaries_and_predictions_give_the_same(path: Path) -> None:
+    graph = graph_of(path)
+    assert hg.summarize(graph).mean_step_us == hg.what_if(graph).run().baseline_mean_step_ns / 1000
+
+
+@pytest.mark.parametrize(("beside_us", "steps"), [(0, 4), (20, 4), (200, 0)])
+def test_steps_count_where_they_cover_the_recording(beside_us: int, steps: int) -> None:
+    events = [step(number, 100 * number, 99) for number in range(4)]
+    assert whole_steps(load([*events, op("a", 10, 20), op("after", 400, beside_us)])) == steps
+
+
+def test_without_steps_there_are_none() -> None:
+    assert whole_steps(load([op("a", 0, 10)])) == whole_steps(load([])) == 0
+
+
+def test_ranks_that_number_their_steps_differently_have_them_once() -> None:
+    """Of ten steps numbered 2 to 11 on one rank and 102 to 111 on the other, a gain per step was half of what it is."""
+    ranks = {rank: [step(100 * rank + number, 100 * number, 99) for number in range(4)] for rank in (0, 1)}
+    assert whole_steps(load({rank: [*steps, op("a", 10, 20)] for rank, steps in ranks.items()})) == 4
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([100, 110, 90, 150], None),
+        ([400, 100, 110], UnevenSteps((0,), (400_000, 400_000), 105_000)),
+        ([100, 110, 90, 30], UnevenSteps((3,), (30_000, 30_000), 100_000)),
+        ([9000, 50], UnevenSteps((), (50_000, 9_000_000), 0)),
+        ([10, 100, 1000, 10_000], UnevenSteps((), (10_000, 10_000_000), 0)),
+        ([100], None),
+        ([], None),
+    ],
+    ids=str,
+)
+def test_steps_beyond_twice_the_others_are_odd(lengths: list[int], expected: UnevenSteps | None) -> None:
+    events = [op("aten::mm", 0, 1)]
+    for number, length in enumerate(lengths):
+        events.append(step(number, sum(lengths[:number]), length))
+    assert uneven_steps(load(events)) == expected
+
+
+def test_steps_that_are_enqueued_ahead_are_as_long_as_their_device_takes() -> None:
+    """The host is done after 30 µs; the device takes 100 for each step, which lasts 110, 200 and 290 from its start."""
+    events = []
+    for number in range(3):
+        events += [step(number, 10 * number, 10), launch(10 * number, 1, number + 1)]
+        events.append(kernel(COMPUTE, 10 + 100 * number, 100, number + 1))
+    assert uneven_steps(load(events)) is None
 
 
 def window_of(graph: hg.DependencyGraph) -> StepWindow:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given, settings
 
 from htagraph.core.intervals import length
 from htagraph.core.kinds import ActivityKind
-from htagraph.queries.busy_time import self_time, work_of
+from htagraph.graph.measures.own_time import work_of, work_times
 from tests import oracles
-from tests.strategies import COMMUNICATE, COMPUTE, Json, annotation, kernel, load, op, traces
+from tests.strategies import COMMUNICATE, COMPUTE, Json, annotation, kernel, launch, load, op, traces
 
 
 def test_a_rank_with_device_work_is_judged_by_it() -> None:
@@ -46,8 +47,25 @@ def test_what_waits_is_its_own_time_as_recorded() -> None:
     """As of a collective on a host thread, whose lag in the graph is its transfer only."""
     late = {0: [op("gloo:all_reduce", 0, 100)], 1: [op("gloo:all_reduce", 90, 10)]}
     more = {rank: [*events, op("gloo:all_reduce", 200, 10)] for rank, events in late.items()}
-    assert self_time(load(more))[:4].tolist() == [100_000, 10_000, 10_000, 10_000]
+    assert load(more).own_time[:4].tolist() == [100_000, 10_000, 10_000, 10_000]
 
 
 def test_device_work_has_its_duration_as_self_time() -> None:
-    assert self_time(load([kernel(COMPUTE, 10, 5)])).tolist() == [5000]
+    assert load([kernel(COMPUTE, 10, 5)]).own_time.tolist() == [5000]
+
+
+def test_kernels_have_their_durations_and_operators_their_self_times() -> None:
+    """Of ranks 0 to 2, the last and the first are asked for, in that order."""
+    events = {
+        rank: [op("outer", 0, 100), op("inner", 10, 40), launch(20, 5, 1), kernel(COMPUTE, 60, 7 + rank, 1)]
+        for rank in range(3)
+    }
+    graph = load(events)
+    ranks = np.array([2, 0])
+    _, place, time = work_times(graph, ranks, device=True)
+    assert dict(zip(place.tolist(), time.tolist(), strict=True)) == {0: 9000.0, 1: 7000.0}
+    rows, place, time = work_times(graph, ranks, device=False)
+    names = [graph.names[name] for name in graph.activities.name[rows].tolist()]
+    assert sorted(zip(place.tolist(), names, time.tolist(), strict=True)) == [
+        (0, "inner", 35000.0), (0, "outer", 60000.0), (1, "inner", 35000.0), (1, "outer", 60000.0),
+    ]  # fmt: skip
