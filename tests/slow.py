@@ -328,23 +328,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_what_nothing_fits_is_one_line_that_names_what_would",
         }
     ),
-    "tests/cluster/engines/test_dask.py": frozenset(
+    "tests/cluster/test_engines.py": frozenset(
         {
             "test_a_job_on_workers_answers_as_one_graph",
             "test_a_killed_worker_and_a_file_that_cannot_be_read_cost_no_other_rank_its_answer",
-            "test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item",
-            "test_workers_answer_and_say_what_failed",
-        }
-    ),
-    "tests/cluster/engines/test_processes.py": frozenset(
-        {
             "test_a_process_that_hangs_is_ended",
-        }
-    ),
-    "tests/cluster/engines/test_ray.py": frozenset(
-        {
-            "test_a_job_on_workers_answers_as_one_graph",
-            "test_workers_answer_and_workers_that_die_cost_nothing",
+            "test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item",
         }
     ),
     "tests/cluster/test_job.py": frozenset(
@@ -718,6 +707,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_analyses_do_not_change",
         }
     ),
+    "tests/output/conclusions/test_interruption_claims.py": frozenset(
+        {
+            "test_of_interruptions_that_cost_little_nothing_is_said",
+        }
+    ),
     "tests/output/export/test_graphviz.py": frozenset(
         {
             "test_a_path_is_a_chain_of_few_boxes",
@@ -771,12 +765,12 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_a_finding_is_tried_on_the_page",
             "test_a_page_opens_without_a_word_and_asks_for_nothing",
-            "test_keys_select_and_zoom",
-            "test_links_of_findings_zoom_there_and_work_twice",
-            "test_on_paper_all_of_a_table_is_shown_and_nothing_to_click",
             "test_an_odd_job_opens_without_a_word",
             "test_hostile_names_are_shown_and_do_nothing",
+            "test_keys_select_and_zoom",
+            "test_links_of_findings_zoom_there_and_work_twice",
             "test_links_select_the_activity_that_they_name",
+            "test_on_paper_all_of_a_table_is_shown_and_nothing_to_click",
             "test_search_counts_and_goes_to_the_next",
             "test_the_same_job_gives_the_same_page",
             "test_without_scripts_findings_tables_and_charts_are_there",
@@ -813,10 +807,6 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/queries/rank_digests/test_digest.py": frozenset(
         {
             "test_a_digest_of_any_rank_is_some_kilobytes",
-        }
-    ),
-    "tests/queries/rank_digests/test_digest_bytes.py": frozenset(
-        {
             "test_every_digest_comes_back_from_its_bytes",
         }
     ),
@@ -830,27 +820,6 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_collectives_clocks_waits_and_steps_are_those_of_the_whole_graph",
             "test_digests_of_any_job_are_joined_to_the_times_of_its_graph",
-        }
-    ),
-    "tests/output/conclusions/test_interruption_claims.py": frozenset(
-        {
-            "test_of_interruptions_that_cost_little_nothing_is_said",
-        }
-    ),
-    "tests/queries/test_interrupted.py": frozenset(
-        {
-            "test_those_of_a_real_job_are_long_gaps_in_its_files_too",
-            "test_what_was_planted_in_many_names_is_found_and_nothing_else",
-        }
-    ),
-    "tests/queries/test_interrupted_ranks.py": frozenset(
-        {
-            "test_eight_ranks_of_a_real_job_go_on_two_by_two",
-        }
-    ),
-    "tests/queries/test_mean_step.py": frozenset(
-        {
-            "test_summaries_and_predictions_give_the_same",
         }
     ),
     "tests/queries/test_arguments.py": frozenset(
@@ -914,11 +883,27 @@ SLOW: dict[str, frozenset[str]] = {
             "test_links_are_those_of_trying_every_pair",
         }
     ),
+    "tests/queries/test_interrupted.py": frozenset(
+        {
+            "test_those_of_a_real_job_are_long_gaps_in_its_files_too",
+            "test_what_was_planted_in_many_names_is_found_and_nothing_else",
+        }
+    ),
+    "tests/queries/test_interrupted_ranks.py": frozenset(
+        {
+            "test_eight_ranks_of_a_real_job_go_on_two_by_two",
+        }
+    ),
     "tests/queries/test_kernel_sequences.py": frozenset(
         {
             "test_a_sequence_is_the_work_below_an_operator_in_the_order_of_starts",
             "test_a_text_is_looked_for_in_the_names_of_operators_annotations_steps_and_frames",
             "test_work_belongs_to_the_innermost_of_some_activities_above_it",
+        }
+    ),
+    "tests/queries/test_mean_step.py": frozenset(
+        {
+            "test_summaries_and_predictions_give_the_same",
         }
     ),
     "tests/queries/test_near_critical.py": frozenset(
@@ -1038,13 +1023,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_lags_of_each_activity_sum_to_it",
         }
     ),
-    "tests/whatif/test_change_options.py": frozenset(
-        {
-            "test_any_text_is_a_change_or_a_clear_refusal",
-            "test_criteria_that_are_written_are_read_as_they_were",
-            "test_numbers_and_ranges_are_read",
-        }
-    ),
     "tests/whatif/test_opportunities.py": frozenset(
         {
             "test_every_row_is_what_the_what_if_of_its_target_gives",
@@ -1053,6 +1031,13 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_first_rows_are_those_of_the_whole_list",
             "test_what_gains_hardly_more_than_what_it_contains_is_left_out",
             "test_which_gains_count_as_the_same_decides_rows_but_no_gain",
+        }
+    ),
+    "tests/whatif/test_options.py": frozenset(
+        {
+            "test_any_text_is_a_change_or_a_clear_refusal",
+            "test_criteria_that_are_written_are_read_as_they_were",
+            "test_numbers_and_ranges_are_read",
         }
     ),
 }

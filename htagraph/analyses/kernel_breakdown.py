@@ -10,8 +10,7 @@ from htagraph.core.choices import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.durations import STATISTICS, statistics, timed_work
-from htagraph.queries.on_workers import or_summed
-from htagraph.queries.over_ranks import over_ranks
+from htagraph.queries.on_workers import or_summed, over_ranks
 
 __all__ = ["kernel_breakdown"]
 

@@ -17,10 +17,8 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import TRANSFERS, ActivityKind
 from htagraph.core.traverse import counting_order, topological_order
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.class_parts import Classes
 from htagraph.queries.skeleton import Members, Skeleton, Steps
-from htagraph.queries.time_classes import TimeClasses
-from htagraph.queries.weighted_paths import WeightedPaths, paths_of, state_of
+from htagraph.queries.time_classes import Classes, TimeClasses, WeightedPaths, paths_of, state_of
 from htagraph.queries.weights import State
 
 __all__ = ["contract", "joined", "members_of", "rank_parts", "skeleton_of", "steps_of", "terminal_skeleton"]

@@ -8,8 +8,8 @@ from htagraph.queries.claim import Claim, Says
 from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.slow_stages import slow_stage
 from htagraph.queries.whole_steps import whole_steps
-from htagraph.whatif.change_options import criteria_text
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.options import criteria_text
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers

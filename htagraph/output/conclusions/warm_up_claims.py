@@ -13,7 +13,7 @@ from htagraph.queries.claim import Claim, Says
 from htagraph.queries.first_calls import first_calls
 from htagraph.queries.uneven_steps import uneven_steps
 from htagraph.queries.weights import initial
-from htagraph.whatif.change_options import criteria
+from htagraph.whatif.options import criteria
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -23,8 +23,8 @@ from htagraph.output.html.tables import table_of
 from htagraph.output.phrases import command_line
 from htagraph.queries.claim import Claim
 from htagraph.queries.device_pauses import device_pauses
-from htagraph.whatif.change_options import criteria
-from htagraph.whatif.changes import remove_sync
+from htagraph.whatif.changes.remove_sync import remove_sync
+from htagraph.whatif.options import criteria
 
 __all__ = ["blocking", "idle", "idle_chart", "straggler", "waiting"]
 
