@@ -9,8 +9,8 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from htagraph.core.computing import processors
 from htagraph.core.errors import HtagraphError
-from htagraph.core.processors import processors
 
 __all__ = ["Engine", "engine_of"]
 

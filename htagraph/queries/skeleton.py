@@ -12,25 +12,14 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import Steps
 from htagraph.queries.time_classes import END, LAST, Classes, Factors, TimeClasses, amounts_of, as_nanoseconds, paths_of
 from htagraph.queries.weights import State
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Members", "Skeleton", "Steps", "expand"]
-
-
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """The steps of all ranks, by (rank, step)."""
-
-    rank: npt.NDArray[np.int64]
-    step: npt.NDArray[np.int64]
-    start: npt.NDArray[np.int64]
-    """The vertex at which it starts: a number of `Skeleton.vertex`."""
-    end: npt.NDArray[np.int64]
-    """The vertex at which all work launched in it is over."""
+__all__ = ["Members", "Skeleton", "expand"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,22 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import distinct
+from htagraph.core.arrays import Array, distinct
+from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ANNOTATIONS, BETWEEN, HOST_GAPS, ActivityKind, EdgeKind, GapKind, Provenance
+from htagraph.core.kinds import ANNOTATIONS, BETWEEN, HOST_GAPS, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.core.naming import has_loader_workers
-from htagraph.core.once import once
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.change_scope import activities_of, kinds_of
 from htagraph.queries.transfer_waits import waiting
 from htagraph.queries.untraced import UNTRACED, untraced_gaps
 
 __all__ = [
-    "NEVER",
     "ChangeError",
     "Jitter",
+    "NEVER",
     "OwnTime",
     "State",
     "checked",

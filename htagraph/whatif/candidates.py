@@ -12,10 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import distinct, sums_by
+from htagraph.core.arrays import Array, distinct, sums_by
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import (
     BETWEEN,
     BLOCKING,
@@ -27,6 +25,7 @@ from htagraph.core.kinds import (
     EdgeKind,
     GapKind,
     Provenance,
+    of_kinds,
 )
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -40,7 +39,7 @@ from htagraph.whatif.links import assumed, time_from_sharing
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
 
-__all__ = ["CLASSES", "INTERRUPTIONS", "Candidate", "Trial", "candidates", "target_of", "time_of"]
+__all__ = ["CLASSES", "Candidate", "INTERRUPTIONS", "Trial", "candidates", "target_of", "time_of"]
 
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
 _CALLS = (ActivityKind.RUNTIME,)

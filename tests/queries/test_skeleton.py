@@ -10,7 +10,6 @@ from hypothesis import given, settings
 
 import htagraph as hg
 from htagraph import DependencyGraph, SelectionError
-from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.replay import predict
 from htagraph.queries.skeleton import expand
 from htagraph.queries.weights import ChangeError
@@ -30,7 +29,7 @@ def test_the_waits_and_who_came_last_are_those_of_the_whole_graph(path: Path) ->
     if not path.exists():
         pytest.skip("not in reach")
     graph = graph_of(path)
-    whole = waits_of(graph)
+    whole = graph.waits
     matched = np.flatnonzero((whole.collective >= 0) & (whole.beside == 0))
     expected = pd.DataFrame({
         "activity": whole.activity[matched], "collective": whole.collective[matched],

@@ -30,8 +30,9 @@ from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules.collective import collective
 from htagraph.graph.rules.p2p import p2p
-from htagraph.queries.contract import members_of, steps_of
+from htagraph.queries.contract import members_of
 from htagraph.queries.rank_digests.digest import Criteria, RankDigest
+from htagraph.queries.rank_digests.joined import JoinedGraph
 from htagraph.queries.skeleton import Skeleton
 from htagraph.queries.time_classes import END, LAST, START, Parts, TimeClasses
 from htagraph.queries.weights import initial, own_time
@@ -208,7 +209,7 @@ def skeleton_of(joined: JoinedGraph, criteria: Criteria, limits: Sequence[int]) 
     classes = TimeClasses(tuple(criteria), tuple(limits), (False,) * len(criteria), parts)
     return Skeleton(
         graph.origin_ns, vertex, np.ones(len(vertex), np.bool_), source[order].astype(np.int32),
-        target[order].astype(np.int32), weight[order], classes, steps_of(graph), members_of(graph),
+        target[order].astype(np.int32), weight[order], classes, graph.step_spans, members_of(graph),
     )  # fmt: skip
 
 

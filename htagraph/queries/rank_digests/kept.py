@@ -18,8 +18,8 @@ from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.join import TEXTS
 from htagraph.graph.construction.matching.members import describing
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.own_time import work_times
 from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME
-from htagraph.queries.work_times import work_times
 from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
 from htagraph.trace.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
 
