@@ -30,10 +30,10 @@ from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.host_pauses import host_pauses
 from htagraph.queries.late_launches import LONG_PAUSE_NS
 from htagraph.whatif.candidates import CLASSES, INTERRUPTIONS
-from htagraph.whatif.change_options import criteria, criteria_text
-from htagraph.whatif.link_sharing import shares_links
+from htagraph.whatif.links import shares_links
 from htagraph.whatif.opportunities import opportunities
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.options import criteria, criteria_text
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from htagraph.findings.claim import Claim, Says
 from htagraph.graph.measures.steps import whole_steps
 from htagraph.queries.interrupted import interrupted, places_of
 from htagraph.queries.interrupted_ranks import interrupted_ranks
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from htagraph.findings.claim import Claim, Says
 from htagraph.graph.measures.steps import whole_steps
 from htagraph.queries.slow_stages import slow_stage
-from htagraph.whatif.change_options import criteria_text
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.options import criteria_text
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers

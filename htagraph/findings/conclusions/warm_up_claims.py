@@ -13,7 +13,7 @@ from htagraph.graph.measures.steps import uneven_steps
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.first_calls import first_calls
 from htagraph.queries.weights import initial
-from htagraph.whatif.change_options import criteria
+from htagraph.whatif.options import criteria
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

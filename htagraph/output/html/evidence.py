@@ -29,8 +29,8 @@ from htagraph.output.html.waits import blocking, idle, straggler, waiting
 from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 from htagraph.queries.untraced import UNTRACED
-from htagraph.whatif.change_options import criteria
 from htagraph.whatif.opportunities import opportunities
+from htagraph.whatif.options import criteria
 
 __all__ = ["evidence_of"]
 

@@ -23,8 +23,8 @@ from htagraph.output.html.markup import NOTHING, Html, element
 from htagraph.output.html.proof import MOST_ROWS, Evidence
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
-from htagraph.whatif.change_options import criteria
-from htagraph.whatif.changes import remove_sync
+from htagraph.whatif.changes.remove_sync import remove_sync
+from htagraph.whatif.options import criteria
 
 __all__ = ["blocking", "idle", "idle_chart", "straggler", "waiting"]
 

@@ -10,11 +10,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import initial
-from htagraph.whatif.link_sharing import _least_varied, assumed, likely_sharing, with_shared_link
-from htagraph.whatif.link_transfers import Sharing
+from htagraph.whatif.links import (
+    Sharing,
+    _least_varied,
+    assumed,
+    likely_sharing,
+    link_transfers,
+    places_of_links,
+    with_shared_link,
+)
 from tests.whatif.changes.made import Piece, jobs, made
 
 
@@ -109,3 +117,26 @@ def test_where_it_is_not_known_no_transfer_is_taken_to_be_faster() -> None:
 
 def test_a_job_without_collectives_shares_nothing() -> None:
     assert likely_sharing(made([Piece("gemm", 7, 10)])) == (Sharing.NONE, True)
+
+
+def test_of_two_transfers_that_share_a_link_equally_each_would_take_less_alone() -> None:
+    graph = in_rows([(2000, 18_000, 18_000)])
+    transfers = link_transfers(graph, ActivityKind.COMMUNICATION)
+    assert transfers is not None
+    assert transfers.overlapped
+    assert transfers.alone(Sharing.NONE).tolist() == transfers.lag.tolist()
+    # 2 µs alone, 16 µs with half of the link, and the other one the same the other way round
+    assert transfers.alone(Sharing.EQUAL) == pytest.approx([10_000] * 4, rel=1e-3)
+    later = transfers.start + np.where(transfers.transfer == transfers.transfer[0], 0, 50_000)
+    assert not transfers.overlap(later, transfers.lag)
+
+
+def test_fewer_than_two_transfers_share_nothing() -> None:
+    one = made([Piece("nccl", 7, 100, rank=rank, collective=0) for rank in (0, 1)])
+    assert link_transfers(one, ActivityKind.COMMUNICATION) is None
+    assert link_transfers(made([Piece("gemm", 7, 10)]), ActivityKind.COMMUNICATION) is None
+
+
+def test_devices_have_a_link_each() -> None:
+    graph = in_rows([(2000, 9_000, 9_000)])
+    assert places_of_links(graph, ActivityKind.COMMUNICATION)[:2].tolist() == [0, 1]

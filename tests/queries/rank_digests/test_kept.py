@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import htagraph as hg
+from htagraph import DependencyGraph
 from htagraph.core.kinds import COMMUNICATION, ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING
 from htagraph.graph.construction.matching.members import members_of
-from htagraph.queries.rank_digests.kept_rows import kept_activities, kept_rows
+from htagraph.queries.rank_digests.kept import ALL_NAMES, header_of, kept_activities, kept_rows, own_tables, work_sums
 from tests.host_jobs import host_job, transfer
 from tests.reach import DATASETS, JOBS, graph_of, label
-from tests.strategies import Json, kernel, launch, load, op
+from tests.strategies import Json, kernel, launch, load, op, step
 
 
 @pytest.mark.parametrize("path", JOBS, ids=label)
@@ -78,3 +81,66 @@ def test_of_what_a_thread_does_beside_communication_the_last_operator_is_kept() 
     linked = kept_rows(graph, DEFAULT_NAMING).linked
     products = [row for row in linked.tolist() if graph.names[graph.activities.name[row]] == "aten::mm"]
     assert [int(graph.activities.start[row]) % 100_000 for row in products] == [30_000]
+
+
+def test_only_the_names_and_lanes_in_use_are_left() -> None:
+    graph = graph_of(DATASETS[0])
+    names, lanes, acts = own_tables(graph.activities, (*graph.names, "unused"), graph.lanes)
+    assert "unused" not in names
+    assert set(names) <= set(graph.names)
+    for row in range(0, len(acts), 97):
+        assert names[acts.name[row]] == graph.names[graph.activities.name[row]]
+    rows = graph.activities.lane >= 0
+    assert [lanes[lane] for lane in acts.lane[rows][:50]] == [
+        graph.lanes[lane] for lane in graph.activities.lane[rows][:50]
+    ]
+
+
+def test_a_header_says_how_many_ranks_the_job_has_and_where_it_ran() -> None:
+    graph = hg.load(DATASETS[0], ranks=[2])
+    trace, whole = header_of(graph), graph.traces[2].header
+    info = trace.header.distributed_info
+    assert info is not None
+    assert whole.distributed_info is not None
+    assert (info.rank, info.world_size) == (2, whole.distributed_info.world_size)
+    assert trace.header.host_name == whole.host_name
+    assert trace.path == graph.traces[2].path
+    assert len(trace.events) == 0
+
+
+def test_a_graph_of_frames_has_no_file() -> None:
+    frame = pd.DataFrame({"duration_ns": [5, 7]})
+    graph = DependencyGraph.from_frames(frame, pd.DataFrame({"source": [0], "target": [1]}))
+    assert header_of(graph).header.host_name is None
+    assert hg.joined_job([hg.digest(graph, {})]).makespan_ns() == 12
+
+
+def test_work_is_summed_by_name_and_step() -> None:
+    graph = load([
+        step(1, 0, 100), op("aten::mm", 10, 30), launch(15, 2, 1), kernel("gemm", 40, 20, 1),
+        step(2, 200, 100), op("aten::mm", 210, 30), op("aten::add", 250, 1), launch(215, 2, 2),
+        kernel("gemm", 240, 25, 2),
+    ])  # fmt: skip
+    sums = work_sums(graph)
+    code = zlib.crc32(b"gemm")
+    rows = np.flatnonzero((sums.device == 1) & (sums.name == code))
+    assert sums.step[rows].tolist() == [1, 2]
+    assert sums.total[rows].tolist() == [20_000, 25_000]
+    assert sums.calls[rows].tolist() == [1, 1]
+    assert dict(zip(sums.program.tolist(), sums.instances.tolist(), strict=True)) == {
+        zlib.crc32(b"aten::mm"): 2, zlib.crc32(b"aten::add"): 1,
+    }  # fmt: skip
+    assert sums.steps == 2
+
+
+def test_small_names_count_in_the_sum_of_all_names_only() -> None:
+    events = [step(1, 0, 900), op("aten::big", 1, 800)] + [op(f"aten::n{at}", 802 + at, 1) for at in range(9)]
+    sums = work_sums(load(events))
+    host = sums.device == 0
+    assert sums.name[host].tolist() == [zlib.crc32(b"aten::big"), ALL_NAMES]
+    assert sums.total[host].tolist() == [800_000, 809_000]
+
+
+def test_sums_of_a_rank_are_small() -> None:
+    sums = work_sums(hg.load(DATASETS[0], ranks=[0]))
+    assert len(sums.name) < 200

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import htagraph as hg
 from htagraph.core.kinds import ActivityKind
-from htagraph.whatif.change_options import CHANGES, Change, bandwidth, criteria, criteria_text, duration_ns, numbers
+from htagraph.graph.criteria import Criteria
+from htagraph.whatif.options import (
+    CHANGES,
+    KEYS,
+    Change,
+    amount,
+    bandwidth,
+    criteria,
+    criteria_text,
+    duration_ns,
+    numbers,
+    read_sweep,
+)
 from htagraph.whatif.scenario import Scenario
+from tests.reach import DATA, graph_of
 
 LABELS = [kind.label for kind in ActivityKind]
 ODD = st.sampled_from(['",', ",name=", ":", '"', '""', ",rank=1", "*", "at::native::x<4, 2>", "=", ",", "a b", "\n"])
@@ -173,3 +187,72 @@ def test_bandwidths_are_of_bytes_or_bits(text: str, gb: float) -> None:
 def test_numbers_and_ranges_are_read(ranges: list[tuple[int, int]]) -> None:
     text = ",".join(str(first) if not more else f"{first}-{first + more}" for first, more in ranges)
     assert numbers(text) == [number for first, more in ranges for number in range(first, first + more + 1)]
+
+
+def test_the_keys_are_those_of_select_and_two_more() -> None:
+    assert set(KEYS) == {*get_type_hints(Criteria), "after", "before"}
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("step_index=-1", {"step_index": -1}), ("step_index=0,-1", {"step_index": [0, -1]}),
+        ("step_index=0-2", {"step_index": [0, 1, 2]}), ("min_us=10", {"min_us": 10.0}),
+        ("max_us=1.5ms", {"max_us": 1500.0}),
+        ("time=1ms..2500", {"time": (1000.0, 2500.0)}), ("regex=^a.*$,depth=0", {"regex": "^a.*$", "depth": 0}),
+    ],
+)  # fmt: skip
+def test_what_is_no_name_has_its_own_form(text: str, given: dict[str, Any]) -> None:
+    assert criteria(text) == given
+
+
+@pytest.mark.parametrize("text", ["time=1ms", "time=a..b", "min_us=x", "step_index=a", "depth=-1", "size=3"])
+def test_what_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is n|choose from"):
+        criteria(text)
+
+
+def test_a_selection_takes_them_all() -> None:
+    graph = graph_of(DATA / "demo")
+    wanted = criteria("kind=kernel,category=kernel,regex=gemm,min_us=100,step_index=-1,time=0..1s,depth=0-9")
+    chosen = graph.select(**wanted)
+    assert 0 < len(chosen.activities) < len(graph.select(kind="kernel").activities)
+    assert hg.what_if(graph).scale(factor=0.5, **wanted).run().speedup > 1
+
+
+def test_an_amount_needs_its_unit() -> None:
+    with pytest.raises(ValueError, match="a time"):
+        amount("5", {"s": 1.0}, "a time")
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "factors"),
+    [
+        ("network=0.25..2", "network", (0.25, 0.3536, 0.5, 0.7071, 1.0, 1.414, 2.0)),
+        ("network=1..2:2", "network", (1.0, 2.0)), ("name=*a=b*=1,0.5", "name=*a=b*", (1.0, 0.5)),
+        ("kind=computation=0..1", "kind=computation", (0.0, 0.25, 0.5, 0.75, 1.0)),
+    ],
+)  # fmt: skip
+def test_ranges_have_points_at_equal_ratios_and_lists_are_lists(
+    text: str, what: str, factors: tuple[float, ...]
+) -> None:
+    assert (read_sweep(text).what, read_sweep(text).factors) == (what, factors)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "network", "network=", "=1..2", "network=2..1", "network=1..1", "network=-1..1", "network=a..b", "network=nan",
+     "network=1..inf", "size=1..2", "network=0..1:1", "network=1..2:5000"],
+)  # fmt: skip
+def test_what_is_no_sweep_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"no sweep|no criterion"):
+        read_sweep(text)
+
+
+def test_it_is_the_change_of_its_name() -> None:
+    job = hg.what_if(graph_of(DATA / "demo"))
+    assert (
+        read_sweep("network=1,2").apply(job, 0.5).run().makespan_ns == job.scale_network(factor=0.5).run().makespan_ns
+    )
+    halved = read_sweep("kind=computation=1,2").apply(job, 0.5).run()
+    assert halved.makespan_ns == job.scale(factor=0.5, kind="computation").run().makespan_ns
