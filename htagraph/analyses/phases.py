@@ -11,7 +11,7 @@ from htagraph.core.intervals import group_lengths
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import FRAMES, ActivityKind
 from htagraph.core.naming import ANY_STEP, collective_op, inference_phase, names_that
-from htagraph.graph.criteria import named
+from htagraph.graph.selection import named
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.launched_work import launched
 from htagraph.queries.on_workers import rank_by_rank

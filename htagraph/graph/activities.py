@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance
 from htagraph.trace.columns import SparseColumn
@@ -67,9 +67,9 @@ class Activities:
     """Index into `DependencyGraph.names`: the category in the file."""
     lane: npt.NDArray[np.int32]
     """Index into `DependencyGraph.lanes`."""
-    start: npt.NDArray[np.int64]
+    start: Ints
     """ns on the rank's own clock; for JOINs, on the common clock."""
-    duration: npt.NDArray[np.int64]
+    duration: Ints
     """ns."""
     step: npt.NDArray[np.int32]
     """N of the enclosing ProfilerStep#N, for device work that of its launch; -1 outside of steps."""
@@ -87,11 +87,11 @@ class Activities:
         return len(self.rank)
 
     @cached_property
-    def end(self) -> npt.NDArray[np.int64]:
+    def end(self) -> Ints:
         """The moment each activity ended, ns."""
         return frozen(self.start + self.duration)
 
-    def moment(self, vertex: Array) -> npt.NDArray[np.int64]:
+    def moment(self, vertex: Array) -> Ints:
         """Return when vertices were recorded, ns: 2i is the start of activity i, 2i + 1 its end."""
         return self.start[vertex >> 1] + (vertex & 1) * self.duration[vertex >> 1]
 
@@ -106,7 +106,7 @@ class Activities:
         return int(self.start[: self.ranked].min()) if self.ranked else 0
 
     @cached_property
-    def on_device(self) -> npt.NDArray[np.bool_]:
+    def on_device(self) -> Mask:
         """Which activities ran on a device stream."""
         return frozen(of_kinds(self.kind, DEVICE))
 
@@ -116,7 +116,7 @@ class Activities:
         ranks = self.rank[: self.ranked]
         return slice(int(np.searchsorted(ranks, key)), int(np.searchsorted(ranks, key, side="right")))
 
-    def by_stream(self) -> list[npt.NDArray[np.int64]]:
+    def by_stream(self) -> list[Ints]:
         """Return the device activities of each stream that has any, in the order of their starts, ties as in the file.
 
         Streams come in the order of their lanes.
@@ -152,7 +152,7 @@ class Edges:
 
     source: npt.NDArray[np.int32]
     target: npt.NDArray[np.int32]
-    lag: npt.NDArray[np.int64]
+    lag: Ints
     """ns."""
     kind: npt.NDArray[np.int8]
     """EdgeKind."""
@@ -196,7 +196,7 @@ class Edges:
         )  # fmt: skip
 
 
-def common_time(acts: Activities, clocks: Sequence[Clock]) -> npt.NDArray[np.int64]:
+def common_time(acts: Activities, clocks: Sequence[Clock]) -> Ints:
     """Return the time of each vertex on the common clock, ns: the recorded time minus the clock error of its rank."""
     time = np.empty(2 * len(acts), np.int64)
     time[0::2], time[1::2] = acts.start, acts.end

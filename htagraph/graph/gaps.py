@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Ints
 from htagraph.core.distinct import occurring
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.graph.tolerances import LIMITS, Confidence
@@ -29,8 +30,8 @@ _MEANING = {
 
 
 def binding_edges(
-    edges: Edges, time: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], in_edges: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    edges: Edges, time: Ints, offsets: Ints, in_edges: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int32], Ints]:
     """Return (the binding edge of each vertex, its gap, ns): the incoming edge with the latest source time plus lag.
 
     Where no edge enters, that is -1, and the gap 0. On ties a LAUNCH edge is binding; among several, and where there is
@@ -47,9 +48,7 @@ def binding_edges(
     return deciding(offsets, in_edges, edges.source, edges.lag, edges.kind == EdgeKind.LAUNCH, time)
 
 
-def gap_kinds(
-    acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], gap: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int8]:
+def gap_kinds(acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], gap: Ints) -> npt.NDArray[np.int8]:
     """Return the GapKind of each vertex, which follows from the kind of its binding edge."""
     meaning = np.zeros(len(EdgeKind) + 1, np.int8)
     meaning[list(_MEANING)] = list(_MEANING.values())
@@ -69,7 +68,7 @@ def gap_kinds(
     return kinds
 
 
-def _main_lanes(acts: Activities) -> npt.NDArray[np.int64]:
+def _main_lanes(acts: Activities) -> Ints:
     """Return the threads of each rank that have step annotations; without any, the thread with the most activities."""
     lanes = set()
     for rank in occurring(acts.rank[: acts.ranked]):

@@ -11,7 +11,7 @@ from htagraph.core.intervals import Intervals, union
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind, Provenance
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.pending import blocked_since
+from htagraph.graph.evidence.arrivals import blocked_since
 
 __all__ = ["Work", "self_time", "work_of"]
 

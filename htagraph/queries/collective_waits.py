@@ -18,7 +18,7 @@ from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind
 from htagraph.core.once import once
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.graph.pending import blocked_since
+from htagraph.graph.evidence.arrivals import blocked_since
 
 __all__ = ["Waits", "bus_factor", "waits_of"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
-from htagraph.graph.criteria import IntSelector
+from htagraph.graph.selection import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import CriticalPath, path_to
 

@@ -17,7 +17,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import names_that
-from htagraph.graph.criteria import IntSelector
+from htagraph.graph.selection import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["StepWindow", "step_window"]

@@ -12,7 +12,7 @@ from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BETWEEN, ActivityKind, GapKind
 from htagraph.core.spelling import nearest_words
-from htagraph.graph.criteria import Mask, named
+from htagraph.graph.selection import Mask, named
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.graph.activities import frozen
-from htagraph.graph.criteria import IntSelector
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.mean_step import mean_step_ns, step_moments
 from htagraph.queries.replay import last_end, predict
 from htagraph.queries.weights import NEVER, State

@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 import pytest
 
 import htagraph as hg
-from htagraph.graph.criteria import Criteria
+from htagraph.graph.selection import Criteria
 from htagraph.whatif.criteria_options import KEYS, amount, criteria
 from tests.reach import DATA, graph_of
 

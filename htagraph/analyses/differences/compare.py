@@ -14,7 +14,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.choices import check_choice
 from htagraph.core.distinct import distinct
 from htagraph.core.naming import short_name, stable_name, step_number
-from htagraph.graph.criteria import IntSelector
+from htagraph.graph.selection import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["CHANGES", "change_words", "compare"]

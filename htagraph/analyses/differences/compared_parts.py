@@ -13,7 +13,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.student import upper_quantile
-from htagraph.graph.criteria import IntSelector
+from htagraph.graph.selection import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.path_window import path_in_window
 from htagraph.queries.paths import CriticalPath, path_to

@@ -19,7 +19,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, ActivityKind
 from htagraph.core.naming import short_name, stable_name
-from htagraph.graph.criteria import IntSelector
+from htagraph.graph.selection import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 

@@ -19,8 +19,8 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.core.inflated import inflated
 from htagraph.graph.construction.activities import RankPart
-from htagraph.graph.construction.join import TEXTS
-from htagraph.graph.storage.parts import are_within, pack, unpack
+from htagraph.graph.construction.build import TEXTS
+from htagraph.graph.storage.saved import are_within, pack, unpack
 from htagraph.queries.rank_digests.digest import RankDigest
 from htagraph.queries.rank_digests.work_sums import WorkSums
 from htagraph.queries.time_classes import TimeClasses

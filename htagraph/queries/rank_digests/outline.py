@@ -10,7 +10,7 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities, Lane
-from htagraph.graph.construction.join import TEXTS
+from htagraph.graph.construction.build import TEXTS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
 from htagraph.trace.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
