@@ -357,14 +357,9 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_package_runs_where_nothing_but_the_temporary_folder_can_be_written",
         }
     ),
-    "tests/core/test_group_stats.py": frozenset(
+    "tests/core/test_statistics.py": frozenset(
         {
             "test_statistics_are_those_of_pandas",
-        }
-    ),
-    "tests/core/test_spelling.py": frozenset(
-        {
-            "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
         }
     ),
     "tests/core/test_traverse.py": frozenset(
@@ -376,6 +371,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_latest_moment_is_the_end_less_the_longest_path_to_it",
             "test_the_longest_path_is_the_longest_of_all_paths",
             "test_the_redundant_edges_are_those_that_networkx_leaves_out",
+        }
+    ),
+    "tests/core/test_words.py": frozenset(
+        {
+            "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
         }
     ),
     "tests/graph/construction/matching/test_match.py": frozenset(
@@ -436,14 +436,30 @@ SLOW: dict[str, frozenset[str]] = {
             "test_slices_tile_each_thread_and_name_the_innermost_activity_at_work",
         }
     ),
+    "tests/graph/evidence/test_stream_waits.py": frozenset(
+        {
+            "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+        }
+    ),
     "tests/graph/evidence/test_waits.py": frozenset(
         {
             "test_the_kth_record_back_is_what_a_search_finds",
         }
     ),
-    "tests/graph/evidence/test_waits_at_collectives.py": frozenset(
+    "tests/graph/measures/test_pauses.py": frozenset(
         {
-            "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+            "test_pauses_are_those_of_walking_along_each_stream",
+            "test_pauses_sum_to_the_idle_time_of_any_job",
+        }
+    ),
+    "tests/graph/measures/test_steps.py": frozenset(
+        {
+            "test_summaries_and_predictions_give_the_same",
+        }
+    ),
+    "tests/graph/measures/test_waits.py": frozenset(
+        {
+            "test_wait_transfer_and_excess_are_the_duration",
         }
     ),
     "tests/graph/rules/test_autograd.py": frozenset(
@@ -849,11 +865,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_stack_of_an_activity_is_the_walk_up_the_tree",
         }
     ),
-    "tests/queries/test_collective_waits.py": frozenset(
-        {
-            "test_wait_transfer_and_excess_are_the_duration",
-        }
-    ),
     "tests/queries/test_counter_series.py": frozenset(
         {
             "test_a_distribution_is_that_of_each_groups_list",
@@ -869,11 +880,6 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/queries/test_device_annotations.py": frozenset(
         {
             "test_the_narrowest_is_what_trying_all_finds",
-        }
-    ),
-    "tests/queries/test_device_pauses.py": frozenset(
-        {
-            "test_pauses_sum_to_the_idle_time_of_any_job",
         }
     ),
     "tests/queries/test_durations.py": frozenset(
@@ -902,11 +908,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_sequence_is_the_work_below_an_operator_in_the_order_of_starts",
             "test_a_text_is_looked_for_in_the_names_of_operators_annotations_steps_and_frames",
             "test_work_belongs_to_the_innermost_of_some_activities_above_it",
-        }
-    ),
-    "tests/queries/test_mean_step.py": frozenset(
-        {
-            "test_summaries_and_predictions_give_the_same",
         }
     ),
     "tests/queries/test_near_critical.py": frozenset(
@@ -938,11 +939,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_dag_is_replayed_to_the_nanosecond",
             "test_every_generated_job_is_replayed_to_the_nanosecond",
             "test_without_unexplained_gaps_nothing_comes_later",
-        }
-    ),
-    "tests/queries/test_stream_idle.py": frozenset(
-        {
-            "test_pauses_are_those_of_walking_along_each_stream",
         }
     ),
     "tests/queries/test_time_by_owner.py": frozenset(

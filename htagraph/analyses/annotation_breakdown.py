@@ -7,9 +7,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from htagraph.core.choices import check_choice
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ANNOTATIONS
+from htagraph.core.kinds import ANNOTATIONS, of_kinds
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
 from htagraph.queries.device_annotations import device_annotations

@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from htagraph.core.choices import check_choice
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import OPERATORS, ActivityKind
+from htagraph.core.kinds import OPERATORS, ActivityKind, of_kinds
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of, operator_of

@@ -12,7 +12,7 @@ import typer
 
 from htagraph.cli.options import Form, Ranks, Top, chosen, emit, read, show
 from htagraph.cli.targets import Comment, Drawn
-from htagraph.core.spelling import nearest_words
+from htagraph.core.words import nearest_words
 from htagraph.output.wording import diff as wording
 from htagraph.queries.bound import CATEGORIES
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from htagraph.core.errors import HtagraphError
-from htagraph.core.spelling import nearest_words
+from htagraph.core.words import nearest_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Ints
-from htagraph.core.distinct import occurring
+from htagraph.core.arrays import Ints, occurring
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.graph.tolerances import LIMITS, Confidence
 
@@ -43,7 +42,7 @@ def binding_edges(
         offsets: where the edges into each vertex begin in `in_edges`.
         in_edges: edge numbers, sorted by target.
     """
-    from htagraph.core.binding import deciding  # numba takes a moment to load
+    from htagraph.core.traverse import deciding  # numba takes a moment to load
 
     return deciding(offsets, in_edges, edges.source, edges.lag, edges.kind == EdgeKind.LAUNCH, time)
 

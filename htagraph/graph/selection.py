@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 import numpy as np
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, texts_of
 from htagraph.core.errors import NothingMeetsError, SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind
+from htagraph.core.kinds import ADDED, DEVICE, HOST, KERNELS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_backward, names_that
-from htagraph.core.spelling import nearest_words
-from htagraph.core.texts import texts_of
+from htagraph.core.words import nearest_words
 from htagraph.graph.activities import BETWEEN
 
 if TYPE_CHECKING:

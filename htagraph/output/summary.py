@@ -18,6 +18,7 @@ from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import mean_step_ns
 from htagraph.output.conclusions.claim_sentences import sentences
 from htagraph.output.conclusions.claims import claims_of
 from htagraph.output.parts_of_time import with_shares
@@ -26,7 +27,6 @@ from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_o
 from htagraph.output.wording import opportunities as opportunities_wording
 from htagraph.output.wording.critical_path import untraced_before
 from htagraph.queries.claim import Claim
-from htagraph.queries.mean_step import mean_step_ns
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
 

@@ -10,25 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
+from htagraph.graph.measures.steps import Steps
 from htagraph.queries.time_classes import Factors, TimeClasses, as_nanoseconds
 from htagraph.queries.weighted_paths import END, LAST
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Members", "Skeleton", "Steps"]
-
-
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """The steps of all ranks, by (rank, step)."""
-
-    rank: npt.NDArray[np.int64]
-    step: npt.NDArray[np.int64]
-    start: npt.NDArray[np.int64]
-    """The vertex at which it starts: a number of `Skeleton.vertex`."""
-    end: npt.NDArray[np.int64]
-    """The vertex at which all work launched in it is over."""
+__all__ = ["Members", "Skeleton"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import distinct
+from htagraph.core.arrays import Array, distinct
+from htagraph.core.computing import once
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ANNOTATIONS, BETWEEN, HOST_GAPS, ActivityKind, EdgeKind, GapKind
-from htagraph.core.once import once
+from htagraph.core.kinds import ANNOTATIONS, BETWEEN, HOST_GAPS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.queries.change_scope import activities_of, kinds_of
 from htagraph.queries.transfer_waits import waiting
 from htagraph.queries.untraced import UNTRACED, untraced_gaps

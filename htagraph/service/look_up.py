@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from htagraph.core.arrays import texts_of
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import EdgeKind, GapKind, Provenance
-from htagraph.core.texts import texts_of
 from htagraph.output.report import Report, report_on
 from htagraph.queries.call_stack import call_stack
 from htagraph.queries.change_scope import no_match

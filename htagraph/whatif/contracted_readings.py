@@ -14,10 +14,9 @@ import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import UNEXPLAINED
+from htagraph.core.kinds import UNEXPLAINED, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.absent_members import lacks_members
+from htagraph.graph.measures.waits import lacks_members
 from htagraph.queries.class_parts import SWITCHED_OFF, ClassParts, Parts, class_parts
 from htagraph.queries.contract import skeleton_of
 from htagraph.queries.replay import predict, without_unexplained

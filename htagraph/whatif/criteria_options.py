@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from htagraph.core.spelling import nearest_words
+from htagraph.core.words import nearest_words
 
 __all__ = ["KEYS", "amount", "criteria", "criteria_text", "duration_ns", "numbers"]
 

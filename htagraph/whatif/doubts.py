@@ -11,14 +11,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import distinct
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance
-from htagraph.core.once import once
+from htagraph.core.arrays import Array, distinct
+from htagraph.core.computing import once
+from htagraph.core.kinds import COMMUNICATION, UNCERTAIN, ActivityKind, EdgeKind, GapKind, Provenance, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.absent_members import lacks_members
+from htagraph.graph.measures.waits import lacks_members
 from htagraph.queries.weights import NEVER, State, edges_into, of_kind, released
 from htagraph.whatif.rewire import with_waits
 

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
+from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_gradient_ready, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import of_kind

@@ -12,11 +12,11 @@ from typing import NamedTuple, ParamSpec, TypeAlias
 import numpy as np
 import pandas as pd
 
-from htagraph.core.ahead import ahead, threads_for
 from htagraph.core.arrays import Array
+from htagraph.core.computing import ahead, threads_for
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import whole_steps
 from htagraph.queries.weights import OwnTime, checked, initial
-from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.candidates import Candidate, candidates, target_of, time_of
 from htagraph.whatif.change_options import criteria_text
 from htagraph.whatif.straggler_gain import straggler_gain
@@ -212,7 +212,7 @@ def _compared_once() -> _Within:
 
 def _within(some: _Tried, other: _Tried) -> bool:
     """Return True if nearly all of some time is part of other time."""
-    from htagraph.core.common import sum_in_common  # numba takes a moment to load
+    from htagraph.core.counting import sum_in_common  # numba takes a moment to load
 
     lags, gaps = some.counted
     least = _SAME_GAIN * some.total

@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import sums_by
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import BETWEEN, BLOCKING, HOST_GAPS, LAUNCHES, EdgeKind, GapKind
-from htagraph.queries.replay import last_end, predict
+from htagraph.core.arrays import Array, sums_by
+from htagraph.core.kinds import BETWEEN, BLOCKING, HOST_GAPS, LAUNCHES, EdgeKind, GapKind, of_kinds
+from htagraph.graph.measures.steps import last_end
+from htagraph.queries.replay import predict
 from htagraph.queries.weights import OwnTime, State, of_kind, with_factor
 from htagraph.whatif.link_sharing import assumed, time_from_sharing
 

@@ -8,7 +8,6 @@ import pytest
 
 import htagraph as hg
 from htagraph import DependencyGraph, SelectionError
-from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.weights import ChangeError
 from tests.reach import DATASETS, SHARED, graph_of, label
 from tests.strategies import load
@@ -26,7 +25,7 @@ def test_the_waits_and_who_came_last_are_those_of_the_whole_graph(path: Path) ->
     if not path.exists():
         pytest.skip("not in reach")
     graph = graph_of(path)
-    whole = waits_of(graph)
+    whole = graph.waits
     matched = np.flatnonzero((whole.collective >= 0) & (whole.beside == 0))
     expected = pd.DataFrame({
         "activity": whole.activity[matched], "collective": whole.collective[matched],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from typing import Any, TypeVar
 
-from htagraph.core.processors import processors
+from htagraph.core.computing import processors
 
 __all__ = ["Processes"]
 

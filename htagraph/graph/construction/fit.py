@@ -9,8 +9,7 @@ import numpy as np
 
 from htagraph.core.arrays import Ints, Mask
 from htagraph.core.issues import Issue
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind
+from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS

@@ -10,8 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind
+from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind
+from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 from htagraph.core.parents import outermost
 from htagraph.graph.evidence.calls import grouped, mixed

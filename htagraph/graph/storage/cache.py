@@ -17,8 +17,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any, Final
 
+from htagraph.core.computing import processors
 from htagraph.core.errors import HtagraphError, StoredGraphError
-from htagraph.core.processors import processors
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.array_file import write_whole
 from htagraph.graph.storage.cache_folder import SUFFIX, cache_folder, limit_bytes, make_room

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from htagraph.core.arrays import Array
 from htagraph.core.errors import GraphError, StoredGraphError, TraceError
 from htagraph.core.issues import Issue
-from htagraph.core.wrong_types import check_type
+from htagraph.core.words import check_type
 from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph

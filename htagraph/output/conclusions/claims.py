@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION
+from htagraph.core.kinds import COMMUNICATION, of_kinds
+from htagraph.graph.measures.steps import whole_steps
+from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.output.conclusions.device_claims import device_claims
 from htagraph.output.conclusions.interruption_claims import interruption_claims
 from htagraph.output.conclusions.recording_claims import recording_claims
@@ -23,13 +24,11 @@ from htagraph.output.conclusions.warm_up_claims import (
     uneven_claims,
     with_start_up,
 )
-from htagraph.queries.absent_members import lacks_members, ranks_not_read
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
 from htagraph.queries.host_pauses import host_pauses
 from htagraph.queries.late_launches import LONG_PAUSE_NS
-from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.candidates import CLASSES, INTERRUPTIONS
 from htagraph.whatif.change_options import criteria, criteria_text
 from htagraph.whatif.link_sharing import shares_links

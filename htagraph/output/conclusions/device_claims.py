@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from htagraph.core.naming import is_graph_launch, names_that
+from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.claim import Claim, Says
 from htagraph.queries.late_launches import late_reason
-from htagraph.queries.waiting_devices import waiting_devices
 
 if TYPE_CHECKING:
     import pandas as pd

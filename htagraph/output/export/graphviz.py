@@ -13,7 +13,7 @@ import numpy as np
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
-from htagraph.core.time_text import time_text
+from htagraph.core.words import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.output.export.dot_text import dot_text, one_line

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind
+from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, of_kinds
 from htagraph.output.phrases import time_text
 from htagraph.queries.paths import CriticalPath
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE_WORK, ActivityKind
+from htagraph.core.kinds import DEVICE_WORK, ActivityKind, of_kinds
 from htagraph.core.naming import short_name
 from htagraph.output.phrases import plural, time_text
 from htagraph.output.plot.labels import escaped, plain

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from htagraph.output.phrases import cause_words, time_text
-from htagraph.queries.whole_steps import whole_steps
 
 if TYPE_CHECKING:
     from htagraph.queries.bound import Bound
@@ -57,6 +56,8 @@ def _gain(after: Outcome) -> str:
 
 def _per_step(after: Outcome) -> str:
     """Return the time of a step, as predicted and as recorded, where there are several that cover the recording."""
+    from htagraph.graph.measures.steps import whole_steps  # with arrays, which help needs not
+
     if whole_steps(after.baseline) < 2:
         return ""
     old, new = (time_text(ns / 1000) for ns in (after.baseline_mean_step_ns, after.mean_step_ns))

@@ -12,7 +12,7 @@ from htagraph.core.errors import NothingMeetsError
 from htagraph.core.kinds import EdgeKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.class_parts import Parts
-from htagraph.queries.contract import members_of, steps_of
+from htagraph.queries.contract import members_of
 from htagraph.queries.rank_digests.digest import Criteria
 from htagraph.queries.rank_digests.joined import JoinedGraph
 from htagraph.queries.skeleton import Skeleton
@@ -42,7 +42,7 @@ def skeleton_of(joined: JoinedGraph, criteria: Criteria, limits: Sequence[int]) 
     classes = TimeClasses(tuple(criteria), tuple(limits), (False,) * len(criteria), parts)
     return Skeleton(
         graph.origin_ns, vertex, np.ones(len(vertex), np.bool_), source[order].astype(np.int32),
-        target[order].astype(np.int32), weight[order], classes, steps_of(graph), members_of(graph),
+        target[order].astype(np.int32), weight[order], classes, graph.step_spans, members_of(graph),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.core.wrong_types import check_type
+from htagraph.core.words import check_type
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.dependency_graph import DependencyGraph

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import others_median
 from htagraph.core.kinds import TRANSFERS
+from htagraph.core.statistics import others_median
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.waits import Waits
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of
-from htagraph.queries.collective_waits import Waits, waits_of
 from htagraph.queries.own_steps import own_steps, times_alone
 from htagraph.queries.rank_digests.compared_sums import alone_ns, counts_of, excess_by_side, speed_among
 from htagraph.queries.rank_digests.work_sums import WorkSums
@@ -79,10 +79,10 @@ def digest_stragglers(graph: DependencyGraph, sums: Sequence[WorkSums], saved_ns
         sums: by rank, its work by name.
         saved_ns: by how much the job is shorter if kinds of work of a rank take a multiple of their time.
     """
-    waits = waits_of(graph)
+    waits = graph.waits
     roles = roles_among(graph, partial(counts_of, sums))
-    slow = slow_among(own_steps(graph, waits), roles, lambda _: [], partial(speed_among, sums))
-    blame = blame_of(graph, waits, _chains(graph, waits, roles[0]))
+    slow = slow_among(own_steps(graph), roles, lambda _: [], partial(speed_among, sums))
+    blame = blame_of(graph, _chains(graph, waits, roles[0]))
     who = named_among(graph, slow, blame, saved_ns, lambda at: alone_ns(sums, at, slow.steps[slow.when[at]]))
     total = int(waits.wait.sum())
     return RankStragglers(_table(graph, waits, blame, slow, sums), who.rank, total / 1000, who.serves, len(slow.steps))
@@ -101,7 +101,7 @@ def _chains(graph: DependencyGraph, waits: Waits, roles: Array) -> Chains:
     excess = np.zeros(graph.vertex_count, np.int64)
     matched = np.flatnonzero(waits.collective >= 0)
     if len(matched):
-        alone = times_alone(graph, waits)[0][2 * waits.activity[matched]]
+        alone = times_alone(graph)[0][2 * waits.activity[matched]]
         rank, number = waits.rank[matched], waits.collective[matched]
         order = np.lexsort((number, waits.arrival[matched], rank))
         follows = np.concatenate([[False], rank[order][1:] == rank[order][:-1]])

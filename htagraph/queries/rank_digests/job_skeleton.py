@@ -15,7 +15,7 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming
-from htagraph.core.wrong_types import check_type
+from htagraph.core.words import check_type
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.rank_digests.class_weights import skeleton_of

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.own_time import work_times
 from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME
-from htagraph.queries.work_times import work_times
 
 __all__ = ["ALL_NAMES", "WorkSums", "work_sums"]
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import DEVICE_WAITS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.graph.selection import IntSelector
 from htagraph.queries.weights import NEVER, ChangeError, State, checked, of_kind, released
 

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, of_kinds
 from htagraph.graph.activities import Activities, Edges
 from htagraph.queries.weights import NEVER, State
 from htagraph.whatif.rewire import rewired

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import ADDED, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.graph.selection import backward_of
 from htagraph.queries.blocking_calls import device_waits
 from htagraph.queries.change_scope import activities_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
+from htagraph.graph.measures.waits import waiting_devices
 from htagraph.output.conclusions.claim_sentences import sentences
 from htagraph.output.conclusions.findings import findings
 from htagraph.queries.claim import Claim, Says
-from htagraph.queries.waiting_devices import waiting_devices
 from tests.reach import DATA, graph_of
 
 

@@ -12,7 +12,6 @@ import htagraph as hg
 from htagraph import RankError, SelectionError
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import COMMUNICATION
-from htagraph.queries.collective_waits import waits_of
 from htagraph.queries.rank_digests.joined import _of_files, joined_graph
 from tests.digests import digests_of, digests_of_events, moved
 from tests.host_jobs import host_job, transfer
@@ -34,7 +33,7 @@ def test_collectives_clocks_waits_and_steps_are_those_of_the_whole_graph(folder:
     assert whole.matches is not None
     for name in ("op", "group", "key"):
         assert getattr(graph.matches, name) == getattr(whole.matches, name)
-    one, other = waits_of(graph), waits_of(whole)
+    one, other = graph.waits, whole.waits
     for name in ("collective", "rank", "arrival", "beside", "wait", "pure", "excess", "bytes", "size"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
     assert np.array_equal(graph.activities.rank[one.late], whole.activities.rank[other.late])
@@ -92,7 +91,7 @@ def test_sends_and_receives_of_hosts_are_matched_as_in_the_whole_graph() -> None
     assert whole.matches is not None
     assert graph.matches.group == whole.matches.group
     assert graph.matches.count == 4
-    one, other = waits_of(graph), waits_of(whole)
+    one, other = graph.waits, whole.waits
     assert one.beside.any()
     for name in ("arrival", "beside", "wait", "pure", "excess"):
         assert np.array_equal(getattr(one, name), getattr(other, name))

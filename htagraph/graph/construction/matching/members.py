@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, ActivityKind
+from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 from htagraph.graph.activities import Activities
 from htagraph.graph.construction.matching.host_parts import HostParts, host_parts

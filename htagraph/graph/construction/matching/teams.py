@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask
-from htagraph.core.group_stats import others_median
+from htagraph.core.statistics import others_median
 from htagraph.graph.clock_fits import feasible_offsets, fitted, medians
 from htagraph.graph.construction.matching.alignment import slope
 from htagraph.graph.construction.matching.members import Members
