@@ -8,24 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Ints, occurring
-from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import EDGES, ActivityKind, EdgeKind, GapKind
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities, Edges
 
 __all__ = ["binding_edges", "gap_kinds"]
-
-_MEANING = {
-    EdgeKind.HOST_ORDER: GapKind.HOST_UNTRACED, EdgeKind.AUTOGRAD: GapKind.HOST_UNTRACED,
-    EdgeKind.THREAD: GapKind.HOST_UNTRACED, EdgeKind.LAUNCH: GapKind.LAUNCH_EXCESS,
-    EdgeKind.GRAPH: GapKind.LAUNCH_EXCESS, EdgeKind.STREAM: GapKind.STREAM_IDLE,
-    EdgeKind.EVENT_WAIT: GapKind.STREAM_IDLE, EdgeKind.BODY: GapKind.SYNC_RETURN,
-    EdgeKind.HOST_SYNC: GapKind.SYNC_RETURN, EdgeKind.MEMCPY_SYNC: GapKind.SYNC_RETURN,
-    EdgeKind.QUEUE_FULL: GapKind.SYNC_RETURN, EdgeKind.COLLECTIVE: GapKind.COLLECTIVE_EXCESS,
-    EdgeKind.P2P: GapKind.COLLECTIVE_EXCESS, EdgeKind.DATALOADER: GapKind.DATA_WAIT, EdgeKind.STEP: GapKind.OTHER,
-    EdgeKind.USER: GapKind.OTHER,
-}  # fmt: skip
 
 
 def binding_edges(
@@ -50,7 +39,7 @@ def binding_edges(
 def gap_kinds(acts: Activities, edges: Edges, binding: npt.NDArray[np.int32], gap: Ints) -> npt.NDArray[np.int8]:
     """Return the GapKind of each vertex, which follows from the kind of its binding edge."""
     meaning = np.zeros(len(EdgeKind) + 1, np.int8)
-    meaning[list(_MEANING)] = list(_MEANING.values())
+    meaning[list(EDGES)] = [each.gap for each in EDGES.values()]
     meaning[-1] = GapKind.TRACE_HEAD
     kind = np.append(edges.kind, np.int8(-1))  # of no edge
     late = gap > 0

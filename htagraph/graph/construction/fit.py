@@ -9,14 +9,12 @@ import numpy as np
 
 from htagraph.core.arrays import Ints, Mask
 from htagraph.core.issues import Issue
-from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, of_kinds
+from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, edges_with, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["acyclic", "fit", "latency"]
-
-_TWO_CLOCKS = (EdgeKind.STEP, *BLOCKING)
 
 
 def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
@@ -29,7 +27,7 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     """
     observed = job.moment(edges.target) - job.moment(edges.source)
     tolerance = np.full(len(EdgeKind), LIMITS.tick_ns)
-    tolerance[list(_TWO_CLOCKS)] = LIMITS.two_clocks_ns
+    tolerance[list(edges_with("two_clocks"))] = LIMITS.two_clocks_ns
     tolerance[list(LAUNCHES)] = LIMITS.proven_by_id_ns
     back = np.flatnonzero(observed < 0)  # few
     kind = edges.kind[back]
@@ -71,10 +69,6 @@ def _early(job: Job, edges: Edges, observed: np.ndarray, possible: np.ndarray) -
     )  # fmt: skip
 
 
-_CHAINS = (EdgeKind.HOST_ORDER, EdgeKind.BODY, EdgeKind.STREAM)
-"""The kinds that order each thread and stream by itself: they never form a cycle and are never dropped."""
-
-
 def acyclic(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     """Return the edges without cycles, and what was dropped as issues.
 
@@ -88,7 +82,7 @@ def acyclic(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     while True:
         on_circle = _on_circles(2 * len(job.activities), edges)
         suspects = np.flatnonzero(on_circle)
-        suspects = suspects[~of_kinds(edges.kind[suspects], _CHAINS)]
+        suspects = suspects[~of_kinds(edges.kind[suspects], edges_with("lane"))]
         if not len(suspects):
             return edges, _issues(job, dropped)
         doubt = 2 * (100 - edges.confidence[suspects].astype(np.int64)) + (edges.lag[suspects] < 0)
@@ -148,10 +142,6 @@ def _issues(job: Job, dropped: list[Edges]) -> tuple[Issue, ...]:
         )
         for (owner, kind), count in sorted(by_rank_and_kind.items())
     )  # fmt: skip
-
-
-_NOT_BEFORE_WORK = (EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.HOST_ORDER, EdgeKind.BODY)
-"""Kinds of edges that are launches, or never lead to the start of device work."""
 
 
 def latency(job: Job, edges: Edges) -> Edges:
@@ -241,7 +231,7 @@ def _met_idle(job: Job, edges: Edges, rows: Ints, held: Ints) -> Mask:
 
 def _held_until(job: Job, edges: Edges) -> Ints:
     """Return for each activity when everything that its start depends on had happened, not counting its launch."""
-    rows = np.flatnonzero(~of_kinds(edges.kind, _NOT_BEFORE_WORK))
+    rows = np.flatnonzero(~of_kinds(edges.kind, edges_with("no_wait")))
     target = edges.target[rows]
     into = (target & 1 == 0) & job.activities.on_device[target >> 1]
     held = np.full(len(job.activities), np.iinfo(np.int64).min)

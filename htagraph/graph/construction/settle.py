@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array, Ints, Mask
-from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, of_kinds
+from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, edges_with, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS
@@ -19,7 +19,7 @@ __all__ = ["settle"]
 
 _NEVER = np.iinfo(np.int64).min
 """Before any recorded moment; no threshold."""
-_STARTS = (*LAUNCHES, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
+_STARTS = edges_with("starts")
 
 Change: TypeAlias = tuple[Array, Array]
 """(rows of edges, their new lags in ns)."""
