@@ -419,14 +419,10 @@ SLOW: dict[str, frozenset[str]] = {
             "test_no_lag_is_larger_than_what_was_recorded",
         }
     ),
-    "tests/graph/evidence/test_call_sites.py": frozenset(
-        {
-            "test_the_owner_is_the_first_place_on_the_way_up",
-        }
-    ),
     "tests/graph/evidence/test_calls.py": frozenset(
         {
             "test_the_last_and_first_work_around_a_call_are_what_a_search_finds",
+            "test_the_owner_is_the_first_place_on_the_way_up",
         }
     ),
     "tests/graph/evidence/test_job.py": frozenset(
@@ -434,14 +430,14 @@ SLOW: dict[str, frozenset[str]] = {
             "test_slices_tile_each_thread_and_name_the_innermost_activity_at_work",
         }
     ),
-    "tests/graph/evidence/test_wait_hypotheses.py": frozenset(
-        {
-            "test_the_kth_record_back_is_what_a_search_finds",
-        }
-    ),
-    "tests/graph/evidence/test_waits_at_collectives.py": frozenset(
+    "tests/graph/evidence/test_stream_waits.py": frozenset(
         {
             "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+        }
+    ),
+    "tests/graph/evidence/test_waits.py": frozenset(
+        {
+            "test_the_kth_record_back_is_what_a_search_finds",
         }
     ),
     "tests/graph/measures/test_pauses.py": frozenset(
@@ -528,15 +524,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_hand_overs_of_simulated_jobs_are_found",
         }
     ),
-    "tests/graph/storage/test_parts.py": frozenset(
-        {
-            "test_every_class_that_a_graph_holds_is_known",
-        }
-    ),
     "tests/graph/storage/test_saved.py": frozenset(
         {
             "test_an_opened_graph_gives_the_same_answers",
             "test_any_job_comes_back",
+            "test_every_class_that_a_graph_holds_is_known",
         }
     ),
     "tests/graph/test_activities.py": frozenset(
@@ -581,23 +573,19 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_function_of_a_node_gives_what_networkx_gives",
         }
     ),
-    "tests/graph/test_positions.py": frozenset(
+    "tests/graph/test_selection.py": frozenset(
         {
+            "test_a_group_stands_for_its_kinds",
             "test_a_regex_is_found_anywhere",
             "test_a_time_range_holds_what_begins_and_ends_in_it",
             "test_ancestors_and_descendants_are_each_others_inverse",
             "test_filters_leave_what_htas_leave",
-            "test_positions_are_those_of_a_search",
-            "test_selections_are_sets",
-            "test_steps_by_position",
-        }
-    ),
-    "tests/graph/test_selection.py": frozenset(
-        {
-            "test_a_group_stands_for_its_kinds",
             "test_globs_match_names",
             "test_kinds_are_alternatives",
             "test_numbers_are_alternatives",
+            "test_positions_are_those_of_a_search",
+            "test_selections_are_sets",
+            "test_steps_by_position",
         }
     ),
     "tests/hta/analyzers/test_critical_path_analysis.py": frozenset(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import BLOCKING, LAUNCHES, ActivityKind, EdgeKind
+from htagraph.core.kinds import ActivityKind, EdgeKind, edges_with
 from htagraph.core.naming import RUNTIME_CATEGORIES, names_that
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -20,9 +20,18 @@ if TYPE_CHECKING:
     from htagraph.hta.shapes.job import HtaJob
 
 __all__ = [
-    "NOBODY", "TYPES", "BoundType", "CPEdge", "CPEdgeType", "CPNode", "Columns", "View", "flag", "heaviest_path",
+    "NOBODY",
+    "TYPES",
+    "BoundType",
+    "CPEdge",
+    "CPEdgeType",
+    "CPNode",
+    "Columns",
+    "View",
+    "flag",
+    "heaviest_path",
     "view_of",
-]  # fmt: skip
+]
 
 Number: TypeAlias = int | float
 
@@ -41,9 +50,9 @@ _BLOCKING = (
 _LONGEST_PAUSE_NS = 1_500_000
 """From one kernel's end to the next one's start on its stream: HTA draws an edge between them below 1500 µs. With twice
 as much, longer stretches in which a stream was idle count as the overhead between two kernels."""
-_ONTO_DEVICE = (*LAUNCHES, EdgeKind.STREAM)
-_WAITS = (EdgeKind.EVENT_WAIT, *BLOCKING)
-_ORDERS = (EdgeKind.AUTOGRAD, EdgeKind.THREAD, EdgeKind.DATALOADER, EdgeKind.USER)
+_ONTO_DEVICE = edges_with("enqueued")
+_WAITS = edges_with("waits")
+_ORDERS = edges_with("threads")
 
 
 def flag(name: str) -> bool:

@@ -11,27 +11,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.graph.evidence.call_sites import grouped, mixed
+from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.kinds import ActivityKind
+from htagraph.core.naming import is_graph_launch
+from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import Job
-from htagraph.graph.evidence.launches import graph_launches
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["graph_branches"]
+__all__ = ["graph_branches", "graph_launches"]
 
 
 @dataclass(frozen=True, eq=False)
 class _Alike:
     """The launches of one graph: a row per launch, a column per kernel or copy, by stream and then by start."""
 
-    work: npt.NDArray[np.int64]
+    work: Ints
     """Activities."""
-    lane: npt.NDArray[np.int64]
+    lane: Ints
     """The stream of each column."""
-    start: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
+    start: Ints
+    end: Ints
 
 
 def graph_branches(job: Job) -> tuple[Array, Array, Array]:
@@ -125,7 +125,7 @@ def _in_time(alike: _Alike) -> tuple[Array, Array]:
     return order, place
 
 
-def _grows(which: Array, part: Array) -> npt.NDArray[np.bool_]:
+def _grows(which: Array, part: Array) -> Mask:
     """Return which numbers are above 0 or 0 and above all before them in their part; parts are numbered upwards."""
     stride = which.max(initial=0) + 2
     keyed = which + stride * part
@@ -156,3 +156,11 @@ def _awaited(alike: _Alike, others: Array, free: Array, until: tuple[Array, Arra
     most[column[best]], which[column[best]] = seen[best], awaited[best]
     which[(which >= possible.min(axis=0)) | (most < LIMITS.most * (free < alike.start).sum(axis=0))] = -1
     return which, np.where(most >= LIMITS.often, Confidence.SEEN, Confidence.POSSIBLE)
+
+
+def graph_launches(job: Job) -> Mask:
+    """Return which activities are calls that launch a CUDA graph (many kernels and copies with one correlation id)."""
+    acts = job.activities
+    launches = acts.kind == ActivityKind.LAUNCH
+    names = [name for name in np.unique(acts.name[launches]) if is_graph_launch(job.names[name])]
+    return launches & np.isin(acts.name, names)

@@ -1,27 +1,93 @@
-"""Which thread of a rank wakes which other one: producers and consumers with a queue, futures of a thread pool.
-
-No event records it. The evidence is regularity: whenever a thread has been idle for long, its next operator of one name
-starts shortly after the end of an operator of one name on other threads.
-"""
+"""The host threads of a rank: their moments, when they are idle, and which of them are autograd's workers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import Array, Ints
 from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
+from htagraph.core.naming import has_loader_workers, is_data_loader, names_that
 from htagraph.core.parents import outermost
-from htagraph.graph.evidence.call_sites import grouped, mixed
-from htagraph.graph.evidence.host_threads import HostThread
+from htagraph.graph.evidence.calls import grouped, mixed
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["HandOvers", "hand_overs"]
+__all__ = ["HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "waited_loaders", "worker_loads"]
 
-Array = npt.NDArray[np.int64]
+
+@dataclass(frozen=True, eq=False)
+class HostThread:
+    """A host thread: its moments in order, and its top-level activities."""
+
+    lane: int
+    vertices: Ints
+    """Starts and ends of its activities, in order."""
+    times: Ints
+    """When they were recorded, ns."""
+    running: npt.NDArray[np.int32]
+    """The innermost operator or call that runs right after each moment, or -1."""
+    tops: Ints
+    """The activities that no other one on the thread encloses."""
+    starts: Ints
+    """When each of `tops` starts, ns."""
+    ends: Ints
+    """When each of `tops` ends, ns."""
+    is_worker: bool
+    """Whether it is a thread of the autograd engine."""
+
+    def with_worker(self, worker: HostThread) -> HostThread:
+        """Return the moments of this thread and of a worker that runs while this thread is blocked, as of one thread.
+
+        The lane and the top-level activities are this thread's.
+        """
+        times = np.concatenate((self.times, worker.times))
+        order = np.argsort(times, kind="stable")
+        both = np.maximum(*(each.running_at(times) for each in (self, worker)))
+        own = np.concatenate((self.running, worker.running))
+        running = np.where(own >= 0, own, both)[order].astype(np.int32)
+        return replace(
+            self, vertices=np.concatenate((self.vertices, worker.vertices))[order], times=times[order], running=running
+        )
+
+    def running_at(self, times: Ints) -> npt.NDArray[np.int32]:
+        """Return the innermost operator or call that runs right after each time (ns), or -1."""
+        at = np.searchsorted(self.times, times, side="right") - 1
+        return np.where(at >= 0, self.running[at], -1).astype(np.int32)
+
+
+def host_threads(job: Job, rank: int) -> list[HostThread]:
+    """Return the rank's threads, the one with the most activities first; on ties, the one that starts first.
+
+    A worker spends most of its time in backward operators. Where another thread has the steps, a thread that runs any
+    backward operator is a worker.
+    """
+    acts = job.activities
+    of_rank, own = acts.of_rank(rank), job.boundaries_of(rank)
+    boundaries, at_work = job.boundaries[own].astype(np.int64), job.at_work[own]
+    lanes = acts.lane[boundaries >> 1]
+    with_steps = np.unique(acts.lane[of_rank][acts.kind[of_rank] == ActivityKind.STEP])
+    threads = []
+    cuts = [0, *(np.flatnonzero(np.diff(lanes)) + 1).tolist(), len(lanes)]
+    for first, last in pairwise(cuts if len(lanes) else ()):
+        vertices = boundaries[first:last]
+        opened = vertices[vertices & 1 == 0] >> 1
+        tops = opened[acts.parent[opened] < 0]
+        backward = (job.forward_thread[tops] > 0) | job.backward_names[acts.name[tops]]
+        begins, ends = job.moment(2 * tops), job.moment(2 * tops + 1)
+        takes = (ends - begins).astype(np.float64)  # damaged durations may sum to more than an integer holds
+        lane = int(acts.lane[opened[0]])
+        beside = bool(len(with_steps)) and lane not in with_steps
+        is_worker = 2 * takes[backward].sum() > takes.sum() or backward.all() or (beside and backward.any())
+        running = at_work[first:last]
+        threads.append(HostThread(lane, vertices, job.moment(vertices), running, tops, begins, ends, bool(is_worker)))
+    return sorted(threads, key=lambda thread: (-len(thread.vertices), int(thread.times[0])))
+
 
 _NEAREST = 4
 """How many ends before a wake-up are looked at for the names that may have caused it. Chosen: threads that work in step
@@ -257,3 +323,64 @@ def _first_moments(takes: _Takes, rows: Array, since: Array) -> Array:
         sooner = thread.times[at] < takes.start[rows[own]]
         target[own] = np.where(sooner, thread.vertices[at], target[own])
     return target
+
+
+def loaders(job: Job) -> npt.NDArray[np.int32]:
+    """Return for each stretch of `Job.slices` the annotation or operator of a loader whose own time it is, else -1.
+
+    What is open innermost has the time, also if it is an annotation in a Python frame. Python frames inside a loader
+    with workers wait for these: their time is the loader's.
+    """
+    acts = job.activities
+    names = names_that(is_data_loader, job.names)
+    source, _, owner = job.slices()
+    out = np.full(len(source), -1, np.int32)
+    if not names.any():
+        return out
+    is_loader = np.append(names[acts.name], [False])
+    around = acts.parent[source >> 1]
+    here = np.flatnonzero(is_loader[owner] | is_loader[source >> 1] | is_loader[around])
+    innermost = np.where(source[here] & 1, around[here], source[here] >> 1)
+    out[here] = np.where(is_loader[innermost], innermost, np.where(is_loader[owner[here]], owner[here], -1))
+    waits = np.flatnonzero((names & names_that(has_loader_workers, job.names))[acts.name] & ~acts.on_device)
+    if len(waits) and ActivityKind.PYTHON in acts.kind:
+        frames = np.flatnonzero((owner >= 0) & (acts.kind[owner] == ActivityKind.PYTHON))
+        waited = _around(job, source[frames], waits)
+        out[frames[waited >= 0]] = waited[waited >= 0]
+    return out
+
+
+def waited_loaders(job: Job, vertex: Array) -> Ints:
+    """Return for each vertex the annotation or operator of a loader whose workers its thread waits for, or -1."""
+    begins, region = job.worker_loads
+    if not len(begins):
+        return np.full(len(vertex), -1, np.int64)
+    at = np.minimum(np.searchsorted(begins, vertex), len(begins) - 1)
+    return np.where(begins[at] == vertex, region[at], -1).astype(np.int64)
+
+
+def worker_loads(job: Job) -> tuple[Array, Array]:
+    """Return (vertex where it begins, annotation or operator of the loader) of each wait for a loader's workers.
+
+    They are sorted by vertex.
+    """
+    source, _, _ = job.slices()
+    loads = np.flatnonzero(job.loaders >= 0)
+    loads = loads[names_that(has_loader_workers, job.names)[job.activities.name[job.loaders[loads]]]]
+    loads = loads[np.argsort(source[loads], kind="stable")]
+    return source[loads], job.loaders[loads]
+
+
+def _around(job: Job, vertex: Array, regions: Array) -> Array:
+    """Return for each moment of a host thread the region on its thread that lasts then, the last to start; else -1."""
+    acts = job.activities
+    origin = int(acts.start.min())
+    span = int((acts.start + acts.duration).max()) - origin + 1
+    begin = acts.lane[regions].astype(np.int64) * span + acts.start[regions] - origin
+    order = np.argsort(begin, kind="stable")
+    at = np.searchsorted(
+        begin[order], acts.lane[vertex // 2].astype(np.int64) * span + acts.moment(vertex) - origin, "right"
+    )
+    region = regions[order][np.maximum(at - 1, 0)]
+    lasts = (at > 0) & (acts.lane[region] == acts.lane[vertex // 2])
+    return np.where(lasts & (acts.moment(vertex) < acts.start[region] + acts.duration[region]), region, -1)

@@ -14,22 +14,24 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, Ints, Mask
 from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS
+from htagraph.trace.columns import Table
 
 __all__ = [
     "Answer",
+    "AwaitRows",
     "Ordered",
     "Plausible",
     "Returns",
     "Site",
+    "await_rows",
     "best",
     "in_order",
     "records_back",
@@ -51,11 +53,11 @@ wait. Doubled, testing takes twice as long, and a few more rare waits are resolv
 class Site:
     """The waits of one call site."""
 
-    position: npt.NDArray[np.int64]
+    position: Ints
     """The positions of the waiting calls."""
-    over: npt.NDArray[np.int64]
+    over: Ints
     """When each wait ended, ns; the work that it waited for ended before."""
-    free: npt.NDArray[np.int64]
+    free: Ints
     """When each wait would have ended if it had waited for nothing, ns."""
     window: int
     """A wait ends at most this long after the work that it waited for, ns."""
@@ -67,9 +69,9 @@ class Site:
 class Answer:
     """The hypothesis that fits a site best."""
 
-    lane: npt.NDArray[np.int64]
-    anchor: npt.NDArray[np.int64]
-    source: npt.NDArray[np.int64]
+    lane: Ints
+    anchor: Ints
+    source: Ints
     """The work that each wait waited for, -1 for none."""
     explained: int
     """How many waits of the sample ended right after that work, and would have ended earlier without it."""
@@ -114,7 +116,7 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
     return Answer(lane, anchor, source, int(score), visible - int(score), chosen_number)
 
 
-def sampled(count: int) -> npt.NDArray[np.int64]:
+def sampled(count: int) -> Ints:
     """Return which of so many waits hypotheses are tested on: all if they are few, else some, evenly spread."""
     return np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64)
 
@@ -168,13 +170,13 @@ def records_back(
 class Ordered:
     """Calls in the order of their positions, counted within each epoch (step)."""
 
-    position: npt.NDArray[np.int64]
+    position: Ints
     """Their positions, ascending."""
-    order: npt.NDArray[np.int64]
+    order: Ints
     """The calls by epoch, and within one by position."""
-    epochs: npt.NDArray[np.int64]
+    epochs: Ints
     """The epochs that have any, ascending."""
-    first: npt.NDArray[np.int64]
+    first: Ints
     """Where each epoch begins in `order`, and where the last one ends."""
 
     @staticmethod
@@ -191,7 +193,7 @@ class Ordered:
         return Ordered(position, order, by_epoch[first[:-1]] if len(order) else by_epoch, first[: len(order) + 1])
 
     @cached_property
-    def count(self) -> npt.NDArray[np.int64]:
+    def count(self) -> Ints:
         """How many calls each epoch has."""
         return np.diff(self.first)
 
@@ -218,7 +220,7 @@ class Ordered:
         same = self.count == self._beside(others)[1]
         return bool(len(same) and np.count_nonzero(same) / len(same) >= 1 - LIMITS.damaged)
 
-    def match(self, others: Ordered) -> npt.NDArray[np.int64]:
+    def match(self, others: Ordered) -> Ints:
         """Return for the m-th call of each epoch the position of the m-th of some other calls in it, if before it.
 
         -1 stands for none.
@@ -345,3 +347,76 @@ def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Is
         for rank, count in sorted(counts.items())
         if count
     )
+
+
+_NO_STREAM = 4_294_967_295
+"""How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""
+
+
+@dataclass(frozen=True, eq=False)
+class AwaitRows:
+    """The cuda_sync rows of a job, which name by ids what waited for what."""
+
+    rank: Ints
+    correlation: Ints
+    """The correlation id of the waiting call."""
+    position: Ints
+    """The position of the waiting call, or where it would be if it is not in the file."""
+    lane: Ints
+    """The stream that waits or is waited for; -1 for none or all."""
+    record_lane: Ints
+    """The stream where the awaited event was recorded; -1 if unknown."""
+    record: Ints
+    """Position of the call that recorded the event; -1 if unknown."""
+    awaits_event: Mask
+    """Whether the call waited for an event, not for a stream or a device."""
+
+
+def await_rows(calls: Calls) -> AwaitRows:
+    """Return the cuda_sync rows of all ranks."""
+    streams = {(lane.rank, lane.device, lane.stream): i for i, lane in enumerate(calls.job.lanes)}
+    parts = []
+    for rank, trace in sorted(calls.job.traces.items()):
+        which = trace.in_categories("cuda_sync")
+        if which.any():
+            parts.append(_await_rows(calls, rank, trace.events.take(which), trace.names, streams))
+    names = AwaitRows.__dataclass_fields__
+    empty = [np.zeros(0, bool if name == "awaits_event" else np.int64) for name in names]
+    return AwaitRows(*(np.concatenate(column) for column in zip(empty, *parts, strict=True)))
+
+
+def _await_rows(
+    calls: Calls, rank: int, table: Table, names: tuple[str, ...], streams: dict[tuple[int, int, int], int]
+) -> tuple[Array, ...]:
+    """Return the columns of one rank.
+
+    Args:
+        calls: the calls of the job.
+        rank: the rank.
+        table: its cuda_sync rows.
+        names: the texts of their names.
+        streams: the lane of each (rank, device, stream).
+    """
+    device = np.maximum(table.arg("device"), 0)
+
+    def lanes(column: str) -> Array:
+        on, stream, place = _distinct_pairs(device, table.arg(column))
+        numbers = [
+            -1 if number in (-1, _NO_STREAM) else streams.get((rank, ordinal, number), -1)
+            for ordinal, number in zip(on, stream, strict=True)
+        ]
+        return np.array(numbers, np.int64)[place]
+
+    correlation, record = table.arg("correlation"), table.arg("wait_on_record")
+    record_at = np.where(record > 0, calls.by_correlation(rank, np.maximum(record, 0)), -1)
+    awaits_event = names_like(calls.job.naming.event_sync, names, table.name)
+    return (
+        np.full(len(table), rank, np.int64), correlation, calls.by_correlation(rank, correlation), lanes("stream"),
+        lanes("wait_on_stream"), record_at, awaits_event,
+    )  # fmt: skip
+
+
+def _distinct_pairs(first: Array, second: Array) -> tuple[list[int], list[int], Array]:
+    """Return the distinct pairs of two columns, as two lists, and the number of each row's pair among them."""
+    pairs, place = np.unique(np.stack((first, second)), axis=1, return_inverse=True)
+    return pairs[0].tolist(), pairs[1].tolist(), place.ravel()

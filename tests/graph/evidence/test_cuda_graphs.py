@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import htagraph as hg
 from htagraph import EdgeKind
-from htagraph.graph.evidence import graph_branches as module
-from htagraph.graph.evidence.graph_branches import _Alike, graph_branches
+from htagraph.graph.evidence import cuda_graphs as module
+from htagraph.graph.evidence.cuda_graphs import _Alike, graph_branches, graph_launches
 from htagraph.graph.tolerances import LIMITS
 from tests.strategies import COMPUTE, Json, kernel, launch, load, runtime
 from tests.waiting import by_hand
@@ -149,3 +149,18 @@ def test_only_so_many_streams_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
     assert list(module._inside(graph)) == [(1, 2, 90)]
     monkeypatch.setattr(module, "LIMITS", replace(LIMITS, tried=1))
     assert list(module._inside(graph)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "of_graph"),
+    [("cudaGraphLaunch", True), ("hipGraphLaunch", True), ("cudaLaunchKernel", False), ("cuLaunchKernelEx", False)],
+)
+def test_calls_that_launch_a_whole_cuda_graph_are_known_by_name(name: str, of_graph: bool) -> None:  # noqa: FBT001
+    job = by_hand([runtime(name, 0, 2, 1), kernel("a", 5, 1, 1), kernel("b", 7, 1, 1)])
+    call = int(job.activities.cause[np.flatnonzero(job.activities.on_device)[0]])
+    assert np.flatnonzero(graph_launches(job)).tolist() == ([call] if of_graph else [])
+
+
+def test_a_graph_launch_without_work_launches_nothing() -> None:
+    job = by_hand([runtime("cudaGraphUpload", 0, 2, 1), runtime("cudaLaunchKernel", 3, 1, 2), kernel("a", 5, 1, 2)])
+    assert not graph_launches(job).any()
