@@ -588,25 +588,10 @@ SLOW: dict[str, frozenset[str]] = {
             "test_steps_by_position",
         }
     ),
-    "tests/hta/critical_path/test_analysis.py": frozenset(
+    "tests/hta/analyzers/test_critical_path_analysis.py": frozenset(
         {
             "test_a_path_spans_its_step_though_backward_runs_on_a_thread_of_its_own",
             "test_it_fails_on_no_trace",
-        }
-    ),
-    "tests/hta/critical_path/test_columns.py": frozenset(
-        {
-            "test_the_heaviest_path_is_networkxs_choice_among_equals",
-        }
-    ),
-    "tests/hta/critical_path/test_overlay.py": frozenset(
-        {
-            "test_perfetto_reads_all_of_it",
-        }
-    ),
-    "tests/hta/critical_path/test_view.py": frozenset(
-        {
-            "test_all_kernels_of_a_cuda_graph_are_nodes",
         }
     ),
     "tests/hta/shapes/test_breakdowns.py": frozenset(
@@ -623,16 +608,19 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/hta/shapes/test_launches.py": frozenset(
         {
             "test_graph_launches_which_hta_leaves_out_are_there",
-        }
-    ),
-    "tests/hta/shapes/test_patterns.py": frozenset(
-        {
+            "test_the_candidates_are_those_of_hta",
             "test_the_numbers_are_htas",
         }
     ),
-    "tests/hta/shapes/test_stragglers.py": frozenset(
+    "tests/hta/shapes/test_path_files.py": frozenset(
         {
-            "test_the_candidates_are_those_of_hta",
+            "test_perfetto_reads_all_of_it",
+        }
+    ),
+    "tests/hta/shapes/test_path_view.py": frozenset(
+        {
+            "test_all_kernels_of_a_cuda_graph_are_nodes",
+            "test_the_heaviest_path_is_networkxs_choice_among_equals",
         }
     ),
     "tests/hta/test_trace_analysis.py": frozenset(

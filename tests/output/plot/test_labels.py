@@ -8,7 +8,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.plot.hta_shapes.breakdowns import user_annotation_breakdown
+from htagraph.output.plot.hta import user_annotation_breakdown
 from htagraph.output.plot.labels import axis_labels, escaped, hover_name, plain, row_labels, unique_labels
 
 NAMES = st.lists(st.text(alphabet="ab<>( ", max_size=6) | st.just("x" * 61) | st.just("x" * 62), max_size=8)

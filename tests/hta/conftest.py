@@ -1,18 +1,11 @@
-"""The graph of HTA's own tests."""
+"""The critical-path graph of HTA's own tests."""
 
 from __future__ import annotations
 
 import pytest
 
-from htagraph.hta.critical_path.analysis import (
-    CPGraph,
-)
-from tests.hta.critical_path.made import (
-    MEASURE,
-    SIMPLE_ADD,
-    ZERO_LAUNCHES,
-    analysed,
-)
+from htagraph.hta.analyzers.critical_path_analysis import CPGraph
+from tests.hta.critical_paths import MEASURE, SIMPLE_ADD, ZERO_LAUNCHES, analysed
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The samples of HTA's own tests, and how tests here look at their graphs."""
+"""The samples of HTA's own tests of critical paths, and how tests here look at their graphs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ from typing import Any
 
 import pytest
 
-from htagraph.hta.critical_path.analysis import (
-    CPEdge,
-    CPGraph,
-    critical_path_analysis,
-)
-from htagraph.hta.shapes.job import HtaJob, open_job
+from htagraph.hta.analyzers.critical_path_analysis import CPEdge, CPGraph, critical_path_analysis
+from htagraph.hta.trace_analysis import TraceAnalysis
 from tests.reach import SHARED
 
 HTA = SHARED / "hta"
@@ -28,10 +24,10 @@ SHOW_ZERO_LAUNCHES = "CRITICAL_PATH_SHOW_ZERO_WEIGHT_LAUNCH_EDGE"
 
 
 @cache
-def job_of(path: Path, rank: int = 0) -> HtaJob:
+def job_of(path: Path, rank: int = 0) -> TraceAnalysis:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return open_job(None, str(path)) if path.is_dir() else open_job({rank: str(path)})
+        return TraceAnalysis(None, str(path)) if path.is_dir() else TraceAnalysis({rank: str(path)})
 
 
 def analysed(path: Path, annotation: str = "", instance: Any = None, rank: int = 0, **more: Any) -> CPGraph:
