@@ -9,9 +9,7 @@ import msgspec
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.output.export.row_texts import MICROSECONDS, NO_TEXT, SPAN, TEXT, Column, row_texts
-from htagraph.output.export.rows import Rows
-from htagraph.output.export.trace_writer import readable
+from htagraph.output.export.trace_writer import MICROSECONDS, NO_TEXT, SPAN, TEXT, Column, Rows, readable, row_texts
 
 __all__ = ["BYTES", "COUNT", "GB_S", "Slices", "Values", "slice_rows", "value_rows"]
 

@@ -16,12 +16,10 @@ from htagraph.core.naming import short_name
 from htagraph.core.time_text import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
-from htagraph.output.export.dot_text import dot_text, one_line
-from htagraph.output.export.endings import PICTURES, check_ending
-from htagraph.output.export.path_drawing import draw_path
+from htagraph.output.export.path_drawing import dot_text, draw_path, one_line
 from htagraph.output.kind_colors import KIND_COLORS, tint
 from htagraph.output.phrases import shortened
-from htagraph.output.whole_files import write_whole
+from htagraph.output.whole_files import PICTURES, check_ending, write_whole
 from htagraph.queries.paths import CriticalPath
 
 if TYPE_CHECKING:

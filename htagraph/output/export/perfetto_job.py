@@ -16,17 +16,29 @@ from htagraph.core.issues import Issue
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Lane
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.endings import is_native
 from htagraph.output.export.event_batches import Slices, Values, slice_rows, value_rows
 from htagraph.output.export.originals import Original, survey
 from htagraph.output.export.packet_writer import PacketWriter
 from htagraph.output.export.pids import PidOf, PidOfRank
 from htagraph.output.export.recorded_events import RecordedEvents
 from htagraph.output.export.recorded_packets import RecordedPackets
-from htagraph.output.export.row_texts import INTEGER, MICROSECONDS, NO_NUMBER, NO_TEXT, TEXT, Column, row_texts
-from htagraph.output.export.rows import Rows
-from htagraph.output.export.trace_writer import FOR_VIEWING, RawEvent, TraceWriter, metadata, us
+from htagraph.output.export.trace_writer import (
+    FOR_VIEWING,
+    INTEGER,
+    MICROSECONDS,
+    NO_NUMBER,
+    NO_TEXT,
+    TEXT,
+    Column,
+    RawEvent,
+    Rows,
+    TraceWriter,
+    metadata,
+    row_texts,
+    us,
+)
 from htagraph.output.export.tracks import nesting_tracks
+from htagraph.output.whole_files import is_native
 from htagraph.trace.remote import TracePath
 
 __all__ = ["Event", "Job", "Written", "lane_order"]

@@ -13,13 +13,12 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.issues import IssueLog
-from htagraph.output.export.arrows import FLOWS, start_ns
 from htagraph.output.export.event_spans import ARGS, CATEGORY, INSIDE, NAME, PLAIN, SCOPE, event_spans
 from htagraph.output.export.event_texts import EventText, EventTexts, as_event, slice_text
-from htagraph.output.export.originals import Lane, Original
-from htagraph.output.export.path_slices import us_texts
+from htagraph.output.export.originals import FLOWS, Lane, Original, start_ns
+from htagraph.output.export.path_tracks import us_texts
 from htagraph.output.export.pids import PidOf
-from htagraph.output.export.row_texts import (
+from htagraph.output.export.trace_writer import (
     INTEGER,
     MICROSECONDS,
     NO_NUMBER,
@@ -27,10 +26,12 @@ from htagraph.output.export.row_texts import (
     SPAN,
     TEXT,
     Column,
+    RawEvent,
+    Rows,
+    metadata,
     row_texts,
+    us,
 )  # fmt: skip
-from htagraph.output.export.rows import Rows
-from htagraph.output.export.trace_writer import RawEvent, metadata, us
 from htagraph.trace.reading.collect.growing import Interner, label
 from htagraph.trace.reading.scan.events import FLAGS, OFFSET, PHASE, START_ABSENT, STOP
 from htagraph.trace.reading.scan.scanner import Block

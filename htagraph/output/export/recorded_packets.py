@@ -11,17 +11,26 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.issues import IssueLog
 from htagraph.graph.activities import Lane as GraphLane
-from htagraph.output.export.arrows import FLOWS
 from htagraph.output.export.event_batches import COUNT, Slices, Values
 from htagraph.output.export.event_spans import ARGS, INSIDE, event_spans
 from htagraph.output.export.event_texts import EventText, EventTexts, as_event
-from htagraph.output.export.originals import Lane, Original
+from htagraph.output.export.originals import FLOWS, Lane, Original
 from htagraph.output.export.packet_order import held_back
 from htagraph.output.export.packet_writer import PacketWriter
 from htagraph.output.export.pids import PidOf
 from htagraph.output.export.recorded_events import IDS_PER_RANK, RecordedEvents, lane_of
-from htagraph.output.export.row_texts import MICROSECONDS, NO_NUMBER, NO_TEXT, SPAN, TEXT, Column, row_texts
-from htagraph.output.export.trace_writer import RawEvent, metadata, us
+from htagraph.output.export.trace_writer import (
+    MICROSECONDS,
+    NO_NUMBER,
+    NO_TEXT,
+    SPAN,
+    TEXT,
+    Column,
+    RawEvent,
+    metadata,
+    row_texts,
+    us,
+)
 from htagraph.trace.reading.collect.growing import Interner
 from htagraph.trace.reading.scan.events import OFFSET, PHASE, STOP
 from htagraph.trace.reading.scan.scanner import Block

@@ -18,7 +18,7 @@ from htagraph.output.conclusions.claim_sentences import claim_name
 from htagraph.output.conclusions.warm_up_sentences import is_start_up
 from htagraph.output.html.charts import Bar, Part, bars, stacked
 from htagraph.output.html.definitions import definition
-from htagraph.output.html.markup import NOTHING, Html
+from htagraph.output.html.page import NOTHING, Html
 from htagraph.output.html.proof import MOST_ROWS, Evidence
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of

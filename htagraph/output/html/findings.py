@@ -9,8 +9,7 @@ from itertools import groupby
 from htagraph.output.conclusions.claim_sentences import sentences, trial
 from htagraph.output.conclusions.findings import CAUTIONS
 from htagraph.output.html.evidence import evidence_of
-from htagraph.output.html.markup import Html, element
-from htagraph.output.html.page import Section
+from htagraph.output.html.page import Html, Section, element
 from htagraph.output.html.proof import Evidence
 from htagraph.output.html.results import Results
 from htagraph.queries.claim import Claim, Says

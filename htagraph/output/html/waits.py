@@ -16,7 +16,7 @@ from htagraph.core.kinds import DEVICE_WAITS
 from htagraph.core.naming import short_name
 from htagraph.output.html.charts import Bar, Part, bars, stacked
 from htagraph.output.html.definitions import definition
-from htagraph.output.html.markup import NOTHING, Html, element
+from htagraph.output.html.page import NOTHING, Html, element
 from htagraph.output.html.proof import MOST_ROWS, Evidence
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of

@@ -17,8 +17,7 @@ import pandas as pd
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.html.markup import Html, element
-from htagraph.output.html.page import Section, json_bytes
+from htagraph.output.html.page import Html, Section, element, json_bytes
 from htagraph.output.html.what_if_classes import Slider, Start, sliders, starts
 from htagraph.output.phrases import plural, shortened, time_text
 from htagraph.queries.contract import contract

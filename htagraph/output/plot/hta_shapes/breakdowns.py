@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from htagraph.output.plot.labels import unique_labels
+from htagraph.output.plot.style import unique_labels
 
 if TYPE_CHECKING:
     import pandas as pd
