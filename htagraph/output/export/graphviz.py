@@ -17,8 +17,8 @@ from htagraph.core.time_text import time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.output.export.path_drawing import dot_text, draw_path, one_line
-from htagraph.output.kind_colors import KIND_COLORS, tint
 from htagraph.output.phrases import shortened
+from htagraph.output.scene import KIND_COLORS, tint
 from htagraph.output.whole_files import PICTURES, check_ending, write_whole
 from htagraph.queries.paths import CriticalPath
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
-from htagraph.output.export.event_batches import BYTES, COUNT, Slices, Values
+from htagraph.output.export.originals import MetSlices
 from htagraph.output.export.output_file import OutputFile
 from htagraph.output.export.path_tracks import PATH_PID
 from htagraph.output.export.trace_writer import NO_NUMBER, RawEvent, writable
-from htagraph.output.export.tracks import Slices as Met
+from htagraph.output.scene import BYTES, COUNT, Slices, Values
 from htagraph.trace.reading.collect.growing import Interner
 from htagraph.trace.remote import TracePath
 
@@ -148,7 +148,7 @@ class PacketWriter(OutputFile):
         start, duration = (np.concatenate([getattr(each, what) for each in batches]) for what in ("start", "duration"))
         ends = np.array([(self._uuid(end["pid"], end["tid"]), _ns(end["ts"]), end["id"]) for end in arrows])
         lane, moment, number = ends.astype(np.int64).reshape(-1, 3).T
-        met = Met(track, start, duration, np.zeros(len(track), np.int32)).met(lane, moment)
+        met = MetSlices(track, start, duration, np.zeros(len(track), np.int32)).met(lane, moment)
         order = np.argsort(met, kind="stable")
         number, first = number[order], np.searchsorted(met[order], np.arange(len(track) + 1)).astype(np.int64)
         done = 0

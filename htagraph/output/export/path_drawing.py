@@ -16,8 +16,8 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.core.time_text import time_text
-from htagraph.output.kind_colors import KIND_COLORS, tint
 from htagraph.output.phrases import shortened
+from htagraph.output.scene import KIND_COLORS, tint
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 if TYPE_CHECKING:

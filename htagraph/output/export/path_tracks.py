@@ -13,7 +13,6 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.export.event_batches import Slices
 from htagraph.output.export.trace_writer import (
     INTEGER,
     MICROSECONDS,
@@ -25,8 +24,8 @@ from htagraph.output.export.trace_writer import (
     row_texts,
     us,
 )
-from htagraph.output.export.tracks import nesting_tracks
 from htagraph.output.phrases import shortened
+from htagraph.output.scene import Slices, nesting_tracks
 from htagraph.queries.attribution import module_of, operator_of
 from htagraph.queries.near_critical import Way, ways_beside
 from htagraph.queries.path_segments import Segments, segments_of

@@ -24,7 +24,7 @@ from htagraph.output.export.path_tracks import (
     waits,
 )
 from htagraph.output.export.perfetto_job import Event, Job, Written, lane_order
-from htagraph.output.export.pids import PREDICTED
+from htagraph.output.export.recorded_events import PREDICTED
 from htagraph.output.export.trace_writer import RawEvent, metadata, us
 from htagraph.output.whole_files import PERFETTO, check_ending
 from htagraph.queries.attribution import names_of, operator_of

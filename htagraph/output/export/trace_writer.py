@@ -1,7 +1,8 @@
-"""Copies of trace files with events changed or added: raw events as dicts, block by block.
+"""Trace files as JSON: slices and counters of a scene as text, and copies of files with events changed or added.
 
-What can be read is written: `reading` repairs and reports damage as it does for `htagraph.load`. Numbers with a
-fraction are exact decimals from file to file, so no timestamp moves by a nanosecond.
+Rows of numbers and pieces of text become one text by a compiled pass. Of a copied file, what can be read is written:
+`reading` repairs and reports damage as it does for `htagraph.load`. Numbers with a fraction are exact decimals from
+file to file, so no timestamp moves by a nanosecond.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.output.export.output_file import OutputFile
+from htagraph.output.scene import NO_NUMBER, Slices, Values
 from htagraph.trace.reading.decode import event_decoder, event_text_decoder
 from htagraph.trace.reading.discover import MADE_KEY
 from htagraph.trace.reading.source import iter_bytes
@@ -33,7 +35,6 @@ __all__ = [
     "FOR_VIEWING",
     "INTEGER",
     "MICROSECONDS",
-    "NO_NUMBER",
     "NO_TEXT",
     "SEPARATOR",
     "SPAN",
@@ -48,7 +49,9 @@ __all__ = [
     "raw_blocks",
     "readable",
     "row_texts",
+    "slice_rows",
     "us",
+    "value_rows",
     "writable",
 ]
 
@@ -187,26 +190,23 @@ class TraceWriter(OutputFile):
         """Write the root keys that are not in the header yet after the events."""
         self._rest = dict(header)
 
-    def add(self, events: Iterable[RawEvent | bytes | Rows]) -> None:
-        """Write events, encoded ones too; a text that ends in a backslash gets a blank, or Perfetto cannot read it.
+    def add(self, events: Iterable[RawEvent | Slices | Values | Rows]) -> None:
+        """Write events; a text that ends in a backslash gets a blank, or Perfetto cannot read it.
 
         Args:
-            events: of `Rows`, the texts must not need it.
+            events: dicts, slices, values of counters, or rows of JSON whose texts do not need the blank.
         """
-        for are_rows, some in groupby(events, lambda event: isinstance(event, Rows)):
-            if are_rows:
-                self._add_rows(some)
-            else:
-                texts = (event if isinstance(event, bytes) else self._encode(event) for event in some)
-                self.add_texts(readable(text) for text in texts)
-
-    def _add_rows(self, parts: Iterable[Any]) -> None:
-        self.begin({})
-        for rows in parts:
-            if len(rows):
-                self._write(SEPARATOR if self.count else b"")
-                self._write(rows.joined)
-                self.count += len(rows)
+        for are_dicts, some in groupby(events, lambda event: isinstance(event, dict)):
+            if are_dicts:
+                self.add_texts(readable(self._encode(event)) for event in some)
+                continue
+            for part in some:
+                rows = _as_rows(part)
+                if len(rows):
+                    self.begin({})
+                    self._write(SEPARATOR if self.count else b"")
+                    self._write(rows.joined)
+                    self.count += len(rows)
 
     def add_texts(self, texts: Iterable[Any]) -> None:
         """Write events given as JSON, or as dicts."""
@@ -245,12 +245,62 @@ def _copied(source: TracePath, header: dict[str, Any], log: IssueLog) -> Iterato
         del texts
 
 
+def _as_rows(part: Any) -> Rows:  # noqa: ANN401 - slices, values or rows
+    return slice_rows(part) if isinstance(part, Slices) else value_rows(part) if isinstance(part, Values) else part
+
+
 def _plain(value: object) -> object:
     """Return numpy's numbers as Python's."""
     if hasattr(value, "item"):
         return value.item()
     msg = f"{type(value).__name__} cannot be written as JSON"
     raise TypeError(msg)
+
+
+def slice_rows(slices: Slices) -> Rows:
+    """Return slices and instants as JSON of a trace file.
+
+    Example:
+        >>> columns = (np.array([each]) for each in (0, 1_500, 7, 0, 1, 0))
+        >>> bytes(slice_rows(Slices([(1, 2)], ["a", "b"], *columns, np.zeros(0, np.uint8))).joined)
+        b'{"ph":"X","pid":1,"tid":2,"name":"a","ts":1.500,"dur":0.007,"cat":"b"}'
+    """
+    encode = msgspec.json.encode
+    pieces = [b'{"ph":"X",', b'{"ph":"i",', b',"name":', b',"ts":', b',"dur":', b',"cat":', b',"args":', b"}"]
+    a_slice, instant, name, ts, dur, cat, args, close = range(len(pieces))
+    places = [b'"pid":%d,"tid":%d' % place for place in slices.places]
+    texts = [*pieces, *places, *(readable(encode(text)) for text in slices.texts)]
+    first_place, first_text = len(pieces), len(pieces) + len(places)
+    lasts, has_category = slices.duration != NO_NUMBER, slices.category >= 0
+    columns = (
+        Column(TEXT, np.where(lasts, a_slice, instant)), Column(TEXT, first_place + slices.place),
+        Column(TEXT, name), Column(TEXT, first_text + slices.name), Column(TEXT, ts),
+        Column(MICROSECONDS, slices.start), Column(TEXT, np.where(lasts, dur, NO_TEXT)),
+        Column(MICROSECONDS, slices.duration), Column(TEXT, np.where(has_category, cat, NO_TEXT)),
+        Column(TEXT, np.where(has_category, first_text + slices.category, NO_TEXT)),
+        Column(TEXT, np.where(slices.args != 0, args, NO_TEXT)), Column(SPAN, slices.args),
+        Column(SPAN, 0 if slices.more is None else slices.more), Column(TEXT, close),
+    )  # fmt: skip
+    return row_texts(columns, len(slices), texts, slices.source)
+
+
+def value_rows(values: Values) -> Rows:
+    """Return a counter's values as JSON of a trace file.
+
+    Example:
+        >>> bytes(value_rows(Values(7, "queue length", "stream 1", COUNT, np.array([2_000]), np.array([3]))).joined)
+        b'{"ph":"C","pid":7,"name":"queue length","ts":2,"args":{"stream 1":3}}'
+    """
+    encode = msgspec.json.encode
+    head = b'{"ph":"C","pid":%d,"name":%b,"ts":' % (values.pid, readable(encode(values.name)))
+    between = b',"args":{%b:' % readable(encode(values.series))
+    known, which = np.unique(values.value, return_inverse=True)
+    form = "%d" if np.issubdtype(known.dtype, np.integer) else "%.6f"
+    texts = [head, between, b"}}", *((form % each).encode() for each in known.tolist())]
+    columns = (
+        Column(TEXT, 0), Column(MICROSECONDS, values.moment), Column(TEXT, 1), Column(TEXT, 3 + which), Column(TEXT, 2),
+    )  # fmt: skip
+    return row_texts(columns, len(values), texts)
 
 
 SEPARATOR: Final = b",\n"
@@ -293,8 +343,6 @@ INTEGER: Final = 3
 """Kind of a column whose values are whole numbers, written as they are."""
 NO_TEXT: Final = -1
 """Value of a `TEXT` column in a row that has no text there."""
-NO_NUMBER: Final = -(2**63)
-"""Value of a column of times or whole numbers in a row that has none there."""
 _NUMBER_BYTES: Final = 24
 """Bytes that a number takes at most: 19 digits, a sign, a point and a zero before it."""
 

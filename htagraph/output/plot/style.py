@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
-from htagraph.output.kind_colors import COLORS, KIND_COLORS
 from htagraph.output.phrases import shortened
+from htagraph.output.scene import COLORS, KIND_COLORS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Bar, Figure, Heatmap, Scatter

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.export.event_batches import BYTES, COUNT, GB_S, Slices, Values
 from htagraph.output.export.packet_writer import (
     PacketWriter,
     begin_packets,
@@ -22,6 +21,7 @@ from htagraph.output.export.packet_writer import (
     varint,
 )
 from htagraph.output.export.trace_writer import NO_NUMBER
+from htagraph.output.scene import BYTES, COUNT, GB_S, Slices, Values
 
 pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
 

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import htagraph as hg
-from htagraph.output.export.event_batches import slice_rows
 from htagraph.output.export.path_tracks import NEXT_CRITICAL, next_critical, path_slices, stretches, us_texts, waits
-from htagraph.output.export.trace_writer import us
+from htagraph.output.export.trace_writer import slice_rows, us
 from tests.reach import DATA, graph_of
 from tests.strategies import load, op
 
