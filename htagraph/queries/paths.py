@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
+from htagraph.core.arrays import Array, texts_of
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
-from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.queries.attribution import label_of, module_of, names_of, operator_of

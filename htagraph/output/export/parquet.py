@@ -15,7 +15,7 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
-from htagraph.core.wrong_types import check_type
+from htagraph.core.words import check_type
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage import array_file

@@ -12,6 +12,7 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
+from htagraph.findings.phrases import shortened
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.trace_writer import (
     INTEGER,
@@ -24,7 +25,6 @@ from htagraph.output.export.trace_writer import (
     row_texts,
     us,
 )
-from htagraph.output.phrases import shortened
 from htagraph.output.scene import Slices, nesting_tracks
 from htagraph.queries.attribution import module_of, operator_of
 from htagraph.queries.near_critical import Way, ways_beside

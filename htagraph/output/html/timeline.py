@@ -14,11 +14,10 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.core.errors import printable
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, EdgeKind
+from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import short_name
+from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.phrases import plural, shortened, time_text
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 __all__ = ["MOST_SLICES", "Packed", "Timeline", "differences", "kept_slices", "packed", "timeline_of"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.output.phrases import plural, time_text
+from htagraph.findings.phrases import plural, time_text
 from htagraph.output.plot.raster import columns_of, covered
 from htagraph.output.plot.style import (
     COLORS,

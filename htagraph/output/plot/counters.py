@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.output.phrases import time_text
+from htagraph.findings.phrases import time_text
 from htagraph.output.plot.raster import columns_of, highest_of_steps, mean_of_steps
 from htagraph.output.plot.style import (
     COLORS,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import shortened
+from htagraph.findings.phrases import shortened
 from htagraph.output.scene import COLORS, KIND_COLORS
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE_WORK, ActivityKind
+from htagraph.core.kinds import DEVICE_WORK, ActivityKind, of_kinds
 from htagraph.core.naming import short_name
-from htagraph.output.conclusions.claim_sentences import sentences
-from htagraph.output.conclusions.claims import bound_claims, doubts_of
-from htagraph.output.phrases import plural, time_text
+from htagraph.findings.conclusions.claim_sentences import sentences
+from htagraph.findings.conclusions.claims import bound_claims, doubts_of
+from htagraph.findings.phrases import plural, time_text
 from htagraph.output.plot.raster import columns_of, covered, longest, running
 from htagraph.output.plot.style import (
     EMPTY,

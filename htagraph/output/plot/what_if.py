@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from htagraph.core.choices import check_choice
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import CATEGORY_WORDS, group_words, time_text
+from htagraph.core.words import check_choice
+from htagraph.findings.phrases import CATEGORY_WORDS, group_words, time_text
 from htagraph.output.plot.style import (
     AFTER,
     BEFORE,
