@@ -246,7 +246,7 @@ class CriticalPath:
 
     def plot(self) -> Figure:
         """Return the figure of what the path is spent on, and where it runs; see `htagraph.plot.critical_path`."""
-        from htagraph.output.plot.critical_path import critical_path
+        from htagraph.output.plot.timeline import critical_path
 
         return critical_path(self)
 

@@ -6,10 +6,26 @@ import json
 from decimal import Decimal
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from htagraph.output.export.event_batches import COUNT, GB_S, Slices, Values, slice_rows, value_rows
+from htagraph.core.kinds import ActivityKind
+from htagraph.output.export.trace_writer import slice_rows, value_rows
+from htagraph.output.plot.style import text_color
+from htagraph.output.scene import COUNT, GB_S, KIND_COLORS, Slices, Values, tint
+from htagraph.queries.bound import CATEGORIES
+
+
+def test_every_category_of_a_path_and_kind_of_device_work_has_a_color() -> None:
+    assert set(CATEGORIES) <= set(KIND_COLORS)
+    assert {each.label for each in (ActivityKind.COMPUTATION, ActivityKind.MEMORY)} <= set(KIND_COLORS)
+
+
+@pytest.mark.parametrize("color", sorted(set(KIND_COLORS.values())))
+def test_black_letters_can_be_read_on_a_tint(color: str) -> None:
+    assert text_color(tint(color)) == "#000000"
+
 
 NAMES = ['a"b', "µ\\", "cat", ""]
 rows = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2**60), st.integers(0, 9), st.integers(0, 3)), max_size=6)
