@@ -24,7 +24,7 @@ from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.categories import report_categories
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.trace.columns import Table, Trace
-from htagraph.trace.reading.collect.sieves import REAL_ID_SHARE, Launches
+from htagraph.trace.kept import REAL_ID_SHARE, Launches
 
 __all__ = ["RankPart", "prepare"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from htagraph.core.errors import shown
 from htagraph.core.issues import IssueLog
 from htagraph.trace.columns import Trace
-from htagraph.trace.events import MODELS
+from htagraph.trace.kineto.events import MODELS
 
 __all__ = ["report_categories"]
 

@@ -13,7 +13,7 @@ from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.activities import RankPart
 from htagraph.graph.evidence.job import Job
 from htagraph.trace.columns import SparseColumn
-from htagraph.trace.events import call_columns, columns
+from htagraph.trace.kineto.events import call_columns, columns
 
 __all__ = ["TEXTS", "join"]
 

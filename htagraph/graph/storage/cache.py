@@ -21,7 +21,7 @@ from htagraph.graph.storage.cache_folder import SUFFIX, cache_folder, limit_byte
 from htagraph.graph.storage.digests import FileState, file_states, is_unchanged
 from htagraph.graph.storage.parts import SCHEMA
 from htagraph.graph.storage.saved import read_graph, write_graph
-from htagraph.trace.reading.discover import TracePaths, find_files
+from htagraph.trace.discover import TracePaths, find_files
 from htagraph.trace.remote import is_url, path_of
 
 __all__ = ["cached"]

@@ -24,7 +24,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
 from htagraph.graph.tree import Tree
 from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
-from htagraph.trace.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
+from htagraph.trace.kineto.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
 from htagraph.trace.remote import RemotePath, TracePath, is_url
 
 __all__ = ["SCHEMA", "are_within", "pack", "unpack"]

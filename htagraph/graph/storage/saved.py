@@ -17,7 +17,7 @@ from htagraph.graph.storage.array_file import read_file, write_file
 from htagraph.graph.storage.parts import SCHEMA, are_within, pack, unpack
 from htagraph.graph.tree import Tree
 from htagraph.trace.columns import Trace
-from htagraph.trace.reading.discover import TracePaths, rank_files
+from htagraph.trace.discover import TracePaths, rank_files
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint
 
 __all__ = ["GRAPH_FILE", "open", "read_graph", "save", "write_graph"]

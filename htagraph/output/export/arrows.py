@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.trace.reading.collect.columns import Columns
-from htagraph.trace.reading.collect.from_blocks import BlockColumns
-from htagraph.trace.reading.collect.growing import Interner
-from htagraph.trace.reading.scan.events import (
+from htagraph.trace.columns import Interner
+from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.from_blocks import BlockColumns
+from htagraph.trace.kineto.scan.events import (
     FLAGS,
     ID,
     ID_IS_NUMBER,
@@ -25,8 +25,8 @@ from htagraph.trace.reading.scan.events import (
     START_ABSENT,
     START_SLIP,
 )  # fmt: skip
-from htagraph.trace.reading.scan.scanner import Block, span_text
-from htagraph.trace.reading.times import FractionStyle, decimal_us, numbers_to_ns, text_to_ns
+from htagraph.trace.kineto.scan.scanner import Block, span_text
+from htagraph.trace.kineto.times import FractionStyle, decimal_us, numbers_to_ns, text_to_ns
 
 __all__ = ["FLOWS", "ArrowEnds", "Arrows", "start_ns"]
 

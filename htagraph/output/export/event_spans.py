@@ -10,11 +10,9 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
-from htagraph.trace.reading.scan.events import OFFSET
-from htagraph.trace.reading.scan.grammar import blank, key_end, skip_value, value_behind
-from htagraph.trace.reading.scan.keys import UNKNOWN, key_number, key_table
-from htagraph.trace.reading.scan.memory import byte, compiled, word
-from htagraph.trace.reading.scan.scanner import Block
+from htagraph.trace.kineto.scan.events import OFFSET, UNKNOWN, key_number, key_table
+from htagraph.trace.kineto.scan.grammar import blank, byte, compiled, key_end, skip_value, value_behind, word
+from htagraph.trace.kineto.scan.scanner import Block
 
 __all__ = ["ARGS", "CATEGORY", "INSIDE", "NAME", "PLAIN", "SCOPE", "event_spans"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from htagraph.output.export.trace_writer import RawEvent
-from htagraph.trace.reading.decode import BlockDecoder
-from htagraph.trace.reading.scan.scanner import Block
+from htagraph.trace.kineto.decode import BlockDecoder
+from htagraph.trace.kineto.scan.scanner import Block
 
 __all__ = ["EventText", "EventTexts", "as_event", "slice_text"]
 

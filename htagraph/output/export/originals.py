@@ -15,13 +15,13 @@ from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.arrows import ArrowEnds, Arrows
 from htagraph.output.export.tracks import Slices, nesting_tracks
-from htagraph.trace.reading.collect.columns import Columns
-from htagraph.trace.reading.collect.from_blocks import BlockColumns
-from htagraph.trace.reading.collect.from_events import add_durations, add_events
-from htagraph.trace.reading.collect.growing import Interner
-from htagraph.trace.reading.decode import BlockDecoder
-from htagraph.trace.reading.source import ahead, iter_bytes
-from htagraph.trace.reading.split import split
+from htagraph.trace.columns import Interner
+from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.decode import BlockDecoder
+from htagraph.trace.kineto.from_blocks import BlockColumns
+from htagraph.trace.kineto.from_events import add_durations, add_events
+from htagraph.trace.kineto.source import ahead, iter_bytes
+from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath
 
 __all__ = ["Lane", "Original", "survey"]

@@ -19,7 +19,7 @@ from htagraph.output.export.path_slices import PATH_PID
 from htagraph.output.export.proto_fields import field, message
 from htagraph.output.export.trace_writer import RawEvent
 from htagraph.output.export.tracks import Slices as Met
-from htagraph.trace.reading.collect.growing import Interner
+from htagraph.trace.columns import Interner
 from htagraph.trace.remote import TracePath
 
 __all__ = ["PacketWriter"]

@@ -17,7 +17,7 @@ from htagraph.core.words import check_type
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.array_file import write_whole
-from htagraph.trace.events import call_columns, columns
+from htagraph.trace.kineto.events import call_columns, columns
 
 if TYPE_CHECKING:
     import pyarrow

@@ -17,7 +17,7 @@ from htagraph.output.export.trace_writer import readable
 from htagraph.output.phrases import shortened
 from htagraph.queries.attribution import module_of, operator_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath
-from htagraph.trace.reading.collect.growing import Interner
+from htagraph.trace.columns import Interner
 
 __all__ = ["CATEGORY", "PATH_PID", "path_slices", "us_texts"]
 

@@ -31,12 +31,12 @@ from htagraph.output.export.row_texts import (
 )  # fmt: skip
 from htagraph.output.export.rows import Rows
 from htagraph.output.export.trace_writer import RawEvent, metadata, us
-from htagraph.trace.reading.collect.growing import Interner, label
-from htagraph.trace.reading.scan.events import FLAGS, OFFSET, PHASE, START_ABSENT, STOP
-from htagraph.trace.reading.scan.scanner import Block
-from htagraph.trace.reading.source import ahead, iter_bytes
-from htagraph.trace.reading.split import split
-from htagraph.trace.reading.times import padded
+from htagraph.trace.columns import Interner, label
+from htagraph.trace.kineto.scan.events import FLAGS, OFFSET, PHASE, START_ABSENT, STOP
+from htagraph.trace.kineto.scan.scanner import Block
+from htagraph.trace.kineto.source import ahead, iter_bytes
+from htagraph.trace.kineto.split import split
+from htagraph.trace.kineto.times import padded
 
 __all__ = ["IDS_PER_RANK", "RecordedEvents", "lane_of"]
 

@@ -22,11 +22,11 @@ from htagraph.output.export.pids import PidOf
 from htagraph.output.export.recorded_events import IDS_PER_RANK, RecordedEvents, lane_of
 from htagraph.output.export.row_texts import MICROSECONDS, NO_NUMBER, NO_TEXT, SPAN, TEXT, Column, row_texts
 from htagraph.output.export.trace_writer import RawEvent, metadata, us
-from htagraph.trace.reading.collect.growing import Interner
-from htagraph.trace.reading.scan.events import OFFSET, PHASE, STOP
-from htagraph.trace.reading.scan.scanner import Block
-from htagraph.trace.reading.source import ahead, iter_bytes
-from htagraph.trace.reading.split import split
+from htagraph.trace.columns import Interner
+from htagraph.trace.kineto.scan.events import OFFSET, PHASE, STOP
+from htagraph.trace.kineto.scan.scanner import Block
+from htagraph.trace.kineto.source import ahead, iter_bytes
+from htagraph.trace.kineto.split import split
 
 __all__ = ["RecordedPackets"]
 

@@ -19,10 +19,10 @@ import msgspec
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.output.export.output_file import OutputFile
 from htagraph.output.export.rows import SEPARATOR, Rows
-from htagraph.trace.reading.decode import event_decoder, event_text_decoder
-from htagraph.trace.reading.discover import MADE_KEY
-from htagraph.trace.reading.source import iter_bytes
-from htagraph.trace.reading.split import split
+from htagraph.trace.discover import MADE_KEY
+from htagraph.trace.kineto.decode import event_decoder, event_text_decoder
+from htagraph.trace.kineto.source import iter_bytes
+from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath, path_of
 
 __all__ = ["FOR_VIEWING", "Edit", "RawEvent", "TraceWriter", "edit_trace", "metadata", "raw_blocks", "readable", "us"]

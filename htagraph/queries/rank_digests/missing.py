@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.trace.events.base import parse_ranks
+from htagraph.trace.kineto.events.base import parse_ranks
 
 __all__ = ["missing_ranks"]
 

@@ -13,7 +13,7 @@ from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.join import TEXTS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
-from htagraph.trace.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
+from htagraph.trace.kineto.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
 
 __all__ = ["header_of", "own_tables"]
 

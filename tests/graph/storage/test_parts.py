@@ -15,7 +15,7 @@ from htagraph.core.issues import Issue
 from htagraph.graph.storage import parts
 from htagraph.graph.storage.parts import pack, unpack
 from htagraph.trace.columns import Trace
-from htagraph.trace.events import Header
+from htagraph.trace.kineto.events import Header
 from tests.graph.storage.same import difference
 from tests.reach import DATASETS, graph_of
 

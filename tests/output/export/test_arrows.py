@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from htagraph.core.issues import IssueLog
 from htagraph.output.export.arrows import ArrowEnds
-from htagraph.trace.reading.collect.columns import Columns
+from htagraph.trace.kineto.collecting import Columns
 
 ENDS = st.lists(
     st.tuples(

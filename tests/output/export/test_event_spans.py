@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from htagraph.output.export.event_spans import ARGS, CATEGORY, INSIDE, NAME, PLAIN, SCOPE, event_spans
-from htagraph.trace.reading.scan.scanner import Block, Scanner, span_text
+from htagraph.trace.kineto.scan.scanner import Block, Scanner, span_text
 
 EVENT = {"ph": "X", "name": "a", "cat": "kernel", "pid": 0, "tid": 7, "ts": 1.25, "dur": 2, "args": {"stream": 7}}
 

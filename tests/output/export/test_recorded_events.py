@@ -17,7 +17,7 @@ from htagraph.output.export.originals import survey
 from htagraph.output.export.pids import PidOf
 from htagraph.output.export.recorded_events import RecordedEvents
 from htagraph.output.export.trace_writer import TraceWriter
-from htagraph.trace.reading.decode import BlockDecoder
+from htagraph.trace.kineto.decode import BlockDecoder
 
 ARGS = st.sampled_from([None, {}, {"stream": 7}, {"a": "C:\\", "b": [1, {"c": None}]}, {"critical_us": 1}, [1], "text"])
 EVENTS = st.lists(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 import htagraph as hg
 from htagraph.output.export.event_texts import EventTexts
 from htagraph.output.export.perfetto import to_perfetto
-from htagraph.trace.reading.decode import BlockDecoder
+from htagraph.trace.kineto.decode import BlockDecoder
 from tests.output.export.test_recorded_events import EVENTS
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, arrow, kernel, launch, load, op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from htagraph.trace.columns import Trace
-from htagraph.trace.events import DeviceProperties
+from htagraph.trace.kineto.events import DeviceProperties
 
 __all__ = ["hosts_of"]
 
