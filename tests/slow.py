@@ -328,23 +328,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_what_nothing_fits_is_one_line_that_names_what_would",
         }
     ),
-    "tests/cluster/engines/test_dask.py": frozenset(
+    "tests/cluster/test_engines.py": frozenset(
         {
             "test_a_job_on_workers_answers_as_one_graph",
             "test_a_killed_worker_and_a_file_that_cannot_be_read_cost_no_other_rank_its_answer",
-            "test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item",
-            "test_workers_answer_and_say_what_failed",
-        }
-    ),
-    "tests/cluster/engines/test_processes.py": frozenset(
-        {
             "test_a_process_that_hangs_is_ended",
-        }
-    ),
-    "tests/cluster/engines/test_ray.py": frozenset(
-        {
-            "test_a_job_on_workers_answers_as_one_graph",
-            "test_workers_answer_and_workers_that_die_cost_nothing",
+            "test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item",
         }
     ),
     "tests/cluster/test_job.py": frozenset(
@@ -376,6 +365,11 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/core/test_words.py": frozenset(
         {
             "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
+        }
+    ),
+    "tests/findings/conclusions/test_interruption_claims.py": frozenset(
+        {
+            "test_of_interruptions_that_cost_little_nothing_is_said",
         }
     ),
     "tests/graph/construction/matching/test_match.py": frozenset(
@@ -448,6 +442,22 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/graph/evidence/test_waits_at_collectives.py": frozenset(
         {
             "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+        }
+    ),
+    "tests/graph/measures/test_pauses.py": frozenset(
+        {
+            "test_pauses_are_those_of_walking_along_each_stream",
+            "test_pauses_sum_to_the_idle_time_of_any_job",
+        }
+    ),
+    "tests/graph/measures/test_steps.py": frozenset(
+        {
+            "test_summaries_and_predictions_give_the_same",
+        }
+    ),
+    "tests/graph/measures/test_waits.py": frozenset(
+        {
+            "test_wait_transfer_and_excess_are_the_duration",
         }
     ),
     "tests/graph/rules/test_autograd.py": frozenset(
@@ -718,11 +728,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_analyses_do_not_change",
         }
     ),
-    "tests/output/conclusions/test_interruption_claims.py": frozenset(
-        {
-            "test_of_interruptions_that_cost_little_nothing_is_said",
-        }
-    ),
     "tests/output/export/test_graphviz.py": frozenset(
         {
             "test_a_path_is_a_chain_of_few_boxes",
@@ -818,10 +823,6 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/queries/rank_digests/test_digest.py": frozenset(
         {
             "test_a_digest_of_any_rank_is_some_kilobytes",
-        }
-    ),
-    "tests/queries/rank_digests/test_digest_bytes.py": frozenset(
-        {
             "test_every_digest_comes_back_from_its_bytes",
         }
     ),
@@ -861,11 +862,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_stack_of_an_activity_is_the_walk_up_the_tree",
         }
     ),
-    "tests/queries/test_collective_waits.py": frozenset(
-        {
-            "test_wait_transfer_and_excess_are_the_duration",
-        }
-    ),
     "tests/queries/test_counter_series.py": frozenset(
         {
             "test_a_distribution_is_that_of_each_groups_list",
@@ -881,11 +877,6 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/queries/test_device_annotations.py": frozenset(
         {
             "test_the_narrowest_is_what_trying_all_finds",
-        }
-    ),
-    "tests/queries/test_device_pauses.py": frozenset(
-        {
-            "test_pauses_sum_to_the_idle_time_of_any_job",
         }
     ),
     "tests/queries/test_durations.py": frozenset(
@@ -914,11 +905,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_sequence_is_the_work_below_an_operator_in_the_order_of_starts",
             "test_a_text_is_looked_for_in_the_names_of_operators_annotations_steps_and_frames",
             "test_work_belongs_to_the_innermost_of_some_activities_above_it",
-        }
-    ),
-    "tests/queries/test_mean_step.py": frozenset(
-        {
-            "test_summaries_and_predictions_give_the_same",
         }
     ),
     "tests/queries/test_near_critical.py": frozenset(
@@ -950,11 +936,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_dag_is_replayed_to_the_nanosecond",
             "test_every_generated_job_is_replayed_to_the_nanosecond",
             "test_without_unexplained_gaps_nothing_comes_later",
-        }
-    ),
-    "tests/queries/test_stream_idle.py": frozenset(
-        {
-            "test_pauses_are_those_of_walking_along_each_stream",
         }
     ),
     "tests/queries/test_time_by_owner.py": frozenset(
@@ -1038,13 +1019,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_lags_of_each_activity_sum_to_it",
         }
     ),
-    "tests/whatif/test_change_options.py": frozenset(
-        {
-            "test_any_text_is_a_change_or_a_clear_refusal",
-            "test_criteria_that_are_written_are_read_as_they_were",
-            "test_numbers_and_ranges_are_read",
-        }
-    ),
     "tests/whatif/test_opportunities.py": frozenset(
         {
             "test_every_row_is_what_the_what_if_of_its_target_gives",
@@ -1053,6 +1027,13 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_first_rows_are_those_of_the_whole_list",
             "test_what_gains_hardly_more_than_what_it_contains_is_left_out",
             "test_which_gains_count_as_the_same_decides_rows_but_no_gain",
+        }
+    ),
+    "tests/whatif/test_options.py": frozenset(
+        {
+            "test_any_text_is_a_change_or_a_clear_refusal",
+            "test_criteria_that_are_written_are_read_as_they_were",
+            "test_numbers_and_ranges_are_read",
         }
     ),
 }

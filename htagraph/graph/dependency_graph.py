@@ -22,6 +22,10 @@ from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.graph.gaps import binding_edges, gap_kinds
 from htagraph.graph.invariants import check, cycle_error
+from htagraph.graph.measures.own_time import own_time_of
+from htagraph.graph.measures.pauses import Pauses, device_pauses_of, stream_pauses_of
+from htagraph.graph.measures.steps import Steps, steps_of
+from htagraph.graph.measures.waits import Waits, waits_of
 from htagraph.graph.selection import Selection
 from htagraph.graph.tree import Tree, tree_of
 from htagraph.trace.columns import Trace
@@ -180,6 +184,35 @@ class DependencyGraph:
     def tree(self) -> Tree:
         """What encloses what, across threads and launches; every analysis uses this tree."""
         return tree_of(self.activities, self.names)
+
+    @cached_property
+    def step_spans(self) -> Steps:
+        """When each step of each rank starts, and when all work launched in it is over."""
+        return steps_of(self)
+
+    @cached_property
+    def own_time(self) -> npt.NDArray[np.int64]:
+        """The own time of each activity as recorded, ns: its duration without the activities that it encloses.
+
+        The wait of a blocking call is part of it. Annotations have none: they only name a time, which is that of the
+        activity around them.
+        """
+        return frozen(own_time_of(self.activities, self.edges, self.time))
+
+    @cached_property
+    def pauses(self) -> Pauses:
+        """When each stream had nothing to do, and why."""
+        return stream_pauses_of(self)
+
+    @cached_property
+    def device_pauses(self) -> Pauses:
+        """When no stream of a rank had anything to do, and why."""
+        return device_pauses_of(self)
+
+    @cached_property
+    def waits(self) -> Waits:
+        """How long each member of a collective waits for whom, and how long its transfer takes."""
+        return waits_of(self)
 
     @cached_property
     def time(self) -> npt.NDArray[np.int64]:

@@ -21,7 +21,7 @@ from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.recordings import recordings_of
 from htagraph.graph.gaps import binding_edges
-from htagraph.queries.collective_waits import Waits
+from htagraph.graph.measures.waits import Waits
 from htagraph.queries.peers import peers
 from htagraph.queries.rank_roles import rank_roles
 
@@ -212,11 +212,12 @@ def _pool_share(graph: DependencyGraph, pool: Array, cost: Array, vertex: Array)
     return share
 
 
-def blame_of(graph: DependencyGraph, waits: Waits, chains: Chains) -> Blame:
+def blame_of(graph: DependencyGraph, chains: Chains) -> Blame:
     """Return the ranks and causes that each wait is charged to.
 
     The part of a wait that no excess explains is charged to the rank that arrived last, cause ``none``.
     """
+    waits = graph.waits
     sums, root = _stretches(graph, chains, np.unique(waits.late[waits.late >= 0]))
     (row, rank, cause, excess, depth, arrival), begun = _walk(graph, waits, sums, root)
     key = np.stack([row, rank, cause], axis=1)

@@ -13,9 +13,9 @@ from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.statistics import upper_quantile
 from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import StepWindow, step_window
 from htagraph.queries.path_window import path_in_window
 from htagraph.queries.paths import CriticalPath, path_to
-from htagraph.queries.step_window import StepWindow, step_window
 
 __all__ = ["Part", "chance_us", "parts_of", "step_times_ns"]
 

@@ -99,13 +99,12 @@ def _pauses(job: HtaJob, consecutive_kernel_delay: float) -> tuple[Array, Array,
     acts = job.graph.activities
     device = np.flatnonzero(acts.on_device)
     category, pause = np.full(len(acts), 2), np.full(len(acts), np.nan)
-    for rows in acts.by_stream():
-        after, free = rows[1:], np.maximum.accumulate(acts.end[rows])[:-1]
-        launch, gap = acts.cause[after], np.maximum(0, acts.start[after] - free)
-        launched = (launch >= 0) & (acts.kind[launch] == ActivityKind.LAUNCH)  # an operator is no launch
-        late = launched & (acts.start[launch] > free)
-        category[after] = np.select((late, gap < 1000 * consecutive_kernel_delay), (0, 1), 2)
-        pause[after] = gap / 1000
+    pauses = job.graph.pauses
+    launch = acts.cause[pauses.after]
+    launched = (launch >= 0) & (acts.kind[launch] == ActivityKind.LAUNCH)  # an operator is no launch
+    late = launched & (acts.start[launch] > pauses.free)
+    category[pauses.after] = np.select((late, pauses.length < 1000 * consecutive_kernel_delay), (0, 1), 2)
+    pause[pauses.after] = pauses.length / 1000
     streams = np.array([lane.stream for lane in job.graph.lanes] or [-1], np.int64)
     return acts.rank[device], streams[acts.lane[device]], category[device], pause[device]
 
