@@ -938,12 +938,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_notebook_runs",
         }
     ),
-    "tests/trace/reading/test_decode.py": frozenset(
+    "tests/trace/kineto/test_decode.py": frozenset(
         {
             "test_columns_and_models_agree_on_every_trace_in_reach",
         }
     ),
-    "tests/trace/reading/test_split.py": frozenset(
+    "tests/trace/kineto/test_split.py": frozenset(
         {
             "test_every_serialisation_cut_into_any_pieces_reads_the_same",
         }

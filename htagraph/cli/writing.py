@@ -245,7 +245,7 @@ def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None
     if target is None or not target.exists():
         return
     from htagraph.core.errors import HtagraphError
-    from htagraph.trace.reading.discover import find_files
+    from htagraph.trace.discover import find_files
 
     if any(isinstance(file, Path) and target.samefile(file) for file in find_files(paths, skip=lambda *_: None)):
         msg = f"{option} {target}: is one of the files to read, and would be lost; write to another file"
@@ -255,7 +255,7 @@ def refuse_input(target: Path | None, paths: Sequence[str], option: str) -> None
 def _refuse_mistakable(output: Path, text: str, paths: Sequence[str]) -> None:
     """Refuse to write what is no JSON where the next command would take it for a trace."""
     from htagraph.core.errors import HtagraphError
-    from htagraph.trace.reading.discover import SUFFIXES, find_files
+    from htagraph.trace.discover import SUFFIXES, find_files
 
     if text.startswith("{") or not output.name.endswith(SUFFIXES):
         return

@@ -30,7 +30,7 @@ from htagraph.queries.attribution import module_of, operator_of
 from htagraph.queries.near_critical import Way, ways_beside
 from htagraph.queries.path_segments import Segments, segments_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath
-from htagraph.trace.reading.collect.growing import Interner
+from htagraph.trace.columns import Interner
 
 __all__ = ["CATEGORY", "NEXT_CRITICAL", "PATH_PID", "next_critical", "path_slices", "stretches", "us_texts", "waits"]
 

@@ -25,10 +25,10 @@ from htagraph.core.compiled import njit
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.output.export.output_file import OutputFile
 from htagraph.output.scene import NO_NUMBER, Slices, Values
-from htagraph.trace.reading.decode import event_decoder, event_text_decoder
-from htagraph.trace.reading.discover import MADE_KEY
-from htagraph.trace.reading.source import iter_bytes
-from htagraph.trace.reading.split import split
+from htagraph.trace.discover import MADE_KEY
+from htagraph.trace.kineto.decode import event_decoder, event_text_decoder
+from htagraph.trace.kineto.source import iter_bytes
+from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [
