@@ -12,10 +12,9 @@ from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ANNOTATIONS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
-from htagraph.queries.device_annotations import device_annotations
-from htagraph.queries.durations import STATISTICS, statistics
+from htagraph.queries.breakdowns import STATISTICS, over_ranks, statistics
 from htagraph.queries.on_workers import or_summed
-from htagraph.queries.over_ranks import over_ranks
+from htagraph.queries.recorded_events import device_annotations
 
 __all__ = ["annotation_breakdown"]
 

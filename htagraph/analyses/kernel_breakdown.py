@@ -10,9 +10,8 @@ from htagraph.core.choices import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import timed_work
-from htagraph.queries.durations import STATISTICS, statistics
+from htagraph.queries.breakdowns import STATISTICS, over_ranks, statistics
 from htagraph.queries.on_workers import or_summed
-from htagraph.queries.over_ranks import over_ranks
 
 __all__ = ["kernel_breakdown"]
 

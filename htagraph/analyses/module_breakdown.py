@@ -12,8 +12,7 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import is_module_frame, names_that
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import module_of, names_of
-from htagraph.queries.over_ranks import by_class, over_ranks
-from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
+from htagraph.queries.breakdowns import OWNED, by_class, kind_words, over_ranks, time_by_owner
 
 __all__ = ["module_breakdown"]
 

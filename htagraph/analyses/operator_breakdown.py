@@ -14,9 +14,8 @@ from htagraph.core.kinds import OPERATORS, ActivityKind
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.arguments import arguments
 from htagraph.queries.attribution import names_of, operator_of
+from htagraph.queries.breakdowns import OWNED, kind_words, over_ranks, time_by_owner
 from htagraph.queries.on_workers import or_summed
-from htagraph.queries.over_ranks import over_ranks
-from htagraph.queries.time_by_owner import OWNED, kind_words, time_by_owner
 
 __all__ = ["operator_breakdown"]
 

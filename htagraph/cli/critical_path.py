@@ -83,7 +83,7 @@ def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments
     """Return the report on a path; `inputs` are the words that choose what is read."""
     from htagraph.output.conclusions.claims import path_claims
     from htagraph.output.report import Wording, report_on
-    from htagraph.queries.host_pauses import host_pauses
+    from htagraph.queries.host_time import host_pauses
 
     whole = path.summary()
     claims = path_claims(path)

@@ -54,7 +54,7 @@ def report(
     import pandas as pd
 
     from htagraph.output.report import Report, Wording, inputs_of, issues_of, window_us
-    from htagraph.queries.execution_trace_links import link_execution_trace
+    from htagraph.queries.arguments import link_execution_trace
 
     names = nodes.reset_index().groupby("name", as_index=False, sort=False).agg(
         nodes=("et_node", "size"), op_schema=("op_schema", "first")

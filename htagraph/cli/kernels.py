@@ -55,7 +55,7 @@ def kernels(  # noqa: PLR0913 - one argument per option
 def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, top: int = 20) -> Report:
     """Return the report on a job's device time; `inputs` are the words that choose what is read."""
     from htagraph.output.report import Wording, report_on
-    from htagraph.queries.over_ranks import by_class, over_ranks
+    from htagraph.queries.breakdowns import by_class, over_ranks
 
     table = _table(graph, by)
     if by == By.RANK:

@@ -40,8 +40,8 @@ def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -
     from htagraph.output.conclusions.claims import bound_claims, consistent, doubts_of, gain_claims, is_interrupted
     from htagraph.output.conclusions.warm_up_claims import start_up_claims, with_start_up
     from htagraph.output.report import Wording, report_on
-    from htagraph.queries.bound import bound_of
     from htagraph.queries.claim import Says
+    from htagraph.queries.path_segments import bound_of
 
     path = critical_path(graph)
     bound, doubts = bound_of(path), doubts_of(graph)

@@ -20,7 +20,7 @@ from htagraph.output.recorded_settings import (
     device_setting,
     recorded_checks,
 )
-from htagraph.queries.bound import bound_of
+from htagraph.queries.path_segments import bound_of
 from htagraph.trace.argument_checks import check_arguments
 from htagraph.trace.reading.discover import TracePaths
 

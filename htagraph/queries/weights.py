@@ -18,9 +18,8 @@ from htagraph.core.errors import SelectionError
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ANNOTATIONS, BETWEEN, HOST_GAPS, ActivityKind, EdgeKind, GapKind
 from htagraph.core.once import once
-from htagraph.queries.change_scope import activities_of, kinds_of
+from htagraph.queries.change_scope import UNTRACED, activities_of, kinds_of, untraced_gaps
 from htagraph.queries.transfer_waits import waiting
-from htagraph.queries.untraced import UNTRACED, untraced_gaps
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

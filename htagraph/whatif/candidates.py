@@ -18,9 +18,9 @@ from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, Provenance
 from htagraph.core.naming import BETWEEN_OPERATORS, exact_glob
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.interruption_time import interruption_time
+from htagraph.queries.change_scope import UNTRACED
+from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.transfer_waits import end_spread
-from htagraph.queries.untraced import UNTRACED
 from htagraph.queries.weights import OwnTime, State, of_kind, own_time
 from htagraph.whatif.trial import Trial
 

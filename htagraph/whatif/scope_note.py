@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ActivityKind
-from htagraph.queries.change_scope import REGIONS, kinds_of
-from htagraph.queries.untraced import UNTRACED
+from htagraph.queries.change_scope import REGIONS, UNTRACED, kinds_of
 from htagraph.queries.weights import OwnTime, State, time_of
 
 __all__ = ["with_scope_note"]

@@ -5,7 +5,7 @@ import pytest
 from htagraph.core.kinds import ActivityKind
 from htagraph.output.kind_colors import KIND_COLORS, tint
 from htagraph.output.plot.style import text_color
-from htagraph.queries.bound import CATEGORIES
+from htagraph.queries.path_segments import CATEGORIES
 
 
 def test_every_category_of_a_path_and_kind_of_device_work_has_a_color() -> None:

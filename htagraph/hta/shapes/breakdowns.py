@@ -19,7 +19,7 @@ from htagraph.core.kinds import DEVICE_WORK, KERNELS, ActivityKind
 from htagraph.hta.shapes.frame import frame_of, in_whole, rows_of, smallest_type, whole
 from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.names import shorten
-from htagraph.queries.device_annotations import narrowest
+from htagraph.queries.recorded_events import narrowest
 
 __all__ = [
     "comm_comp_overlap", "gpu_kernel_breakdown", "gpu_kernels_with_user_annotations", "idle_time_breakdown",

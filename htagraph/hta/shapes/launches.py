@@ -13,7 +13,7 @@ from htagraph.analyses.operator_kernels import operator_kernels
 from htagraph.core.naming import is_memory_call, names_that
 from htagraph.hta.shapes.frame import in_whole, smallest_type
 from htagraph.hta.shapes.job import HtaJob
-from htagraph.queries.launched_work import launched
+from htagraph.queries.counter_series import launched
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

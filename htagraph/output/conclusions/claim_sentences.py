@@ -20,8 +20,8 @@ from htagraph.output.phrases import (
     plural,
     time_text,
 )
-from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
+from htagraph.queries.path_segments import HOST_CATEGORIES
 
 __all__ = [
     "CAUSES",

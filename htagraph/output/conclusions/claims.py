@@ -26,10 +26,9 @@ from htagraph.output.conclusions.warm_up_claims import (
     with_start_up,
 )
 from htagraph.queries.blocking_calls import longest_blocking
-from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.claim import Claim, RestsOn, Says, contradictions
-from htagraph.queries.host_pauses import host_pauses
-from htagraph.queries.late_launches import LONG_PAUSE_NS
+from htagraph.queries.host_time import LONG_PAUSE_NS, host_pauses
+from htagraph.queries.path_segments import Bound, bound_of
 from htagraph.whatif.candidates import CLASSES, INTERRUPTIONS
 from htagraph.whatif.change_options import criteria, criteria_text
 from htagraph.whatif.link_sharing import shares_links

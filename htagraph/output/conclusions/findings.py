@@ -25,8 +25,8 @@ from htagraph.output.phrases import (
     shortened,
     time_text,
 )
-from htagraph.queries.bound import HOST_CATEGORIES
 from htagraph.queries.claim import Claim, Says
+from htagraph.queries.path_segments import HOST_CATEGORIES
 
 __all__ = ["CAUTIONS", "Trial", "findings", "trial_of"]
 

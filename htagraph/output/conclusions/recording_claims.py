@@ -10,7 +10,7 @@ from htagraph.queries.claim import Claim, Says
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.queries.bound import Bound
+    from htagraph.queries.path_segments import Bound
 
 __all__ = ["recording_claims"]
 

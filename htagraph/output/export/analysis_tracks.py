@@ -14,9 +14,8 @@ from htagraph.output.export.path_slices import CATEGORY, PATH_PID
 from htagraph.output.export.trace_writer import RawEvent, metadata, us
 from htagraph.output.export.tracks import nesting_tracks
 from htagraph.queries.attribution import operator_of
-from htagraph.queries.near_critical import Way, ways_beside
 from htagraph.queries.path_segments import Segments, segments_of
-from htagraph.queries.paths import CATEGORIES, CriticalPath
+from htagraph.queries.paths import CATEGORIES, CriticalPath, Way, ways_beside
 
 __all__ = ["NEXT_CRITICAL", "next_critical", "stretches", "waits"]
 

@@ -25,10 +25,10 @@ from htagraph.output.html.tables import table_of
 from htagraph.output.html.waits import blocking, idle, straggler, waiting
 from htagraph.output.phrases import CATEGORY_WORDS, command_line, plural
 from htagraph.output.wording.critical_path import NO_OPERATOR
-from htagraph.queries.bound import HOST_CATEGORIES
+from htagraph.queries.change_scope import UNTRACED
 from htagraph.queries.claim import Claim, Says
+from htagraph.queries.path_segments import HOST_CATEGORIES
 from htagraph.queries.paths import CATEGORIES, CriticalPath
-from htagraph.queries.untraced import UNTRACED
 from htagraph.whatif.change_options import criteria
 from htagraph.whatif.opportunities import opportunities
 

@@ -15,7 +15,7 @@ from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_map, category_ticks
 from htagraph.output.plot.raster import columns_of, longest, running
 from htagraph.output.plot.style import KIND_COLORS, drawn, nothing, row_pixels, time_unit
-from htagraph.queries.bound import bound_of
+from htagraph.queries.path_segments import bound_of
 from htagraph.queries.paths import CATEGORIES
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from htagraph.output.phrases import and_list, command_line, plural, time_text
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers
     from htagraph.queries.claim import Claim
-    from htagraph.queries.rank_differences import Difference
+    from htagraph.queries.straggler import Difference
 
 __all__ = ["TITLES", "sentences", "shares_command"]
 

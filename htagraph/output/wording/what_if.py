@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from htagraph.output.phrases import cause_words, time_text
 
 if TYPE_CHECKING:
-    from htagraph.queries.bound import Bound
+    from htagraph.queries.path_segments import Bound
     from htagraph.whatif.outcome import Outcome
 
 __all__ = ["TITLES", "sentences"]

@@ -21,11 +21,11 @@ from htagraph.core.kinds import TRANSFERS
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of
+from htagraph.queries.compare import SlowRanks, slow_among
 from htagraph.queries.own_steps import own_steps, times_alone
+from htagraph.queries.peers import roles_among
 from htagraph.queries.rank_digests.compared_sums import alone_ns, counts_of, excess_by_side, speed_among
 from htagraph.queries.rank_digests.work_sums import WorkSums
-from htagraph.queries.rank_roles import roles_among
-from htagraph.queries.slow_ranks import SlowRanks, slow_among
 from htagraph.queries.straggler import SavedBy, charges_of, named_among
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, GapKind
-from htagraph.queries.interruption_time import interruption_time
+from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.weights import NEVER, State, of_kind, weighed
 
 __all__ = ["infinite_host"]

@@ -8,7 +8,7 @@ import htagraph as hg
 from htagraph.output.conclusions.findings import findings, trial_of
 from htagraph.output.conclusions.interruption_claims import interruption_claims
 from htagraph.queries.claim import Says
-from tests.queries.test_interrupted import MANY, host_job
+from tests.queries.test_interruptions import MANY, host_job
 from tests.strategies import load
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import htagraph as hg
 from htagraph.output.wording.what_if import sentences
-from htagraph.queries.bound import Bound
+from htagraph.queries.path_segments import Bound
 from tests.reach import DATA, graph_of
 
 

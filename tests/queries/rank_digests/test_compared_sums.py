@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from htagraph.queries.peers import rank_roles, roles_among
 from htagraph.queries.rank_digests.compared_sums import alone_ns, counts_of, excess_by_side, speed_among
 from htagraph.queries.rank_digests.work_sums import ALL_NAMES, WorkSums, work_sums
-from htagraph.queries.rank_roles import rank_roles, roles_among
 from htagraph.queries.rank_speed import rank_speed
 from tests.digests import digests_of
 from tests.reach import DATASETS, graph_of
