@@ -7,13 +7,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from htagraph.core.choices import check_choice
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ANNOTATIONS
+from htagraph.core.kinds import ANNOTATIONS, of_kinds
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
-from htagraph.queries.breakdowns import STATISTICS, over_ranks, statistics
-from htagraph.queries.on_workers import or_summed
+from htagraph.queries.breakdowns import STATISTICS, statistics
+from htagraph.queries.on_workers import or_summed, over_ranks
 from htagraph.queries.recorded_events import device_annotations
 
 __all__ = ["annotation_breakdown"]

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ActivityKind
+from htagraph.core.arrays import Array, texts_of
+from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.parents import deepest_first
-from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 
 __all__ = ["call_tree"]

@@ -7,14 +7,13 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from htagraph.core.choices import check_choice
-from htagraph.core.group_stats import summed
+from htagraph.core.statistics import summed
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES, KERNEL_PAUSE_US
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["idle_breakdown"]
-
 
 _BY_STREAM = {
     "rank": "int64", "device": "int64", "stream": "int64", "cause": "str", "idle_us": "float64", "count": "int64",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from htagraph.core.texts import texts_of
+from htagraph.core.arrays import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES, KERNEL_PAUSE_US
 from htagraph.queries.attribution import names_of

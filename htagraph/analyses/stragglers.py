@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import others_median
-from htagraph.core.time_text import time_text
+from htagraph.core.statistics import others_median
+from htagraph.core.words import time_text
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.waits import Waits

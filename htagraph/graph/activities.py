@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import DEVICE, ActivityKind, EdgeKind, Provenance, of_kinds
 from htagraph.trace.columns import SparseColumn
 
 if TYPE_CHECKING:

@@ -11,16 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = [
-    "MIN_FOR_DRIFT", "RESOLUTION_NS", "as_recorded_is_possible", "by_ends", "feasible_offsets", "fitted", "islands",
+    "MIN_FOR_DRIFT", "as_recorded_is_possible", "by_ends", "feasible_offsets", "fitted", "islands",
     "least_ahead", "limits", "limits_of", "medians", "middle_of", "no_offset_is_possible", "residuals",
 ]  # fmt: skip
 
 
-RESOLUTION_NS: Final = 1_000
-"""ns: the smallest spread that is assumed. Files of whole µs are no more exact. Doubled, offsets of 1 to 2 µs are taken
-as 0."""
 _MAX_TURNS: Final = 25
 """Largest number of reweighting rounds. Chosen: it usually converges (no offset moves by 1 ns) after 5 to 10. Doubled,
 nothing changes."""
@@ -30,18 +28,12 @@ less than 0.3 µs."""
 MIN_FOR_DRIFT: Final = 30
 """Collectives that every rank needs before drift is estimated. Chosen: with fewer, drift cannot be distinguished from
 noise. Doubled, clocks of short traces get no drift."""
-_DRIFT_GAIN: Final = 0.8
-"""Drift is accepted only if it reduces the median residual to less than this share. Chosen. It cannot be doubled; at 1,
-noise would make clocks drift."""
 _MIN_DRIFT_SPREADS: Final = 4.0
 """Drift is accepted only if it moves clocks apart, over the window, by more than this many median residuals. Chosen.
 Doubled, slow drift of up to eight residuals stays uncorrected."""
 _MAX_SWEEPS: Final = 50
 """Largest number of moves to get every arrival before the ends that wait for it; if they do not suffice, only the ends
 count. Chosen. Doubled, only jobs with many skewed ranks change."""
-_MIN_ENDS: Final = 3
-"""Collectives whose ends say by how much they spread. Chosen: of fewer there is no spread. Doubled, clocks of short
-recordings are known as arrivals limit them only."""
 _DOUBT_SPREADS: Final = 3.0
 """Spreads of ends by which an offset may be wrong. Measured: ends of real ranks differ, all through a recording, by up
 to twice their spread; benchmarks/clocks.py counts how often the truth is within. Doubled, clocks seem less certain."""
@@ -56,9 +48,6 @@ longer chains are solved without one."""
 _MAX_COMPARED: Final = 1 << 28
 """Times of two clocks in one collective that are compared at most: of more, an even sample of the collectives. Chosen:
 4 s; all collectives of up to 115 clocks count. Doubled, larger jobs take twice as long, and limits are narrower."""
-_OUTLIERS: Final = 0.01
-"""Share of collectives whose arrivals do not count as limits. Chosen: damaged records. Doubled, limits are wider apart
-than they have to be in 2 % of collectives."""
 
 
 def feasible_offsets(end: Array, start: Array) -> npt.NDArray[np.float64]:
@@ -71,7 +60,7 @@ def feasible_offsets(end: Array, start: Array) -> npt.NDArray[np.float64]:
         start: when members arrived that others wait for, likewise.
     """
     low, high = limits(end, start, 0)
-    possible = np.isfinite(low) & np.isfinite(high) & (low <= high + 2 * RESOLUTION_NS)
+    possible = np.isfinite(low) & np.isfinite(high) & (low <= high + 2 * LIMITS.resolution_ns)
     return np.where(possible, (np.where(possible, low, 0) + np.where(possible, high, 0)) / 2, 0.0)
 
 
@@ -105,7 +94,7 @@ def as_recorded_is_possible(end: Array, start: Array) -> bool:
 
 def no_offset_is_possible(least: Array) -> bool:
     """Return whether no clock is ahead of another one, given what `least_ahead` returns."""
-    return bool((least <= 2 * RESOLUTION_NS).all())
+    return bool((least <= 2 * LIMITS.resolution_ns).all())
 
 
 def least_ahead(end: Array, start: Array) -> npt.NDArray[np.float64]:
@@ -128,7 +117,7 @@ def least_ahead(end: Array, start: Array) -> npt.NDArray[np.float64]:
 def _largest(values: Array) -> npt.NDArray[np.float64]:
     """Return the largest value of each column but for outliers; -inf for a column without any."""
     known = np.isfinite(values)
-    place = len(values) - 1 - (_OUTLIERS * known.sum(axis=0)).astype(np.int64)
+    place = len(values) - 1 - (LIMITS.damaged * known.sum(axis=0)).astype(np.int64)
     ordered = np.partition(np.where(known, values, -np.inf), np.unique(place), axis=0)
     return np.asarray(ordered[place, np.arange(values.shape[1])])
 
@@ -177,13 +166,13 @@ def by_ends(end: Array, start: Array, time: Array) -> tuple[Array, Array, Array]
     if count.min() >= MIN_FOR_DRIFT:
         both = fitted(end, time, drifting=True)
         before, after = (middle_of(residuals(end, time, *fit)) for fit in ((offset, drift), both))
-        if after < _DRIFT_GAIN * before and np.ptp(both[1]) * 2 > _MIN_DRIFT_SPREADS * after:
+        if after < LIMITS.gain * before and np.ptp(both[1]) * 2 > _MIN_DRIFT_SPREADS * after:
             offset, drift = both
     offset = _feasible(end, start, time, offset, drift)
     spread = _spread(residuals(end, time, offset, drift))
     offset, drift = _snapped(end, start, time, (offset, drift), spread)
     hops = _hops(np.isfinite(end))
-    doubt = np.where(count >= _MIN_ENDS, _DOUBT_SPREADS * (1 + _MIN_ENDS / count) * spread * hops, np.inf)
+    doubt = np.where(count >= LIMITS.often, _DOUBT_SPREADS * (1 + LIMITS.often / count) * spread * hops, np.inf)
     return offset, drift, doubt
 
 
@@ -318,7 +307,7 @@ def middle_of(values: Array) -> float:
 def _spread(residual: Array) -> int:
     """Return how far apart the ends of a collective are, ns: the median range, but at least the resolution."""
     ranges = np.nanmax(residual, axis=1) - np.nanmin(residual, axis=1)
-    return max(RESOLUTION_NS, round(float(np.median(ranges))))
+    return max(LIMITS.resolution_ns, round(float(np.median(ranges))))
 
 
 def _excess(end: Array, start: Array, time: Array, offset: Array, drift: Array) -> npt.NDArray[np.float64]:

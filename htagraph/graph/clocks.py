@@ -18,7 +18,6 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.graph.barrier_times import BarrierTimes, TimeTable, group_medians
 from htagraph.graph.clock_fits import (
-    RESOLUTION_NS,
     as_recorded_is_possible,
     by_ends,
     islands,
@@ -28,6 +27,7 @@ from htagraph.graph.clock_fits import (
     residuals,
 )
 from htagraph.graph.shared_clocks import shared_clocks
+from htagraph.graph.tolerances import LIMITS
 
 if TYPE_CHECKING:
     from htagraph.graph.construction.matching.match import Matching
@@ -134,7 +134,7 @@ def _share_clock(clocks: dict[int, Clock], ranks: list[int], columns: list[int],
         return
     first = ranks[columns[0]]
     for column in columns:
-        uncertainty = 0 if ranks[column] == first else int(RESOLUTION_NS)
+        uncertainty = 0 if ranks[column] == first else int(LIMITS.resolution_ns)
         clocks[ranks[column]] = Clock(ranks[column], uncertainty_ns=uncertainty, gauge=first)
 
 
@@ -224,7 +224,7 @@ def _estimate(ranks: list[int], units: list[list[int]], barriers: BarrierTimes) 
         out.append(
             Clock(
                 ranks[column], round(float(offset[unit])), float(drift[unit] / scale * 1e6),
-                max(int(RESOLUTION_NS), round(float(doubt[unit]) + within[unit])), round(float(apart[line])),
+                max(int(LIMITS.resolution_ns), round(float(doubt[unit]) + within[unit])), round(float(apart[line])),
                 ranks[columns[0]], int(met[line]), barriers.origin + round(centre),
             )
         )  # fmt: skip
@@ -278,7 +278,7 @@ def _offsets(own: TimeTable, time: Array) -> tuple[Array, Array, Array]:
         return offset, drift, doubt
     ahead = least_ahead(own.waited, own.start)
     low, high = limits_of(ahead, 0)
-    possible = bool((low <= high + 2 * RESOLUTION_NS).all())
+    possible = bool((low <= high + 2 * LIMITS.resolution_ns).all())
     bounded = np.isfinite(low) & np.isfinite(high) & possible
     if not no_offset_is_possible(ahead):
         offset[bounded] = (low[bounded] + high[bounded]) / 2

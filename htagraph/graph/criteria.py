@@ -11,9 +11,8 @@ import numpy as np
 
 from htagraph.core.arrays import Mask
 from htagraph.core.errors import NothingMeetsError, SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE, HOST, KERNELS, ActivityKind
-from htagraph.core.spelling import nearest_words
+from htagraph.core.kinds import DEVICE, HOST, KERNELS, ActivityKind, of_kinds
+from htagraph.core.words import nearest_words
 from htagraph.graph.backward import backward_of
 
 if TYPE_CHECKING:

@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import is_any_of, occurring
+from htagraph.core.arrays import Array, is_any_of, occurring, stable_order
 from htagraph.core.errors import SelectionError
 from htagraph.core.issues import Issue
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind
-from htagraph.core.stable_order import stable_order
+from htagraph.core.kinds import DEVICE_WORK, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.activities import BETWEEN, Activities, Edges, Lane, common_time, frozen
 from htagraph.graph.gaps import binding_edges, gap_kinds
 from htagraph.graph.invariants import check, cycle_error
@@ -267,7 +264,7 @@ class DependencyGraph:
         Raises:
             GraphError: the edges form a cycle.
         """
-        from htagraph.core.chain_order import chain_order
+        from htagraph.core.traverse import chain_order
 
         order = chain_order(self.out_offsets, self.edges.target)
         if len(order) < self.vertex_count:

@@ -7,21 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.distinct import occurring
+from htagraph.core.arrays import occurring
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 if TYPE_CHECKING:
     from htagraph.graph.activities import Activities, Edges
 
 __all__ = ["binding_edges", "gap_kinds"]
 
-_MAX_BUSY_GAP_NS = 100_000
-"""ns: a worker thread that records nothing for longer is waiting for work; a shorter gap is untraced host work.
-Chosen, as in `rules.thread`: Python between two operators takes 5 to 50 µs. Doubled, gaps of 0.1 to 0.2 ms count as
-host work."""
-_MIN_CONFIDENCE = 50
-"""Percent: a THREAD edge of at least this confidence shows who handed a worker its work. Chosen: guesses have 30, edges
-around backward 85 and more (`rules.thread`). Doubled, no THREAD edge counts."""
 _MEANING = {
     EdgeKind.HOST_ORDER: GapKind.HOST_UNTRACED, EdgeKind.AUTOGRAD: GapKind.HOST_UNTRACED,
     EdgeKind.THREAD: GapKind.HOST_UNTRACED, EdgeKind.LAUNCH: GapKind.LAUNCH_EXCESS,
@@ -48,7 +42,7 @@ def binding_edges(
         offsets: where the edges into each vertex begin in `in_edges`.
         in_edges: edge numbers, sorted by target.
     """
-    from htagraph.core.binding import deciding  # numba takes a moment to load
+    from htagraph.core.traverse import deciding  # numba takes a moment to load
 
     return deciding(offsets, in_edges, edges.source, edges.lag, edges.kind == EdgeKind.LAUNCH, time)
 
@@ -66,9 +60,9 @@ def gap_kinds(
     by_thread = np.flatnonzero(late & (kind[binding] == EdgeKind.THREAD))
     loaders = edges.activity[edges.kind == EdgeKind.DATALOADER]
     kinds[by_thread[np.isin(edges.activity[binding[by_thread]], loaders)]] = GapKind.DATA_WAIT
-    idle = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (gap > _MAX_BUSY_GAP_NS))
+    idle = np.flatnonzero((kinds == GapKind.HOST_UNTRACED) & (gap > LIMITS.python_ns))
     idle = idle[(edges.activity[binding[idle]] < 0) & (edges.kind[binding[idle]] == EdgeKind.HOST_ORDER)]
-    served = (edges.kind == EdgeKind.THREAD) & (edges.confidence >= _MIN_CONFIDENCE)
+    served = (edges.kind == EdgeKind.THREAD) & (edges.confidence >= Confidence.EVEN)
     # a thread whose caller is known is idle when its caller is: its gaps are host time like those of the caller
     awake = np.concatenate((_main_lanes(acts), acts.lane[edges.target[served] // 2]))
     kinds[idle[~np.isin(acts.lane[idle // 2], awake)]] = GapKind.THREAD_IDLE

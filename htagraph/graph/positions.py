@@ -10,7 +10,7 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ADDED
-from htagraph.core.spelling import nearest_words
+from htagraph.core.words import nearest_words
 from htagraph.graph.criteria import Mask, named
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import texts_of
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import ActivityKind
-from htagraph.core.texts import texts_of
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.criteria import Criteria, Mask, mask_of
 from htagraph.graph.positions import Place, placed

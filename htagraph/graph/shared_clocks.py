@@ -13,20 +13,12 @@ from typing import Final
 import numpy as np
 
 from htagraph.graph.barrier_times import BarrierTimes, TimeTable
-from htagraph.graph.clock_fits import MIN_FOR_DRIFT, RESOLUTION_NS, limits
+from htagraph.graph.clock_fits import MIN_FOR_DRIFT, limits
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["shared_clocks"]
 
 
-_TOLERANCE_NS: Final = 2_000
-"""ns: by which an arrival may seem to come after an end; as in `matching.sequence_alignment`. Doubled, ranks of one
-host whose clocks differ by 4 µs are taken to share one."""
-_TYPICAL_SHARE: Final = 0.8
-"""Share of the differences of ends that the spread of a pair covers; the rest are outliers. Chosen. At 1 one outlier
-decides."""
-_MAX_SPREADS: Final = 5.0
-"""Ranks of one host share a clock if their ends differ by no more than this many times their spread. Measured: up to
-twice on real hosts. Doubled, offsets within a host of up to ten spreads are taken as 0."""
 _MIN_FOR_OFFSET: Final = 4
 """Collectives whose ends prove that ranks of one host do not share a clock. Chosen: fewer may agree by chance. Doubled,
 short recordings of skewed ranks of one host have unknown clocks."""
@@ -124,7 +116,7 @@ def _one_clock(pair: TimeTable) -> bool | None:
     low, high = limits(pair.waited, pair.start, 0)
     if not (np.isfinite(low[1]) or np.isfinite(high[1])):
         return None
-    if low[1] > _TOLERANCE_NS or high[1] < -_TOLERANCE_NS:
+    if low[1] > LIMITS.tick_ns or high[1] < -LIMITS.tick_ns:
         return False
     apart = pair.end[:, 1] - pair.end[:, 0]
     known = np.isfinite(apart)
@@ -134,7 +126,7 @@ def _one_clock(pair: TimeTable) -> bool | None:
     middle, trend = float(np.median(apart)), np.zeros(len(apart))
     if len(apart) >= MIN_FOR_DRIFT:
         trend = np.polyval(np.polyfit(when - when.mean(), apart - middle, 1), when - when.mean())
-    spread = max(RESOLUTION_NS, float(np.quantile(np.abs(apart - middle - trend), _TYPICAL_SHARE)))
-    if max(abs(middle), float(np.ptp(trend))) <= _MAX_SPREADS * spread:
+    spread = max(LIMITS.resolution_ns, float(np.quantile(np.abs(apart - middle - trend), LIMITS.typical)))
+    if max(abs(middle), float(np.ptp(trend))) <= LIMITS.spreads * spread:
         return True
     return False if len(apart) >= _MIN_FOR_OFFSET else None

@@ -27,8 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Mask
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind
+from htagraph.core.kinds import ADDED, FRAMES, OPERATORS, ActivityKind, of_kinds
 from htagraph.core.naming import is_autograd_node, is_backward
 from htagraph.core.parents import ancestors, depths, nearest, outermost
 

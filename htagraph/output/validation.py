@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.critical_path import critical_path
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, EdgeKind
+from htagraph.core.kinds import COMMUNICATION, EdgeKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
 from htagraph.output.recorded_settings import (

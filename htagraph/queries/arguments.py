@@ -14,8 +14,7 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError, TraceError
 from htagraph.core.issues import IssueLog
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.trace.events import canonical_category

@@ -7,27 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from htagraph.core.arrays import texts_of
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind
+from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_data_loader, is_module_frame, names_that, short_name
 from htagraph.core.parents import nearest
-from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 
 if TYPE_CHECKING:
     import pandas as pd
     from pandas.api.extensions import ExtensionArray
 
-__all__ = [
-    "annotation_of",
-    "call_stack",
-    "in_data_loader",
-    "label_of",
-    "module_of",
-    "names_of",
-    "operator_of",
-]
+__all__ = ["annotation_of", "call_stack", "in_data_loader", "label_of", "module_of", "names_of", "operator_of"]
 
 _MAX_LABEL = 60
 """How many letters of a name a sentence shows. Chosen: half a line. Doubled, a name fills a line; only texts change."""

@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import others_median
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind
-from htagraph.core.once import once
+from htagraph.core.computing import once
+from htagraph.core.kinds import COMMUNICATION, LAUNCHES, TRANSFERS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.statistics import others_median
 from htagraph.graph.clocks import agreement_ns
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.evidence.recordings import recordings_of

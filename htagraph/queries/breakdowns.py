@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import distinct
+from htagraph.core.arrays import Array, distinct
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.parents import deepest_first
 from htagraph.graph.dependency_graph import DependencyGraph
 
-__all__ = ["OWNED", "STATISTICS", "OwnerOf", "by_class", "kind_words", "over_ranks", "statistics", "time_by_owner"]
+__all__ = ["OWNED", "STATISTICS", "OwnerOf", "kind_words", "statistics", "time_by_owner"]
 
 OwnerOf: TypeAlias = Callable[[DependencyGraph, npt.ArrayLike], npt.NDArray[np.int64]]
 """Returns the owner of each of some activities, -1 for none: `operator_of`, `module_of`."""
@@ -29,9 +28,6 @@ STATISTICS = {
     "std_us": "float64",
 }  # fmt: skip
 """The columns that `statistics` adds, and their types."""
-_KEYS = ("on", "kind", "name", "input_dims")
-"""Columns that name a row of a breakdown, beside its rank."""
-_SUMMED = ("count", "total_us", "host_us", "host_self_us", "device_count", "device_us", "device_total_us")
 
 
 def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
@@ -50,51 +46,6 @@ def statistics(durations: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     of_time = [column for column in STATISTICS if column.endswith("_us")]
     table[of_time] = table[of_time].astype("float64").fillna(0.0) / 1000
     return table.astype(STATISTICS)
-
-
-def over_ranks(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a breakdown with one row per rank and name as one with one row per name, the largest time first.
-
-    Args:
-        table: a breakdown by rank: `rank`, columns that name a row, and counts and times.
-
-    Returns:
-        The columns that name a row, ``ranks`` (int64: how many ranks have it), the counts and times summed over ranks;
-        for durations (``total_us``) also ``mean_us``, ``min_us``, ``max_us`` over all ranks; and ``share_percent``
-        (float64: of ``device_us``, or of ``total_us``, over all rows).
-
-    Example:
-        >>> table = pd.DataFrame({"rank": [0, 1], "name": ["a", "a"], "count": [1, 3], "total_us": [2.0, 6.0]})
-        >>> over_ranks(table).to_dict("records")
-        [{'name': 'a', 'ranks': 2, 'count': 4, 'total_us': 8.0, 'mean_us': 2.0, 'share_percent': 100.0}]
-    """
-    keys = [column for column in _KEYS if column in table]
-    sums: dict[str, Any] = {column: (column, "sum") for column in table.columns if column in _SUMMED}
-    ends = {column: (column, column[:3]) for column in ("min_us", "max_us") if column in table}
-    merged = table.groupby(keys, as_index=False, sort=False).agg(ranks=("rank", "nunique"), **sums, **ends)
-    order = ["device_us", "host_self_us"] if "device_us" in table else ["total_us"]
-    if order == ["total_us"]:
-        merged.insert(len(keys) + 3, "mean_us", merged["total_us"] / merged["count"])
-    merged["share_percent"] = 100 * merged[order[0]] / (merged[order[0]].sum() or float("nan"))
-    return merged.sort_values(order, ascending=False, kind="stable", ignore_index=True)
-
-
-def by_class(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a breakdown by module as one by class, over all ranks: Linear_0 and Linear_1 are one row, Linear.
-
-    Args:
-        table: the result of `htagraph.module_breakdown` by rank.
-
-    Returns:
-        ``kind``, ``name`` (str: of modules the class), ``count``, ``host_self_us``, ``device_count``, ``device_us``
-        summed, ``share_percent`` (float64: of the device time of all rows); the most device time first.
-    """
-    bare = table["name"].str.replace(r"_\d+$", "", regex=True)
-    sums = ["count", "host_self_us", "device_count", "device_us"]
-    named = table.assign(name=bare.where(table["kind"] == "module", table["name"]))
-    classes = named.groupby(["kind", "name"], as_index=False, sort=False)[sums].sum()
-    classes["share_percent"] = 100 * classes["device_us"] / (classes["device_us"].sum() or float("nan"))
-    return classes.sort_values(["device_us", "host_self_us"], ascending=False, kind="stable", ignore_index=True)
 
 
 def time_by_owner(graph: DependencyGraph, owner_of: OwnerOf, members: Array, group: Array) -> pd.DataFrame:

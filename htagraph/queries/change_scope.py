@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.distinct import distinct
+from htagraph.core.arrays import distinct
 from htagraph.core.errors import NothingMeetsError, SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ANNOTATIONS, BETWEEN, OPERATORS, ActivityKind, GapKind
-from htagraph.core.spelling import nearest_words
+from htagraph.core.kinds import ANNOTATIONS, BETWEEN, OPERATORS, ActivityKind, GapKind, of_kinds
+from htagraph.core.words import nearest_words
 from htagraph.graph.criteria import Criteria, Mask, mask_of, named
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import others_median
-from htagraph.core.student import MAD_TO_DEVIATION, upper_quantile
+from htagraph.core.statistics import MAD_TO_DEVIATION, others_median, upper_quantile
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.own_steps import OwnSteps, own_steps
 from htagraph.queries.peers import peers, rank_roles

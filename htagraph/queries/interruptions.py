@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import coded
+from htagraph.core.arrays import Array, coded
+from htagraph.core.computing import once
 from htagraph.core.intervals import union
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import BETWEEN, BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import BETWEEN, BLOCKING, LAUNCHES, ActivityKind, EdgeKind, GapKind, of_kinds
 from htagraph.core.naming import is_compiling, is_data_loader, is_wait, names_that
-from htagraph.core.once import once
 from htagraph.queries.peers import alike
 from htagraph.queries.weights import OwnTime
 

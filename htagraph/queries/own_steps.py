@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import TRANSFERS, ActivityKind, EdgeKind
+from htagraph.core.kinds import TRANSFERS, ActivityKind, EdgeKind, of_kinds
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.replay import predict
 from htagraph.queries.weights import NEVER

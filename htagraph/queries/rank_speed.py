@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.student import MAD_TO_DEVIATION
+from htagraph.core.statistics import MAD_TO_DEVIATION
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
 

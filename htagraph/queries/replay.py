@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, UNEXPLAINED, GapKind
-from htagraph.core.wrong_types import check_type
+from htagraph.core.kinds import ADDED, UNEXPLAINED, GapKind, of_kinds
+from htagraph.core.words import check_type
 from htagraph.graph.activities import frozen
 from htagraph.graph.dependency_graph import DependencyGraph
 

@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import others_median
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind
+from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, GapKind, of_kinds
 from htagraph.core.naming import BETWEEN_OPERATORS, short_name
+from htagraph.core.statistics import others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.blame import CAUSES, Blame, Chains, blame_of, chains_of
 from htagraph.queries.compare import SlowRanks, slow_ranks

@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import htagraph as hg
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.activities import Activities
 from htagraph.graph.measures.own_time import timed_work
 from htagraph.queries.attribution import module_of, operator_of
-from htagraph.queries.breakdowns import STATISTICS, by_class, kind_words, over_ranks, statistics, time_by_owner
-from tests.reach import DATA, graph_of
+from htagraph.queries.breakdowns import STATISTICS, kind_words, statistics, time_by_owner
 from tests.strategies import COMPUTE, Job, jobs, kernel, load, op
 
 
@@ -97,37 +95,3 @@ def test_no_durations_have_no_rows() -> None:
     table = statistics(pd.DataFrame({"name": [], "ns": np.zeros(0, np.int64)}), ["name"])
     assert table.columns.tolist() == ["name", *STATISTICS]
     assert table.empty
-
-
-def test_sums_over_ranks_are_sums() -> None:
-    graph = load({0: [kernel(COMPUTE, 0, 10), kernel(COMPUTE, 20, 2)], 1: [kernel(COMPUTE, 0, 6), kernel("b", 9, 2)]})
-    rows = over_ranks(hg.kernel_breakdown(graph)).to_dict("records")
-    assert rows == [
-        {"kind": "computation", "name": COMPUTE, "ranks": 2, "count": 3, "total_us": 18, "mean_us": 6, "min_us": 2,
-         "max_us": 10, "share_percent": 90},
-        {"kind": "computation", "name": "b", "ranks": 1, "count": 1, "total_us": 2, "mean_us": 2, "min_us": 2,
-         "max_us": 2, "share_percent": 10},
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("sums", [["count", "host_us", "host_self_us", "device_count", "device_us", "device_total_us"]])
-def test_sums_over_ranks_are_those_of_pandas(sums: list[str]) -> None:
-    by_rank = hg.operator_breakdown(graph_of(DATA / "demo"))
-    merged = over_ranks(by_rank).set_index(["kind", "name"]).sort_index()
-    pd.testing.assert_frame_equal(merged[sums], by_rank.groupby(["kind", "name"])[sums].sum().sort_index())
-    assert merged["ranks"].eq(by_rank.groupby(["kind", "name"]).size()).all()
-    assert merged["share_percent"].sum() == pytest.approx(100)
-
-
-def test_instances_of_a_class_are_one_row() -> None:
-    table = pd.DataFrame({
-        "rank": [0, 0, 1, 0], "kind": ["module", "module", "module", "annotation"],
-        "name": ["Linear_0", "Linear_1", "Linear_0", "part_7"], "count": [1, 2, 3, 4],
-        "host_self_us": [1.0, 1.0, 1.0, 1.0], "device_count": [1, 1, 1, 1], "device_us": [2.0, 3.0, 5.0, 30.0],
-    })  # fmt: skip
-    assert by_class(table).to_dict("records") == [
-        {"kind": "annotation", "name": "part_7", "count": 4, "host_self_us": 1.0, "device_count": 1,
-         "device_us": 30.0, "share_percent": 75.0},
-        {"kind": "module", "name": "Linear", "count": 6, "host_self_us": 3.0, "device_count": 3, "device_us": 10.0,
-         "share_percent": 25.0},
-    ]  # fmt: skip

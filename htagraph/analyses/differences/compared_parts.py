@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import occurring
+from htagraph.core.arrays import Array, occurring
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ActivityKind
-from htagraph.core.student import upper_quantile
+from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
+from htagraph.core.statistics import upper_quantile
 from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import StepWindow, step_window

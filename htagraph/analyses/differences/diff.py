@@ -16,8 +16,7 @@ from htagraph.analyses.differences.compare import change_words
 from htagraph.analyses.differences.compared_parts import Part, chance_us, parts_of
 from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ActivityKind
+from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import short_name, stable_name
 from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -266,7 +265,7 @@ class Diff:
 
     def sentences(self) -> list[str]:
         """Return in words how much the step time changed and why, the most important first."""
-        from htagraph.output.diff_sentences import diff_sentences
+        from htagraph.findings.verbs.diff import diff_sentences
 
         return diff_sentences(self)
 

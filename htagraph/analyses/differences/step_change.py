@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from htagraph.analyses.differences.compared_parts import parts_of, step_times_ns
 from htagraph.core.errors import HtagraphError
-from htagraph.core.student import upper_quantile
+from htagraph.core.statistics import upper_quantile
 from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
 

@@ -7,18 +7,15 @@ from collections import Counter
 import numpy as np
 
 from htagraph.core.issues import Issue
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import EdgeKind
+from htagraph.core.kinds import EdgeKind, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["acyclic"]
 
 _CHAINS = (EdgeKind.HOST_ORDER, EdgeKind.BODY, EdgeKind.STREAM)
 """The kinds that order each thread and stream by itself: they never form a cycle and are never dropped."""
-_MAX_ROUNDS = 64
-"""The longest path within one moment, in edges, that the fast check follows; longer ones are left to the general
-search. Chosen for time. Doubled, no result changes."""
 
 
 def acyclic(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
@@ -56,7 +53,7 @@ def _runs_forward(job: Job, edges: Edges) -> bool:
         return False
     source, target = edges.source[lasts == 0], edges.target[lasts == 0]
     waits = np.zeros(2 * len(job.activities), np.bool_)
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(LIMITS.tried):
         if not len(source):
             return True
         waits[target] = True

@@ -8,23 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from htagraph.core.issues import Issue
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind
+from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["fit"]
 
-_ONE_CLOCK_NS = 2_000
-"""ns: an edge between times of one clock is dropped if its target is recorded this long before its source. Chosen:
-files of whole µs are that exact. Doubled, wrong edges that are off by 2 to 4 µs stay, with a negative lag."""
-_TWO_CLOCKS_NS = 20_000
-"""ns: the same between a host and its device. Chosen: their clocks disagree by up to 12 µs in real traces. Doubled,
-wrong waits that are off by up to 40 µs stay."""
 _TWO_CLOCKS = (EdgeKind.STEP, *BLOCKING)
-_LAUNCH_NS = 10_000_000
-"""ns: the same for launches, which are proven by ids, so that only absurd times refute one. Chosen. Doubled, nothing
-changes in healthy traces."""
 
 
 def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
@@ -36,9 +27,9 @@ def fit(job: Job, edges: Edges) -> tuple[Edges, tuple[Issue, ...]]:
     launch shows how far the clocks of host and device disagree; it is kept and reported.
     """
     observed = job.moment(edges.target) - job.moment(edges.source)
-    tolerance = np.full(len(EdgeKind), _ONE_CLOCK_NS)
-    tolerance[list(_TWO_CLOCKS)] = _TWO_CLOCKS_NS
-    tolerance[list(LAUNCHES)] = _LAUNCH_NS
+    tolerance = np.full(len(EdgeKind), LIMITS.tick_ns)
+    tolerance[list(_TWO_CLOCKS)] = LIMITS.two_clocks_ns
+    tolerance[list(LAUNCHES)] = LIMITS.proven_by_id_ns
     back = np.flatnonzero(observed < 0)  # few
     kind = edges.kind[back]
     early = np.where(of_kinds(kind, BLOCKING), np.minimum(edges.lag[back], 0), 0)

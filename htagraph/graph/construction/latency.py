@@ -7,26 +7,15 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import EdgeKind
+from htagraph.core.kinds import EdgeKind, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["latency"]
 
 _NOT_BEFORE_WORK = (EdgeKind.LAUNCH, EdgeKind.GRAPH, EdgeKind.HOST_ORDER, EdgeKind.BODY)
 """Kinds of edges that are launches, or never lead to the start of device work."""
-_UNKNOWN_NS = 10_000
-"""ns: the largest launch latency of a rank none of whose launches ever met a free stream. Chosen: 4 to 8 µs are usual
-on CUDA devices. Doubled, such a launch may delay its work by 20 µs in a what-if."""
-_MAX_START_NS = 100_000
-"""ns: work that starts later than this after its call returned waited, even if no edge says for what: an idle device
-starts within 1 to 30 µs, and a device may be busy with work from before the recording. Chosen. Doubled, waits of 0.1 to
-0.2 ms may pass as latency where no launch met an idle device."""
-_MAX_TIMES_USUAL = 4
-"""The latency of calls of one name is at most this many times the usual latency of the rank; above, the calls wait for
-something that no edge describes, and the usual latency is used. Chosen: graph launches and cooperative launches take up
-to three times as long. Doubled, hidden waits of up to eight latencies count as latency."""
 
 
 def latency(job: Job, edges: Edges) -> Edges:
@@ -53,10 +42,10 @@ def _of_graphs(job: Job, edges: Edges, held: npt.NDArray[np.int64]) -> Edges:
     _, member = np.unique(acts.rank[call].astype(np.int64) << 32 | size[call], return_inverse=True)
     seen = edges.lag[rows]
     free = _met_idle(job, edges, rows, held)
-    least, handed_over = np.full((2, len(rows)), np.iinfo(np.int64).max // _MAX_TIMES_USUAL)
+    least, handed_over = np.full((2, len(rows)), np.iinfo(np.int64).max // LIMITS.times_usual)
     np.minimum.at(least, member.ravel()[free], seen[free])
-    np.minimum.at(handed_over, member.ravel(), acts.duration[call] + _UNKNOWN_NS)
-    usual = np.where(least > _MAX_TIMES_USUAL * handed_over, handed_over, least)
+    np.minimum.at(handed_over, member.ravel(), acts.duration[call] + LIMITS.launch_ns)
+    usual = np.where(least > LIMITS.times_usual * handed_over, handed_over, least)
     lag = edges.lag.copy()
     lag[rows] = np.minimum(seen, usual[member.ravel()])
     return replace(edges, lag=lag)
@@ -77,12 +66,12 @@ def _of_calls(job: Job, edges: Edges, held: npt.NDArray[np.int64]) -> Edges:
         return edges
     acts = job.activities
     call = edges.source[rows] // 2
-    seen, free = edges.lag[rows], _met_idle(job, edges, rows, held) & (acts.duration[call] <= _MAX_START_NS)
+    seen, free = edges.lag[rows], _met_idle(job, edges, rows, held) & (acts.duration[call] <= LIMITS.idle_start_ns)
     rank = acts.rank[call].astype(np.int64)
-    of_rank = _medians(rank, seen, free, np.full(len(rows), _UNKNOWN_NS))
+    of_rank = _medians(rank, seen, free, np.full(len(rows), LIMITS.launch_ns))
     of_class = _medians(rank << 32 | acts.name[call], seen, free, of_rank)
-    usual = np.maximum(0, np.where(of_class > _MAX_TIMES_USUAL * of_rank, of_rank, of_class))
-    late = _handed_over_late(job, edges.take(rows), held, _MAX_TIMES_USUAL * usual)
+    usual = np.maximum(0, np.where(of_class > LIMITS.times_usual * of_rank, of_rank, of_class))
+    late = _handed_over_late(job, edges.take(rows), held, LIMITS.times_usual * usual)
     lag, owner = edges.lag.copy(), edges.activity.copy()
     lag[rows] = np.where(late, seen, np.minimum(seen, usual))
     owner[rows[late]] = call[late]
@@ -114,7 +103,7 @@ def _met_idle(
     All that it depends on had happened when the call began, and it started soon after the call returned.
     """
     call, work = edges.source[rows] // 2, edges.target[rows] // 2
-    soon = job.moment(2 * work) - job.moment(2 * call + 1) <= _MAX_START_NS
+    soon = job.moment(2 * work) - job.moment(2 * call + 1) <= LIMITS.idle_start_ns
     return np.asarray(soon & (held[work] <= job.moment(2 * call)))
 
 

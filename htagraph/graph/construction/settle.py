@@ -11,25 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind
+from htagraph.core.kinds import BLOCKING, LAUNCHES, TRANSFERS, EdgeKind, of_kinds
 from htagraph.graph.activities import Edges
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["settle"]
 
-_UNKNOWN_OWN_NS = 3_000
-"""ns: what a blocking call takes without waiting, if every call of its name waited. Chosen: cudaStreamSynchronize with
-nothing pending takes 2 to 4 µs. Doubled, a what-if without the wait leaves 3 µs more in such a call; recorded times do
-not change."""
-_MAX_PAUSE_NS = 30_000
-"""ns: the longest pause before device work that is added to the lag of its binding edge; a longer one stays a gap.
-Chosen: launch and stream latencies are a few µs, tens of µs with a busy driver. Doubled, more gaps become lags, and
-less time is reported as unexplained."""
-_MAX_RETURN_NS = 200_000
-"""ns: the longest time from the end of the awaited work to the return of the blocked call that is added to the lag.
-Chosen: 130 µs occur in real traces; a call that returned later was busy with something else. Doubled, such calls shrink
-in a what-if with the work that they waited for."""
 _NEVER = np.iinfo(np.int64).min
 """Before any recorded moment; no threshold."""
 _STARTS = (*LAUNCHES, EdgeKind.STREAM, EdgeKind.EVENT_WAIT)
@@ -232,7 +220,7 @@ def _own_cost(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
     free = waits.last[named[acts.name[activity[waits.last]]]]
     free = free[~np.isin(free, waits.bodies)]
     key = acts.rank[activity[free]].astype(np.int64) << 32 | acts.name[activity[free]]
-    of_class = np.full(len(classes), _UNKNOWN_OWN_NS)
+    of_class = np.full(len(classes), LIMITS.own_call_ns)
     member = np.minimum(np.searchsorted(classes, key), max(0, len(classes) - 1))
     same = classes[member] == key
     free, member = free[same], member[same]
@@ -257,8 +245,8 @@ def _usual_returns(waits: _Waits, lag: Array) -> npt.NDArray[np.int64]:
 def _limits(job: Job, edges: Edges, rows: Array) -> npt.NDArray[np.int64]:
     """Return the longest pause that may be added to some edges, ns."""
     limit = np.zeros(len(EdgeKind), np.int64)
-    limit[list(_STARTS)] = _MAX_PAUSE_NS
-    limit[list(BLOCKING)] = _MAX_RETURN_NS
+    limit[list(_STARTS)] = LIMITS.queued_ns
+    limit[list(BLOCKING)] = LIMITS.longest_return_ns
     limit[list(TRANSFERS)] = np.iinfo(np.int64).max  # the lag is the transfer time, however long
     of_edge = limit[edges.kind[rows]]
     launched = of_kinds(edges.kind[rows], LAUNCHES)

@@ -7,16 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.graph.activities import Activities
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["grouped", "mixed", "owners"]
 
 _PLACES = (ActivityKind.OP, ActivityKind.ANNOTATION, ActivityKind.HOST_COMMUNICATION)
-_MAX_DEPTH = 64
-"""How many enclosing activities are looked at to identify a call site. Chosen: deeper stacks are Python frames, which
-do not count. Doubled, only deeper stacks of operators change."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, odd: the multiplier of Fibonacci hashing (Knuth, volume 3, 6.4)."""
 
@@ -53,7 +50,7 @@ def owners(acts: Activities, row: Array) -> tuple[Array, Array]:
     owner = np.full(len(at), -1, np.int64)
     path = acts.name[row].astype(np.uint64)
     rows = np.flatnonzero(at >= 0)
-    for _ in range(_MAX_DEPTH):
+    for _ in range(LIMITS.depth):
         if not len(rows):
             break
         here = at[rows]

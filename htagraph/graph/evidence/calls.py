@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.graph.evidence.call_sites import mixed, owners
 from htagraph.graph.evidence.job import Job
 

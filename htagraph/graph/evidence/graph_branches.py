@@ -17,26 +17,9 @@ from htagraph.core.arrays import Array
 from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.job import Job
 from htagraph.graph.evidence.launches import graph_launches
-from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["graph_branches"]
-
-_WINDOW_NS = 10_000
-"""ns: a kernel that starts this soon after another one ended may have waited for it. Chosen, as for other waits of
-streams: a few µs on any device. Doubled, kernels that start by chance within 20 µs seem to wait."""
-_MIN_SHARE = 0.5
-"""Share of the launches in which its own stream does not explain when a kernel starts, in which the kernel waited for
-must explain it. Chosen: more than half. It cannot be doubled; at 1, one late kernel hides a branch."""
-_SEEN_OFTEN = 3
-"""Launches in which a wait must be seen for full confidence. Chosen: two may agree by chance. Doubled, graphs launched
-three to five times have less certain branches."""
-_MAX_STREAMS = 64
-"""Streams of one graph whose kernels others may be seen to wait for. Chosen: capture makes a stream per branch, and
-graphs have a few. Doubled, hostile traces with a kernel per stream take twice as long, and ends of more than 64 streams
-are seen to be awaited inside a graph."""
-_BY_LAW, _SEEN, _SEEN_ONCE = 90, 90, 60
-"""Percent: confidence of a wait that capture demands, of one seen in several launches, and of one seen in fewer.
-Chosen. It is shown, and `acyclic` drops the least confident edge of a cycle. They cannot be doubled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +45,7 @@ def graph_branches(job: Job) -> tuple[Array, Array, Array]:
     source, target, confidence = (np.concatenate([np.zeros(0, np.int64), *column]) for column in columns)
     acts = job.activities
     possible = (source >= 0) & (target >= 0)
-    possible &= acts.end[source] <= acts.start[target] + TOLERANCE_NS
+    possible &= acts.end[source] <= acts.start[target] + LIMITS.tick_ns
     return source[possible], target[possible], confidence[possible]
 
 
@@ -103,8 +86,8 @@ def _waits(job: Job, alike: _Alike, place: Mapping[int, int]) -> tuple[Array, Ar
     behind = job.calls.enqueued.first_from(np.full(len(at), main), at + 1)
     begun = {target for _, target, _ in inner}
     parts = [(alike.work[:, i], alike.work[:, j], sure) for i, j, sure in inner]
-    parts += [(before, alike.work[:, j], _BY_LAW) for j in first[lanes != main].tolist() if j not in begun]
-    parts += [(alike.work[:, i], behind, _BY_LAW) for i in last[lanes != main].tolist()]
+    parts += [(before, alike.work[:, j], Confidence.SEEN) for j in first[lanes != main].tolist() if j not in begun]
+    parts += [(alike.work[:, i], behind, Confidence.SEEN) for i in last[lanes != main].tolist()]
     source, target, sure = zip(*parts, strict=True)
     return np.concatenate(source), np.concatenate(target), np.repeat(sure, len(at))
 
@@ -114,11 +97,11 @@ def _inside(alike: _Alike) -> Iterator[tuple[int, int, int]]:
     follows = np.append(False, alike.lane[1:] == alike.lane[:-1])
     pauses = alike.start[:, follows] - alike.end[:, np.append(follows[1:], False)]
     usual = max(0, int(np.median(pauses))) if pauses.size else 0
-    before = np.where(follows, np.roll(alike.end, 1, axis=1), alike.start - _WINDOW_NS - usual)
-    free = np.where(alike.start - before > usual + TOLERANCE_NS, before, alike.start)
+    before = np.where(follows, np.roll(alike.end, 1, axis=1), alike.start - LIMITS.window_ns - usual)
+    free = np.where(alike.start - before > usual + LIMITS.tick_ns, before, alike.start)
     order, place = _in_time(alike)
     found: list[tuple[Array, Array, Array, Array]] = []
-    for other in np.unique(alike.lane)[:_MAX_STREAMS].tolist():
+    for other in np.unique(alike.lane)[: LIMITS.tried].tolist():
         others = np.flatnonzero(alike.lane == other)
         until = (np.isin(order, others).cumsum(axis=1, dtype=np.int32), place)
         which, sure = _awaited(alike, others, free, until)
@@ -133,9 +116,9 @@ def _inside(alike: _Alike) -> Iterator[tuple[int, int, int]]:
 def _in_time(alike: _Alike) -> tuple[Array, Array]:
     """Return (the ends of a launch and then its starts and later starts in order of time, where each of them is).
 
-    A row per launch. At one time, ends come first. A later start is `TOLERANCE_NS` after the start.
+    A row per launch. At one time, ends come first. A later start is a tick after the start.
     """
-    times = np.concatenate([alike.end, alike.start, alike.start + TOLERANCE_NS], axis=1)
+    times = np.concatenate([alike.end, alike.start, alike.start + LIMITS.tick_ns], axis=1)
     order = np.argsort(times, axis=1, kind="stable")
     place = np.empty(order.shape, np.int32)
     np.put_along_axis(place, order, np.arange(order.shape[1], dtype=np.int32)[None], axis=1)
@@ -163,7 +146,7 @@ def _awaited(alike: _Alike, others: Array, free: Array, until: tuple[Array, Arra
         np.take_along_axis(until[0], until[1][:, at : at + columns], axis=1) for at in (columns, 2 * columns)
     )
     latest = np.take_along_axis(alike.end[:, others], np.maximum(over - 1, 0), axis=1)
-    near = (over > 0) & (latest > free) & (alike.start - latest <= _WINDOW_NS)
+    near = (over > 0) & (latest > free) & (alike.start - latest <= LIMITS.window_ns)
     column = np.broadcast_to(np.arange(columns), (count, columns))[near]
     key, seen = np.unique(column * (len(others) + 1) + over[near], return_counts=True)
     column, awaited = key // (len(others) + 1), key % (len(others) + 1) - 1
@@ -171,5 +154,5 @@ def _awaited(alike: _Alike, others: Array, free: Array, until: tuple[Array, Arra
     best = order[np.append(True, np.diff(column[order]) > 0)] if len(order) else order
     most, which = np.zeros(columns, np.int64), np.full(columns, -1, np.int64)
     most[column[best]], which[column[best]] = seen[best], awaited[best]
-    which[(which >= possible.min(axis=0)) | (most < _MIN_SHARE * (free < alike.start).sum(axis=0))] = -1
-    return which, np.where(most >= _SEEN_OFTEN, _SEEN, _SEEN_ONCE)
+    which[(which >= possible.min(axis=0)) | (most < LIMITS.most * (free < alike.start).sum(axis=0))] = -1
+    return which, np.where(most >= LIMITS.often, Confidence.SEEN, Confidence.POSSIBLE)

@@ -12,55 +12,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind
+from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.parents import outermost
 from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.host_threads import HostThread
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["HandOvers", "hand_overs"]
 
 Array = npt.NDArray[np.int64]
 
-_MIN_IDLE_NS = 1_000_000
-"""ns: a thread that ran no operator for at least this long may have been woken. Chosen: above all Python between two
-operators of a thread that others interrupt (0.1 to 0.6 ms in recordings). Doubled, short waits are no evidence."""
-_MAX_DELAY_NS = 1_000_000
-"""ns: the longest time from the end of the operator to the start of the one that it wakes. Measured: 0.1 to 0.25 ms for
-queues and futures of Python. Doubled, more pairs agree by chance."""
-_MAX_DELAY_SHARE = 0.5
-"""The same as a share of the idle time. Chosen: an end in the first half of a wait did not end it. Doubled, more pairs
-agree by chance."""
-_MIN_AGREE = 0.9
-"""Share of the waits after which the same name must have ended shortly before. Chosen: the first and the last wait of a
-recording may differ. It cannot be doubled."""
-_MIN_WAITS = 3
-"""How many waits must agree. Chosen: of two, each may be chance. Doubled, recordings of five steps show no
-hand-over."""
-_MAX_CHANCE = 1e-3
-"""How likely it may be that the ends lie before the waits by chance, given how often the name ends around them. Chosen:
-three waits with one end around each have 2.4e-4; of an operator that ends again and again, 0.1 and more. Doubled, twice
-as many of some hundred pairs of names in a trace may agree by chance."""
-_AROUND = 8
-"""How far around a wait ends are looked at, in longest delays. Chosen: three waits are then enough, and it is less than
-a phase of a step. Doubled, an operator that ends often in one phase is taken for the cause of what wakes in it."""
 _NEAREST = 4
 """How many ends before a wake-up are looked at for the names that may have caused it. Chosen: threads that work in step
 end together. Doubled, more threads may end between cause and effect."""
-_MAX_TAKEN = 16
-"""How many of the operators that one operator waits for get an edge, the last ones. Chosen: futures on a few threads;
-of more, such as all operators of backward, the first do not matter. Doubled, graphs have more edges that never bind."""
-_WOKEN = 80
-"""Percent: confidence that the operator that ended woke the thread, where it did so in all waits; it falls with the
-share that agrees. Chosen: times fit, but no id proves it. Used by `acyclic`, and shown. It cannot be doubled."""
-_COUNTED = 65
-"""Percent: the same where the thread did not wait, and counting says whose result it took. Chosen: below `_WOKEN`. Used
-likewise. It cannot be doubled."""
-
-_STOCKED = 55
-"""Percent: the same for the other direction of a queue, in which no thread ever waited, because the length of the queue
-is not known. Chosen: little more than a guess. Used likewise. It cannot be doubled."""
 
 
 class HandOvers(NamedTuple):
@@ -160,8 +125,8 @@ def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
         rows: those of one key, in order.
         made: the operators of all threads, by their end.
     """
-    waited = np.flatnonzero(takes.idle[rows] >= _MIN_IDLE_NS)
-    if len(waited) < _MIN_WAITS:
+    waited = np.flatnonzero(takes.idle[rows] >= LIMITS.turn_ns)
+    if len(waited) < LIMITS.often:
         return None
     other = np.ones(len(job.lanes), np.bool_)
     other[takes.lane[rows]] = False
@@ -169,7 +134,7 @@ def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
     if not elsewhere.any():
         return None
     made = made[elsewhere]
-    start, limit = takes.start[rows[waited]], np.minimum(_MAX_DELAY_NS, _MAX_DELAY_SHARE * takes.idle[rows[waited]])
+    start, limit = takes.start[rows[waited]], np.minimum(LIMITS.turn_ns, LIMITS.most * takes.idle[rows[waited]])
     name, ends = job.activities.name[made], job.moment(2 * made + 1)
     last = np.searchsorted(ends, start, side="right")[:, None] - 1 - np.arange(_NEAREST)
     best: tuple[float, float, Array, Array, Array] | None = None
@@ -179,16 +144,16 @@ def _link(job: Job, takes: _Takes, rows: Array, made: Array) -> _Link | None:
         delay = start - ends[of_name[at]]
         agrees = (at >= 0) & (delay <= limit)
         share = float(agrees.mean())
-        too_few = agrees.sum() < _MIN_WAITS or share < _MIN_AGREE
+        too_few = agrees.sum() < LIMITS.often or share < LIMITS.nearly_all
         chance = _by_chance(ends[of_name], start[agrees], takes.idle[rows[waited[agrees]]], delay[agrees])
-        if too_few or chance > _MAX_CHANCE:
+        if too_few or chance > LIMITS.chance:
             continue
         candidate = (share, -float(np.median(delay[agrees])), made[of_name], waited[agrees], at[agrees])
         best = max(best, candidate, key=lambda of: of[:2]) if best else candidate
     if best is None:
         return None
     share, _, made, woken, by = best
-    return _Link(takes, rows, made, woken, by, round(_WOKEN * share))
+    return _Link(takes, rows, made, woken, by, round(Confidence.LIKELY * share))
 
 
 def _by_chance(ends: Array, start: Array, idle: Array, delay: Array) -> float:
@@ -206,7 +171,7 @@ def _by_chance(ends: Array, start: Array, idle: Array, delay: Array) -> float:
     if not len(delay):
         return 1.0
     reach = max(1, int(delay.max()))
-    around = np.minimum(idle, _AROUND * reach)
+    around = np.minimum(idle, LIMITS.few * reach)
     near = np.concatenate(([0], np.cumsum(np.minimum(np.append(np.diff(ends), reach), reach))))
     first, last = np.searchsorted(ends, start - around), np.searchsorted(ends, start + around, side="right")
     share = np.maximum(near[last] - near[first], delay) / (2 * around)
@@ -221,9 +186,9 @@ def _counted(job: Job, link: _Link) -> HandOvers:
     each = round((by[-1] - by[0]) / max(1, int(woken[-1] - woken[0])))  # how many are made for one that takes
     offset = by - each * woken
     usual = int(np.median(offset))
-    if each < 1 or (offset == usual).mean() < _MIN_AGREE:
+    if each < 1 or (offset == usual).mean() < LIMITS.nearly_all:
         return found
-    last = min(each, _MAX_TAKEN)
+    last = min(each, LIMITS.in_a_row)
     taker = np.repeat(np.arange(len(rows)), last)
     maker = each * taker + usual - np.tile(np.arange(last), len(rows))
     known = (maker >= 0) & (maker < len(made))
@@ -231,7 +196,7 @@ def _counted(job: Job, link: _Link) -> HandOvers:
     in_time = job.moment(2 * made[maker] + 1) <= takes.start[rows[taker]]
     new = in_time & ~(np.isin(taker, woken) & np.isin(maker, by))
     taker, maker = taker[new], maker[new]
-    counted = HandOvers(2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), _COUNTED))
+    counted = HandOvers(2 * made[maker] + 1, 2 * takes.item[rows[taker]], np.full(len(maker), Confidence.COUNTED))
     return HandOvers(*map(np.concatenate, zip(found, counted, strict=True)))
 
 
@@ -261,13 +226,14 @@ def _stocked(job: Job, items: Array, links: Sequence[_Link]) -> list[HandOvers]:
         count = np.unique(lane[makers])
         room = _index(makers, link.takes.item[link.rows[link.woken]]) - _index(takers, link.made[link.by])
         usual = int(np.median(room))
-        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in count or (room == usual).mean() < _MIN_AGREE:
+        if len(np.unique(lane[takers])) > 1 or lane[takers[0]] in count or (room == usual).mean() < LIMITS.nearly_all:
             continue
         order = np.arange(len(takers))
         ready = np.searchsorted(job.moment(2 * makers + 1), job.moment(2 * takers), side="right") - 1
         item = order + min(int((ready - order).min()), usual - len(count) - 1)
         exists = (item >= 0) & (item < len(makers))
-        parts.append(HandOvers(2 * makers[item[exists]] + 1, 2 * takers[exists], np.full(exists.sum(), _STOCKED)))
+        sure = np.full(exists.sum(), Confidence.FIRST_POSSIBLE)
+        parts.append(HandOvers(2 * makers[item[exists]] + 1, 2 * takers[exists], sure))
     return parts
 
 

@@ -18,15 +18,11 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, is_collective_call
 from htagraph.graph.activities import Activities
+from htagraph.graph.tolerances import Confidence
 
 __all__ = ["CallArguments", "HostCalls", "call_arguments", "host_calls"]
 
 
-_INSIDE: Final = 95
-"""Percent: confidence that an operator asked for what began while it ran on its thread. Chosen: no id proves it. It is
-shown, and decides between contradicting edges. It cannot be doubled."""
-_BY_ORDER: Final = 80
-"""Percent: the same, where only order and kind tell. As above."""
 _WITHOUT_OWN: Final = {"reduce_scatter": "all_reduce"}
 """Operations that a backend may do by another one, and record as that (gloo)."""
 _ELEMENT_BYTES: Final = {
@@ -144,7 +140,7 @@ def _of_rank(
     """
     inside = _around(acts, works, calls)
     held = inside >= 0
-    parts = [(inside[held], works[0][held], np.full(int(held.sum()), _INSIDE))]
+    parts = [(inside[held], works[0][held], np.full(int(held.sum()), Confidence.SURE))]
     left, kind = works[0][~held], works[1][~held]
     free = ~np.isin(calls[0], inside[held])
     asked, kind_asked = calls[0][free], calls[1][free]
@@ -152,7 +148,7 @@ def _of_rank(
         of_kind, wanted = left[kind == each], asked[kind_asked == each]
         for work, call in _by_size(acts, names, of_kind, wanted):
             got = _in_order(acts, work, call)
-            parts.append((got[0], got[1], np.full(len(got[0]), _BY_ORDER)))
+            parts.append((got[0], got[1], np.full(len(got[0]), Confidence.LIKELY)))
     return parts
 
 

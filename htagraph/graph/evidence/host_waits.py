@@ -19,27 +19,11 @@ from htagraph.core.naming import collective_op, is_wait, names_that
 from htagraph.graph.evidence.call_sites import grouped, mixed, owners
 from htagraph.graph.evidence.host_threads import HostThread
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["HostWaits", "enqueued_works", "host_waits"]
 
 Array = npt.NDArray[np.int64]
-
-_MIN_POSSIBLE = 0.9
-"""Share of a call site's instances in which a place must be possible, that is, after the end of the collective. Chosen:
-below 1, so that one recorded step that went another way does not hide the place. It cannot be doubled."""
-_BLOCKED = 80
-"""Percent: confidence that a thread waits where it was idle until shortly after the collective's end. Chosen: idle time
-may end there by chance. Used by `acyclic`, and shown. It cannot be doubled."""
-_SAME_SITE = 75
-"""Percent: the same where other instances of the call site blocked there, or a Python frame is named as a wait. Chosen
-below `_BLOCKED`. Used likewise. It cannot be doubled."""
-_AFTER_BACKWARD = 65
-"""Percent: the same for a collective enqueued during backward whose wait never blocked. Chosen:
-DistributedDataParallel waits for its buckets at the end of backward; other code may wait later. Used likewise."""
-_FIRST_POSSIBLE = 55
-"""Percent: the same for any other collective whose wait never blocked, at the first place that is possible in each
-instance. Chosen: little more than a guess, since the wait may also be later. Used likewise. Doubled (100 at most), the
-edge would count as certain."""
 
 
 class HostWaits(NamedTuple):
@@ -223,21 +207,21 @@ def _places(timeline: _Timeline, issued: _Issued, rows: Array) -> tuple[Array, A
     place = _common(timeline, since, end, blocked)
     if (place >= 0).any():
         place = np.where(place >= 0, place, blocked)
-        return place, np.where(blocked == place, _BLOCKED, _SAME_SITE)
+        return place, np.where(blocked == place, Confidence.LIKELY, Confidence.ELSEWHERE)
     if issued.in_backward[rows].any():
         returns = timeline.free & np.append(timeline.after_backward[1:], True)
         place = timeline.first(returns, since, timeline.times[since])
         if _possible(timeline, end, place):
-            return place, np.full(len(rows), _AFTER_BACKWARD)
+            return place, np.full(len(rows), Confidence.COUNTED)
     is_named = bool(timeline.named.any())
     place = _common(timeline, since, end, timeline.first(timeline.named if is_named else timeline.free, since, end))
-    return place, np.full(len(rows), _SAME_SITE if is_named else _FIRST_POSSIBLE)
+    return place, np.full(len(rows), Confidence.ELSEWHERE if is_named else Confidence.FIRST_POSSIBLE)
 
 
 def _possible(timeline: _Timeline, end: Array, place: Array) -> bool:
     """Return whether the collectives of nearly all instances end before the moments at some positions (-1: none)."""
     known = place >= 0
-    return bool(known.any() and (timeline.times[place] >= end)[known].mean() >= _MIN_POSSIBLE)
+    return bool(known.any() and (timeline.times[place] >= end)[known].mean() >= LIMITS.nearly_all)
 
 
 def _common(timeline: _Timeline, since: Array, end: Array, seen: Array) -> Array:
@@ -279,9 +263,9 @@ def _batches(timeline: _Timeline, issued: _Issued, place: Array, confidence: Arr
             last = i
             continue
         at_once = issued.since[i] + 1 < place[i] <= begins[last]  # it blocked for a moment between two calls, by chance
-        is_guess = confidence[i] <= _FIRST_POSSIBLE or place[i] < 0 or at_once
+        is_guess = confidence[i] <= Confidence.FIRST_POSSIBLE or place[i] < 0 or at_once
         if is_guess and place[last] >= 0 and timeline.times[place[last]] >= issued.end[i]:
-            place[i], confidence[i] = place[last], min(confidence[last], _AFTER_BACKWARD)
+            place[i], confidence[i] = place[last], min(confidence[last], Confidence.COUNTED)
 
 
 def _resumes(timeline: _Timeline, issued: _Issued, place: Array) -> Array:

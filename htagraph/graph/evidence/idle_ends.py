@@ -11,19 +11,10 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.stream_waits import LATENCY_NS, WINDOW_NS
-from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS, start_window
+from htagraph.graph.evidence.wait_hypotheses import start_window
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["idle_ends"]
-
-_TIMES_WINDOW = 10
-"""A stream must have been idle for this many times the window in which waiting work starts. Chosen: the odds that
-another stream's work ends in the window by chance are then about 1 in 10, and less the longer the stream was idle.
-Doubled, more of the idle time stays unexplained."""
-_MOST, _LEAST = 80, 50
-"""Percent: the most and the least confidence of such a wait. Between them it is 100 less the odds of chance, the share
-of the idle time that is within the window behind an end. Chosen; on simulated jobs without any calls, 99 % are true.
-They cannot be doubled."""
 
 
 def idle_ends(calls: Calls, source: Array, target: Array) -> tuple[Array, Array, Array]:
@@ -51,7 +42,7 @@ def _of_rank(calls: Calls, rank: int, free: npt.NDArray[np.int64]) -> tuple[Arra
         rank: the rank.
         free: for each activity, when all work had ended that it is known to wait for, ns.
     """
-    acts, window = calls.job.activities, start_window(calls, rank, WINDOW_NS, LATENCY_NS)
+    acts, window = calls.job.activities, start_window(calls, rank, LIMITS.window_ns, LIMITS.started_ns)
     enqueued, lanes = calls.enqueued, calls.lanes[rank]
     work = enqueued.work[slice(*np.searchsorted(enqueued.lane, (lanes.min(), lanes.max() + 1)))]
     work = work[np.lexsort((acts.start[work], acts.lane[work]))]
@@ -60,18 +51,18 @@ def _of_rank(calls: Calls, rank: int, free: npt.NDArray[np.int64]) -> tuple[Arra
     cause = acts.cause[work]
     ready = np.where(cause >= 0, acts.start[np.maximum(cause, 0)], np.iinfo(np.int64).min)
     ready = np.maximum(np.maximum(ready, free[work]), idle_from)
-    long = (idle_from < acts.start[work]) & (ready + _TIMES_WINDOW * window <= acts.start[work])
+    long = (idle_from < acts.start[work]) & (ready + LIMITS.times_window * window <= acts.start[work])
     target, since = work[long], ready[long]
     by_end = work[np.argsort(acts.end[work], kind="stable")]
     ends = acts.end[by_end]
-    at = np.searchsorted(ends, acts.start[target] + TOLERANCE_NS, side="right") - 1
+    at = np.searchsorted(ends, acts.start[target] + LIMITS.tick_ns, side="right") - 1
     source = by_end[at]
     before = _enqueued_before(calls, source, target)
     near = (acts.start[target] - acts.end[source] <= window) & (acts.lane[source] != acts.lane[target]) & before
     chances = (at - np.searchsorted(ends, since, side="right") + 1) * window
     sure = 100 - 100 * chances // np.maximum(1, acts.start[target] - since)
-    near &= sure >= _LEAST
-    return source[near], target[near], np.minimum(_MOST, sure[near])
+    near &= sure >= Confidence.EVEN
+    return source[near], target[near], np.minimum(Confidence.LIKELY, sure[near])
 
 
 def _enqueued_before(calls: Calls, source: Array, target: Array) -> Array:

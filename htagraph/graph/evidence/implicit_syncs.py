@@ -12,32 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ActivityKind
+from htagraph.core.kinds import ActivityKind, of_kinds
 from htagraph.core.naming import is_graph_launch, is_memory_call, names_like, names_that
 from htagraph.graph.evidence.call_sites import grouped
 from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.wait_hypotheses import TWO_CLOCKS_NS, Returns, returns
+from htagraph.graph.evidence.wait_hypotheses import Returns, returns
 from htagraph.graph.evidence.work_before import last_ends, work_before
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["ImplicitSyncs", "implicit_syncs"]
-
-_LONG_NS = 200_000
-"""ns: a call whose name does not say that it waits is looked at if it takes at least this long. Chosen: runtime calls
-take 1 to 20 µs, and those that wait for the device take ms. Doubled, waits of 0.2 to 0.4 ms stay unknown."""
-_TIMES_WINDOW = 10
-"""The wait of such a call must be this many times as long as the window in which it may return after the work. Chosen:
-the odds that a call ends in the window by chance are then 1 in 10. Doubled, shorter waits stay unknown."""
-_MIN_SHARE = 0.5
-"""Share of a name's long calls that must return right after the work. Chosen: more than half. It cannot be doubled; at
-1, one call that was slow for another reason hides the waits of the others."""
-_MAX_REFUTED = 0.5
-"""Share of a name's calls with pending work that may return before it: a call that frees nothing does not wait. Chosen.
-Doubled (1), a name is never refuted."""
-_SEEN, _BY_NAME, _BY_TIMES = 95, 80, 90
-"""Percent: confidence of a wait that is documented and seen in the trace, that is documented only, and the most for one
-that is only seen in the times. Chosen. It is shown, and `acyclic` drops the least confident edge of a cycle. They
-cannot be doubled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +42,7 @@ def implicit_syncs(calls: Calls) -> ImplicitSyncs:
     acts = calls.job.activities
     host = np.flatnonzero(of_kinds(acts.kind, (ActivityKind.RUNTIME, ActivityKind.LAUNCH)))
     documented = names_like(calls.job.naming.implicit_sync, calls.job.names, acts.name[host])
-    plain = ~documented & (acts.duration[host] >= _LONG_NS)
+    plain = ~documented & (acts.duration[host] >= LIMITS.long_call_ns)
     if plain.any():
         other = [names_that(fits, calls.job.names) for fits in (is_memory_call, is_graph_launch)]
         plain &= ~(other[0] | other[1])[acts.name[host]]
@@ -98,13 +81,13 @@ def _known_by_name(calls: Calls, call: Array, over: Array, clock: dict[int, Retu
     """Return the confidence of each call as one whose documentation says that it waits; 0 where the times refute it."""
     acts = calls.job.activities
     tolerance = _by_rank(acts.rank[call], {rank: each.tolerance for rank, each in clock.items()})
-    pending = over > acts.start[call] + TWO_CLOCKS_NS
+    pending = over > acts.start[call] + LIMITS.two_clocks_ns
     refuted = pending & (over > acts.end[call] + tolerance)
     name = acts.name[call]
     count = np.maximum(1, np.bincount(name, pending))[name]
-    possible = np.bincount(name, refuted)[name] <= _MAX_REFUTED * count
+    possible = np.bincount(name, refuted)[name] <= LIMITS.most * count
     seen = np.bincount(name, pending & ~refuted)[name] > 0
-    return np.where(possible & ~refuted, np.where(seen, _SEEN, _BY_NAME), 0)
+    return np.where(possible & ~refuted, np.where(seen, Confidence.SURE, Confidence.LIKELY), 0)
 
 
 def _known_by_times(calls: Calls, call: Array, over: Array, clock: dict[int, Returns]) -> Array:
@@ -113,12 +96,12 @@ def _known_by_times(calls: Calls, call: Array, over: Array, clock: dict[int, Ret
     window = _by_rank(rank, {each: known.window for each, known in clock.items()})
     soonest = _by_rank(rank, {each: known.soonest for each, known in clock.items()})
     waited, after = over - acts.start[call], acts.end[call] - over
-    long = waited >= _TIMES_WINDOW * window
+    long = waited >= LIMITS.times_window * window
     right = long & (after >= soonest) & (after <= window)
     name = acts.name[call]
     share = np.bincount(name, right)[name] / np.maximum(1, np.bincount(name, long)[name])
-    sure = np.minimum(_BY_TIMES, 100 * share * (1 - window / np.maximum(waited, window)))
-    return np.where(right & (share >= _MIN_SHARE), sure, 0).astype(np.int64)
+    sure = np.minimum(Confidence.SEEN, 100 * share * (1 - window / np.maximum(waited, window)))
+    return np.where(right & (share >= LIMITS.most), sure, 0).astype(np.int64)
 
 
 def _by_rank(rank: Array, value: dict[int, int]) -> Array:

@@ -13,14 +13,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind
+from htagraph.core.kinds import ADDED, ANNOTATIONS, ActivityKind, of_kinds
 from htagraph.core.naming import is_poll, names_like, names_that
 from htagraph.graph.evidence.call_sites import grouped, mixed, owners
 from htagraph.graph.evidence.calls import Calls, spread
 from htagraph.graph.evidence.wait_hypotheses import (
-    TOLERANCE_NS,
-    TWO_CLOCKS_NS,
     Answer,
     Hypothesis,
     Plausible,
@@ -31,24 +28,11 @@ from htagraph.graph.evidence.wait_hypotheses import (
     returns,
     sampled,
 )
+from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["POLLED", "Polled", "polled"]
+__all__ = ["Polled", "polled"]
 
 Array: TypeAlias = npt.NDArray[np.int64]
-
-_MIN_AGREE = 0.9
-"""Share of the loops of one place that must end when the work is over. Chosen: a loop may be cut by the beginning of
-the recording or be left for another reason. It cannot be doubled; at 1, one such loop hides all others."""
-_MAX_CHANCE = 1e-3
-"""How likely it may be that work ends just before the last question of each loop of a place by chance, times the number
-of hypotheses that were tried. Chosen: three loops of twelve long pauses have less. Doubled, twice as many places agree
-by chance."""
-_MAX_STREAMS = 64
-"""Streams of a rank whose work a loop of questions may be for, those with the most computation. Chosen: ranks have a
-few dozen. Doubled, hostile traces with many streams and places take twice as long."""
-POLLED = 90
-"""Percent: confidence that such a loop waits for the work. Chosen: times fit each loop, but no id proves it. Used by
-`acyclic`, and shown. It cannot be doubled."""
 
 
 class Polled(NamedTuple):
@@ -150,7 +134,7 @@ def _resolved(calls: Calls, loops: _Loops, rank: int, clock: Returns) -> _Resolv
     source = calls.enqueued.last_before(lane, anchor)
     end = acts.end[np.maximum(source, 0)]
     in_time = (source >= 0) & (end <= over + clock.tolerance)
-    waits = in_time & again & (end > since + TOLERANCE_NS)
+    waits = in_time & again & (end > since + LIMITS.tick_ns)
     single = in_time & ~again
     return _Resolved(source[waits], loops.first[waits], loops.last[waits], source[single], loops.last[single])
 
@@ -165,10 +149,10 @@ def _sure(answer: Answer, loops: _Loops, start: Array, pause: Array, over: Array
         pause: how long before the end of each the work may have ended, ns.
         over: when each ends, ns.
     """
-    agree = answer.explained >= _MIN_AGREE * (answer.explained + answer.unexplained)
-    long = (over - start >= TWO_CLOCKS_NS) & (loops.first != loops.last)
+    agree = answer.explained >= LIMITS.nearly_all * (answer.explained + answer.unexplained)
+    long = (over - start >= LIMITS.two_clocks_ns) & (loops.first != loops.last)
     chance = np.sort(np.minimum(1, pause / np.maximum(1, over - start))[long])[::-1][: answer.explained].prod()
-    return bool(agree and long.any() and chance * (answer.number + 1) <= _MAX_CHANCE)
+    return bool(agree and long.any() and chance * (answer.number + 1) <= LIMITS.chance)
 
 
 def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int, only: Array) -> Iterator[Hypothesis]:
@@ -187,7 +171,7 @@ def _guesses(calls: Calls, loops: _Loops, position: Array, rank: int, only: Arra
         thread = acts.lane[loops.first].astype(np.int64)
         for record, lane in records_back(calls, position, thread, only):
             yield lane, record, Plausible.YES
-    for lane in calls.lanes[rank][:_MAX_STREAMS]:
+    for lane in calls.lanes[rank][: LIMITS.tried]:
         yield np.full(len(only), lane), position[only], Plausible.YES
 
 

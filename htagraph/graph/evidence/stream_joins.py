@@ -13,14 +13,10 @@ from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.call_sites import grouped
 from htagraph.graph.evidence.calls import Calls
-from htagraph.graph.evidence.stream_waits import POSSIBLE, StreamWaits
-from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS
+from htagraph.graph.evidence.stream_waits import StreamWaits
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["joined"]
-
-_MIN_FEASIBLE = 0.99
-"""Share of the waits that may be turned only if none is contradicted. Chosen: damaged records, as in
-`wait_hypotheses`. It cannot be doubled."""
 
 
 def joined(calls: Calls, rank: int, waits: StreamWaits) -> StreamWaits:
@@ -39,7 +35,7 @@ def joined(calls: Calls, rank: int, waits: StreamWaits) -> StreamWaits:
     syncs, own = calls.of_kind_on(rank, ActivityKind.SYNC), calls.of_rank(rank)
     synchronized, communicating = calls.lane_at(calls.before[syncs]), calls.launched[own][calls.communicates[own]]
     awaited = np.concatenate((waits.record_lane, synchronized, communicating))
-    turnable = (waits.confidence == POSSIBLE) & (waits.record_lane >= 0) & ~calls.in_operator[waits.position]
+    turnable = (waits.confidence == Confidence.POSSIBLE) & (waits.record_lane >= 0) & ~calls.in_operator[waits.position]
     lane, record_lane = waits.lane.copy(), waits.record_lane.copy()
     awaited_streams = {*awaited.tolist(), *calls.lanes[rank][:1].tolist()}
     some = np.flatnonzero(turnable)
@@ -55,5 +51,5 @@ def _is_possible(calls: Calls, waits: StreamWaits, rows: Array) -> bool:
     source = calls.enqueued.last_before(waits.lane[rows], waits.record[rows])
     target = calls.enqueued.first_from(waits.record_lane[rows], waits.position[rows])
     known = (source >= 0) & (target >= 0)
-    over = acts.end[source[known]] <= acts.start[target[known]] + TOLERANCE_NS
-    return bool(known.any() and over.mean() >= _MIN_FEASIBLE)
+    over = acts.end[source[known]] <= acts.start[target[known]] + LIMITS.tick_ns
+    return bool(known.any() and over.mean() >= 1 - LIMITS.damaged)

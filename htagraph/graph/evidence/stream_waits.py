@@ -14,7 +14,6 @@ from htagraph.core.kinds import ActivityKind, Provenance
 from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.wait_hypotheses import (
-    CLEARER,
     Answer,
     Hypothesis,
     Ordered,
@@ -24,29 +23,9 @@ from htagraph.graph.evidence.wait_hypotheses import (
     records_back,
     start_window,
 )
+from htagraph.graph.tolerances import LIMITS, Confidence
 
-__all__ = ["LATENCY_NS", "POSSIBLE", "WINDOW_NS", "SharedByRank", "StreamWaits", "as_site", "stream_waits"]
-
-WINDOW_NS = 10_000
-"""ns: waiting work starts this soon after the awaited work ended, or within twice what the rank's collectives usually
-take behind computation, if that is longer. Chosen: a few µs on most devices (simulated: 0.8, real traces: 1 to 6, AMD:
-10 to 18). Doubled, work that starts by chance within 20 µs supports a wait."""
-LATENCY_NS = 15_000
-"""ns: work that starts this soon after its launch waited for nothing else. Chosen: twice the usual launch latency.
-Doubled, short waits right after a launch go unnoticed."""
-_MAX_PLACES = 64
-"""How many places of the program, the most frequent first, are tried as the end of the awaited work. Chosen for time.
-Doubled, rare places are tried too."""
-_MAX_WAITS = 16
-"""Waits in a row behind one record that are looked through. Chosen: libraries make up to 8 streams wait for one event.
-Doubled, only longer runs change."""
-_MIN_PLAUSIBLE = 0.5
-"""Waiting for everything enqueued so far is plausible if, for this share of a site's waits, an event was recorded after
-the latest work of the stream. Chosen: most. Doubled (1.0), one exception makes it implausible."""
-_SURE, _LIKELY, POSSIBLE = 95, 80, 60
-"""Percent: confidence of an inferred wait if its hypothesis explains much more than it leaves unexplained, if it
-explains something, and if it is merely not refuted. Chosen; on simulated jobs, over 98 % of all are true. It is shown,
-and `acyclic` drops the least confident edge of a cycle. They cannot be doubled."""
+__all__ = ["SharedByRank", "StreamWaits", "as_site", "stream_waits"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +94,7 @@ class SharedByRank:
         awaited = np.full(of_rank.stop - of_rank.start, np.iinfo(np.int64).min)
         return SharedByRank(
             calls, int(streams[0]), streams, quiet, _places(calls, rank), of_rank.start, awaited,
-            calls.of_kind_on(rank, ActivityKind.RECORD), start_window(calls, rank, WINDOW_NS, LATENCY_NS),
+            calls.of_kind_on(rank, ActivityKind.RECORD), start_window(calls, rank, LIMITS.window_ns, LIMITS.started_ns),
         )  # fmt: skip
 
     def learn(self, waits: StreamWaits) -> None:
@@ -217,7 +196,7 @@ def _behind_record(calls: Calls, position: Array) -> Array:
     if not len(calls.of_kind_on(int(calls.rank[position[0]]), ActivityKind.RECORD)):
         return np.ones(len(position), np.bool_)
     previous = calls.previous[position]
-    for _ in range(_MAX_WAITS):
+    for _ in range(LIMITS.in_a_row):
         is_wait = (previous >= 0) & (acts.kind[calls.row[previous]] == ActivityKind.WAIT)
         if not is_wait.any():
             break
@@ -230,7 +209,7 @@ def _better(
 ) -> tuple[Answer, Array, Array] | None:
     if first is None or second is None:
         return second if first is None else first
-    return second if second[0].explained > CLEARER * first[0].explained else first
+    return second if second[0].explained > LIMITS.clearer * first[0].explained else first
 
 
 def _asked(
@@ -248,7 +227,7 @@ def _asked(
 
 def _accepted(answer: Answer, lane: Array, position: Array) -> StreamWaits:
     sure = answer.explained >= max(3, 2 * answer.unexplained)
-    confidence = _SURE if sure else _LIKELY if answer.explained else POSSIBLE
+    confidence = Confidence.SURE if sure else Confidence.LIKELY if answer.explained else Confidence.POSSIBLE
     return StreamWaits.inferred(lane, position, answer.lane, answer.anchor, confidence)
 
 
@@ -301,7 +280,7 @@ def as_site(shared: SharedByRank, position: Array, lane: Array, target: Array) -
     before = calls.enqueued.last_before(lane, position)
     free = np.where(before >= 0, acts.end[np.maximum(before, 0)], np.iinfo(np.int64).min)
     launch = acts.cause[target]
-    free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + LATENCY_NS), free)
+    free = np.where(launch >= 0, np.maximum(free, acts.start[np.maximum(launch, 0)] + LIMITS.started_ns), free)
     return Site(position, acts.start[target], np.maximum(free, shared.awaited[target - shared.first]), shared.window)
 
 
@@ -328,7 +307,7 @@ def _places(calls: Calls, rank: int) -> list[tuple[Ordered, int]]:
     at, lanes = at[lanes != main], lanes[lanes != main]
     places = sorted(grouped(mixed(calls.site[at], lanes)), key=len, reverse=True)
     step = calls.step
-    anchors = ((at[rows] + behind, int(lanes[rows[0]])) for rows in places[:_MAX_PLACES])
+    anchors = ((at[rows] + behind, int(lanes[rows[0]])) for rows in places[: LIMITS.tried])
     return [(Ordered.of(each, step[each - 1]), lane) for each, lane in anchors]
 
 
@@ -343,7 +322,7 @@ def _as_it_is(shared: SharedByRank, lane: Array, position: Array) -> Hypothesis:
     could = np.append(-1, records)[np.searchsorted(records, position)] > launch
     if not len(records) or not (source >= 0).any():
         return lane, position, Plausible.YES
-    plausible = Plausible.YES if could[source >= 0].mean() >= _MIN_PLAUSIBLE else Plausible.NO
+    plausible = Plausible.YES if could[source >= 0].mean() >= LIMITS.most else Plausible.NO
     return np.where(could, lane, -1), position, plausible
 
 

@@ -22,11 +22,9 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import names_like
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.job import Job
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = [
-    "CLEARER",
-    "TOLERANCE_NS",
-    "TWO_CLOCKS_NS",
     "Answer",
     "Ordered",
     "Plausible",
@@ -41,36 +39,12 @@ __all__ = [
     "unresolved_waits",
 ]
 
-TOLERANCE_NS = 2_000
-"""ns: the error of recorded times on one device and its host, and of files of whole µs. Chosen: 2 ticks of such a file.
-Doubled, waits of less than 4 µs are not noticed."""
-_MIN_FEASIBLE = 0.99
-"""Share of a site's waits that must agree with a hypothesis. Chosen: a few records are damaged, and a wrong hypothesis
-contradicts far more than 1 %. It cannot be doubled; at 1, one damaged record refutes the true one."""
 _SAMPLE = 400
 """Hypotheses are tested on at most this many waits of a site, evenly spread. Chosen for time; 1 % of 400 is 4. Doubled,
 testing takes twice as long."""
 _MAX_RECORDS_BACK = 12
 """How many records before a wait the awaited one may be. Chosen: libraries record few events between a record and its
 wait. Doubled, testing takes twice as long, and a few more rare waits are resolved."""
-TWO_CLOCKS_NS = 20_000
-"""ns: the clocks of a host and its device disagree by up to this much in healthy traces; as in `construction.fit`.
-Doubled, waits are linked to work that seems to end up to 40 µs after them."""
-_USUAL_RETURN_NS = 20_000
-"""ns: a blocked call returns this soon after the work that it waited for, if its rank has too few returns to measure.
-Chosen: 4 to 15 µs are usual. Doubled, more syncs count as explained by chance."""
-_MAX_RETURN_NS = 200_000
-"""ns: slower returns of blocked calls are not measured. Chosen: 130 µs occur in real traces. Doubled, calls that were
-busy with something else widen the window."""
-_MIN_RETURNS = 5
-"""Returns that a rank needs for an estimate of its clocks and window. Chosen: the 5th percentile of fewer means
-nothing. Doubled, short traces use the usual return."""
-_MAX_WINDOW_NS = 40_000
-"""ns: the longest time from the end of awaited work to the start of waiting work on another stream that is believed.
-Chosen: twice the longest seen (18 µs, AMD). Doubled, nothing changes on devices seen so far."""
-CLEARER = 1.1
-"""A later hypothesis must explain this many times more waits than an earlier, more natural one to replace it. Chosen
-against chance among `_SAMPLE` waits. Doubled, natural but wrong hypotheses win."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +59,7 @@ class Site:
     """When each wait would have ended if it had waited for nothing, ns."""
     window: int
     """A wait ends at most this long after the work that it waited for, ns."""
-    tolerance: int = TOLERANCE_NS
+    tolerance: int = LIMITS.tick_ns
     """By the errors of clocks, a wait may seem to end this long before that work, ns."""
 
 
@@ -122,14 +96,14 @@ def best(calls: Calls, site: Site, hypotheses: Iterator[Hypothesis]) -> Answer |
     over, free = site.over[sample], site.free[sample]
     chosen: Hypothesis | None = None
     score, chosen_number = -1.0, 0
-    visible = int(np.count_nonzero(over - free > TOLERANCE_NS))
+    visible = int(np.count_nonzero(over - free > LIMITS.tick_ns))
     for number, (lane, anchor, plausible) in enumerate(hypotheses):
         source = calls.enqueued.last_before(lane[sample], anchor[sample])
         feasible, explained = _tested(calls, site, over, free, source)
         enough = explained > 0 if plausible else explained >= max(2, visible / 5)
         if not feasible or not (enough or plausible) or not (source >= 0).any():
             continue
-        if explained > score * CLEARER or chosen is None:
+        if explained > score * LIMITS.clearer or chosen is None:
             chosen, score, chosen_number = (lane, anchor, plausible), float(explained), number
         if score >= visible:
             break  # none can explain more
@@ -158,9 +132,9 @@ def _tested(calls: Calls, site: Site, over: Array, free: Array, source: Array) -
     known = source >= 0
     end = calls.job.activities.end[np.maximum(source, 0)]
     fits = ~known | (end <= over + site.tolerance)
-    if not len(fits) or np.count_nonzero(fits) / len(fits) < _MIN_FEASIBLE:
+    if not len(fits) or np.count_nonzero(fits) / len(fits) < 1 - LIMITS.damaged:
         return False, 0
-    explains = known & fits & (end > free + TOLERANCE_NS) & (over - end <= site.window)
+    explains = known & fits & (end > free + LIMITS.tick_ns) & (over - end <= site.window)
     return True, int(np.count_nonzero(explains))
 
 
@@ -242,7 +216,7 @@ class Ordered:
     def as_many(self, others: Ordered) -> bool:
         """Return whether nearly all epochs of these calls have as many of some other calls."""
         same = self.count == self._beside(others)[1]
-        return bool(len(same) and np.count_nonzero(same) / len(same) >= _MIN_FEASIBLE)
+        return bool(len(same) and np.count_nonzero(same) / len(same) >= 1 - LIMITS.damaged)
 
     def match(self, others: Ordered) -> npt.NDArray[np.int64]:
         """Return for the m-th call of each epoch the position of the m-th of some other calls in it, if before it.
@@ -286,11 +260,11 @@ class Returns:
     Host and device have a clock each, and the two may disagree: a call may seem to return before the work ended.
     """
 
-    tolerance: int = TOLERANCE_NS
+    tolerance: int = LIMITS.tick_ns
     """A call may seem to return this long before the work ended, ns."""
-    window: int = _USUAL_RETURN_NS
+    window: int = LIMITS.usual_return_ns
     """A call returns at most this long after the work ended, ns."""
-    soonest: int = -TOLERANCE_NS
+    soonest: int = -LIMITS.tick_ns
     """The soonest usual return after the end of the work, ns; far above 0 if the device's clock is late."""
 
 
@@ -318,20 +292,20 @@ def _measured(calls: Calls, rank: int) -> Returns:
     # a sync right after a blocking copy finds nothing pending, and its return is no measure: leave it out
     waited = acts.end[source] > acts.start[call]
     late = (acts.end[call] - acts.end[source])[waited]
-    late = late[np.abs(late) <= _MAX_RETURN_NS]
-    soonest, tolerance = -TOLERANCE_NS, TOLERANCE_NS
-    if len(late) >= _MIN_RETURNS:
-        soonest = int(np.percentile(late, 5)) - TOLERANCE_NS
-        tolerance = int(np.clip(-soonest, TOLERANCE_NS, TWO_CLOCKS_NS))
+    late = late[np.abs(late) <= LIMITS.longest_return_ns]
+    soonest, tolerance = -LIMITS.tick_ns, LIMITS.tick_ns
+    if len(late) >= LIMITS.returns:
+        soonest = int(np.percentile(late, 5)) - LIMITS.tick_ns
+        tolerance = int(np.clip(-soonest, LIMITS.tick_ns, LIMITS.two_clocks_ns))
     events = syncs[of_event]
     for record, lane in records_back(calls, events):
         source = calls.enqueued.last_before(lane, record)
         after = (acts.end[calls.row[events]] - acts.end[np.maximum(source, 0)])[source >= 0]
-        late = np.concatenate([late, after[(after >= 0) & (after <= _MAX_RETURN_NS)]])
+        late = np.concatenate([late, after[(after >= 0) & (after <= LIMITS.longest_return_ns)]])
         break
-    window = _USUAL_RETURN_NS
-    if len(late) >= _MIN_RETURNS:
-        window = int(np.clip(1.5 * np.median(late), _USUAL_RETURN_NS, _MAX_RETURN_NS))
+    window = LIMITS.usual_return_ns
+    if len(late) >= LIMITS.returns:
+        window = int(np.clip(1.5 * np.median(late), LIMITS.usual_return_ns, LIMITS.longest_return_ns))
     return Returns(tolerance, window, max(soonest, -tolerance))
 
 
@@ -354,8 +328,8 @@ def start_window(calls: Calls, rank: int, least: int, latency: int) -> int:
     start = acts.start[calls.enqueued.first_from(lane, position)]
     end = np.where(before >= 0, acts.end[before], 0)
     ready = np.maximum(acts.start[calls.row[position]] + latency, np.where(own >= 0, acts.end[own], 0))
-    after = (start - end)[(end > ready) & (start >= end) & (start <= end + _MAX_WINDOW_NS)]
-    return int(np.clip(2 * np.median(after), least, _MAX_WINDOW_NS)) if len(after) else least
+    after = (start - end)[(end > ready) & (start >= end) & (start <= end + 4 * LIMITS.window_ns)]
+    return int(np.clip(2 * np.median(after), least, 4 * LIMITS.window_ns)) if len(after) else least
 
 
 def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Issue, ...]:

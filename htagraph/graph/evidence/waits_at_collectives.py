@@ -12,14 +12,10 @@ from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.call_sites import grouped, mixed
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.stream_waits import SharedByRank, StreamWaits, as_site
-from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS, Answer, Plausible, best
+from htagraph.graph.evidence.wait_hypotheses import Answer, Plausible, best
+from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["boundary_waits"]
-
-_LIKELY, _POSSIBLE = 70, 50
-"""Percent: confidence of a wait inferred without any call, if it explains more waits of its site than it leaves
-unexplained, and if not. Chosen: below those of `stream_waits`, where the calls are recorded. It is shown, and `acyclic`
-drops the least confident edge of a cycle. They cannot be doubled."""
 
 
 def boundary_waits(calls: Calls, rank: int, counts: Counter[str]) -> Iterator[StreamWaits]:
@@ -57,7 +53,7 @@ def _tested(
     )
     if answer is None:
         return
-    confidence = _LIKELY if answer.explained > answer.unexplained else _POSSIBLE
+    confidence = Confidence.NOT_RECORDED if answer.explained > answer.unexplained else Confidence.EVEN
     waits = StreamWaits.inferred(lane, position, source, position, confidence)
     shared.learn(waits)
     counts["inferred without calls"] += len(position)
@@ -80,8 +76,8 @@ def _right_behind(shared: SharedByRank, launches: Array, counts: Counter[str]) -
     at = np.searchsorted(acts.end[collective], site.over, side="right") - 1
     source = collective[np.maximum(at, 0)] if len(collective) else np.zeros(len(at), np.int64)
     end, record = acts.end[source], calls.position[np.maximum(acts.cause[source], 0)] + 1
-    waits = (at >= 0) & (record <= position) & (end > site.free + TOLERANCE_NS) & (site.over - end <= site.window)
+    waits = (at >= 0) & (record <= position) & (end > site.free + LIMITS.tick_ns) & (site.over - end <= site.window)
     counts["inferred without calls"] += int(waits.sum())
     return StreamWaits.inferred(
-        lane[waits], position[waits], acts.lane[source[waits]].astype(np.int64), record[waits], _POSSIBLE
+        lane[waits], position[waits], acts.lane[source[waits]].astype(np.int64), record[waits], Confidence.EVEN
     )

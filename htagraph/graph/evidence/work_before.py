@@ -8,13 +8,9 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.graph.evidence.call_sites import grouped
 from htagraph.graph.evidence.calls import Calls
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["last_ends", "work_before"]
-
-_MAX_STREAMS = 128
-"""Streams of a rank up to which each call is paired with all of them. Chosen: devices run work of 128 streams at once,
-and jobs use fewer. Doubled, calls in jobs of 129 to 256 streams have more pairs, which change no result: work that was
-there before the thread's previous call was waited for then."""
 
 
 def work_before(calls: Calls, rank: int, position: Array, thread: Array) -> tuple[Array, Array]:
@@ -32,7 +28,7 @@ def work_before(calls: Calls, rank: int, position: Array, thread: Array) -> tupl
     none = np.zeros(0, np.int64)
     lanes = calls.lanes.get(rank, none)
     sources, owners = [none], [none]
-    if len(lanes) <= _MAX_STREAMS:
+    if len(lanes) <= 2 * LIMITS.tried:
         for lane in lanes.tolist():
             source = calls.enqueued.last_before(np.full(len(position), lane), position)
             sources.append(source[source >= 0])

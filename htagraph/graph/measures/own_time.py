@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array
-from htagraph.core.distinct import occurring
+from htagraph.core.arrays import Array, occurring
 from htagraph.core.intervals import Intervals, union
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind, Provenance
+from htagraph.core.kinds import DEVICE, OPERATORS, ActivityKind, EdgeKind, Provenance, of_kinds
 from htagraph.graph.pending import blocked_since
 
 if TYPE_CHECKING:

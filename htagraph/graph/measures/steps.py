@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import ADDED, ActivityKind
+from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import names_that
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
+from htagraph.core.computing import once
 from htagraph.core.intervals import difference, length, union
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind
-from htagraph.core.once import once
+from htagraph.core.kinds import COMMUNICATION, TRANSFERS, ActivityKind, of_kinds
 from htagraph.graph.pending import blocked_since
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from htagraph.core.processors import processors
+from htagraph.core.computing import processors
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint
 
 __all__ = ["FileState", "file_states", "is_unchanged"]

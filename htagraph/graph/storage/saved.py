@@ -11,7 +11,7 @@ import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import GraphError, StoredGraphError, TraceError
-from htagraph.core.wrong_types import check_type
+from htagraph.core.words import check_type
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.array_file import read_file, write_file
 from htagraph.graph.storage.parts import SCHEMA, are_within, pack, unpack

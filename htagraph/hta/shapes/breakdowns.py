@@ -14,8 +14,8 @@ from htagraph.analyses.kernel_types import kernel_types
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.temporal_breakdown import temporal_breakdown as native_temporal_breakdown
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import described, summed
 from htagraph.core.kinds import DEVICE_WORK, KERNELS, ActivityKind
+from htagraph.core.statistics import described, summed
 from htagraph.hta.shapes.frame import frame_of, in_whole, rows_of, smallest_type, whole
 from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.names import shorten

@@ -13,7 +13,7 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import TraceError
-from htagraph.core.group_stats import described
+from htagraph.core.statistics import described
 from htagraph.hta.shapes.frame import ids_of_lanes, smallest_type, whole
 from htagraph.hta.shapes.job import HtaJob
 from htagraph.hta.shapes.window import is_analysed

@@ -13,7 +13,7 @@ import numpy as np
 from htagraph.core.arrays import Array
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind, Provenance
-from htagraph.core.wrong_types import check_type
+from htagraph.core.words import check_type
 from htagraph.graph.activities import BETWEEN
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.array_file import write_whole

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from typing import Protocol, TypeVar
 
-from htagraph.core.processors import processors
+from htagraph.core.computing import processors
 from htagraph.trace.reading.discover import RankedFile
 
 __all__ = ["Read", "in_parallel", "json_bytes"]

@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
-from htagraph.core.group_stats import others_median
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind
+from htagraph.core.kinds import COMMUNICATION, HOST_GAPS, ActivityKind, EdgeKind, GapKind, of_kinds
+from htagraph.core.statistics import others_median
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.compare import SlowRanks, slow_ranks
 from htagraph.queries.peers import alike, peers
@@ -51,7 +50,7 @@ less than 1 µs is fixed a little less."""
 
 
 def fix_straggler(
-    state: State, *, rank: int | Literal["auto"] = "auto", to: Literal["median", "mean", "min"] = "median"
+    state: State, /, *, rank: int | Literal["auto"] = "auto", to: Literal["median", "mean", "min"] = "median"
 ) -> State:
     """Return the state where one rank's own work takes no longer than the same work of the others.
 

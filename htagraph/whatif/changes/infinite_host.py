@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, GapKind
+from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind, GapKind, of_kinds
 from htagraph.queries.interruptions import interruption_time
 from htagraph.queries.weights import NEVER, State, of_kind, weighed
 

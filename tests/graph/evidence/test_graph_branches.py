@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,7 @@ import htagraph as hg
 from htagraph import EdgeKind
 from htagraph.graph.evidence import graph_branches as module
 from htagraph.graph.evidence.graph_branches import _Alike, graph_branches
-from htagraph.graph.evidence.wait_hypotheses import TOLERANCE_NS
+from htagraph.graph.tolerances import LIMITS
 from tests.strategies import COMPUTE, Json, kernel, launch, load, runtime
 from tests.waiting import by_hand
 
@@ -98,10 +99,10 @@ def seen(graph: _Alike) -> list[tuple[int, int, int]]:
                 for row in range(len(graph.start)):
                     start, ends = graph.start[row, column], graph.end[row, columns[other]]
                     before = graph.end[row, columns[lane][place - 1]] if place else start - 10_000 - usual
-                    is_late = start - before > usual + TOLERANCE_NS
+                    is_late = start - before > usual + LIMITS.tick_ns
                     over = int((ends <= start).sum())
                     late += is_late
-                    possible = min(possible, int((ends <= start + TOLERANCE_NS).sum()))
+                    possible = min(possible, int((ends <= start + LIMITS.tick_ns).sum()))
                     free = before if is_late else start
                     if over and ends[over - 1] > free and start - ends[over - 1] <= 10_000:
                         counts[over - 1] += 1
@@ -140,11 +141,11 @@ def test_work_grows_with_the_kernels_of_a_graph(streams: int, monkeypatch: pytes
         list(module._inside(alike([i % streams for i in range(count)], [[(100 * i, 90) for i in range(count)]] * 2)))
         works.append(sum(looked_at))
     assert works[1] <= 4 * works[0]
-    assert works[0] <= module._MAX_STREAMS * 600
+    assert works[0] <= LIMITS.tried * 600
 
 
 def test_only_so_many_streams_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = alike([1, 2, 3], [[(0, 100), (100_000, 100), (105_000, 5)]] * 3)
     assert list(module._inside(graph)) == [(1, 2, 90)]
-    monkeypatch.setattr(module, "_MAX_STREAMS", 1)
+    monkeypatch.setattr(module, "LIMITS", replace(LIMITS, tried=1))
     assert list(module._inside(graph)) == []

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import htagraph as hg
 from htagraph.graph.evidence import polling
+from htagraph.graph.tolerances import LIMITS
 from htagraph.queries.blocking_calls import longest_blocking
 from tests.strategies import COMPUTE, Json, complete, kernel, launch, load, op, runtime
 from tests.waiting import by_hand
@@ -104,5 +106,5 @@ def test_what_is_as_long_as_the_job_is_looked_up_once_for_all_places(
 def test_a_loop_asks_for_one_of_so_many_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     job = by_hand(steps(asks="cudaStreamQuery"))
     assert len(polling.polled(job.calls).source)
-    monkeypatch.setattr(polling, "_MAX_STREAMS", 0)
+    monkeypatch.setattr(polling, "LIMITS", replace(LIMITS, tried=0))
     assert not len(polling.polled(job.calls).source)

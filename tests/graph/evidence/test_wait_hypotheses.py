@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from htagraph.core.kinds import ActivityKind
 from htagraph.graph.evidence.calls import Calls
 from htagraph.graph.evidence.wait_hypotheses import (
-    TOLERANCE_NS,
     Plausible,
     Site,
     best,
@@ -21,6 +20,7 @@ from htagraph.graph.evidence.wait_hypotheses import (
     returns,
     unresolved_waits,
 )
+from htagraph.graph.tolerances import LIMITS
 from tests.strategies import Json, kernel, launch, runtime, traces
 from tests.waiting import by_hand
 
@@ -104,8 +104,8 @@ def test_how_soon_a_rank_returns_is_measured_on_its_syncs(late: int) -> None:
         events += [launch(at, 1, i + 1), kernel("a", at + 5, 100, i + 1)]
         events.append(runtime("cudaStreamSynchronize", at + 10, 95 + late, 100 + i))
     calls = Calls.of(by_hand(events))
-    assert returns(calls, 0).soonest == 1_000 * late - TOLERANCE_NS
-    assert returns(calls, 0).tolerance == TOLERANCE_NS
+    assert returns(calls, 0).soonest == 1_000 * late - LIMITS.tick_ns
+    assert returns(calls, 0).tolerance == LIMITS.tick_ns
 
 
 def test_waits_without_an_edge_are_reported_by_rank() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.graph.evidence import work_before as module
 from htagraph.graph.evidence.work_before import last_ends, work_before
 from htagraph.graph.rules.host_sync import host_sync
+from htagraph.graph.tolerances import LIMITS
 from tests.strategies import Json, kernel, launch, runtime
 from tests.waiting import by_hand
 
@@ -42,7 +45,7 @@ def test_the_last_end_is_that_of_all_work_before_a_call() -> None:
 
 
 def test_of_many_streams_only_new_work_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MAX_STREAMS", 3)
+    monkeypatch.setattr(module, "LIMITS", replace(LIMITS, tried=1))
     calls = by_hand(streams_and_syncs(5)).calls
     syncs = calls.of_kind(ActivityKind.SYNC)
     source, number = work_before(calls, 0, syncs, calls.thread[syncs])

@@ -14,21 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.graph.construction.matching.sequence_alignment import MIN_PROOF, Cluster, Fit, Track, fit_pair
+from htagraph.graph.construction.matching.sequence_alignment import Cluster, Fit, Track, fit_pair
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["with_broken"]
 
 
-_PARTS: Final = 8
-"""Parts of a sequence that are aligned by themselves. Chosen: of a few holes each is in another part, and most parts
-have none. Doubled, sequences with more holes are matched, and parts of short ones prove less."""
-_MAX_MISSING: Final = 8
-"""Collectives missing in one hole at most, where the hole is in the first or last part. Chosen: a writer that drops
-records drops few. Doubled, longer holes there are found."""
-_MAX_APART: Final = 0.5
-"""By how much the clock offsets that parts of one sequence suggest may differ from the usual one, beside their spreads,
-as a share of the usual time from one end to the next. Chosen: a part under a wrong shift is off by about one such time.
-Doubled, parts are put beside their neighbours."""
 _NOT_ALIKE: Final = 1e15
 """ns: what it costs to put collectives of other kinds, sizes or steps side by side. Chosen: more than any times can
 differ by. It may be doubled without effect."""
@@ -46,7 +37,7 @@ def with_broken(tracks: list[Track], clusters: list[Cluster]) -> tuple[list[Trac
     """
     held = {number for each in clusters for number in each.shift}
     left = [track for track in tracks if track.certain and not track.pairwise and track.number not in held]
-    left = [track for track in left if len(track) >= 2 * MIN_PROOF]
+    left = [track for track in left if len(track) >= 2 * LIMITS.proof]
     tracks, clusters = list(tracks), list(clusters)
     for pool in sorted({track.pool for track in left}):
         own = [each for each in clusters if any(tracks[number].pool == pool for number in each.shift)]
@@ -89,14 +80,14 @@ def _slice(track: Track, rows: Array) -> Track:
 
 def _places(a: Track, b: Track) -> npt.NDArray[np.int64] | None:
     """Return the place in `a` of each collective of `b`, ascending; None where its parts do not fit."""
-    parts = np.array_split(np.arange(len(b)), max(2, min(_PARTS, len(b) // MIN_PROOF)))
+    parts = np.array_split(np.arange(len(b)), max(2, min(LIMITS.few, len(b) // LIMITS.proof)))
     hint = 0.0 if a.host >= 0 and a.host == b.host else None
     fits = [_fit(a, _slice(b, part), hint) for part in parts]
     offsets = [fit.offset for fit in fits if fit is not None]
     if not offsets:
         return None
     usual = float(np.median(offsets))
-    apart = _MAX_APART * float(np.median(np.diff(b.end)))
+    apart = LIMITS.most * float(np.median(np.diff(b.end)))
     shifts: list[int | None] = [
         fit.shift - int(part[0]) if fit is not None and abs(fit.offset - usual) <= apart + fit.spread else None
         for part, fit in zip(parts, fits, strict=True)
@@ -139,8 +130,8 @@ def _around_hole(
     before, behind = shifts
     if before is None and behind is None:
         return np.zeros(len(rows), np.int64)
-    befores = [before] if before is not None else [int(behind or 0) - each for each in range(_MAX_MISSING + 1)]
-    behinds = [behind] if behind is not None else [int(before or 0) + each for each in range(_MAX_MISSING + 1)]
+    befores = [before] if before is not None else [int(behind or 0) - each for each in range(LIMITS.few + 1)]
+    behinds = [behind] if behind is not None else [int(before or 0) + each for each in range(LIMITS.few + 1)]
     best, chosen = np.inf, np.zeros(len(rows), np.int64)
     for first in befores:
         for last in behinds:

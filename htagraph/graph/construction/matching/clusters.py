@@ -15,40 +15,19 @@ import numpy as np
 
 from htagraph.core.arrays import Array
 from htagraph.graph.construction.matching.pairs import pairs
-from htagraph.graph.construction.matching.sequence_alignment import (
-    FLOOR_NS,
-    MAX_VIOLATED,
-    MIN_PROOF,
-    PRIOR_NS,
-    TOLERANCE_NS,
-    Cluster,
-    Fit,
-    Track,
-    fit_pair,
-    medians,
-    slope,
-)
+from htagraph.graph.construction.matching.sequence_alignment import Cluster, Fit, Track, fit_pair, medians, slope
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["cluster"]
 
 _Fitted: TypeAlias = Callable[[Track, Track, float | None], Fit | None]
 """`fit_pair`, which remembers what it was asked."""
 
-_MAX_SLOPE: Final = 0.5
-"""How much ends may follow arrivals: 0 for members of one collective, 1 for strangers. Chosen: the middle. Doubled,
-strangers are linked."""
 _CLEAR: Final = 2
 """What `_State._evidence` returns where times say clearly that two clusters are one; a code, no threshold."""
 _COMPRESSED: Final = 0.25
 """Ends that lie so much closer together than arrivals were brought together by a collective. Chosen. Doubled, chance
 brings them together more often."""
-_MAX_OFFSET_ERROR_NS: Final = 100_000.0
-"""ns: by which two estimates of one clock offset may differ, beside their spreads. Chosen: drift within a window.
-Doubled, more groups of doubtful fits are united."""
-_MUCH_BETTER: Final = 5.0
-"""Times closer together that ends lie under a clock offset, if ranks of one host are not to share a clock. Chosen: ends
-on one host lie apart by up to twice their spread in real jobs. Doubled, offsets between the clocks of one host must be
-larger to be seen."""
 
 
 def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *, lone: bool = True) -> list[Cluster]:
@@ -68,13 +47,13 @@ def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *,
         options = [(a, b) for a, b in pairs(tracks) if a.certain == certain]
         fits = [fit for a, b in options if (fit := fitted(a, b, state.between(a.rank, b.rank))) is not None]
         state.learn(fits)
-        weak = [fit for fit in fits if fit.count < MIN_PROOF]
+        weak = [fit for fit in fits if fit.count < LIMITS.proof]
         for doubtful in (False, True):
-            for strong in sorted((fit for fit in fits if fit.count >= MIN_PROOF), key=_weakness):
+            for strong in sorted((fit for fit in fits if fit.count >= LIMITS.proof), key=_weakness):
                 a, b = state.tracks[strong.first], state.tracks[strong.second]
                 if certain or lone or state.between(a.rank, b.rank) is not None:
                     state.join(strong, doubtful=doubtful)
-                elif strong.spread <= 3 * state.usual[a.pool] + 2 * FLOOR_NS:  # any closeness may be chance
+                elif strong.spread <= 3 * state.usual[a.pool] + 2 * LIMITS.resolution_ns:  # any closeness may be chance
                     state.join(strong, doubtful=False)
         again = [(state.tracks[fit.first], state.tracks[fit.second]) for fit in weak]
         fits = [fit for a, b in again if (fit := fitted(a, b, state.between(a.rank, b.rank))) is not None]
@@ -91,7 +70,8 @@ def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *,
 
 def _weakness(fit: Fit) -> float:
     """Return how little a fit proves: much spread, few collectives, a clock far off."""
-    return (fit.spread + FLOOR_NS) * (1 + 30 / fit.count) * (1 + min(3.0, abs(fit.offset) / PRIOR_NS))
+    unlikely = min(3.0, abs(fit.offset) / LIMITS.host_clocks_ns)
+    return (fit.spread + LIMITS.resolution_ns) * (1 + 30 / fit.count) * (1 + unlikely)
 
 
 def _shared_clocks(tracks: Sequence[Track], fitted: _Fitted) -> dict[int, int]:
@@ -120,7 +100,7 @@ def _one_clock(a: Track, b: Track, fitted: _Fitted) -> bool | None:
     plain, free = fitted(a, b, 0.0), fitted(a, b, None)
     if free is None:
         return True if plain is not None and a.certain else None
-    if plain is not None and (a.on_host or plain.spread <= _MUCH_BETTER * (free.spread + FLOOR_NS)):
+    if plain is not None and (a.on_host or plain.spread <= LIMITS.spreads * (free.spread + LIMITS.resolution_ns)):
         return True
     return False if (a.certain and plain is None) or _proven(a, b, free) else None
 
@@ -130,10 +110,10 @@ def _proven(a: Track, b: Track, fit: Fit) -> bool:
     low, high = max(0, fit.shift), min(len(a), len(b) + fit.shift)
     ends = b.end[low - fit.shift : high - fit.shift] - a.end[low:high]
     arrivals = b.start[low - fit.shift : high - fit.shift] - a.start[low:high]
-    if len(ends) < MIN_PROOF:
+    if len(ends) < LIMITS.proof:
         return False
     steepness, doubt, spread, reach = slope(ends, arrivals, a.end[low:high])
-    return steepness + 2 * doubt < _MAX_SLOPE and spread < _COMPRESSED * reach
+    return steepness + 2 * doubt < LIMITS.slope and spread < _COMPRESSED * reach
 
 
 class _State:
@@ -172,7 +152,7 @@ class _State:
         if x is y or len(set(ranks)) < len(ranks) or (a.pairwise and len(ranks) > 2):
             return
         known = self.between(a.rank, b.rank)
-        if known is not None and abs(known - fit.offset) > _MAX_OFFSET_ERROR_NS + 10 * fit.spread:
+        if known is not None and abs(known - fit.offset) > LIMITS.clock_estimates_ns + 10 * fit.spread:
             return
         move = x.shift[a.number] + fit.shift - y.shift[b.number]
         usual = max(x.spread, y.spread, -1.0 if x.spread >= 0 or y.spread >= 0 else self.usual.get(a.pool, 0.0))
@@ -203,7 +183,7 @@ class _State:
         for pair, options in between.items():
             best, count, rival = _agreed(options, self.root)
             a, b = (self.tracks[number].rank for number in (best.first, best.second))
-            if count >= MIN_PROOF and 2 * rival <= count and {self.island[a], self.island[b]} == set(pair):
+            if count >= LIMITS.proof and 2 * rival <= count and {self.island[a], self.island[b]} == set(pair):
                 self._tie(a, b, best.offset)
 
     def _tie(self, a: int, b: int, offset: float) -> None:
@@ -246,8 +226,8 @@ class _State:
         arrivals = (arrive_y - arrive_x)[known] - offset
         middle = 0.0 if a.on_host and self.island[a.rank] == self.island[b.rank] else np.median(ends)
         early, late = arrive_y - end_x - offset, end_y - arrive_x - offset
-        broken = ((middle < early - TOLERANCE_NS) | (middle > late + TOLERANCE_NS))[known]
-        if broken.sum() > MAX_VIOLATED * len(broken):
+        broken = ((middle < early - LIMITS.tick_ns) | (middle > late + LIMITS.tick_ns))[known]
+        if broken.sum() > LIMITS.damaged * len(broken):
             return 0
         if a.certain:
             return _CLEAR
@@ -283,12 +263,13 @@ def _agreed(options: Sequence[tuple[float, Fit]], root: Mapping[int, int]) -> tu
         count = 0
         for at, other in options:
             ends = {root[other.first], root[other.second]}
-            if abs(at - offset) <= 2 * FLOOR_NS + fit.spread + other.spread and not used & ends:
+            if abs(at - offset) <= 2 * LIMITS.resolution_ns + fit.spread + other.spread and not used & ends:
                 used |= ends
                 count += other.count
         counts.append((count, -fit.spread, offset, fit))
     count, _, offset, best = max(counts, key=lambda each: each[:2])
-    rivals = [own for own, _, at, fit in counts if abs(at - offset) > 2 * FLOOR_NS + fit.spread + best.spread]
+    near = 2 * LIMITS.resolution_ns + best.spread
+    rivals = [own for own, _, at, fit in counts if abs(at - offset) > near + fit.spread]
     return best, count, max(rivals, default=0)
 
 
@@ -299,10 +280,12 @@ def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairw
     somebody else, the ends also lie about as close as those of members usually do, or far closer than the arrivals.
     """
     steepness, doubt, spread, reach = slope(ends, arrivals, when)
-    if steepness >= _MAX_SLOPE:
+    if steepness >= LIMITS.slope:
         return 0
-    close = spread <= 3 * usual + 2 * FLOOR_NS
+    close = spread <= 3 * usual + 2 * LIMITS.resolution_ns
     if pairwise:
         return _CLEAR * close
-    clear = steepness + 2 * doubt < _MAX_SLOPE and (close or spread < _COMPRESSED * reach)
-    return _CLEAR if clear and len(ends) >= MIN_PROOF else int(clear or spread <= 2 * usual + FLOOR_NS / 2)
+    clear = steepness + 2 * doubt < LIMITS.slope and (close or spread < _COMPRESSED * reach)
+    if clear and len(ends) >= LIMITS.proof:
+        return _CLEAR
+    return int(clear or spread <= 2 * usual + LIMITS.resolution_ns / 2)

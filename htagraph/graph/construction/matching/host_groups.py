@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
+from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 
 __all__ = ["Calls", "groups_of_calls"]
@@ -25,18 +26,9 @@ _Division: TypeAlias = tuple[_Group, ...]
 _Moments: TypeAlias = dict[tuple[int, int], tuple[int, int]]
 """Begin and end of each call of a rank, ns, by step and place in it."""
 
-_MAX_VIOLATED: Final = 0.01
-"""Share of the calls that may end on one rank before they begin on another of their group. Chosen: damaged records, as
-in `timing_check`. Doubled, groups with 2 % of contradictions come into question."""
-_TOLERANCE_NS: Final = 20_000
-"""ns: by which a begin may seem to come after another rank's end. Chosen: a thread may be put aside between a call and
-its record, as in `host_transfers`. Doubled, fewer contradictions are seen."""
 _AS_SHORT: Final = 1.05
 """Divisions of the ranks explain the calls equally well if what they leave differs by at most this factor. Chosen: with
 balanced ranks, arrivals differ by a few percent of a transfer. It cannot be doubled; at 1, chance decides."""
-_MAX_TRIED: Final = 4_096
-"""Groups that are tried in one search for divisions. Chosen for time: 0.1 s. Doubled, jobs with more kinds of groups
-are divided."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +105,7 @@ def _divisions(calls: Calls, rows: Array, listed: Mapping[int, list[_Group]]) ->
     found: list[_Division] = []
     tried = 0
     todo: list[tuple[_Division, frozenset[int]]] = [((), frozenset())]
-    while todo and tried < _MAX_TRIED:
+    while todo and tried < LIMITS.compared:
         division, held = todo.pop()
         missing = [rank for rank in of_rank if rank not in held]
         if not missing:
@@ -142,10 +134,10 @@ def _agrees(members: list[_Moments]) -> bool:
     if not shared or any(each != places[0] for each in places):
         return False
     broken = sum(
-        max(each[key][0] for each in members) > min(each[key][1] for each in members) + _TOLERANCE_NS
+        max(each[key][0] for each in members) > min(each[key][1] for each in members) + LIMITS.two_clocks_ns
         for key in places[0]
     )
-    return broken <= max(1, _MAX_VIOLATED * len(places[0]))
+    return broken <= max(1, LIMITS.damaged * len(places[0]))
 
 
 def _unexplained(division: _Division, calls: Calls, rows: Array) -> float:

@@ -8,7 +8,7 @@ sends to another, the n-th belongs to the n-th receive there; only heads and tai
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,27 +16,12 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.graph.construction.matching.members import Members
 from htagraph.graph.construction.matching.timing_check import Team
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["host_collectives", "host_transfers"]
 
 
 _Complaint: TypeAlias = tuple[str, str, int, int]
-_MAX_VIOLATED: Final = 0.01
-"""Share of the pairs that may end on one side before they begin on the other. Chosen: damaged records; as in
-`timing_check`. Doubled, sends and receives with 2 % of contradictions are linked."""
-_TOLERANCE_NS: Final = 20_000
-"""ns: by which a begin may seem to come after the other side's end. Chosen: clocks of one host agree within 1 µs, and a
-thread may be put aside between a call and its record. Doubled, fewer contradictions are seen."""
-_MIN_SAME_STEP: Final = 0.9
-"""Share of the pairs in which both sides are in a step of one number, from which on step numbers speak for a shift.
-Chosen: a pipeline may have a few sends that are received in the next step. It cannot be doubled; at 1 one odd pair
-leaves the decision to time."""
-_MAX_LOST: Final = 0.1
-"""Collectives of a group that ranks lack in steps that they have, as a share of those that they have, at most. Chosen:
-a writer that drops records drops few; where more differs, the calls are of another group. Doubled, ranks that lack a
-fifth are put beside the others by the ends of the rest."""
-_MAX_SHIFTS: Final = 4_096
-"""Shifts that are compared. Chosen for time: 0.1 s. Doubled, recordings that begin further apart are aligned."""
 
 
 def host_transfers(members: Members) -> tuple[list[Team], list[_Complaint]]:
@@ -57,7 +42,7 @@ def host_transfers(members: Members) -> tuple[list[Team], list[_Complaint]]:
         grid = _grid(send, receive, shift)
         broken = _broken(members, grid)
         label = members.groups[group]
-        if broken.sum() > max(1.0, _MAX_VIOLATED * grid.shape[1]):
+        if broken.sum() > max(1.0, LIMITS.damaged * grid.shape[1]):
             why = f"{label}: {int(broken.sum())} of {grid.shape[1]} sends and receives would end before the other began"
             complaints.append(("collectives_refused", f"{why}; not linked", grid.shape[1], -1))
             continue
@@ -104,7 +89,7 @@ def _same_in_every_step(members: Members, grid: Array) -> bool:
     label = np.where(held, members.label[grid], -1)
     has_step = np.stack([np.isin(step, step[line]) for line in held])
     shared = (has_step & (step >= 0)).sum(axis=0) > 1
-    lost = (has_step & ~held)[:, step >= 0].sum() <= _MAX_LOST * held.sum()
+    lost = (has_step & ~held)[:, step >= 0].sum() <= LIMITS.lost * held.sum()
     outside = (held == has_step)[:, step < 0].all()
     return bool(((label == label.max(axis=0)) | ~held).all() and lost and outside and shared.any())
 
@@ -180,7 +165,7 @@ def _shift(members: Members, send: Array, receive: Array) -> int:
     """
     shifts = np.arange(1 - len(send), len(receive))
     middle = (len(receive) - len(send)) // 2
-    shifts = shifts[np.argsort(np.abs(shifts - middle), kind="stable")][:_MAX_SHIFTS]
+    shifts = shifts[np.argsort(np.abs(shifts - middle), kind="stable")][: LIMITS.compared]
     most = min(len(send), len(receive))
     costs = [_cost(members, _grid(send, receive, int(shift)), most) for shift in shifts]
     return int(shifts[min(range(len(costs)), key=costs.__getitem__)])
@@ -200,13 +185,13 @@ def _cost(members: Members, grid: Array, most: int) -> tuple[float, float, float
     clock = _clock(members, grid)
     contradicted = float(_broken(members, grid).sum()) + most - grid.shape[1]
     delay = float(np.median(members.end[grid[1]] - clock - _begin(members, grid, clock)))
-    return (0.0 if same >= _MIN_SAME_STEP else 1.0 - same), contradicted / most, abs(clock), delay
+    return (0.0 if same >= LIMITS.nearly_all else 1.0 - same), contradicted / most, abs(clock), delay
 
 
 def _clock(members: Members, grid: Array) -> float:
     """Return by how much the receiver's clock must be ahead of the sender's, ns; 0 where that fits nearly all pairs."""
-    least = float(np.quantile(members.start[grid[1]] - members.end[grid[0]], 1 - _MAX_VIOLATED)) - _TOLERANCE_NS
-    most = float(np.quantile(members.end[grid[1]] - members.start[grid[0]], _MAX_VIOLATED)) + _TOLERANCE_NS
+    least = float(np.quantile(members.start[grid[1]] - members.end[grid[0]], 1 - LIMITS.damaged)) - LIMITS.two_clocks_ns
+    most = float(np.quantile(members.end[grid[1]] - members.start[grid[0]], LIMITS.damaged)) + LIMITS.two_clocks_ns
     return 0.0 if least <= 0 <= most or least > most else least if least > 0 else most
 
 
@@ -214,7 +199,7 @@ def _broken(members: Members, grid: Array) -> npt.NDArray[np.bool_]:
     """Return which pairs end on one side before they begin on the other, whatever the clocks show."""
     clock = _clock(members, grid)
     end = np.minimum(members.end[grid[0]], members.end[grid[1]] - clock)
-    return np.asarray(_begin(members, grid, clock) > end + _TOLERANCE_NS)
+    return np.asarray(_begin(members, grid, clock) > end + LIMITS.two_clocks_ns)
 
 
 def _begin(members: Members, grid: Array, clock: float) -> Array:

@@ -28,15 +28,10 @@ from htagraph.graph.construction.matching.partners import partners
 from htagraph.graph.construction.matching.sequence_alignment import Cluster, Track
 from htagraph.graph.construction.matching.timing_check import Team, aligned, tested, times
 from htagraph.graph.evidence.call_sites import grouped
+from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 
 __all__ = ["Matching", "match"]
-
-
-_SWAP_NS = 1_000_000
-"""ns: two threads (of gloo) take two collectives from one queue within this time, in either order. Chosen: threads
-are woken within 0.1 ms, on busy hosts within 1 ms. Doubled, more neighbours are tried the other way round; they are
-exchanged only if they then end together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +256,7 @@ def _tracks(
                 members.label[part], barrier[part],
                 group if group >= 0 else -2 if host else -3 - pools[number],
                 host or (group >= 0 and not partnerless[part[0]] and group not in several),
-                bool((members.op[part] == pairwise).mean() > 0.5), float(_SWAP_NS if host else 1_000),
+                bool((members.op[part] == pairwise).mean() > 0.5), float(LIMITS.turn_ns if host else 1_000),
                 _way(members.way[part]), members.step[part].astype(np.int64),
                 hosts.get(int(members.rank[part[0]]), -1), host,
             )
@@ -326,7 +321,7 @@ def _unswapped(members: Members, grid: Array) -> Array:
         for line in range(len(grid)):
             kept = np.abs(end[line, :-1] - middle[:-1]) + np.abs(end[line, 1:] - middle[1:])
             swapped = np.abs(end[line, 1:] - middle[:-1]) + np.abs(end[line, :-1] - middle[1:])
-            at_once = np.abs(start[line, 1:] - start[line, :-1]) < _SWAP_NS
+            at_once = np.abs(start[line, 1:] - start[line, :-1]) < LIMITS.turn_ns
             for place in np.flatnonzero(at_once & (swapped < kept / 2)):
                 grid[line, [place, place + 1]] = grid[line, [place + 1, place]]
     return grid

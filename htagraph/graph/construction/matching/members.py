@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, ActivityKind
+from htagraph.core.kinds import COMMUNICATION, ActivityKind, of_kinds
 from htagraph.core.naming import DEFAULT_NAMING, Naming, collective_op, short_name, transfer_direction
 from htagraph.graph.activities import Activities
 from htagraph.graph.construction.matching.batches import only_peer, values
 from htagraph.graph.construction.matching.host_parts import HostParts, host_parts
+from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
 from htagraph.trace.events.base import parse_ranks
 
@@ -27,13 +27,6 @@ _BARRIERS: Final = frozenset({"all_reduce", "all_gather", "reduce_scatter", "bar
 
 _UNEVEN: Final = ("all_to_all", "gather", "scatter")
 """Collectives whose sizes normally differ between ranks."""
-_MIN_SHARED_SIZES = 0.5
-"""Sizes distinguish the collectives of an operation if at least this share of its members has a size that every rank of
-the group has. Chosen: with uneven splits the share is near 0, else near 1. Doubled (1.0), a single odd collective
-leaves only the order."""
-_MAX_DEPTH = 64
-"""How many operators around a launch are searched for arguments. Chosen: real stacks of operators are below 20 deep.
-Doubled, only deeper stacks change."""
 _BATCH_NAME = -2
 """Stands for the process group's name of a batch with one peer, unlike any name (0 and up) and unlike none (-1)."""
 _ELEMENT_BYTES = {
@@ -186,7 +179,7 @@ def describing(acts: Activities, rows: Array) -> npt.NDArray[np.int64]:
             has[acts.args[column].rows] = True
     out = np.where(has[rows], rows, -1)
     at = np.where(out < 0, acts.cause[rows], -1)
-    for _ in range(_MAX_DEPTH):
+    for _ in range(LIMITS.depth):
         if not (at >= 0).any():
             break
         here = (at >= 0) & has[at]
@@ -234,7 +227,7 @@ def _around(acts: Activities, names: tuple[str, ...], naming: Naming, calls: Arr
     codes = np.full(len(names), -1, np.int64)  # -1: not asked yet
     out = np.zeros(len(calls), np.int64)
     at = calls.astype(np.int64)
-    for _ in range(_MAX_DEPTH):
+    for _ in range(LIMITS.depth):
         walking = np.flatnonzero((at >= 0) & (out == 0))
         if not len(walking):
             break
@@ -330,7 +323,7 @@ def _even(rank: Array, group: Array, op: Array, elements: Array, uneven: Array) 
     kind = _numbered(group, op)
     size, rank = _numbered(kind, elements), _numbered(rank)
     everywhere = _holders(size, rank)[size] == _holders(kind, rank)[kind]
-    shared = np.bincount(kind, everywhere) >= _MIN_SHARED_SIZES * np.bincount(kind)
+    shared = np.bincount(kind, everywhere) >= LIMITS.most * np.bincount(kind)
     return np.asarray(shared[kind] & ~uneven)
 
 

@@ -9,17 +9,13 @@ from typing import Final
 import numpy as np
 
 from htagraph.graph.construction.matching.sequence_alignment import Track
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["pairs"]
 
 _MAX_PAIRS: Final = 3000
 """Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
 takes twice as long."""
-_MAX_CERTAIN: Final = 16
-"""Tracks of a pool that surely belong together up to which all pairs are compared; above, each is compared with the
-longest and with its neighbour. Chosen for time. Doubled, pools of 17 to 32 tracks take longer."""
-_NEIGHBOUR_ENDS: Final = 64
-"""How many of the last ends of a track `_neighbours` compares. Chosen for time. Doubled, it takes twice as long."""
 _NEIGHBOURS: Final = 6
 """Sequences that each one is compared with in large pools, those that run most parallel. Chosen for time. Doubled, it
 takes twice as long."""
@@ -33,7 +29,7 @@ def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
     candidates = []
     for pool in pools.values():
         pool.sort(key=lambda track: (-len(track), track.rank))
-        if pool[0].certain and len(pool) > _MAX_CERTAIN:
+        if pool[0].certain and len(pool) > LIMITS.in_a_row:
             candidates += [(pool[0], other) for other in pool[1:]] + list(pairwise(pool[1:]))
         elif len(pool) * (len(pool) - 1) // 2 > _MAX_PAIRS:
             candidates += _neighbours(pool)
@@ -44,7 +40,7 @@ def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
 
 def _neighbours(pool: list[Track]) -> list[tuple[Track, Track]]:
     """Return for each of many tracks those whose last ends run most parallel to its own."""
-    count = min(_NEIGHBOUR_ENDS, *(len(track) for track in pool))
+    count = min(LIMITS.tried, *(len(track) for track in pool))
     ends = np.array([track.end[-count:] for track in pool])
     rank, way = (np.array([getattr(track, what) for track in pool]) for what in ("rank", "way"))
     near: set[tuple[int, int]] = set()

@@ -16,16 +16,10 @@ from typing import Final
 
 from htagraph.graph.construction.matching.pairs import pairs
 from htagraph.graph.construction.matching.sequence_alignment import Cluster, Fit, Track, fit_pair, slope
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["partners"]
 
-_MAX_APART_NS: Final = 10_000.0
-"""ns: that the ends of a send and its receive differ by as a rule, at most. Chosen: transfers end within µs of each
-other. Doubled, pairs that end 20 µs apart are linked, on clocks as they are."""
-_MAX_SPREAD_NS: Final = 20_000.0
-"""ns: by which that difference varies, at most. Chosen. Doubled, less regular pairs are linked."""
-_MAX_SLOPE: Final = 0.5
-"""How much ends may follow arrivals; as in `alignment`."""
 _MIN_TIMES_WORSE: Final = 2.0
 """Times worse that any other partner must be. Chosen. Doubled, fewer pairs are clear, and more are left unlinked."""
 _RESOLUTION_NS: Final = 500.0
@@ -34,9 +28,6 @@ clear."""
 _MIN_COVERED: Final = 0.75
 """Share of the shorter sequence that must have partners. Chosen: less is another step. It cannot be doubled; at 1 cut
 recordings are not linked."""
-_MIN_FOR_OFFSET: Final = 6
-"""Sends and receives, both ways together, that prove a clock offset. Chosen: fewer agree by chance. Doubled, short
-recordings on unknown clocks are not linked."""
 
 
 @dataclass(eq=False)
@@ -104,7 +95,7 @@ def _take_coinciding(state: _State, options: Sequence[tuple[Track, Track]]) -> N
         clock = state.between(a.rank, b.rank)
         fit = fit_pair(a, b, clock)
         spread = _spread(a, b, fit, clock)
-        if fit is not None and abs(fit.offset - clock) <= min(_MAX_APART_NS, 4 * _RESOLUTION_NS + 2 * spread):
+        if fit is not None and abs(fit.offset - clock) <= min(LIMITS.ends_ns, 4 * _RESOLUTION_NS + 2 * spread):
             fits.append((fit.spread, fit))
     for (fit,) in _clear([(cost, (fit,)) for cost, fit in fits]):
         a, b = state.free[fit.first], state.free[fit.second]
@@ -142,7 +133,7 @@ def _agreeing(way: Mapping[tuple[int, int], list[Fit]]) -> list[tuple[float, tup
     for (a, b), fits in way.items():
         for there, back in product(fits, way.get((b, a), []) if a < b else []):
             spread, apart = there.spread + back.spread, abs(there.offset + back.offset)
-            if apart <= _RESOLUTION_NS + 2 * spread and there.count + back.count >= _MIN_FOR_OFFSET:
+            if apart <= _RESOLUTION_NS + 2 * spread and there.count + back.count >= LIMITS.proof:
                 agreeing.append((spread + apart, (there, back)))
     return agreeing
 
@@ -183,4 +174,5 @@ def _spread(a: Track, b: Track, fit: Fit | None, clock: float) -> float:
     at, place = slice(low, high), slice(low - fit.shift, high - fit.shift)
     apart, late = b.end[place] - a.end[at] - clock, b.start[place] - a.start[at] - clock
     steepness, _, spread, _ = slope(apart, late, a.end[at])
-    return spread if spread <= _MAX_SPREAD_NS and (steepness < _MAX_SLOPE or spread <= _RESOLUTION_NS) else -math.inf
+    regular = spread <= 2 * LIMITS.ends_ns and (steepness < LIMITS.slope or spread <= _RESOLUTION_NS)
+    return spread if regular else -math.inf

@@ -15,13 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = [
-    "FLOOR_NS",
-    "MAX_VIOLATED",
-    "MIN_PROOF",
-    "PRIOR_NS",
-    "TOLERANCE_NS",
     "Cluster",
     "Fit",
     "Track",
@@ -31,44 +27,11 @@ __all__ = [
 ]
 
 
-TOLERANCE_NS: Final = 2_000
-"""ns: by which an arrival may seem to come after an end. Files of whole µs and estimated clocks are no more exact.
-Doubled, fewer contradictions are seen."""
-FLOOR_NS: Final = 1_000.0
-"""ns: differences of ends below this say nothing: the resolution of files of whole µs. Doubled, fits are compared
-less sharply."""
-_NEAR_SHIFTS: Final = 8
-"""Shifts tried around those that put heads or tails together. Chosen: recordings of ranks start within a few
-collectives. Doubled, more is tried before every shift is."""
 _BLOCK: Final = 256
 """Places compared per shift, from the middle of the shorter sequence. Chosen for time. Doubled, it takes twice as
 long."""
-_MAX_EXACT: Final = 64
-"""Different shifts that steps suggest up to which those near each are tried too. Chosen for time: of one run they are
-few. Doubled, sequences with many gaps take twice as long."""
 _MAX_CELLS: Final = 3_000_000
 """Comparisons at most where every shift is tried: 0.04 s. Chosen for time. Doubled, longer sequences get that far."""
-_AT_ONCE: Final = 256
-"""Shifts compared at once: 256 of 256 places are 0.5 MB a column, which a core caches. Measured: 64 take half
-as long again, all of 2,000 three times as long. Doubled, nothing changes."""
-_SOME: Final = 8
-"""Of so many places one is looked at first: most shifts have too many of other operations already there. Chosen for
-time. Doubled, more shifts are looked at in all places; no result changes."""
-_MIN_AGREEING: Final = 0.98
-"""Share of the places side by side that must be of the same operation and size. Chosen: a few are misread. It cannot
-be doubled; at 1 one misread name hides a match."""
-MAX_VIOLATED: Final = 0.01
-"""Share of collectives that may end on one rank before they start on another. Chosen: damaged records. Doubled,
-sequences with 2 % of contradictions are still linked."""
-MIN_PROOF: Final = 6
-"""Collectives from which on a fit proves something by itself. Chosen: fewer agree by chance. Doubled, short sequences
-are linked last, on clocks that others have shown."""
-_TYPICAL_SHARE: Final = 0.8
-"""Share of the differences of ends that the spread covers; the rest are outliers. Chosen. At 1 one outlier
-decides."""
-PRIOR_NS: Final = 1_000_000.0
-"""ns: clocks that are off by more are less likely, and fits that need it cost more and are taken later. Chosen: NTP
-keeps hosts within 1 ms. Doubled, only fits that are about as good change."""
 _MAX_PRIOR: Final = 3.0
 """How many times as much a fit costs at most for the clock offset that it needs. Chosen: a clock that was never set may
 be off by anything. Doubled, fits that need large offsets must be better by as much."""
@@ -93,7 +56,7 @@ class Track:
     """Whether all tracks of the pool do belong together."""
     pairwise: bool = False
     """Whether the track holds sends or receives, so that no more than two tracks belong together."""
-    floor: float = FLOOR_NS
+    floor: float = LIMITS.resolution_ns
     """Differences of ends below this are noise, ns."""
     way: int = 0
     """1 for sends, -1 for receives, 0 for anything else; each send pairs with one receive."""
@@ -168,13 +131,13 @@ def fit_pair(a: Track, b: Track, hint: float | None = None) -> Fit | None:
 def _fit_by_time(a: Track, b: Track, hint: float | None) -> Fit | None:
     """Return the best alignment by labels and times alone; `a` is not the shorter track."""
     apart = len(a) - len(b)
-    near = np.arange(-_NEAR_SHIFTS, _NEAR_SHIFTS + 1)
+    near = np.arange(-LIMITS.few, LIMITS.few + 1)
     tried = np.unique(np.concatenate((near, near + apart)))
     if hint is not None:
         tried = np.unique(np.concatenate((tried, _shifts_by_time(a, b, hint))))
     whole = tried[(tried >= 0) & (tried <= apart)]  # of few collectives, those that are compared must not be fewer
     terms = _Terms(hint, len(b) // 2)
-    fit = (_best(a, b, whole, terms) if len(b) < MIN_PROOF else None) or _best(a, b, tried, terms)
+    fit = (_best(a, b, whole, terms) if len(b) < LIMITS.proof else None) or _best(a, b, tried, terms)
     if fit is not None:
         return fit
     every = np.arange(1 - len(b), len(a))
@@ -195,8 +158,8 @@ def _shifts_by_step(a: Track, b: Track) -> Array:
         number, in_a, in_b = np.intersect1d(number_a, number_b, return_indices=True)
         shifts.append((first_a[in_a] - first_b[in_b])[number >= 0])
     exact = np.unique(np.concatenate(shifts))
-    near = np.arange(-_NEAR_SHIFTS, _NEAR_SHIFTS + 1)
-    return np.unique(exact[:, None] + near if len(exact) <= _MAX_EXACT else exact)
+    near = np.arange(-LIMITS.few, LIMITS.few + 1)
+    return np.unique(exact[:, None] + near if len(exact) <= LIMITS.tried else exact)
 
 
 def _shifts_by_time(a: Track, b: Track, hint: float) -> Array:
@@ -227,7 +190,7 @@ def _best(a: Track, b: Track, shifts: Array, terms: _Terms) -> Fit | None:
     block = min(len(b), _BLOCK)
     first = min(max(0, terms.centre - block // 2), len(b) - block)
     sides = _Sides(a, b, slice(first, first + block), terms)
-    parts = (slice(at, at + _AT_ONCE) for at in range(0, len(shifts), _AT_ONCE))
+    parts = (slice(at, at + _BLOCK) for at in range(0, len(shifts), _BLOCK))
     options = [best for part in parts if (best := _best_of_part(sides, shifts[part], overlap[part])) is not None]
     return min(options, key=lambda option: option[0])[1] if options else None
 
@@ -270,10 +233,11 @@ def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, 
     a, b, places, terms = sides.a, sides.b, sides.places, sides.terms
     labels = sides.of(a.label, shifts, int(b.label.min()) - 1)
     inside = np.maximum(0, np.minimum(len(a), places.stop + shifts) - np.maximum(0, places.start + shifts))
-    few = (labels[:, ::_SOME] != b.label[places][::_SOME]).sum(axis=1) - (len(b.label[places]) - inside)
-    agree = np.flatnonzero(inside - few >= _MIN_AGREEING * inside)  # the others have too many that differ already
+    few = (labels[:, :: LIMITS.few] != b.label[places][:: LIMITS.few]).sum(axis=1) - (len(b.label[places]) - inside)
+    wanted = (1 - 2 * LIMITS.damaged) * inside
+    agree = np.flatnonzero(inside - few >= wanted)  # the others have too many that differ already
     same = labels[agree] == b.label[places]
-    enough = same.sum(axis=1) >= _MIN_AGREEING * inside[agree]
+    enough = same.sum(axis=1) >= wanted[agree]
     agree, same = agree[enough], same[enough]
     if not len(agree):
         return None
@@ -284,11 +248,11 @@ def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, 
     difference = np.where(used, b.end[places] - a_end, np.nan)
     middle = medians(difference, count)
     clock = middle[:, None] if terms.hint is None else terms.hint
-    spread = _quantiles(np.abs(difference - clock), count, _TYPICAL_SHARE)
-    good = (count > 0) & (_broken(sides, shifts, used, a_end, middle) <= MAX_VIOLATED * count)
+    spread = _quantiles(np.abs(difference - clock), count, LIMITS.typical)
+    good = (count > 0) & (_broken(sides, shifts, used, a_end, middle) <= LIMITS.damaged * count)
     cost = (spread + max(a.floor, b.floor)) * (len(b) / overlap) ** (1 if terms.by_step else 2)
     if terms.hint is None:
-        cost = cost * (1 + np.minimum(_MAX_PRIOR, np.abs(middle) / PRIOR_NS))
+        cost = cost * (1 + np.minimum(_MAX_PRIOR, np.abs(middle) / LIMITS.host_clocks_ns))
     if terms.by_step:
         near, unlike = _by_step(sides, shifts, same)
         good &= near
@@ -308,7 +272,7 @@ def _broken(sides: _Sides, shifts: Array, used: Array, a_end: Array, middle: Arr
     low = np.where(bound, b.start[places] - a_end, -np.inf)
     high = np.where(bound, b.end[places] - sides.of(sides.a.start, shifts, 0.0), np.inf)
     offset = _offsets(middle, low, high, hint, on_host=b.on_host)[:, None]
-    return np.asarray(((low > offset + TOLERANCE_NS) | (high < offset - TOLERANCE_NS)).sum(axis=1))
+    return np.asarray(((low > offset + LIMITS.tick_ns) | (high < offset - LIMITS.tick_ns)).sum(axis=1))
 
 
 def _by_step(sides: _Sides, shifts: Array, same: Array) -> tuple[Array, Array]:
@@ -360,13 +324,13 @@ def slope(ends: Array, arrivals: Array, when: Array) -> tuple[float, float, floa
     0 for members of one collective, 1 for others. Both are freed of the clocks' drift and of outliers first.
     """
     third = max(1, len(ends) // 3)
-    if len(ends) >= 2 * MIN_PROOF:
+    if len(ends) >= 2 * LIMITS.proof:
         run = np.median(when[-third:]) - np.median(when[:third])
         drift = (np.median(ends[-third:]) - np.median(ends[:third])) / run if run > 0 else 0.0
         ends, arrivals = ends - drift * (when - when[0]), arrivals - drift * (when - when[0])
     ends, arrivals = ends - np.median(ends), arrivals - np.median(arrivals)
-    spread, reach = float(np.quantile(np.abs(ends), _TYPICAL_SHARE)), float(np.median(np.abs(arrivals)))
-    limit = 5 * max(reach, FLOOR_NS)
+    spread, reach = float(np.quantile(np.abs(ends), LIMITS.typical)), float(np.median(np.abs(arrivals)))
+    limit = 5 * max(reach, LIMITS.resolution_ns)
     ends, arrivals = np.clip(ends, -limit, limit), np.clip(arrivals, -limit, limit)
     power = float((arrivals * arrivals).sum())
     if not power:

@@ -10,41 +10,25 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array
-from htagraph.core.group_stats import others_median
+from htagraph.core.statistics import others_median
 from htagraph.graph.clock_fits import feasible_offsets, fitted, medians
 from htagraph.graph.construction.matching.members import Members
-from htagraph.graph.construction.matching.sequence_alignment import TOLERANCE_NS, slope
+from htagraph.graph.construction.matching.sequence_alignment import slope
+from htagraph.graph.tolerances import LIMITS
 
 __all__ = ["Team", "aligned", "tested", "times"]
 
 
-_MAX_VIOLATED: Final = 0.01
-"""Share of collectives that may end on one rank before they start on another, before a rank or a group is refused;
-those that do are left out. Chosen: damaged records. Doubled, groups with 2 % of contradictions are linked."""
 _MAX_LEFT: Final = 0.6
 """Share of the contradictions that remains at most without the rank that causes them. Chosen: it causes most. It
 cannot be doubled; at 1 any rank would be blamed."""
 _SAMPLE: Final = 4000
 """Collectives of a group that its clock offsets are estimated from. Chosen for time. Doubled, it takes twice as
 long."""
-_MIN_PROOF: Final = 6
-"""Collectives from which on the ends of a rank prove that it is of another run. Chosen: fewer agree by chance.
-Doubled, files of another run with fewer collectives are linked."""
 _FOREIGN_SLOPE: Final = 0.6
 """How much the ends of a rank follow its own arrivals (0: not at all, 1: fully) from which on it is of another run.
 Chosen: above the middle, as ranks that match by ids or order need a proof against them. Doubled, none is refused by
 this."""
-_FOREIGN_TIMES: Final = 5.0
-"""Times the spread of the other ranks' ends that a stranger's spread exceeds. Chosen. Doubled, strangers in noisy
-jobs are linked."""
-_FOREIGN_NS: Final = 5_000.0
-"""ns: and by how much more. Chosen: above the resolution of whole µs. As above."""
-_FOREIGN_PAIR_NS: Final = 20_000.0
-"""ns: the same limit for a pair, where there are no others to compare with. Chosen: ends of members lie within 10 µs.
-Doubled, strangers whose ends vary by less than 40 µs are linked."""
-_BROUGHT: Final = 0.5
-"""Ends that vary by less than this share of what arrivals vary by were brought together: such a rank is no stranger.
-Chosen. Doubled, ranks of other runs are linked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +84,7 @@ def _alike(known: Array) -> Iterator[tuple[Array, Array]]:
 def _trend(when: Array, value: Array) -> npt.NDArray[np.float64]:
     """Return by how much the values of each row grow, as the medians of its first and last third show it."""
     third = value.shape[1] // 3
-    if value.shape[1] < 2 * _MIN_PROOF:
+    if value.shape[1] < 2 * LIMITS.proof:
         return np.zeros(len(value))
     run, rise = (np.median(each[:, -third:], axis=1) - np.median(each[:, :third], axis=1) for each in (when, value))
     return np.where(run > 0, rise / np.where(run > 0, run, 1.0), 0.0)
@@ -129,7 +113,7 @@ def _without_strangers(members: Members, grid: Array, team: Team) -> tuple[Array
     while len(grid) > 1:
         end, start = _on_one_clock(*times(members, grid), barrier, on_host=on_host)
         broken = _broken(end, start) & barrier
-        many = broken.sum() > _MAX_VIOLATED * max(1, barrier.sum())
+        many = broken.sum() > LIMITS.damaged * max(1, barrier.sum())
         line = _culprit(end, start, barrier) if many else -1 if on_host else _foreigner(end, start, barrier)
         if not many and line < 0:
             grid = grid[:, ~broken]
@@ -170,7 +154,7 @@ def _on_one_clock(end: Array, start: Array, barrier: Array, *, on_host: bool) ->
 def _broken(end: Array, start: Array) -> npt.NDArray[np.bool_]:
     """Return in which columns a member starts after another has ended."""
     last, first = _arrivals_and_ends(end, start)
-    return np.asarray(last.max(axis=0) > first.min(axis=0) + TOLERANCE_NS)
+    return np.asarray(last.max(axis=0) > first.min(axis=0) + LIMITS.tick_ns)
 
 
 def _arrivals_and_ends(end: Array, start: Array) -> tuple[Array, Array]:
@@ -183,7 +167,7 @@ def _culprit(end: Array, start: Array, barrier: Array) -> int:
     """Return the row without which fewest barriers are broken; -1 where no row makes much of a difference."""
     arrived, ended = _arrivals_and_ends(end, start)
     last, first = _largest_of_others(arrived), -_largest_of_others(-ended)
-    left = [int(((late > soon + TOLERANCE_NS) & barrier).sum()) for late, soon in zip(last, first, strict=True)]
+    left = [int(((late > soon + LIMITS.tick_ns) & barrier).sum()) for late, soon in zip(last, first, strict=True)]
     best = int(np.argmin(left))
     return best if left[best] <= _MAX_LEFT * (_broken(end, start) & barrier).sum() else -1
 
@@ -195,13 +179,15 @@ def _foreigner(end: Array, start: Array, barrier: Array) -> int:
     middle, last = _median_of_others(end), _largest_of_others(np.where(np.isfinite(start), start, -np.inf))
     for line in range(len(end)):
         known = np.isfinite(middle[line])
-        if known.sum() < _MIN_PROOF:
+        if known.sum() < LIMITS.proof:
             continue
         apart = end[line, known] - middle[line, known]
         late = start[line, known] - last[line, known]
         slopes[line], _, spreads[line], reaches[line] = slope(apart, late, end[line, known])
-    limit = _FOREIGN_PAIR_NS if len(end) == 2 else _FOREIGN_TIMES * float(np.median(spreads)) + _FOREIGN_NS
-    brought = spreads < _BROUGHT * reaches  # far closer than the arrivals: they did wait for each other
+    limit = LIMITS.spreads * (float(np.median(spreads)) + LIMITS.resolution_ns)
+    if len(end) == 2:  # there are no others to compare with
+        limit = 2.0 * LIMITS.ends_ns
+    brought = spreads < LIMITS.most * reaches  # far closer than the arrivals: they did wait for each other
     suspect = (spreads > limit) & ((slopes > _FOREIGN_SLOPE) | (~brought & (len(end) > 2)))
     return int(np.argmax(np.where(suspect, spreads, -1.0))) if suspect.any() else -1
 

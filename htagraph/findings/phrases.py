@@ -1,0 +1,217 @@
+"""Figures, names and commands as parts of sentences."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+
+from htagraph.core.naming import exact_glob, is_source_frame, short_name
+from htagraph.core.words import time_text
+
+__all__ = [
+    "CATEGORY_WORDS", "and_list", "cause_words", "command_line", "distinct", "glob_of", "group_words",
+    "name_text", "plural", "share_text", "short_number", "shortened", "size_text", "time_text",
+]  # fmt: skip
+
+CATEGORY_WORDS = {
+    "host": "host code (operators, Python, other calls)", "launch": "launch calls", "computation": "computation",
+    "communication": "transfers between ranks", "waiting": "pauses between kernels",
+    "sync": "returns from blocking calls", "memory": "memory copies", "data_loading": "the data loader",
+    "gap": "unexplained pauses", "head": "time before its first activity",
+}  # fmt: skip
+"""What the time of a segment of a critical path was spent on, by its category."""
+
+_MIN_LAUNCH_PERCENT = 2.0
+"""Percent of the path from which launch calls are named beside host code; chosen: less is not worth naming. Doubled, 2
+to 4 % are not."""
+_GROUP = re.compile(r"(\S+) (.*?) ?\[([\d, ]+)\]")
+_PAIR = re.compile(r"\d+→\d+")
+_NO_PURPOSE = "undefined"
+"""What PyTorch records as the purpose of a process group that was given none."""
+_SHOWN_AS_NOTHING = 0.0005
+"""Below it three digits behind the point are zeros, which have no sign. It follows from the digits."""
+_BYTES_PER_GB, _BYTES_PER_MB, _BYTES_PER_KB = 1e9, 1e6, 1e3
+"""Decimal, as bandwidths are."""
+
+
+def share_text(percent: float) -> str:
+    """Return a share in whole percent; what is not all and not nothing does not read as that.
+
+    Example:
+        >>> share_text(99.8), share_text(100.0), share_text(0.2), share_text(42.4)
+        ('over 99 %', '100 %', 'under 1 %', '42 %')
+    """
+    whole = round(percent)
+    if whole == 0 < percent:
+        return "under 1 %"
+    return "over 99 %" if percent < 100 == whole else f"{whole} %"
+
+
+def size_text(count: float) -> str:
+    """Return a number of bytes in the unit that suits it.
+
+    Example:
+        >>> size_text(2.5e9), size_text(4e6), size_text(5120), size_text(12)
+        ('2.50 GB', '4.0 MB', '5.1 kB', '12 B')
+    """
+    if count >= _BYTES_PER_GB:
+        return f"{count / _BYTES_PER_GB:.2f} GB"
+    if count >= _BYTES_PER_MB:
+        return f"{count / _BYTES_PER_MB:.1f} MB"
+    return f"{count / _BYTES_PER_KB:.1f} kB" if abs(count) >= _BYTES_PER_KB else f"{count:.0f} B"
+
+
+def short_number(value: float) -> str:
+    """Return a number with about three digits.
+
+    Example:
+        >>> short_number(1234.4), short_number(12.34), short_number(1.234), short_number(0.01234), short_number(-0.0001)
+        ('1,234', '12.3', '1.23', '0.012', '0.000')
+    """
+    size = abs(value)
+    text = f"{value:,.{0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3}f}" if value else "0"
+    return text.removeprefix("-") if size < _SHOWN_AS_NOTHING else text
+
+
+def and_list(words: Iterable[str]) -> str:
+    """Return words as they are listed in a sentence.
+
+    Example:
+        >>> and_list(["a", "b", "c"])
+        'a, b and c'
+    """
+    *first, last = list(words)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def cause_words(cause: str, shares: Mapping[str, float]) -> str:
+    """Return what bounds a job.
+
+    Args:
+        cause: what bounds it; see `htagraph.queries.path_segments.Bound`.
+        shares: percent of the path by category.
+
+    Example:
+        >>> cause_words("host", {"host": 38.0, "launch": 20.0}), cause_words("gap", {"gap": 100.0})
+        ('host code and launch calls', 'unexplained pauses')
+    """
+    if cause == "host" and shares.get("launch", 0.0) >= _MIN_LAUNCH_PERCENT:
+        return "host code and launch calls"
+    return CATEGORY_WORDS.get(cause, cause)
+
+
+def group_words(group: str) -> str:
+    """Return what a process group, or a pair of ranks, is called in a sentence.
+
+    Example:
+        >>> group_words("0 default_pg [0, 1, 2, 3]"), group_words("3 undefined [0, 2]")
+        ('process group default_pg (ranks 0-3)', 'process group 3 (ranks 0, 2)')
+        >>> group_words("ranks 0, 1, 2"), group_words("2→3")
+        ('ranks 0-2', 'rank 2 to rank 3')
+    """
+    named = _GROUP.fullmatch(group)
+    if named:
+        number, purpose, ranks = named.groups()
+        name = number if purpose in ("", _NO_PURPOSE) else purpose
+        return f"process group {name} (ranks {_ranges(ranks)})"
+    if _PAIR.fullmatch(group):
+        return " to ".join(f"rank {rank}" for rank in group.split("→"))
+    ranks = group.removeprefix("ranks ")
+    return f"ranks {_ranges(ranks)}" if ranks != group else group
+
+
+def _ranges(ranks: str) -> str:
+    """Return ``0-2, 5`` for ``0, 1, 2, 5``."""
+    runs: list[list[int]] = []
+    for rank in [int(each) for each in ranks.split(",") if each.strip().isdigit()]:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
+
+
+def shortened(text: str, letters: int) -> str:
+    """Return a text of at most so many letters: of a longer one the middle is left out, for names differ at both ends.
+
+    Example:
+        >>> shortened("ampere_bf16_s16816gemm_bf16_256x128_ldg8_f2f_stages_64x3_tn", 24)
+        'ampere_bf16…ages_64x3_tn'
+    """
+    if len(text) <= letters:
+        return text
+    tail = letters // 2
+    return f"{text[: letters - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def name_text(name: str, letters: int) -> str:
+    r"""Return a name for a sentence: a source frame without folders, a kernel without template arguments, shortened.
+
+    Example:
+        >>> name_text("/home/me/model.py(37): forward", 40), name_text("void gemm<float>(float*)", 40)
+        ('model.py(37): forward', 'gemm')
+        >>> name_text("loss < 3, in\nwords", 40)
+        'loss < 3, in words'
+    """
+    plain = name.rsplit("/", 1)[-1] if is_source_frame(name) else short_name(name)
+    return shortened(" ".join(plain.split()), letters)
+
+
+def distinct(texts: Sequence[str], wholes: Sequence[str], room: int) -> list[str]:
+    """Return shortened texts, of which those that are alike show where what they stand for differs.
+
+    Args:
+        texts: the shortened texts.
+        wholes: what each stands for.
+        room: how many letters one may have.
+
+    Example:
+        >>> distinct(["gemm…", "gemm…", "add"], ["gemm_with_32x32_tiles", "gemm_with_64x64_tiles", "add"], 12)
+        ['gemm…32x32_t', 'gemm…64x64_t', 'add']
+    """
+    alike: dict[str, list[str]] = {}
+    for text, whole in zip(texts, wholes, strict=True):
+        if whole not in alike.setdefault(text, []):
+            alike[text].append(whole)
+    shown: dict[tuple[str, str], str] = {}
+    for text, several in alike.items():
+        begin = next((at for at, letters in enumerate(zip(*several, strict=False)) if len(set(letters)) > 1), 0)
+        head = text[: room // 2].rstrip("…")
+        parts = [f"{head}…{whole[begin : begin + room - len(head) - 1]}" for whole in several]
+        if len(several) == 1:
+            parts = [text]
+        elif len(set(parts)) < len(several):
+            parts = [f"{text[: room - 4]} #{number}" for number in range(1, len(several) + 1)]
+        shown |= {(text, whole): part for whole, part in zip(several, parts, strict=True)}
+    return [shown[key] for key in zip(texts, wholes, strict=True)]
+
+
+def plural(count: int, word: str) -> str:
+    """Return a number of things.
+
+    Example:
+        >>> plural(1, "hop"), plural(2000, "hop")
+        ('1 hop', '2,000 hops')
+    """
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def glob_of(name: str) -> str:
+    """Return a glob that fits a name, however it goes on before and behind it.
+
+    Example:
+        >>> glob_of("at::native::reduce_kernel")
+        '*at::native::reduce_kernel*'
+    """
+    return f"*{exact_glob(name)}*"
+
+
+def command_line(command: str, inputs: Iterable[str], *options: str) -> str:
+    """Return what to type to run a command on the same files.
+
+    Example:
+        >>> command_line("what-if", ["my job"], "--scale", "name=*gemm*:0.5")
+        "htagraph what-if 'my job' --scale 'name=*gemm*:0.5'"
+    """
+    return shlex.join(["htagraph", command, *inputs, *options])
