@@ -25,8 +25,8 @@ from htagraph.hta.shapes.job import HasJob, HtaJob, Ranks
 from htagraph.hta.shapes.names import is_step, step_of
 from htagraph.output.export.patterns import overlay_patterns
 from htagraph.output.plot import hta as figures
+from htagraph.queries.counter_series import launched
 from htagraph.queries.kernel_sequences import sequences_below
-from htagraph.queries.launched_work import launched
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -35,9 +35,12 @@ if TYPE_CHECKING:
     from htagraph.hta.common.trace_symbol_table import TraceSymbolTable
 
 __all__ = [
-    "get_aten_op_kernels_and_delay", "get_cuda_kernel_launch_stats", "get_frequent_cuda_kernel_sequences",
-    "get_potential_stragglers", "get_profiler_steps",
-]  # fmt: skip
+    "get_aten_op_kernels_and_delay",
+    "get_cuda_kernel_launch_stats",
+    "get_frequent_cuda_kernel_sequences",
+    "get_potential_stragglers",
+    "get_profiler_steps",
+]
 
 _ATEN = {
     "operator": "aten_op_name", "kernel_sequence": "kernel_sequence", "count": "occurrence_count",
