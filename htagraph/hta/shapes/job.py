@@ -17,9 +17,9 @@ from htagraph.graph.construction.build import build
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.shapes.names import in_window, is_analysed, step_names
 from htagraph.trace.columns import Trace
-from htagraph.trace.reading.discover import RankedFile, rank_files
-from htagraph.trace.reading.in_parallel import in_parallel
-from htagraph.trace.reading.read import read_trace
+from htagraph.trace.discover import RankedFile, rank_files
+from htagraph.trace.kineto.read import read_trace
+from htagraph.trace.readers import in_parallel
 from htagraph.trace.remote import TracePath
 
 if TYPE_CHECKING:

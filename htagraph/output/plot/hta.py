@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from htagraph.output.plot.labels import unique_labels
+from htagraph.output.plot.style import unique_labels
 from htagraph.trace.profiler_files.memory_timeline import CATEGORIES
 
 if TYPE_CHECKING:
