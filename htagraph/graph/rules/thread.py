@@ -6,8 +6,6 @@ thread, and from the end of the worker's last activity to the moment when the ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 
 from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance
@@ -121,7 +119,7 @@ def _around_collectives(job: Job, rank: int, threads: list[HostThread]) -> list[
     if not len(works):
         return []
     ops = own.start + np.flatnonzero(acts.kind[own] == ActivityKind.OP)
-    calls = ops[_which(_runs_elsewhere, job.names, acts.name[ops])]
+    calls = ops[names_that(_runs_elsewhere, job.names)[acts.name[ops]]]
     works = works[~np.isin(acts.lane[works], acts.lane[calls])]  # sends and receives run on the thread that calls
     if not len(works) or not len(calls):
         return []
@@ -179,12 +177,6 @@ def _awakened(job: Job, thread: HostThread, clock: tuple[np.ndarray, np.ndarray]
     for row in np.flatnonzero(~keep & (loader >= 0)).tolist():  # one per batch at most
         keep[row] = not (job.moment(known.source[known.target == target[row]]) >= job.moment(source[row])).any()
     return _edges([source[keep]], [target[keep]], Confidence.GUESS, [loader[keep]])
-
-
-def _which(fits: Callable[[str], bool], names: Sequence[str], codes: np.ndarray) -> np.ndarray:
-    """Return a mask of the codes (indices into `names`) for whose name a predicate is true."""
-    distinct, inverse = np.unique(codes, return_inverse=True)
-    return names_that(fits, [names[code] for code in distinct.tolist()])[inverse.ravel()]
 
 
 def _runs_elsewhere(name: str) -> bool:

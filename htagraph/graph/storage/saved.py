@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel
@@ -21,7 +21,7 @@ from htagraph.graph.activities import Activities, Edges, Lane
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.matches import Matches
-from htagraph.graph.storage.array_file import read_file, write_file
+from htagraph.graph.storage.array_file import read_file, refuse, write_file
 from htagraph.graph.tree import Tree
 from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
 from htagraph.trace.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
@@ -158,14 +158,14 @@ def read_graph(path: Path) -> DependencyGraph:
         raise StoredGraphError(msg) from error
     try:
         if content["schema"] != SCHEMA:
-            _refuse(path, "another release of htagraph wrote it")
+            refuse(path, "another release of htagraph wrote it")
         parts = unpack(content["parts"], arrays)
         graph, tree = parts["graph"], parts["tree"]
         fits = isinstance(graph, DependencyGraph) and isinstance(tree, Tree) and _fits(graph, tree)
     except (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError) as error:
-        _refuse(path, f"it holds no graph ({error})")
+        refuse(path, f"it holds no graph ({error})")
     if not fits:
-        _refuse(path, "its parts do not belong together")
+        refuse(path, "its parts do not belong together")
     vars(graph)["tree"] = tree  # where the property keeps what it has computed
     return graph
 
@@ -205,11 +205,6 @@ def _climbs_end(parent: Array, first: Array) -> bool:
     for _ in range(len(jump).bit_length()):  # each round twice as far up
         jump = jump[jump]
     return not bool((jump >= 0).any())
-
-
-def _refuse(path: Path, why: str) -> NoReturn:
-    msg = f"{path}: cannot be opened: {why}; load the traces and save the graph again"
-    raise StoredGraphError(msg)
 
 
 Json: TypeAlias = Any

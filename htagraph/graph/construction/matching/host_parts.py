@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints
+from htagraph.core.arrays import Array, Ints, coded
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.naming import Naming, transfer_direction
 from htagraph.graph.activities import Activities
@@ -102,7 +102,7 @@ def _divided(
     if len(set(hosts.values())) != 1 or len(hosts) < len(traces):  # times of ranks can not be compared
         return group, groups
     own, operator = rows[collective], asked[collective]
-    kind = np.unique(np.stack([acts.name[own], elements[collective]]), axis=1, return_inverse=True)[1].ravel()
+    kind = coded(acts.name[own], elements[collective])
     moments = acts.step[operator], acts.start[operator], acts.start[own], acts.end[own]
     found, labelled = groups_of_calls(Calls(acts.rank[own], kind, acts.lane[own], *moments), traces)
     if (found < 0).all():

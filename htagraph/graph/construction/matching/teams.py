@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.core.arrays import Array, Ints, Mask, coded
 from htagraph.core.statistics import others_median
 from htagraph.graph.clock_fits import feasible_offsets, fitted, medians
 from htagraph.graph.construction.matching.alignment import slope
@@ -251,8 +251,7 @@ def host_collectives(members: Members) -> list[Team]:
         ranks, line = np.unique(members.rank[own], return_inverse=True)
         new = (np.diff(members.rank[own]) != 0) | (np.diff(members.step[own]) != 0)
         first = np.maximum.accumulate(np.where(np.append(True, new), np.arange(len(own)), 0))
-        place = np.stack([members.step[own], np.arange(len(own)) - first])
-        column = np.unique(place, axis=1, return_inverse=True)[1].ravel()
+        column = coded(members.step[own], np.arange(len(own)) - first)
         grid = np.full((len(ranks), int(column.max()) + 1), -1, np.int64)
         grid[line.ravel(), column] = own
         grid = _mended(members, grid) if len(ranks) > 1 else grid
