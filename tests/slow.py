@@ -328,23 +328,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_what_nothing_fits_is_one_line_that_names_what_would",
         }
     ),
-    "tests/cluster/engines/test_dask.py": frozenset(
+    "tests/cluster/test_engines.py": frozenset(
         {
             "test_a_job_on_workers_answers_as_one_graph",
             "test_a_killed_worker_and_a_file_that_cannot_be_read_cost_no_other_rank_its_answer",
-            "test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item",
-            "test_workers_answer_and_say_what_failed",
-        }
-    ),
-    "tests/cluster/engines/test_processes.py": frozenset(
-        {
             "test_a_process_that_hangs_is_ended",
-        }
-    ),
-    "tests/cluster/engines/test_ray.py": frozenset(
-        {
-            "test_a_job_on_workers_answers_as_one_graph",
-            "test_workers_answer_and_workers_that_die_cost_nothing",
+            "test_a_worker_that_dies_once_costs_nothing_and_one_that_always_does_its_item",
         }
     ),
     "tests/cluster/test_job.py": frozenset(
@@ -376,6 +365,11 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/core/test_words.py": frozenset(
         {
             "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
+        }
+    ),
+    "tests/findings/conclusions/test_interruption_claims.py": frozenset(
+        {
+            "test_of_interruptions_that_cost_little_nothing_is_said",
         }
     ),
     "tests/graph/construction/matching/test_match.py": frozenset(
@@ -722,11 +716,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_analyses_do_not_change",
         }
     ),
-    "tests/output/conclusions/test_interruption_claims.py": frozenset(
-        {
-            "test_of_interruptions_that_cost_little_nothing_is_said",
-        }
-    ),
     "tests/output/export/test_graphviz.py": frozenset(
         {
             "test_a_path_is_a_chain_of_few_boxes",
@@ -822,10 +811,6 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/queries/rank_digests/test_digest.py": frozenset(
         {
             "test_a_digest_of_any_rank_is_some_kilobytes",
-        }
-    ),
-    "tests/queries/rank_digests/test_digest_bytes.py": frozenset(
-        {
             "test_every_digest_comes_back_from_its_bytes",
         }
     ),
@@ -1022,13 +1007,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_lags_of_each_activity_sum_to_it",
         }
     ),
-    "tests/whatif/test_change_options.py": frozenset(
-        {
-            "test_any_text_is_a_change_or_a_clear_refusal",
-            "test_criteria_that_are_written_are_read_as_they_were",
-            "test_numbers_and_ranges_are_read",
-        }
-    ),
     "tests/whatif/test_opportunities.py": frozenset(
         {
             "test_every_row_is_what_the_what_if_of_its_target_gives",
@@ -1037,6 +1015,13 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_first_rows_are_those_of_the_whole_list",
             "test_what_gains_hardly_more_than_what_it_contains_is_left_out",
             "test_which_gains_count_as_the_same_decides_rows_but_no_gain",
+        }
+    ),
+    "tests/whatif/test_options.py": frozenset(
+        {
+            "test_any_text_is_a_change_or_a_clear_refusal",
+            "test_criteria_that_are_written_are_read_as_they_were",
+            "test_numbers_and_ranges_are_read",
         }
     ),
 }

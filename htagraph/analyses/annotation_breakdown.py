@@ -13,8 +13,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
 from htagraph.queries.device_annotations import device_annotations
 from htagraph.queries.durations import STATISTICS, statistics
-from htagraph.queries.on_workers import or_summed
-from htagraph.queries.over_ranks import over_ranks
+from htagraph.queries.on_workers import or_summed, over_ranks
 
 __all__ = ["annotation_breakdown"]
 

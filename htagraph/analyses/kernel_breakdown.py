@@ -11,8 +11,7 @@ from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import timed_work
 from htagraph.queries.durations import STATISTICS, statistics
-from htagraph.queries.on_workers import or_summed
-from htagraph.queries.over_ranks import over_ranks
+from htagraph.queries.on_workers import or_summed, over_ranks
 
 __all__ = ["kernel_breakdown"]
 

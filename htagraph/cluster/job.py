@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from htagraph.cluster.engines.engine import Engine
+from htagraph.cluster.engines import Engine
 from htagraph.cluster.on_worker import Reading, table_of
 from htagraph.cluster.run_each import Failed, Patience, run_each
 from htagraph.core.errors import SelectionError, TraceError

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from htagraph.cluster.engines.choose import engine_of
-from htagraph.cluster.engines.engine import Engine
+from htagraph.cluster.engines import Engine, engine_of
 from htagraph.cluster.job import DistributedJob, MissingRank, reasons
 from htagraph.cluster.on_worker import Reading, digest_of, looks, release
 from htagraph.cluster.run_each import Failed, Patience, run_each

@@ -18,10 +18,8 @@ from htagraph.core.kinds import TRANSFERS
 from htagraph.core.traverse import counting_order, topological_order
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.steps import Steps
-from htagraph.queries.class_parts import Classes
 from htagraph.queries.skeleton import Members, Skeleton
-from htagraph.queries.time_classes import TimeClasses
-from htagraph.queries.weighted_paths import WeightedPaths, paths_of, state_of
+from htagraph.queries.time_classes import Classes, TimeClasses, WeightedPaths, paths_of, state_of
 from htagraph.queries.weights import State
 
 __all__ = ["contract", "joined", "members_of", "rank_parts", "skeleton_of", "terminal_skeleton"]

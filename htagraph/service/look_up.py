@@ -14,7 +14,7 @@ from htagraph.output.report import Report, report_on
 from htagraph.queries.call_stack import call_stack
 from htagraph.queries.change_scope import no_match
 from htagraph.service.activity_edges import activity_edges
-from htagraph.whatif.change_options import criteria
+from htagraph.whatif.options import criteria
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
     from htagraph.queries.paths import CriticalPath
     from htagraph.whatif.interval import Interval
-    from htagraph.whatif.link_sharing import Assumed
+    from htagraph.whatif.links import Assumed
 
 __all__ = ["Outcome"]
 

@@ -24,6 +24,7 @@ _MAX_CALLS_LISTED = 3
 
 def cuda_graph(
     state: State,
+    /,
     *,
     step: IntSelector = None,
     start_us: float | None = None,

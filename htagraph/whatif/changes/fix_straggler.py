@@ -50,7 +50,7 @@ less than 1 µs is fixed a little less."""
 
 
 def fix_straggler(
-    state: State, *, rank: int | Literal["auto"] = "auto", to: Literal["median", "mean", "min"] = "median"
+    state: State, /, *, rank: int | Literal["auto"] = "auto", to: Literal["median", "mean", "min"] = "median"
 ) -> State:
     """Return the state where one rank's own work takes no longer than the same work of the others.
 

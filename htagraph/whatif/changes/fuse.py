@@ -21,7 +21,7 @@ _FUSIBLE = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
 _CALL_WAITS = edges_with("call")
 
 
-def fuse(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of `DependencyGraph.select`
+def fuse(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of `DependencyGraph.select`
     """Return the state where each run of selected kernels that follow each other on one stream is one kernel.
 
     Their durations add up and the pauses between them vanish. The launch calls of all but the first vanish; what the

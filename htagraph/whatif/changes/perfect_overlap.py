@@ -11,8 +11,7 @@ from htagraph.core.kinds import ActivityKind, EdgeKind, Provenance, edges_with, 
 from htagraph.graph.activities import Edges
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.weights import State
-from htagraph.whatif.host_communication import asked_at, first_gradient, waits_for
-from htagraph.whatif.rewire import collective_members, rewired
+from htagraph.whatif.rewire import asked_at, collective_members, first_gradient, rewired, waits_for
 
 __all__ = ["perfect_overlap"]
 
@@ -20,7 +19,7 @@ _WAIT_EDGES = edges_with("work")
 _COMMUNICATION = (ActivityKind.COMMUNICATION, ActivityKind.HOST_COMMUNICATION, ActivityKind.JOIN)
 
 
-def perfect_overlap(state: State, *, group: str | None = None) -> State:
+def perfect_overlap(state: State, /, *, group: str | None = None) -> State:
     """Return the state where communication of some process groups runs beside other work as far as it can.
 
     On devices, streams, waiting kernels and blocking calls no longer wait for the collectives. The collectives

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["remove"]
 
 
-def remove(state: State, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
+def remove(state: State, /, **criteria: Any) -> State:  # noqa: ANN401 - those of graph.select
     """Return the state without the selected activities.
 
     They take no time. For kernels and copies, this includes the call that launched only them, the pause before them
