@@ -299,9 +299,6 @@ def _offsets(own: TimeTable, time: Array) -> tuple[Array, Array, Array]:
     return offset, drift, doubt
 
 
-_MIN_FOR_OFFSET: Final = 4
-"""Collectives whose ends prove that ranks of one host do not share a clock. Chosen: fewer may agree by chance. Doubled,
-short recordings of skewed ranks of one host have unknown clocks."""
 _ALL_PAIRS: Final = 64
 """Ranks of a host up to which each pair is compared. Chosen: hosts have up to 16 devices, racks that share a clock 72.
 Doubled, hosts of 65 to 128 ranks take up to 32 times as long, and the verdict on them rests on more collectives."""
@@ -409,4 +406,4 @@ def _one_clock(pair: TimeTable) -> bool | None:
     spread = max(LIMITS.resolution_ns, float(np.quantile(np.abs(apart - middle - trend), LIMITS.typical)))
     if max(abs(middle), float(np.ptp(trend))) <= LIMITS.spreads * spread:
         return True
-    return False if len(apart) >= _MIN_FOR_OFFSET else None
+    return False if len(apart) >= LIMITS.several else None

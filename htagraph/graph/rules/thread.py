@@ -18,9 +18,6 @@ from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["thread"]
 
-_MIN_PAUSES = 4
-"""How many pauses a thread must have for that. Chosen: of fewer, no usual length is known. Doubled, threads with few
-activities get more guessed edges."""
 _BACKWARD_DOUBT = 5
 """Percentage points that the confidence of edges around backward is below the share of the worker's activities that
 run while the caller is blocked: the times fit, but no id proves it. Chosen. Doubled, these edges have 80 to 90 % in
@@ -166,7 +163,7 @@ def _awakened(job: Job, thread: HostThread, clock: tuple[np.ndarray, np.ndarray]
     awoken = np.ones(len(thread.tops), np.bool_)
     pause = thread.starts[1:] - np.maximum.accumulate(thread.ends)[:-1]
     usual = (
-        np.quantile(pause, 0.25) if len(pause) >= _MIN_PAUSES else 0.0
+        np.quantile(pause, 0.25) if len(pause) >= LIMITS.several else 0.0
     )  # threads of Python that take turns pause for longer
     awoken[1:] = pause > max(LIMITS.python_ns, min(LIMITS.times_usual * usual, LIMITS.turn_ns))
     target = 2 * thread.tops[awoken]

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.arrays import Array, Ints, Mask
+from htagraph.graph.clock_fits import medians
 from htagraph.graph.tolerances import LIMITS
 
-__all__ = ["Cluster", "Fit", "Track", "fit_pair", "medians", "pairs", "slope", "with_broken"]
+__all__ = ["Cluster", "Fit", "Track", "fit_pair", "pairs", "slope", "with_broken"]
 
 _BLOCK: Final = 256
 """Places compared per shift, from the middle of the shorter sequence. Chosen for time. Doubled, it takes twice as
@@ -240,7 +241,7 @@ def _best_of_part(sides: _Sides, shifts: Array, overlap: Array) -> tuple[float, 
     count = used.sum(axis=1)
     a_end = sides.of(a.end, shifts, 0.0)
     difference = np.where(used, b.end[places] - a_end, np.nan)
-    middle = medians(difference, count)
+    middle = medians(difference, axis=1)
     clock = middle[:, None] if terms.hint is None else terms.hint
     spread = _quantiles(np.abs(difference - clock), count, LIMITS.typical)
     good = (count > 0) & (_broken(sides, shifts, used, a_end, middle) <= LIMITS.damaged * count)
@@ -274,7 +275,7 @@ def _by_step(sides: _Sides, shifts: Array, same: Array) -> tuple[Array, Array]:
     a_step, b_step = sides.of(sides.a.step, shifts, -1), sides.b.step[sides.places]
     known = same & (a_step >= 0) & (b_step >= 0)
     apart = np.where(known, a_step - b_step, np.nan)
-    return np.abs(medians(apart, known.sum(axis=1))) < 1, (known & (apart != 0)).sum(axis=1)
+    return np.abs(medians(apart, axis=1)) < 1, (known & (apart != 0)).sum(axis=1)
 
 
 def _common(a: Track, b: Track) -> int:
@@ -295,14 +296,6 @@ def _offsets(middle: Array, low: Array, high: Array, hint: float | None, *, on_h
     bounded = np.isfinite(low) & np.isfinite(high)
     between = (np.where(bounded, low, 0.0) + np.where(bounded, high, 0.0)) / 2
     return np.where(bounded, between, middle) if on_host else middle
-
-
-def medians(values: Array, count: Array) -> npt.NDArray[np.float64]:
-    """Return the median of each row, of which all but `count` values are nan."""
-    ordered = np.sort(values, axis=1)
-    rows = np.arange(len(values))
-    low, high = np.maximum(0, (count - 1) // 2), np.minimum(values.shape[1] - 1, count // 2)
-    return np.where(count > 0, (ordered[rows, low] + ordered[rows, high]) / 2, np.inf)
 
 
 def _quantiles(values: Array, count: Array, share: float) -> npt.NDArray[np.float64]:
