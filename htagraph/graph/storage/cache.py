@@ -23,7 +23,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage.array_file import write_whole
 from htagraph.graph.storage.cache_folder import SUFFIX, cache_folder, limit_bytes, make_room
 from htagraph.graph.storage.saved import SCHEMA, read_graph, write_graph
-from htagraph.trace.reading.discover import TracePaths, find_files
+from htagraph.trace.discover import TracePaths, find_files
 from htagraph.trace.remote import RemotePath, TracePath, fingerprint, is_url, path_of
 
 __all__ = ["FileState", "cached", "file_states", "is_unchanged"]

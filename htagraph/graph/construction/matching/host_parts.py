@@ -16,7 +16,7 @@ from htagraph.graph.activities import Activities
 from htagraph.graph.evidence.host_communication import CallArguments, call_arguments, host_calls
 from htagraph.graph.tolerances import LIMITS
 from htagraph.trace.columns import Trace
-from htagraph.trace.events import DeviceProperties
+from htagraph.trace.kineto.events import DeviceProperties
 
 __all__ = ["Calls", "HostParts", "groups_of_calls", "host_parts", "hosts_of"]
 
