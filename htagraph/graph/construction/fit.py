@@ -1,4 +1,8 @@
-"""Edges of the rules → edges that agree with the recorded times: lags are reduced, impossible edges dropped."""
+"""Edges of the rules → edges that agree with the recorded times and form no cycle, with lags that are latencies.
+
+`fit` drops impossible edges and reduces lags to what was observed, `acyclic` breaks cycles at their least certain edge,
+`latency` takes the time that work waited out of the time from its launch to its start.
+"""
 
 from __future__ import annotations
 

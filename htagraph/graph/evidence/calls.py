@@ -1,6 +1,7 @@
-"""The runtime calls that launch, record events and wait, in order, and the device work that each of them enqueued.
+"""Calls that launch, record events and wait, in order, the device work that each of them enqueued, and call sites.
 
-The rules for waits (EVENT_WAIT, HOST_SYNC, QUEUE_FULL) ask it for "the last work enqueued on a stream before a call".
+The rules for waits (EVENT_WAIT, HOST_SYNC, QUEUE_FULL) ask for "the last work enqueued on a stream before a call". A
+call site is a place in the program: calls of one thread with the same names around them.
 """
 
 from __future__ import annotations

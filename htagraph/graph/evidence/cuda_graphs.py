@@ -1,4 +1,4 @@
-"""Branches of a CUDA graph: which of its kernels wait for kernels of its other streams.
+"""Which launches replay a CUDA graph, and the branches of a graph: which kernels wait for kernels of its other streams.
 
 Traces do not record the dependencies inside a graph. Three things tell them: a graph begins after what its stream did
 before, the stream goes on once all branches are over (capture demands it), and inside, a kernel that starts just as one

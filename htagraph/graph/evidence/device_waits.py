@@ -1,7 +1,11 @@
-"""Runtime calls that wait for the whole device without saying so: `cudaFree`, loading a module.
+"""Calls and loops that wait for the device without saying so.
 
-Some are known by name: the documentation says that they synchronize. Any other call is known by its times: it was long,
-and it returned right after the end of all that had been enqueued before it.
+Some calls are known by name: the documentation says that they synchronize (`cudaFree`, loading a module). Any other
+call is known by its times: it was long, and it returned right after the end of all that had been enqueued before it.
+
+A loop asks again and again whether work is over. The evidence is when it ends: the last question but one was asked
+while the work ran, the last one when it was over. An allocator that asks, and goes on whatever the answer, does not
+stop asking at such moments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,15 @@
-"""Which stream waits for which work, for traces that have the event calls but not their streams and events."""
+"""Which stream waits for which work, where the trace does not name streams and events.
+
+- `stream_waits`: for traces with the calls that record and await events, site by site.
+- `boundary_waits`: for traces without such calls, where waits are assumed around collectives.
+- `turned_joins`: ``a.wait_stream(b)`` records an event on b and makes a wait for it, in two neighbouring calls that
+  name neither. Where such a wait never took time, the launches around it decide which stream waits. A loop that
+  launches copies for the next step right after it waited for the copies of this step looks like a fork then, though
+  it is a join.
+- `idle_ends`: idle streams that go on just as work of another stream ends, though no call says that they wait for
+  it. The calls may be missing (from before the recording, or not recorded), or the work needs a part of the device
+  that the other work occupied. In both cases it could not start before the other work ended.
+"""
 
 from __future__ import annotations
 

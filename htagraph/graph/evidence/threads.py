@@ -1,4 +1,10 @@
-"""The host threads of a rank: their moments, when they are idle, and which of them are autograd's workers."""
+"""The host threads of a rank: their moments, who wakes whom, and which of their time is a data loader's.
+
+No event records which thread wakes which other one (producers and consumers with a queue, futures of a thread pool).
+The evidence is regularity: whenever a thread has been idle for long, its next operator of one name starts shortly
+after the end of an operator of one name on other threads. Time of data loaders is known by the names of annotations
+or operators.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +25,11 @@ from htagraph.graph.evidence.job import Job
 from htagraph.graph.tolerances import LIMITS, Confidence
 
 __all__ = ["HandOvers", "HostThread", "hand_overs", "host_threads", "loaders", "waited_loaders", "worker_loads"]
+
+
+_NEAREST = 4
+"""How many ends before a wake-up are looked at for the names that may have caused it. Chosen: threads that work in step
+end together. Doubled, more threads may end between cause and effect."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +98,6 @@ def host_threads(job: Job, rank: int) -> list[HostThread]:
         running = at_work[first:last]
         threads.append(HostThread(lane, vertices, job.moment(vertices), running, tops, begins, ends, bool(is_worker)))
     return sorted(threads, key=lambda thread: (-len(thread.vertices), int(thread.times[0])))
-
-
-_NEAREST = 4
-"""How many ends before a wake-up are looked at for the names that may have caused it. Chosen: threads that work in step
-end together. Doubled, more threads may end between cause and effect."""
 
 
 class HandOvers(NamedTuple):

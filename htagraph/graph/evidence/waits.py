@@ -1,8 +1,9 @@
-"""What a wait waits for, where the trace does not name it: hypotheses per call site, tested against recorded times.
+"""What a wait waits for: by the ids of cuda_sync rows, else by hypotheses per call site, tested against recorded times.
 
 A hypothesis names, for each wait of a site, a position in the order of calls (an *anchor*: a record, a launch, the wait
 itself) and a stream; the wait is for the last work enqueued on the stream before the anchor. A wait that ended before
 that work refutes the hypothesis. A wait that ended right after that work, and that nothing else explains, supports it.
+All inferred waits for device work go this way: a site, its candidates (which differ), `support`, and a confidence.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ testing takes twice as long."""
 _MAX_RECORDS_BACK = 12
 """How many records before a wait the awaited one may be. Chosen: libraries record few events between a record and its
 wait. Doubled, testing takes twice as long, and a few more rare waits are resolved."""
+
+
+_NO_STREAM = 4_294_967_295
+"""How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,10 +355,6 @@ def unresolved_waits(job: Job, counts: Mapping[int, int], what: str) -> tuple[Is
         for rank, count in sorted(counts.items())
         if count
     )
-
-
-_NO_STREAM = 4_294_967_295
-"""How Kineto of 2023 wrote "no stream": -1 as 32 bits without a sign."""
 
 
 @dataclass(frozen=True, eq=False)

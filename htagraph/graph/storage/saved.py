@@ -1,4 +1,10 @@
-"""Save a graph to a folder, and open it again: everything that it answers afterwards is equal."""
+"""Save a graph to a folder, and open it again: everything that it answers afterwards is equal.
+
+The parts of a graph are JSON and a list of arrays, without pickle: only the classes in `_CLASSES` are ever made.
+JSON's texts, numbers, lists, true, false and null stand for themselves; everything else is an object with one key
+that says what it is. Classes are stored field by field, so a field that is added to one of them is stored without a
+change here.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +38,13 @@ __all__ = ["GRAPH_FILE", "SCHEMA", "are_within", "open", "pack", "read_graph", "
 
 GRAPH_FILE: Final = "graph.htagraph"
 """Name of the file inside the folder."""
+
+
+_MANY_TEXTS: Final = 16
+"""Texts from which they lie in one array instead of the manifest. Chosen: two rows of arrays are as long as a dozen
+names. Doubled, manifests of many ranks grow by a few percent."""
+_PLAIN_BITS: Final = 63
+"""Bits of integers that are JSON numbers: others would be refused by Python's limit on digits if they are very long."""
 
 
 def save(graph: DependencyGraph, folder: str | os.PathLike[str]) -> Path:
@@ -216,11 +229,6 @@ _CLASSES: Final[dict[str, type[Any]]] = {
         DeviceProperties, DistributedInfo, Header, ProcessGroup,
     )
 }  # fmt: skip
-_MANY_TEXTS: Final = 16
-"""Texts from which they lie in one array instead of the manifest. Chosen: two rows of arrays are as long as a dozen
-names. Doubled, manifests of many ranks grow by a few percent."""
-_PLAIN_BITS: Final = 63
-"""Bits of integers that are JSON numbers: others would be refused by Python's limit on digits if they are very long."""
 
 
 def _fields(cls: type[Any]) -> list[str]:

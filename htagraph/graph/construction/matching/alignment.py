@@ -1,8 +1,10 @@
-"""Alignment of the ranks' sequences of collectives: which belong together, and which element corresponds to which.
+"""Alignment of the ranks' sequences of collectives: which are compared, and which element corresponds to which.
 
 Only order and time are used, so it needs no arguments and no known clock offsets. Members of one collective end
-together however far apart they arrived: under the right shift the differences of the ends are nearly constant, and no
-member starts after another has ended.
+together however far apart they arrived: under the right shift the differences of the ends are nearly constant, and
+no member starts after another has ended. A whole sequence lies beside the others under one shift. Where a record was
+lost in the middle, what comes behind it is one place nearer: parts of the sequence show the shift before and behind
+the hole, and between them ends tell where it is (`with_broken`).
 """
 
 from __future__ import annotations
@@ -30,6 +32,17 @@ _MAX_CELLS: Final = 3_000_000
 _MAX_PRIOR: Final = 3.0
 """How many times as much a fit costs at most for the clock offset that it needs. Chosen: a clock that was never set may
 be off by anything. Doubled, fits that need large offsets must be better by as much."""
+
+
+_MAX_PAIRS: Final = 3000
+"""Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
+takes twice as long."""
+_NEIGHBOURS: Final = 6
+"""Sequences that each one is compared with in large pools, those that run most parallel. Chosen for time. Doubled, it
+takes twice as long."""
+_NOT_ALIKE: Final = 1e15
+"""ns: what it costs to put collectives of other kinds, sizes or steps side by side. Chosen: more than any times can
+differ by. It may be doubled without effect."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,14 +339,6 @@ def slope(ends: Array, arrivals: Array, when: Array) -> tuple[float, float, floa
     return float((ends * arrivals).sum()) / power, doubt, spread, reach
 
 
-_MAX_PAIRS: Final = 3000
-"""Pairs of sequences in a pool up to which all are compared, above just neighbours. Chosen for time. Doubled, it
-takes twice as long."""
-_NEIGHBOURS: Final = 6
-"""Sequences that each one is compared with in large pools, those that run most parallel. Chosen for time. Doubled, it
-takes twice as long."""
-
-
 def pairs(tracks: Sequence[Track]) -> list[tuple[Track, Track]]:
     """Return the pairs of tracks of one pool and different ranks that are to be compared."""
     pools: dict[int, list[Track]] = {}
@@ -364,11 +369,6 @@ def _neighbours(pool: list[Track]) -> list[tuple[Track, Track]]:
         spread[(rank == rank[i]) | ((way == way[i]) & (way != 0))] = np.inf
         near |= {(min(i, int(j)), max(i, int(j))) for j in np.argsort(spread)[:_NEIGHBOURS]}
     return [(pool[i], pool[j]) for i, j in sorted(near)]
-
-
-_NOT_ALIKE: Final = 1e15
-"""ns: what it costs to put collectives of other kinds, sizes or steps side by side. Chosen: more than any times can
-differ by. It may be doubled without effect."""
 
 
 def with_broken(tracks: list[Track], clusters: list[Cluster]) -> tuple[list[Track], list[Cluster]]:

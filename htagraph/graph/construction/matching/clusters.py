@@ -3,6 +3,12 @@
 Ranks of one host share a clock unless the recording contradicts that. Other clocks are learnt from sequences long
 enough to prove that they belong together; short ones are united only under clocks that are known, or where no
 other choice is left.
+
+Sends pair with receives (`partners`): both end together, after both have started. Where no argument names the partner,
+time has to show it beyond doubt. Stages of a pipeline all have as many sends and receives, as regular as each other:
+under some clock offset nearly any two of them seem to end together. So clocks are taken as right where that explains
+the ends; another offset counts only where what goes there and what comes back agree on it, and whatever leaves a choice
+is not linked.
 """
 
 from __future__ import annotations
@@ -31,6 +37,13 @@ _CLEAR: Final = 2
 _COMPRESSED: Final = 0.25
 """Ends that lie so much closer together than arrivals were brought together by a collective. Chosen. Doubled, chance
 brings them together more often."""
+
+
+_MIN_TIMES_WORSE: Final = 2.0
+"""Times worse that any other partner must be. Chosen. Doubled, fewer pairs are clear, and more are left unlinked."""
+_MIN_COVERED: Final = 0.75
+"""Share of the shorter sequence that must have partners. Chosen: less is another step. It cannot be doubled; at 1 cut
+recordings are not linked."""
 
 
 def cluster(tracks: Sequence[Track], island: Mapping[int, int] | None = None, *, lone: bool = True) -> list[Cluster]:
@@ -300,13 +313,6 @@ def _end_together(ends: Array, arrivals: Array, when: Array, usual: float, pairw
     if clear and len(ends) >= LIMITS.proof:
         return _CLEAR
     return int(clear or spread <= 2 * usual + LIMITS.resolution_ns / 2)
-
-
-_MIN_TIMES_WORSE: Final = 2.0
-"""Times worse that any other partner must be. Chosen. Doubled, fewer pairs are clear, and more are left unlinked."""
-_MIN_COVERED: Final = 0.75
-"""Share of the shorter sequence that must have partners. Chosen: less is another step. It cannot be doubled; at 1 cut
-recordings are not linked."""
 
 
 class _Pairing(_Clocks):

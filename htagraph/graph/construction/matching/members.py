@@ -1,4 +1,8 @@
-"""Communication activities as possible members of collectives: what each is, of which group, in which sequence."""
+"""Communication activities as possible members of collectives: what each is, of which group, in which sequence.
+
+Sends and receives that were started at once run as one kernel without arguments; the only peer of such a batch is known
+by the calls before its launch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""The test of time: are what seem to be members of one collective contradicted by when they started and ended?"""
+"""Groups matched by ids, steps or order, and the test of time: do starts and ends contradict them?
+
+On host threads, all members of a process group ask for its collectives in one order: within a step of one number,
+the n-th of a rank belongs to the n-th of every other. A send ends once its data has left, a receive once it has
+come, so their ends may lie a whole transfer apart. But with every backend in reach neither can end before the other
+has begun. Of one rank's sends to another, the n-th belongs to the n-th receive there; only heads and tails may be
+missing.
+"""
 
 from __future__ import annotations
 
