@@ -24,9 +24,9 @@ from htagraph.queries.transfer_waits import waiting
 from htagraph.queries.untraced import UNTRACED, untraced_gaps
 
 __all__ = [
+    "NEVER",
     "ChangeError",
     "Jitter",
-    "NEVER",
     "OwnTime",
     "State",
     "checked",

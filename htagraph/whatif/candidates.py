@@ -39,7 +39,7 @@ from htagraph.whatif.links import assumed, time_from_sharing
 if TYPE_CHECKING:
     from htagraph.core.runs import Runs
 
-__all__ = ["CLASSES", "Candidate", "INTERRUPTIONS", "Trial", "candidates", "target_of", "time_of"]
+__all__ = ["CLASSES", "INTERRUPTIONS", "Candidate", "Trial", "candidates", "target_of", "time_of"]
 
 _KERNELS = (ActivityKind.COMPUTATION, ActivityKind.MEMORY)
 _CALLS = (ActivityKind.RUNTIME,)

@@ -32,7 +32,6 @@ from htagraph.graph.rules.collective import collective
 from htagraph.graph.rules.p2p import p2p
 from htagraph.queries.contract import members_of
 from htagraph.queries.rank_digests.digest import Criteria, RankDigest
-from htagraph.queries.rank_digests.joined import JoinedGraph
 from htagraph.queries.skeleton import Skeleton
 from htagraph.queries.time_classes import END, LAST, START, Parts, TimeClasses
 from htagraph.queries.weights import initial, own_time
