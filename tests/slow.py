@@ -367,6 +367,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_only_known_words_are_offered_and_a_known_word_is_offered_first",
         }
     ),
+    "tests/findings/conclusions/test_interruption_claims.py": frozenset(
+        {
+            "test_of_interruptions_that_cost_little_nothing_is_said",
+        }
+    ),
     "tests/graph/construction/matching/test_match.py": frozenset(
         {
             "test_a_file_of_another_run_is_refused_and_the_others_are_linked",
@@ -414,14 +419,10 @@ SLOW: dict[str, frozenset[str]] = {
             "test_no_lag_is_larger_than_what_was_recorded",
         }
     ),
-    "tests/graph/evidence/test_call_sites.py": frozenset(
-        {
-            "test_the_owner_is_the_first_place_on_the_way_up",
-        }
-    ),
     "tests/graph/evidence/test_calls.py": frozenset(
         {
             "test_the_last_and_first_work_around_a_call_are_what_a_search_finds",
+            "test_the_owner_is_the_first_place_on_the_way_up",
         }
     ),
     "tests/graph/evidence/test_job.py": frozenset(
@@ -429,14 +430,14 @@ SLOW: dict[str, frozenset[str]] = {
             "test_slices_tile_each_thread_and_name_the_innermost_activity_at_work",
         }
     ),
-    "tests/graph/evidence/test_wait_hypotheses.py": frozenset(
-        {
-            "test_the_kth_record_back_is_what_a_search_finds",
-        }
-    ),
-    "tests/graph/evidence/test_waits_at_collectives.py": frozenset(
+    "tests/graph/evidence/test_stream_waits.py": frozenset(
         {
             "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+        }
+    ),
+    "tests/graph/evidence/test_waits.py": frozenset(
+        {
+            "test_the_kth_record_back_is_what_a_search_finds",
         }
     ),
     "tests/graph/measures/test_pauses.py": frozenset(
@@ -523,15 +524,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_hand_overs_of_simulated_jobs_are_found",
         }
     ),
-    "tests/graph/storage/test_parts.py": frozenset(
-        {
-            "test_every_class_that_a_graph_holds_is_known",
-        }
-    ),
     "tests/graph/storage/test_saved.py": frozenset(
         {
             "test_an_opened_graph_gives_the_same_answers",
             "test_any_job_comes_back",
+            "test_every_class_that_a_graph_holds_is_known",
         }
     ),
     "tests/graph/test_activities.py": frozenset(
@@ -576,23 +573,19 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_function_of_a_node_gives_what_networkx_gives",
         }
     ),
-    "tests/graph/test_positions.py": frozenset(
+    "tests/graph/test_selection.py": frozenset(
         {
+            "test_a_group_stands_for_its_kinds",
             "test_a_regex_is_found_anywhere",
             "test_a_time_range_holds_what_begins_and_ends_in_it",
             "test_ancestors_and_descendants_are_each_others_inverse",
             "test_filters_leave_what_htas_leave",
-            "test_positions_are_those_of_a_search",
-            "test_selections_are_sets",
-            "test_steps_by_position",
-        }
-    ),
-    "tests/graph/test_selection.py": frozenset(
-        {
-            "test_a_group_stands_for_its_kinds",
             "test_globs_match_names",
             "test_kinds_are_alternatives",
             "test_numbers_are_alternatives",
+            "test_positions_are_those_of_a_search",
+            "test_selections_are_sets",
+            "test_steps_by_position",
         }
     ),
     "tests/hta/critical_path/test_analysis.py": frozenset(
@@ -721,11 +714,6 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/laws/test_skewed_clocks.py": frozenset(
         {
             "test_analyses_do_not_change",
-        }
-    ),
-    "tests/output/conclusions/test_interruption_claims.py": frozenset(
-        {
-            "test_of_interruptions_that_cost_little_nothing_is_said",
         }
     ),
     "tests/output/export/test_graphviz.py": frozenset(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import short_number
+from htagraph.findings.phrases import short_number
 from htagraph.output.report import Wording
 
 __all__ = ["Column", "columns_of"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from htagraph.findings.phrases import distinct, shortened
 from htagraph.output.columns import Column
-from htagraph.output.phrases import distinct, shortened
 
 __all__ = ["Fitted", "cut_all", "fitted"]
 

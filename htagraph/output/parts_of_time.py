@@ -6,7 +6,7 @@ import math
 
 import pandas as pd
 
-from htagraph.output.phrases import short_number
+from htagraph.findings.phrases import short_number
 
 __all__ = ["with_shares"]
 

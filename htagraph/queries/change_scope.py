@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kinds import ANNOTATIONS, OPERATORS, ActivityKind, of_kinds
-from htagraph.graph.criteria import Criteria, Mask, mask_of
+from htagraph.graph.selection import Criteria, Mask, mask_of
 from htagraph.queries.untraced import UNTRACED
 
 if TYPE_CHECKING:

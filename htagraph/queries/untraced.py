@@ -11,7 +11,7 @@ from htagraph.core.arrays import distinct
 from htagraph.core.errors import NothingMeetsError, SelectionError
 from htagraph.core.kinds import BETWEEN, ActivityKind, GapKind, of_kinds
 from htagraph.core.words import nearest_words
-from htagraph.graph.criteria import Mask, named
+from htagraph.graph.selection import Mask, named
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

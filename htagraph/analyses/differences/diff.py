@@ -18,8 +18,8 @@ from htagraph.analyses.differences.effects import Effects, effects
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, ActivityKind, of_kinds
 from htagraph.core.naming import short_name, stable_name
-from htagraph.graph.criteria import IntSelector
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.selection import IntSelector
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class Diff:
 
     def sentences(self) -> list[str]:
         """Return in words how much the step time changed and why, the most important first."""
-        from htagraph.output.diff_sentences import diff_sentences
+        from htagraph.findings.verbs.diff import diff_sentences
 
         return diff_sentences(self)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from htagraph.core.arrays import Array
-from htagraph.core.kinds import BLOCKING, LAUNCHES, EdgeKind
+from htagraph.core.kinds import EdgeKind, edges_with
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.hta.critical_path.columns import DEPENDENCY, KERNEL, LAUNCH, NOBODY, OPERATOR, SYNC, Columns, View
@@ -21,9 +21,9 @@ _LOCKING = ("cudaHostAlloc", "cudaLaunchKernel", "cudaMemcpyAsync")
 _LONGEST_PAUSE_NS = 1_500_000
 """From one kernel's end to the next one's start on its stream: HTA draws an edge between them below 1500 µs. With twice
 as much, longer stretches in which a stream was idle count as the overhead between two kernels."""
-_ONTO_DEVICE = (*LAUNCHES, EdgeKind.STREAM)
-_WAITS = (EdgeKind.EVENT_WAIT, *BLOCKING)
-_ORDERS = (EdgeKind.AUTOGRAD, EdgeKind.THREAD, EdgeKind.DATALOADER, EdgeKind.USER)
+_ONTO_DEVICE = edges_with("enqueued")
+_WAITS = edges_with("waits")
+_ORDERS = edges_with("threads")
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,10 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind, of_kinds
-from htagraph.output.phrases import time_text
+from htagraph.findings.phrases import time_text
 from htagraph.queries.paths import CriticalPath
 
 __all__ = ["MOST_SLICES", "kept_slices"]
-
 
 MOST_SLICES = 2_000_000
 """Slices of one page. Source: measured, a slice takes 4 to 8 bytes of the page, its part of the critical path included,

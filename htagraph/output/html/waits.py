@@ -13,6 +13,8 @@ from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.analyses.stragglers import stragglers
 from htagraph.core.kinds import DEVICE_WAITS, of_kinds
 from htagraph.core.naming import short_name
+from htagraph.findings.claim import Claim
+from htagraph.findings.phrases import command_line
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.pauses import CAUSES
 from htagraph.output.html.charts import Bar, Part, bars, stacked
@@ -21,8 +23,6 @@ from htagraph.output.html.markup import NOTHING, Html, element
 from htagraph.output.html.proof import MOST_ROWS, Evidence
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
-from htagraph.output.phrases import command_line
-from htagraph.queries.claim import Claim
 from htagraph.whatif.changes.remove_sync import remove_sync
 from htagraph.whatif.options import criteria
 

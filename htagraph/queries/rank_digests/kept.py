@@ -15,7 +15,7 @@ from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.core.naming import Naming, collective_op, is_collective_call, names_that
 from htagraph.core.parents import nearest
 from htagraph.graph.activities import Activities, Lane
-from htagraph.graph.construction.join import TEXTS
+from htagraph.graph.construction.build import TEXTS
 from htagraph.graph.construction.matching.members import describing
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
