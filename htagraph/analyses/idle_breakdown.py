@@ -10,20 +10,33 @@ import pandas as pd
 
 from htagraph.core.arrays import Array
 from htagraph.core.choices import check_choice
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.idle_cause import CAUSES, KERNEL_PAUSE_US, binding_kind, pause_cause
 from htagraph.queries.on_workers import rank_by_rank
 
 __all__ = ["idle_breakdown"]
 
+TABLE = Table(
+    "Idle time of streams by cause",
+    Col("rank device stream", "int64"),
+    Col("cause", "str"),
+    Col("idle_us"),
+    Col("count", "int64", "pauses"),
+    Col("mean_us max_us", "float64", "0 without pauses"),
+    Col("share_percent", "float64", "of the stream's idle time, NaN without"),
+)
+RANKS = Table(
+    "Idle device time by cause",
+    Col("rank", "int64"),
+    Col("cause", "str"),
+    Col("idle_us", "float64", "a rank's rows sum to ``idle_us`` of `temporal_breakdown`"),
+    Col("count", "int64", "pauses"),
+    Col("share_percent", "float64", "of the time from the rank's first to its last device work; NaN if that is none"),
+)
 
-_BY_STREAM = {
-    "rank": "int64", "device": "int64", "stream": "int64", "cause": "str", "idle_us": "float64", "count": "int64",
-    "mean_us": "float64", "max_us": "float64", "share_percent": "float64",
-}  # fmt: skip
-_BY_RANK = {"rank": "int64", "cause": "str", "idle_us": "float64", "count": "int64", "share_percent": "float64"}
 
-
+@described(TABLE, RANKS)
 @rank_by_rank
 def idle_breakdown(
     graph: DependencyGraph, *, by: Literal["stream", "rank"] = "stream", kernel_pause_us: float = KERNEL_PAUSE_US
@@ -46,15 +59,10 @@ def idle_breakdown(
         kernel_pause_us: the longest pause, µs, that counts as the usual pause between two queued kernels.
 
     Returns:
-        By stream: one row per rank, stream and cause, in that order, all three causes for each stream with device work:
-        ``rank``, ``device``, ``stream`` (int64), ``cause`` (str), ``idle_us`` (float64), ``count`` (int64, pauses),
-        ``mean_us``, ``max_us`` (float64, 0 without pauses), ``share_percent`` (float64: of the stream's idle time, NaN
-        without).
+        By stream: one row per rank, stream and cause, in that order, all three causes for each stream with device
+        work: {columns}.
 
-        By rank: one row per rank with device work and cause: ``rank`` (int64), ``cause`` (str), ``idle_us`` (float64;
-        a rank's rows sum to ``idle_us`` of `temporal_breakdown`), ``count`` (int64, pauses), ``share_percent``
-        (float64: of the rank's window, from the start of its first to the end of its last device work; NaN for an
-        empty window).
+        By rank: one row per rank with device work and cause: {columns}.
 
     Raises:
         ValueError: `by` is something else.
@@ -72,11 +80,11 @@ def idle_breakdown(
     """
     check_choice("by", by, ("stream", "rank"))
     binding = binding_kind(graph)
-    columns, groups = (_BY_STREAM, _streams(graph)) if by == "stream" else (_BY_RANK, _ranks(graph))
+    columns, groups = (TABLE, _streams(graph)) if by == "stream" else (RANKS, _ranks(graph))
     rows: list[tuple[object, ...]] = []
     for keys, work in groups:
         rows += _cause_rows(graph, keys, work, binding, kernel_pause_us)
-    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    return columns.frame(rows)
 
 
 def _streams(graph: DependencyGraph) -> Iterator[tuple[tuple[int, ...], Array]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.attribution import names_of
 from htagraph.queries.idle_cause import KERNEL_PAUSE_US, binding_kind, pause_cause
@@ -12,7 +13,22 @@ from htagraph.queries.stream_idle import stream_pauses
 
 __all__ = ["idle_intervals"]
 
+TABLE = Table(
+    "Longest idle intervals",
+    Col("rank device stream", "int64"),
+    Col("step", "int64", "of the work after the pause, -1 outside"),
+    Col("before after", "int64", "activity numbers: the work that started before, and the one that ended the pause"),
+    Col("before_name after_name", "str"),
+    Col("start_us", "float64", "when all earlier work of the stream had ended, since the job's first activity"),
+    Col("pause_us", "float64", "from then to the start of the work, 0 where they overlap"),
+    Col("gap_us", "float64", "from the end of ``before``, negative where they overlap"),
+    Col("launch", "int64", "the activity that enqueued the work, -1 if unknown"),
+    Col("launch_late_us", "float64", "how long after ``start_us`` that began, negative if before, NaN if unknown"),
+    Col("cause", "str", "as in `idle_breakdown`"),
+)
 
+
+@described(TABLE)
 def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PAUSE_US) -> pd.DataFrame:
     """Return one row for each piece of device work that follows another on its stream, and the pause between them.
 
@@ -23,14 +39,7 @@ def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PA
         kernel_pause_us: the longest pause, µs, that counts as the usual pause between two queued kernels.
 
     Returns:
-        By rank, device, stream and time: ``rank``, ``device``, ``stream``, ``step`` (int64; the step of the work
-        after the pause, -1 outside), ``before`` and ``after`` (int64: activity numbers; the work that started before,
-        and the one that ended the pause), ``before_name``, ``after_name`` (str), ``start_us`` (float64: when all
-        earlier work of the stream had ended, since the job's first activity), ``pause_us`` (float64: from then to the
-        start of the work, 0 where they overlap), ``gap_us`` (float64: from the end of ``before``, negative where they
-        overlap), ``launch`` (int64: the activity that enqueued the work, -1 if unknown), ``launch_late_us`` (float64:
-        how long after ``start_us`` that began, negative if before, NaN if unknown), ``cause`` (str: as in
-        `idle_breakdown`).
+        By rank, device, stream and time: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -43,8 +52,8 @@ def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PA
     acts = graph.activities
     pauses = stream_pauses(graph)
     before, after, launch, free = (pauses[column].to_numpy() for column in ("before", "after", "launch", "free_ns"))
-    return pauses[["rank", "device", "stream"]].assign(
-        step=acts.step[after].astype(np.int64),
+    return TABLE.frame(pauses.assign(
+        step=acts.step[after],
         before=before,
         after=after,
         before_name=names_of(graph, before),
@@ -54,5 +63,5 @@ def idle_intervals(graph: DependencyGraph, *, kernel_pause_us: float = KERNEL_PA
         gap_us=(acts.start[after] - acts.end[before]) / 1000,
         launch=launch,
         launch_late_us=np.where(launch >= 0, acts.start[launch] - free, np.nan) / 1000,
-        cause=pd.array(pause_cause(graph, binding_kind(graph), after, free, kernel_pause_us), dtype="str"),
-    )
+        cause=pause_cause(graph, binding_kind(graph), after, free, kernel_pause_us),
+    ))  # fmt: skip

@@ -6,12 +6,21 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.kinds import ActivityKind
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.on_workers import of_moments
 
 __all__ = ["step_times"]
 
+TABLE = Table(
+    "Step times",
+    Col("rank step", "int64"),
+    Col("start_us end_us", "float64", "since the job's first activity"),
+    Col("duration_us"),
+)
 
+
+@described(TABLE)
 @of_moments
 def step_times(graph: DependencyGraph) -> pd.DataFrame:
     """Return when each step began and when it ended, device work launched in it included.
@@ -23,8 +32,7 @@ def step_times(graph: DependencyGraph) -> pd.DataFrame:
         graph: the job.
 
     Returns:
-        One row per rank and step: ``rank``, ``step`` (int64), ``start_us``, ``end_us`` (float64, since the job's first
-        activity), ``duration_us`` (float64).
+        One row per rank and step: {columns}.
 
     Example:
         >>> import htagraph as hg
@@ -39,10 +47,10 @@ def step_times(graph: DependencyGraph) -> pd.DataFrame:
     for mark in marks[::-1]:
         began[int(acts.rank[mark]), int(acts.step[mark])] = int(graph.time[2 * mark])
     start = np.array([began[int(acts.rank[end]), int(acts.step[end])] for end in ends], np.int64)
-    return pd.DataFrame(
+    return TABLE.frame(
         {
-            "rank": acts.rank[ends].astype(np.int64),
-            "step": acts.step[ends].astype(np.int64),
+            "rank": acts.rank[ends],
+            "step": acts.step[ends],
             "start_us": (start - graph.origin_ns) / 1000,
             "end_us": (graph.time[2 * ends] - graph.origin_ns) / 1000,
             "duration_us": (graph.time[2 * ends] - start) / 1000,
