@@ -718,6 +718,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_analyses_do_not_change",
         }
     ),
+    "tests/output/conclusions/test_interruption_claims.py": frozenset(
+        {
+            "test_of_interruptions_that_cost_little_nothing_is_said",
+        }
+    ),
     "tests/output/export/test_graphviz.py": frozenset(
         {
             "test_a_path_is_a_chain_of_few_boxes",
@@ -771,12 +776,12 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_a_finding_is_tried_on_the_page",
             "test_a_page_opens_without_a_word_and_asks_for_nothing",
-            "test_keys_select_and_zoom",
-            "test_links_of_findings_zoom_there_and_work_twice",
-            "test_on_paper_all_of_a_table_is_shown_and_nothing_to_click",
             "test_an_odd_job_opens_without_a_word",
             "test_hostile_names_are_shown_and_do_nothing",
+            "test_keys_select_and_zoom",
+            "test_links_of_findings_zoom_there_and_work_twice",
             "test_links_select_the_activity_that_they_name",
+            "test_on_paper_all_of_a_table_is_shown_and_nothing_to_click",
             "test_search_counts_and_goes_to_the_next",
             "test_the_same_job_gives_the_same_page",
             "test_without_scripts_findings_tables_and_charts_are_there",
@@ -830,27 +835,6 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_collectives_clocks_waits_and_steps_are_those_of_the_whole_graph",
             "test_digests_of_any_job_are_joined_to_the_times_of_its_graph",
-        }
-    ),
-    "tests/output/conclusions/test_interruption_claims.py": frozenset(
-        {
-            "test_of_interruptions_that_cost_little_nothing_is_said",
-        }
-    ),
-    "tests/queries/test_interrupted.py": frozenset(
-        {
-            "test_those_of_a_real_job_are_long_gaps_in_its_files_too",
-            "test_what_was_planted_in_many_names_is_found_and_nothing_else",
-        }
-    ),
-    "tests/queries/test_interrupted_ranks.py": frozenset(
-        {
-            "test_eight_ranks_of_a_real_job_go_on_two_by_two",
-        }
-    ),
-    "tests/queries/test_mean_step.py": frozenset(
-        {
-            "test_summaries_and_predictions_give_the_same",
         }
     ),
     "tests/queries/test_arguments.py": frozenset(
@@ -914,11 +898,27 @@ SLOW: dict[str, frozenset[str]] = {
             "test_links_are_those_of_trying_every_pair",
         }
     ),
+    "tests/queries/test_interrupted.py": frozenset(
+        {
+            "test_those_of_a_real_job_are_long_gaps_in_its_files_too",
+            "test_what_was_planted_in_many_names_is_found_and_nothing_else",
+        }
+    ),
+    "tests/queries/test_interrupted_ranks.py": frozenset(
+        {
+            "test_eight_ranks_of_a_real_job_go_on_two_by_two",
+        }
+    ),
     "tests/queries/test_kernel_sequences.py": frozenset(
         {
             "test_a_sequence_is_the_work_below_an_operator_in_the_order_of_starts",
             "test_a_text_is_looked_for_in_the_names_of_operators_annotations_steps_and_frames",
             "test_work_belongs_to_the_innermost_of_some_activities_above_it",
+        }
+    ),
+    "tests/queries/test_mean_step.py": frozenset(
+        {
+            "test_summaries_and_predictions_give_the_same",
         }
     ),
     "tests/queries/test_near_critical.py": frozenset(

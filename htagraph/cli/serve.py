@@ -16,7 +16,7 @@ from htagraph.core.errors import HtagraphError
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.service.answers import Served
+    from htagraph.service.server import Served
 
 __all__ = ["serve"]
 
@@ -43,8 +43,7 @@ def serve(
     """
     graph = read(paths, ranks, steps)
     from htagraph.output.html.report import report_bytes
-    from htagraph.service.answers import EVENTS, OVERLAY, UI, Served
-    from htagraph.service.server import server_of
+    from htagraph.service.server import EVENTS, OVERLAY, UI, Served, server_of
 
     page = report_bytes(graph, given(paths, ranks, steps), events=EVENTS)
     overlay = (lambda: _overlay(graph)) if perfetto_ui is not None else None

@@ -17,9 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from htagraph.core.errors import printable
-from htagraph.output.columns import Column, columns_of
+from htagraph.output.columns import Column, columns_of, cut_all, fitted
 from htagraph.output.conclusions.findings import findings, trial_of
-from htagraph.output.fitting import cut_all, fitted
 from htagraph.output.phrases import command_line, plural
 from htagraph.output.report import Report, Wording
 from htagraph.output.summary import SUMMARY_HEADINGS, SUMMARY_TITLES, Summary

@@ -18,9 +18,9 @@ from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.output.columns import with_shares
 from htagraph.output.conclusions.claim_sentences import sentences
 from htagraph.output.conclusions.claims import claims_of
-from htagraph.output.parts_of_time import with_shares
 from htagraph.output.phrases import plural, time_text
 from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
 from htagraph.output.wording import opportunities as opportunities_wording

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import EdgeKind, GapKind, Provenance
 from htagraph.core.texts import texts_of
+from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, report_on
 from htagraph.queries.call_stack import call_stack
 from htagraph.queries.change_scope import no_match
-from htagraph.service.activity_edges import activity_edges
 from htagraph.whatif.change_options import criteria
 
-if TYPE_CHECKING:
-    from htagraph.graph.dependency_graph import DependencyGraph
-
-__all__ = ["event_report", "selection_report"]
+__all__ = ["activity_edges", "event_report", "selection_report"]
 
 _COLUMNS = ["activity", "rank", "kind", "name", "stream", "step", "start_us", "duration_us"]
 _MAX_NAMES = 1_000
@@ -131,3 +129,23 @@ def _edges(graph: DependencyGraph, activity: int, *, incoming: bool) -> pd.DataF
         "known": texts_of([each.label for each in Provenance], edges.provenance[rows]),
         "confidence_percent": edges.confidence[rows].astype(np.int64),
     })  # fmt: skip
+
+
+def activity_edges(graph: DependencyGraph, activity: int, *, incoming: bool) -> npt.NDArray[np.int64]:
+    """Return the numbers of the edges between an activity and others: those at its start, then those at its end.
+
+    Args:
+        graph: the job.
+        activity: its number.
+        incoming: whether of what it waits for, else of what waits for it.
+
+    Example:
+        >>> import htagraph as hg
+        >>> len(activity_edges(hg.load("data/demo"), 1205, incoming=True))
+        3
+    """
+    offsets = graph.in_offsets if incoming else graph.out_offsets
+    others = graph.edges.source if incoming else graph.edges.target
+    places = np.arange(offsets[2 * activity], offsets[2 * activity + 2])
+    edges = graph.in_edges[places].astype(np.int64) if incoming else places
+    return edges[others[edges] >> 1 != activity]

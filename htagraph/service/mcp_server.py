@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
 from htagraph.core.errors import HtagraphError, printable
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.load import load
 from htagraph.output.report import envelope
 from htagraph.service.bounded import MAX_ROWS, Window, bounded
 from htagraph.service.folders import Folders
-from htagraph.service.graphs import Graphs
 from htagraph.service.look_up import event_report, selection_report
 from htagraph.whatif.change_options import numbers
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-__all__ = ["Answers", "mcp_server"]
+__all__ = ["Answers", "Graphs", "mcp_server"]
 
 _Envelope: TypeAlias = dict[str, Any]
 
@@ -68,6 +70,19 @@ Changes = Annotated[
     ),
 ]
 
+_RANKED: Mapping[str, str] = {
+    "summary": "Where the time goes and what bounds this job: the verdict, time by rank, top kernels, critical path, "
+    "stragglers. The first thing to ask.",
+    "stragglers": "Which rank makes the others wait, for how long, and why it is late.",
+    "idle": "Why device streams are idle: idle time by cause, and the longest pauses.",
+    "collectives": "How long ranks wait for each other in collectives, how long transfers take, at which bandwidth.",
+    "opportunities": "What to improve first: kernels, operators, ranks, process groups and host phases by the largest "
+    "possible gain, each replayed. Takes longer than the others.",
+}
+_KEPT = 3
+"""Graphs that are kept: two jobs that are compared, and a part of one. Chosen. Doubled, large jobs take twice as much
+memory; halved, comparing reads a job with every question."""
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -85,17 +100,6 @@ class Answers:
     """Of two graphs, their paths and a number of rows."""
     validate: Callable[[str], _Envelope]
     """Of a path."""
-
-
-_RANKED: Mapping[str, str] = {
-    "summary": "Where the time goes and what bounds this job: the verdict, time by rank, top kernels, critical path, "
-    "stragglers. The first thing to ask.",
-    "stragglers": "Which rank makes the others wait, for how long, and why it is late.",
-    "idle": "Why device streams are idle: idle time by cause, and the longest pauses.",
-    "collectives": "How long ranks wait for each other in collectives, how long transfers take, at which bandwidth.",
-    "opportunities": "What to improve first: kernels, operators, ranks, process groups and host phases by the largest "
-    "possible gain, each replayed. Takes longer than the others.",
-}
 
 
 def mcp_server(folders: Folders, answers: Answers, *, cache: bool = True) -> MCPServer:
@@ -258,3 +262,36 @@ def _plain(command: str, results: Mapping[str, Any]) -> _Envelope:
 
     none = pd.DataFrame(columns=["rank", "file", "what", "detail", "count"])
     return envelope(command, none, none, 0.0, {**results, "conclusions": []})
+
+
+class Graphs:
+    """The graphs that were asked for last, by what was read: files as they are now, ranks and steps."""
+
+    def __init__(self, *, cache: bool = True) -> None:
+        self._cache = cache
+        self._kept: OrderedDict[tuple[object, ...], DependencyGraph] = OrderedDict()
+        self._lock = Lock()
+
+    def graph(
+        self, path: Path, files: Sequence[Path], ranks: list[int] | None = None, steps: list[int] | None = None
+    ) -> DependencyGraph:
+        """Return the graph of a job, read again only if its files changed or others were asked for since.
+
+        Args:
+            path: a folder or a file.
+            files: its trace files.
+            ranks: only these.
+            steps: only these.
+        """
+        states = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+        key = (str(path), str(ranks), str(steps), tuple(states))
+        with self._lock:  # two questions about one job read it once
+            if key not in self._kept:
+                self._kept[key] = load(str(path), ranks, steps, cache=self._cache)
+            self._kept.move_to_end(key)
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+            return self._kept[key]
+
+    def __len__(self) -> int:
+        return len(self._kept)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.service.look_up import event_report, selection_report
-from tests.reach import REPOSITORY, graph_of
+from htagraph.service.look_up import activity_edges, event_report, selection_report
+from tests.reach import DATA, REPOSITORY, graph_of
 from tests.strategies import load, op
 
 
@@ -66,3 +67,13 @@ def test_what_has_no_file_has_no_arguments_and_says_why(graph: DependencyGraph, 
 def test_an_activity_that_is_not_there_is_an_error(graph: DependencyGraph, number: int) -> None:
     with pytest.raises(SelectionError, match="this graph has activities 0 to"):
         event_report(graph, number)
+
+
+@pytest.mark.parametrize("incoming", [False, True])
+def test_they_are_those_that_all_edges_show(incoming: bool) -> None:  # noqa: FBT001 - a parameter of pytest
+    graph = graph_of(DATA / "demo")
+    edges = graph.edges
+    own, other = (edges.target, edges.source) if incoming else (edges.source, edges.target)
+    for activity in range(0, len(graph.activities), 97):
+        expected = np.flatnonzero((own // 2 == activity) & (other // 2 != activity))
+        assert sorted(activity_edges(graph, activity, incoming=incoming)) == expected.tolist()
