@@ -378,6 +378,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_redundant_edges_are_those_that_networkx_leaves_out",
         }
     ),
+    "tests/findings/conclusions/test_interruption_claims.py": frozenset(
+        {
+            "test_of_interruptions_that_cost_little_nothing_is_said",
+        }
+    ),
     "tests/graph/construction/matching/test_match.py": frozenset(
         {
             "test_a_file_of_another_run_is_refused_and_the_others_are_linked",
@@ -716,11 +721,6 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/laws/test_skewed_clocks.py": frozenset(
         {
             "test_analyses_do_not_change",
-        }
-    ),
-    "tests/output/conclusions/test_interruption_claims.py": frozenset(
-        {
-            "test_of_interruptions_that_cost_little_nothing_is_said",
         }
     ),
     "tests/output/export/test_graphviz.py": frozenset(

@@ -14,10 +14,8 @@ from functools import cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
-
 import pandas as pd
 import pytest
-
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind
 from htagraph.core.naming import activity_kind
@@ -268,7 +266,7 @@ def test_summary_loads_only_the_analyses_that_it_shows() -> None:
         "htagraph.output.export", "htagraph.output.plot", "htagraph.core.contraction", "htagraph.trace.reading.scan",
     )  # fmt: skip
     assert not sorted(name for name in loaded if name.startswith(not_needed))
-    assert len(_ours(loaded)) <= 277, sorted(_ours(loaded))  # each takes about a millisecond
+    assert len(_ours(loaded)) <= 281, sorted(_ours(loaded))  # each takes about a millisecond
 
 
 _RUN = "from contextlib import suppress\nfrom htagraph.cli.main import app as main\nwith suppress(SystemExit):"
@@ -278,10 +276,10 @@ def _ours(loaded: set[str]) -> set[str]:
     return {name for name in loaded if name.split(".")[0] == "htagraph"}
 
 
-def test_twelve_names_at_most_lie_at_the_top_of_the_package() -> None:
+def test_thirteen_names_at_most_lie_at_the_top_of_the_package() -> None:
     beside = {"__init__", "__main__", "trace_analysis", "trace_diff", "memory_analysis"}
     names = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
-    assert len(names - beside) <= 12, f"at the top of htagraph/: {sorted(names - beside)}"
+    assert len(names - beside) <= 13, f"at the top of htagraph/: {sorted(names - beside)}"
 
 
 # tests mirror the package
@@ -300,6 +298,7 @@ def test_a_module_has_a_test_file() -> None:
         if path.stem not in {"__init__", "__main__"}
         and not path.is_relative_to(PACKAGE / "simulate")  # tested as a whole, through its door
         and path.parent != PACKAGE  # HTA's import paths, which hold nothing
+        and path.parent.name != "wording"  # titles alone, tested as a whole
     ]
     absent = [
         _mirrored(path).relative_to(REPOSITORY).as_posix() for path in of_its_own if not _mirrored(path).is_file()

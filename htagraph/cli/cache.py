@@ -28,6 +28,7 @@ def info(form: Form = None, output: Output = None) -> None:
     """Where the cache is, how full, and which jobs it holds."""
     import pandas as pd
 
+    from htagraph.findings.verbs import files as findings
     from htagraph.graph.storage.cache_folder import cache_folder, cached_graphs, limit_bytes
 
     folder = cache_folder()
@@ -35,7 +36,9 @@ def info(form: Form = None, output: Output = None) -> None:
     size, limit = sum(graph.size for graph in graphs), limit_bytes()
     rows = [(graph.job, graph.files, graph.size, _moment(graph.used_s), graph.path.name) for graph in graphs]
     table = pd.DataFrame(rows, columns=["job", "files", "bytes", "used_utc", "file"])
-    sentences = wording.no_folder() if folder is None else wording.contents(str(folder), len(graphs), size, limit)
+    sentences = (
+        findings.no_cache() if folder is None else findings.cache_contents(str(folder), len(graphs), size, limit)
+    )
     figures = {"folder": str(folder or ""), "graphs": len(graphs), "total_bytes": size, "limit_bytes": limit}
     show(_report("cache info", {"cache": table}, sentences, figures), form, output, [])
 
@@ -43,12 +46,13 @@ def info(form: Form = None, output: Output = None) -> None:
 @cache.command(cls=Verb)
 def clear(form: Form = None, output: Output = None) -> None:
     """Empty the cache."""
+    from htagraph.findings.verbs import files as findings
     from htagraph.graph.storage.cache_folder import cache_folder
     from htagraph.graph.storage.cache_folder import clear as emptied
 
     folder = cache_folder()
     count, size = emptied(folder) if folder is not None else (0, 0)
-    sentences = wording.no_folder() if folder is None else wording.cleared(str(folder), count, size)
+    sentences = findings.no_cache() if folder is None else findings.cache_cleared(str(folder), count, size)
     figures = {"folder": str(folder or ""), "removed_graphs": count, "removed_bytes": size}
     show(_report("cache clear", {}, sentences, figures), form, output, [])
 

@@ -42,7 +42,8 @@ def report(
     graph: DependencyGraph, parts: pd.DataFrame, inputs: Sequence[str], *, top: int = 20, each: bool = False
 ) -> Report:
     """Return the report on the parts of `htagraph.collectives`; `inputs` are the words that choose what is read."""
-    from htagraph.output.conclusions.interruption_note import interruption_note
+    from htagraph.findings.conclusions.interruption_note import interruption_note
+    from htagraph.findings.verbs import collectives as findings
     from htagraph.output.report import Wording, report_on
 
     table = by_operation(parts).head(top)
@@ -58,7 +59,7 @@ def report(
             "collective", "op", "group", "rank", "step", "start_us", "duration_us", "beside_us", "wait_us",
             "transfer_us", "excess_us", "wait_or_transfer_us", "busbw_gb_s", "last_rank",
         ]].drop(columns=empty)  # fmt: skip
-    conclusions = [*wording.sentences(parts, late, inputs), *interruption_note(graph, inputs)]
+    conclusions = [*findings.sentences(parts, late, inputs), *interruption_note(graph, inputs)]
     return report_on(
         graph, "collectives", tables, conclusions, brief=brief,
         wording=Wording(wording.TITLES, wording.HEADINGS),
@@ -67,7 +68,9 @@ def report(
 
 def _readable(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with short names of process groups, unless some would be alike."""
-    short = table["group"].map(wording.group_text)
+    from htagraph.findings.verbs import collectives as findings
+
+    short = table["group"].map(findings.group_text)
     return table.assign(group=short) if short.nunique() == table["group"].nunique() else table
 
 

@@ -85,7 +85,9 @@ def report(graphs: Sequence[DependencyGraph], table: pd.DataFrame, inputs: Seque
     """
     import pandas as pd
 
-    from htagraph.output.report import Report, Wording, inputs_of, issues_of, window_us
+    from htagraph.findings.verbs import compare as findings
+    from htagraph.output.report import Report, Wording
+    from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
     sides = list(zip(("before", "after"), graphs, strict=True))
     read_from, issues = (
@@ -98,6 +100,6 @@ def report(graphs: Sequence[DependencyGraph], table: pd.DataFrame, inputs: Seque
         "change_per_step_us", "change",
     ]  # fmt: skip
     return Report(
-        "compare", read_from, issues, window_us(graphs[1]), {"names": table}, wording.sentences(table, inputs), {},
+        "compare", read_from, issues, window_us(graphs[1]), {"names": table}, findings.sentences(table, inputs), {},
         {"names": unlike[columns].rename(columns={"change": "occurs"})}, Wording(wording.TITLES, wording.HEADINGS),
     )  # fmt: skip

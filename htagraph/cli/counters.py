@@ -50,6 +50,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, full: int = _FULL, 
     """Return the report on a graph's counters; `inputs` are the words that choose what is read."""
     from htagraph.analyses.memory_bandwidth import memory_bandwidth
     from htagraph.analyses.queue_length import queue_length
+    from htagraph.findings.verbs import counters as findings
     from htagraph.output.report import Wording, report_on
 
     queues, copies = queue_length(graph, by="stream", full=full), memory_bandwidth(graph, by="copy")
@@ -57,5 +58,5 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, full: int = _FULL, 
     if series:
         tables |= {"queue_length": queue_length(graph), "memory_bandwidth": memory_bandwidth(graph)}
     return report_on(
-        graph, "counters", tables, wording.sentences(queues, copies, full, inputs), wording=Wording(wording.TITLES)
+        graph, "counters", tables, findings.sentences(queues, copies, full, inputs), wording=Wording(wording.TITLES)
     )

@@ -81,7 +81,8 @@ def _drawn(asked: Path, drawn: Path) -> str:
 
 def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:
     """Return the report on a path; `inputs` are the words that choose what is read."""
-    from htagraph.output.conclusions.claims import path_claims
+    from htagraph.findings.conclusions.claims import path_claims
+    from htagraph.findings.verbs import critical_path as findings
     from htagraph.output.report import Wording, report_on
     from htagraph.queries.host_pauses import host_pauses
 
@@ -93,7 +94,7 @@ def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments
         tables["segments"] = path.to_frame()
     figures = {"makespan_us": path.makespan_ns / 1000, "segments_count": len(path.segments)}
     return report_on(
-        path.graph, "critical-path", tables, wording.sentences(path, claims, tables["hops"], inputs),
+        path.graph, "critical-path", tables, findings.sentences(path, claims, tables["hops"], inputs),
         figures=figures, brief=_brief(path, tables, top), wording=Wording(wording.TITLES, wording.HEADINGS),
     )  # fmt: skip
 
@@ -124,15 +125,18 @@ def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dic
 
 def _host(table: pd.DataFrame) -> pd.DataFrame:
     """Return what the host did on a path with one column that says what ran, or what untraced code came before."""
-    what = table["what"].where(table["what"] != "", wording.untraced_before(table["before"]))
+    from htagraph.findings.verbs import critical_path as findings
+
+    what = table["what"].where(table["what"] != "", findings.untraced_before(table["before"]))
     return table.drop(columns=["before", "after", "activity"]).assign(what=what).replace("", "-")
 
 
 def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
     """Return shares of a path with one row for the time in steps but in no operator, in place of one per step."""
     from htagraph.core.naming import step_number
+    from htagraph.findings.verbs import critical_path as findings
 
     in_step = (shares["group"] == "operator") & shares["key"].map(step_number).notna()
-    named = shares.assign(key=shares["key"].mask(in_step, wording.NO_OPERATOR))
+    named = shares.assign(key=shares["key"].mask(in_step, findings.NO_OPERATOR))
     sums = named.groupby(["group", "key"], as_index=False, sort=False).sum()
     return sums.sort_values("time_us", ascending=False, kind="stable")

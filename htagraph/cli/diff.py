@@ -174,7 +174,9 @@ def report(  # noqa: PLR0913 - what the options say
     import pandas as pd
 
     from htagraph.analyses.differences.step_change import change_of_runs
-    from htagraph.output.report import Report, Wording, inputs_of, issues_of
+    from htagraph.findings.verbs import diff as findings
+    from htagraph.output.report import Report, Wording
+    from htagraph.queries.inputs import inputs_of, issues_of
 
     graphs = [part.graph for part in result.parts]
     sides = list(zip(("before", "after"), graphs, strict=True))
@@ -199,7 +201,7 @@ def report(  # noqa: PLR0913 - what the options say
     sentences = [
         *_gates(result, whole, limits, exceeded, change),
         *result.sentences(),
-        *wording.next_command(result, inputs),
+        *findings.next_command(result, inputs),
     ]
     inputs_table, issues = (
         pd.concat([table(graph).assign(job=side) for side, graph in sides], ignore_index=True)
@@ -257,10 +259,12 @@ def _gates(
     result: Diff, whole: pd.DataFrame, limits: Sequence[Limit], exceeded: Sequence[Limit], change: StepChange
 ) -> list[str]:
     """Return what became of each limit: those exceeded first, then of the step time those that noise hides."""
+    from htagraph.findings.verbs import diff as findings
+
     said = [
-        wording.too_long(limit.what, *_times(result, whole, limit.what), limit.text)
+        findings.too_long(limit.what, *_times(result, whole, limit.what), limit.text)
         for limit in exceeded if limit.what != _STEP_TIME
     ]  # fmt: skip
     return [
-        wording.gate(change, each.text, fails=each in exceeded) for each in limits if each.what == _STEP_TIME
+        findings.gate(change, each.text, fails=each in exceeded) for each in limits if each.what == _STEP_TIME
     ] + said

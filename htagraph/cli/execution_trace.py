@@ -53,8 +53,10 @@ def report(
     """
     import pandas as pd
 
-    from htagraph.output.report import Report, Wording, inputs_of, issues_of, window_us
+    from htagraph.findings.verbs import files as findings
+    from htagraph.output.report import Report, Wording
     from htagraph.queries.execution_trace_links import link_execution_trace
+    from htagraph.queries.inputs import inputs_of, issues_of, window_us
 
     names = nodes.reset_index().groupby("name", as_index=False, sort=False).agg(
         nodes=("et_node", "size"), op_schema=("op_schema", "first")
@@ -69,6 +71,6 @@ def report(
     linked = tables["links"] if graph is not None else None
     window = 0.0 if graph is None else window_us(graph)
     return Report(
-        "execution-trace", inputs, issues, window, tables, wording.sentences(nodes, linked), {},
+        "execution-trace", inputs, issues, window, tables, findings.execution_trace_sentences(nodes, linked), {},
         {"names": tables["names"].head(top)}, Wording(wording.TITLES),
     )  # fmt: skip

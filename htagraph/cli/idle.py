@@ -35,7 +35,8 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     from htagraph.analyses.idle_breakdown import idle_breakdown
     from htagraph.analyses.idle_intervals import idle_intervals
     from htagraph.core.naming import short_name
-    from htagraph.output.conclusions.interruption_note import interruption_note
+    from htagraph.findings.conclusions.interruption_note import interruption_note
+    from htagraph.findings.verbs import idle as findings
     from htagraph.output.report import Wording, report_on
 
     streams = idle_breakdown(graph)
@@ -49,7 +50,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     several = (streams.groupby("rank")["device"].nunique() > 1).any()
     shown = streams[streams["idle_us"] > 0].drop(columns=[] if several else "device")
     tables = {"streams": streams, "pauses": longest}
-    conclusions = wording.sentences(streams, devices, inputs, partial(_gain_by_host, graph))
+    conclusions = findings.sentences(streams, devices, inputs, partial(_gain_by_host, graph))
     return report_on(
         graph, "idle", tables, [*conclusions, *interruption_note(graph, inputs)],
         brief={"streams": shown, "pauses": brief},

@@ -54,16 +54,17 @@ def kernels(  # noqa: PLR0913 - one argument per option
 
 def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, top: int = 20) -> Report:
     """Return the report on a job's device time; `inputs` are the words that choose what is read."""
+    from htagraph.findings.verbs import kernels as findings
     from htagraph.output.report import Wording, report_on
     from htagraph.queries.over_ranks import by_class, over_ranks
 
     table = _table(graph, by)
     if by == By.RANK:
-        rows, sentences = _top_kernels(table, top), wording.slowest_rank(table, len(graph.ranks), inputs)
+        rows, sentences = _top_kernels(table, top), findings.slowest_rank(table, len(graph.ranks), inputs)
         brief = rows.drop(columns=["min_us", "max_us", "std_us", "share_percent", "slowest_rank"])
     else:
         brief = rows = over_ranks(table).head(top)
-        sentences = wording.top_entry(by_class(table) if by == By.MODULE else rows, by.value, inputs)
+        sentences = findings.top_entry(by_class(table) if by == By.MODULE else rows, by.value, inputs)
     outside, unlinked = _outside(graph, rows, by)
     brief = brief.assign(name=brief["name"].replace("", outside))
     shown = {"device_time": brief}
@@ -79,9 +80,11 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, by: By = By.NAME, t
 
 def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: By) -> tuple[str, list[str]]:
     """Return (the name of what has no owner, a sentence on device work whose launch is not in the traces)."""
+    from htagraph.findings.verbs import kernels as findings
+
     acts = graph.activities
     lost = acts.on_device & (acts.cause < 0)
-    outside = wording.OUTSIDE.get(by.value, "")
+    outside = findings.OUTSIDE.get(by.value, "")
     without_owner = rows[rows["name"] == ""]
     if not len(without_owner) or not lost.any():
         return outside, []
@@ -89,8 +92,8 @@ def _outside(graph: DependencyGraph, rows: pd.DataFrame, by: By) -> tuple[str, l
     count, all_of_them = int(lost.sum()), int(without_owner[counts].sum())
     whole = float(acts.duration[acts.on_device].sum())
     share = 100 * float(acts.duration[lost].sum()) / whole if whole else float("nan")
-    name = wording.UNKNOWN if count >= all_of_them else f"{outside}, or {wording.UNKNOWN}"
-    return name, [wording.launch_not_recorded(count, share)]
+    name = findings.UNKNOWN if count >= all_of_them else f"{outside}, or {findings.UNKNOWN}"
+    return name, [findings.launch_not_recorded(count, share)]
 
 
 def _table(graph: DependencyGraph, by: By) -> pd.DataFrame:

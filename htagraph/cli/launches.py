@@ -46,7 +46,8 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     from htagraph.analyses.launch_stats import launch_stats
     from htagraph.analyses.operator_kernels import operator_kernels
     from htagraph.analyses.phases import phases
-    from htagraph.output.conclusions.interruption_note import interruption_note
+    from htagraph.findings.conclusions.interruption_note import interruption_note
+    from htagraph.findings.verbs import launches as findings
     from htagraph.output.report import Wording, report_on
 
     stats = launch_stats(graph)
@@ -57,7 +58,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     }  # fmt: skip
     brief = {name: table.head(top).drop(columns=_FOR_PROGRAMS, errors="ignore") for name, table in tables.items()}
     brief = {name: _without_unknown(table) for name, table in brief.items() if len(table)}
-    conclusions = [*wording.sentences(stats, tables["graph_launches"], inputs), *interruption_note(graph, inputs)]
+    conclusions = [*findings.sentences(stats, tables["graph_launches"], inputs), *interruption_note(graph, inputs)]
     return report_on(
         graph, "launches", tables, conclusions, brief=brief,
         wording=Wording(wording.TITLES, wording.HEADINGS),

@@ -80,6 +80,7 @@ def _show_file(path: Path, what: str, top: int, form: Format | None, output: Pat
 def report(graph: DependencyGraph, *, top: int = 15) -> Report:
     """Return the report on the memory events of traces."""
     from htagraph.analyses import memory as analyses
+    from htagraph.findings.verbs import memory as findings
     from htagraph.output.report import Wording, report_on
 
     peaks, whose = analyses.peaks(graph), analyses.at_peak(graph)
@@ -90,13 +91,15 @@ def report(graph: DependencyGraph, *, top: int = 15) -> Report:
         .drop(columns="known"),
     }  # fmt: skip
     return report_on(
-        graph, "memory", tables, wording.peak_sentences(peaks), brief=brief, wording=Wording(wording.TITLES)
+        graph, "memory", tables, findings.peak_sentences(peaks), brief=brief, wording=Wording(wording.TITLES)
     )
 
 
 def report_on_timeline(timeline: pd.DataFrame, path: Path) -> Report:
     """Return the report on what `htagraph.memory.read_timeline` read."""
     import pandas as pd
+
+    from htagraph.findings.verbs import memory as findings
 
     sizes = timeline.drop(columns=["time_ns", "time_us"])
     names = [str(column).removesuffix("_bytes") for column in sizes.columns]
@@ -115,13 +118,15 @@ def report_on_timeline(timeline: pd.DataFrame, path: Path) -> Report:
         row = table[table["category"] != "total"]
         largest = row.iloc[int(row["at_peak_bytes"].to_numpy().argmax())]
         peak = float(timeline["total_bytes"].iloc[at]), float(timeline["time_us"].iloc[at])
-        sentences = [wording.timeline_sentence(*peak, str(largest["category"]), float(largest["at_peak_bytes"]))]
+        sentences = [findings.timeline_sentence(*peak, str(largest["category"]), float(largest["at_peak_bytes"]))]
     window = float(timeline["time_us"].max()) if at >= 0 else 0.0
     return _alone(path, window, {"memory_categories": table}, sentences)
 
 
 def report_on_snapshot(snapshot: MemorySnapshot, *, top: int = 15) -> Report:
     """Return the report on a memory snapshot."""
+    from htagraph.findings.verbs import memory as findings
+
     devices = snapshot.to_frame()
     tables = {
         "memory_devices": devices,
@@ -134,7 +139,7 @@ def report_on_snapshot(snapshot: MemorySnapshot, *, top: int = 15) -> Report:
         if name != "memory_devices"
     }
     window = float(snapshot.events["time_us"].max()) if len(snapshot.events) else 0.0
-    sentences = [sentence for row in devices.to_dict("records") for sentence in wording.device_sentences(row)]
+    sentences = [sentence for row in devices.to_dict("records") for sentence in findings.device_sentences(row)]
     brief = {"memory_devices": devices} | {name: table.drop(columns="stack") for name, table in known.items()}
     return _alone(snapshot.path, window, tables, sentences or ["The snapshot holds no memory."], brief)
 

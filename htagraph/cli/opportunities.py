@@ -36,11 +36,12 @@ def opportunities(
 def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -> Report:
     """Return the report on the result of `htagraph.opportunities`; `inputs` are the words that choose what is read."""
     from htagraph.analyses.critical_path import critical_path
-    from htagraph.output.conclusions.claims import bound_claims, consistent, doubts_of, gain_claims, is_interrupted
-    from htagraph.output.conclusions.warm_up_claims import start_up_claims, with_start_up
+    from htagraph.findings.claim import Says
+    from htagraph.findings.conclusions.claims import bound_claims, consistent, doubts_of, gain_claims, is_interrupted
+    from htagraph.findings.conclusions.warm_up_claims import start_up_claims, with_start_up
+    from htagraph.findings.verbs import opportunities as findings
     from htagraph.output.report import Wording, report_on
     from htagraph.queries.bound import bound_of
-    from htagraph.queries.claim import Says
     from htagraph.queries.whole_steps import whole_steps
 
     path = critical_path(graph)
@@ -52,6 +53,6 @@ def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -
     steps = whole_steps(graph)
     brief = {"opportunities": wording.brief(table, steps)}
     return report_on(
-        graph, "opportunities", {"opportunities": table}, wording.sentences(consistent(claims), inputs), brief=brief,
+        graph, "opportunities", {"opportunities": table}, findings.sentences(consistent(claims), inputs), brief=brief,
         wording=Wording(wording.titles(steps)),
     )  # fmt: skip

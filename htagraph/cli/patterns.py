@@ -66,13 +66,14 @@ def report(
     graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], *, operator: str, min_length: int, top: int = 5
 ) -> Report:
     """Return the report on the result of `htagraph.kernel_patterns`; `inputs` choose what is read."""
+    from htagraph.findings.verbs import patterns as findings
     from htagraph.output.report import Wording, report_on
 
     shown = table.groupby("rank").head(top)
     brief = shown.drop(columns=["pattern", "example"])
     brief.insert(0, "number", range(1, len(shown) + 1))
     sentences = [
-        *(f"{number}: {wording.pattern_text(text)}" for number, text in enumerate(shown["pattern"], 1)),
+        *(f"{number}: {findings.pattern_text(text)}" for number, text in enumerate(shown["pattern"], 1)),
         *_conclusions(graph, table, inputs, operator, min_length),
     ]
     return report_on(
@@ -86,15 +87,16 @@ def _conclusions(
     import numpy as np
 
     from htagraph.core.kinds import FRAMES
+    from htagraph.findings.verbs import patterns as findings
     from htagraph.queries.kernel_sequences import containing
 
     if not containing(graph, operator).any():
         acts = graph.activities
         names = {graph.names[name] for name in acts.name[np.isin(acts.kind, FRAMES)]}
-        return [wording.unknown_operator(operator, names)]
-    shorter = wording.other_occurrences(_fewer(graph, table, operator), inputs, operator) if len(table) else []
+        return [findings.unknown_operator(operator, names)]
+    shorter = findings.other_occurrences(_fewer(graph, table, operator), inputs, operator) if len(table) else []
     others = [] if len(table) else _launching(graph, min_length)
-    return [*wording.sentences(table, inputs, operator, min_length, others), *shorter]
+    return [*findings.sentences(table, inputs, operator, min_length, others), *shorter]
 
 
 def _launching(graph: DependencyGraph, min_length: int) -> list[str]:

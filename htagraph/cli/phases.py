@@ -49,12 +49,13 @@ def report(
     graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str], *, annotation: str | None = None, top: int = 10
 ) -> Report:
     """Return the report on the result of `htagraph.phases`; `inputs` are the words that choose what is read."""
+    from htagraph.findings.verbs import phases as findings
     from htagraph.output.report import Wording, report_on
 
     brief = table.groupby("rank").head(top).drop(columns=["example", "host_us", "mean_wall_us", "idle_us"])
     if (table["tokens"] < 0).all():
         brief = brief.drop(columns=["tokens", "tokens_per_s"])
     return report_on(
-        graph, "phases", {"phases": table}, wording.sentences(table, inputs, annotation), brief={"phases": brief},
+        graph, "phases", {"phases": table}, findings.sentences(table, inputs, annotation), brief={"phases": brief},
         wording=Wording(wording.TITLES),
     )  # fmt: skip

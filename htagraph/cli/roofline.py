@@ -59,12 +59,13 @@ def report(
     `chosen` says whether the user gave the peaks of computing and of memory.
     """
     from htagraph.analyses.cupti_counters import cupti_counters
+    from htagraph.findings.verbs import roofline as findings
     from htagraph.output.report import Wording, report_on
 
     counters = cupti_counters(graph)
     tables = {"roofline": table} | ({"counters": counters} if len(counters) else {})
     brief = table.head(top).drop(columns=_FOR_PROGRAMS).dropna(axis="columns", how="all")
     return report_on(
-        graph, "roofline", tables, wording.sentences(table, inputs, chosen), brief={"roofline": brief},
+        graph, "roofline", tables, findings.sentences(table, inputs, chosen), brief={"roofline": brief},
         wording=Wording(wording.TITLES, wording.HEADINGS),
     )  # fmt: skip

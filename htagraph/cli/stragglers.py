@@ -52,11 +52,13 @@ def stragglers(  # noqa: PLR0913, PLR0917 - one argument per option
 
 def report(graph: DependencyGraph, result: Stragglers, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the result of `htagraph.stragglers`; `inputs` are the words that choose what is read."""
-    from htagraph.output.conclusions.claim_sentences import sentences
-    from htagraph.output.conclusions.claims import not_read_claims
-    from htagraph.output.conclusions.interruption_note import interruption_note
-    from htagraph.output.conclusions.stage_claims import stage_claims
-    from htagraph.output.report import Wording, inputs_of, report_on
+    from htagraph.findings.conclusions.claim_sentences import sentences
+    from htagraph.findings.conclusions.claims import not_read_claims
+    from htagraph.findings.conclusions.interruption_note import interruption_note
+    from htagraph.findings.conclusions.stage_claims import stage_claims
+    from htagraph.findings.verbs import stragglers as findings
+    from htagraph.output.report import Wording, report_on
+    from htagraph.queries.inputs import inputs_of
 
     table = result.to_frame().sort_values("blamed_us", ascending=False, kind="stable").head(top)
     causes = result.blame.groupby(["charged_rank", "cause"], as_index=False).agg(
@@ -68,10 +70,10 @@ def report(graph: DependencyGraph, result: Stragglers, inputs: Sequence[str], *,
     brief = {"stragglers": tables["stragglers"][columns].rename(columns={"cause_name": "name"}), "causes": causes}
     stages = stage_claims(graph, result)
     missing = not_read_claims(inputs_of(graph)) if len(graph.ranks) > 1 else []
-    conclusions = wording.sentences(result, len(graph.ranks), inputs)
+    conclusions = findings.sentences(result, len(graph.ranks), inputs)
     conclusions += [
         *sentences(stages),
-        *wording.shares_command(stages, inputs),
+        *findings.shares_command(stages, inputs),
         *sentences(missing),
         *interruption_note(graph, inputs),
     ]

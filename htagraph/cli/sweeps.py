@@ -28,6 +28,7 @@ def sweep_report(
         changes: made before, for every factor alike.
         texts: these changes in words.
     """
+    from htagraph.findings.verbs import what_if as findings
     from htagraph.output.report import Wording, report_on
     from htagraph.whatif.sweep import sweep
     from htagraph.whatif.what_if import what_if
@@ -39,7 +40,9 @@ def sweep_report(
 
     table = sweep(graph, scenario, asked.factors, intervals=True)
     recorded_us = what_if(graph).run().baseline_mean_step_ns / 1000
-    sentences = wording.sentences(table, " ".join([asked.what, *(f"after {text}" for text in texts)]), recorded_us)
+    sentences = findings.sweep_sentences(
+        table, " ".join([asked.what, *(f"after {text}" for text in texts)]), recorded_us
+    )
     brief = table[["factor", "mean_step_us", "makespan_us", "saved_us", "speedup", "low", "high"]]
     return report_on(
         graph, "what-if", {"sweep": table}, sentences, figures={"swept": asked.what, "baseline_step_us": recorded_us},

@@ -176,6 +176,7 @@ def report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: int = 5) -
         top: kernels of the critical path named.
     """
     from htagraph.analyses.critical_path import critical_path
+    from htagraph.findings.verbs import what_if as findings
     from htagraph.output.report import Wording, report_on
     from htagraph.queries.bound import bound_of
 
@@ -195,7 +196,7 @@ def report(outcomes: Sequence[Outcome], texts: Sequence[str], *, top: int = 5) -
     if len(texts) == 1:
         del brief["changes"]
     notes = list(after.notes)
-    sentences = wording.sentences(after, *map(bound_of, paths))
+    sentences = findings.sentences(after, *map(bound_of, paths))
     return report_on(
         after.baseline, "what-if", tables, [*sentences, *(f"Note: {note}" for note in notes)],
         figures={"notes": notes}, brief=brief, wording=Wording(wording.TITLES),

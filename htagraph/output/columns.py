@@ -14,7 +14,7 @@ import pandas as pd
 
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import distinct, short_number, shortened
+from htagraph.findings.phrases import distinct, short_number, shortened
 from htagraph.output.report import Wording
 
 __all__ = ["Column", "Fitted", "columns_of", "cut_all", "fitted", "with_shares"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from htagraph.core.errors import printable
-from htagraph.output.phrases import time_text
+from htagraph.findings.phrases import time_text
 
 if TYPE_CHECKING:
     from htagraph.analyses.differences.diff import Diff

@@ -11,9 +11,10 @@ from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import ENOUGH_STEPS
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.cluster.job import DistributedJob
+from htagraph.findings.phrases import and_list, plural, time_text
 from htagraph.output.columns import with_shares
-from htagraph.output.phrases import and_list, plural, time_text
-from htagraph.output.report import Report, Wording, inputs_of, window_us
+from htagraph.output.report import Report, Wording
+from htagraph.queries.inputs import inputs_of, window_us
 from htagraph.queries.rank_digests.digest_stragglers import RankStragglers
 
 __all__ = ["job_report", "job_stragglers_report"]

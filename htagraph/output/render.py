@@ -17,17 +17,25 @@ from rich.table import Table
 from rich.text import Text
 
 from htagraph.core.errors import printable
+from htagraph.findings.conclusions.findings import findings, trial_of
+from htagraph.findings.phrases import command_line, plural
+from htagraph.findings.verbs.files import validation_sentences
 from htagraph.output.columns import Column, columns_of, cut_all, fitted
-from htagraph.output.conclusions.findings import findings, trial_of
-from htagraph.output.phrases import command_line, plural
 from htagraph.output.report import Report, Wording
 from htagraph.output.summary import SUMMARY_HEADINGS, SUMMARY_TITLES, Summary
 from htagraph.output.validation import Validation
 from htagraph.output.wording import validate
 
 __all__ = [
-    "FORMATS", "frames_of", "own_tables", "plain", "render_report", "render_summary", "render_validation", "to_json",
-]  # fmt: skip
+    "FORMATS",
+    "frames_of",
+    "own_tables",
+    "plain",
+    "render_report",
+    "render_summary",
+    "render_validation",
+    "to_json",
+]
 
 FORMATS = ("table", "json", "csv", "md")
 
@@ -112,7 +120,7 @@ def render_validation(validation: Validation, form: str, *, width: int = 120, co
         return to_json(validation.to_dict())
     if form == "csv":
         return _csv(frames)
-    sentences = validate.sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
+    sentences = validation_sentences(len(validation.files), int((validation.files["what"] == "file_skipped").sum()))
     shown = frames if form == "md" else {name: frame for name, frame in frames.items() if len(frame)}
     page = _Page(shown, Wording(validate.TITLES), last=("Conclusion", sentences))
     return _markdown(page) if form == "md" else _terminal(page, width, color=color)

@@ -17,15 +17,16 @@ from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
+from htagraph.findings.claim import Claim
+from htagraph.findings.conclusions.claim_sentences import sentences
+from htagraph.findings.conclusions.claims import claims_of
+from htagraph.findings.phrases import plural, time_text
+from htagraph.findings.verbs.critical_path import untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.columns import with_shares
-from htagraph.output.conclusions.claim_sentences import sentences
-from htagraph.output.conclusions.claims import claims_of
-from htagraph.output.phrases import plural, time_text
-from htagraph.output.report import SCHEMA_VERSION, envelope, inputs_of, issues_of, window_us
+from htagraph.output.report import SCHEMA_VERSION, envelope
 from htagraph.output.wording import opportunities as opportunities_wording
-from htagraph.output.wording.critical_path import untraced_before
-from htagraph.queries.claim import Claim
+from htagraph.queries.inputs import inputs_of, issues_of, window_us
 from htagraph.queries.mean_step import mean_step_ns
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from htagraph.core.errors import HtagraphError, printable, shown
 from htagraph.core.spelling import nearest_words
-from htagraph.output.phrases import shortened
+from htagraph.findings.phrases import shortened
 
 __all__ = ["MAX_BYTES", "MAX_ROWS", "Window", "bounded"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from htagraph.output.phrases import time_text
+from htagraph.findings.phrases import time_text
 from tests.reach import REPOSITORY
 
 DEMO = str(REPOSITORY / "data" / "demo")

@@ -6,7 +6,8 @@ import json
 
 import pandas as pd
 
-from htagraph.output.report import SCHEMA_VERSION, Report, inputs_of, issues_of, report_on, window_us
+from htagraph.output.report import SCHEMA_VERSION, Report, report_on
+from htagraph.queries.inputs import inputs_of, issues_of, window_us
 from tests.strategies import COMPUTE, kernel, launch, load, step
 
 
@@ -26,7 +27,3 @@ def test_its_envelope_is_json_without_nan() -> None:
     envelope = json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert (envelope["schema_version"], envelope["command"]) == (SCHEMA_VERSION, "idle")
     assert envelope["results"] == {"low": None, "streams": [{"us": 1.5}, {"us": None}], "conclusions": ["a"]}
-
-
-def test_an_empty_job_has_no_window() -> None:
-    assert window_us(load([])) == 0.0

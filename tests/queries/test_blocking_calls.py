@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import htagraph as hg
+from htagraph.findings.claim import Says
 from htagraph.queries.blocking_calls import longest_blocking
-from htagraph.queries.claim import Says
 from tests.strategies import COMPUTE, Json, annotation, kernel, launch, load, op, runtime
 
 

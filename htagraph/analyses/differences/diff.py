@@ -266,7 +266,7 @@ class Diff:
 
     def sentences(self) -> list[str]:
         """Return in words how much the step time changed and why, the most important first."""
-        from htagraph.output.diff_sentences import diff_sentences
+        from htagraph.findings.verbs.diff import diff_sentences
 
         return diff_sentences(self)
 

@@ -14,13 +14,13 @@ from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
 from htagraph.core.time_text import time_text
+from htagraph.findings.phrases import shortened
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.selection import Selection
 from htagraph.output.export.dot_text import dot_text, one_line
 from htagraph.output.export.endings import PICTURES, check_ending
 from htagraph.output.export.path_drawing import draw_path
 from htagraph.output.kind_colors import KIND_COLORS, tint
-from htagraph.output.phrases import shortened
 from htagraph.output.whole_files import write_whole
 from htagraph.queries.paths import CriticalPath
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from htagraph.core.naming import short_name
 from htagraph.core.time_text import time_text
+from htagraph.findings.phrases import shortened
 from htagraph.output.export.dot_text import dot_text, one_line, text_width
 from htagraph.output.export.folded_path import Box, Hop, fold_path, hops_between, rows_of
 from htagraph.output.kind_colors import KIND_COLORS, tint
-from htagraph.output.phrases import shortened
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 if TYPE_CHECKING:

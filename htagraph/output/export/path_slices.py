@@ -11,10 +11,10 @@ import pandas as pd
 from htagraph.core.arrays import Array
 from htagraph.core.kinds import ActivityKind, EdgeKind, GapKind
 from htagraph.core.naming import short_name
+from htagraph.findings.phrases import shortened
 from htagraph.output.export.event_batches import Slices
 from htagraph.output.export.row_texts import INTEGER, MICROSECONDS, TEXT, Column, row_texts
 from htagraph.output.export.trace_writer import readable
-from htagraph.output.phrases import shortened
 from htagraph.queries.attribution import module_of, operator_of
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 from htagraph.trace.reading.collect.growing import Interner

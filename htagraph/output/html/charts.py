@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from htagraph.findings.phrases import shortened, time_text
 from htagraph.output.html.markup import NOTHING, Html, element, join
-from htagraph.output.phrases import shortened, time_text
 
 __all__ = ["Bar", "Part", "bars", "change_text", "curve", "stacked", "waterfall"]
 

@@ -10,7 +10,8 @@ import pandas as pd
 
 from htagraph.analyses.differences import Diff
 from htagraph.core.naming import short_name
-from htagraph.output.diff_sentences import diff_sentences
+from htagraph.findings.phrases import CATEGORY_WORDS, command_line, time_text
+from htagraph.findings.verbs.diff import diff_sentences
 from htagraph.output.html.charts import Bar, bars, change_text, waterfall
 from htagraph.output.html.definitions import definition
 from htagraph.output.html.markup import NOTHING, element
@@ -19,9 +20,8 @@ from htagraph.output.html.sections import files_table
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.timeline import timeline_of
 from htagraph.output.html.timeline_section import timeline_section
-from htagraph.output.phrases import CATEGORY_WORDS, command_line, time_text
-from htagraph.output.report import inputs_of, issues_of
 from htagraph.output.wording.diff import TITLES, marked
+from htagraph.queries.inputs import inputs_of, issues_of
 
 __all__ = ["comparison_bytes", "steps_of_change"]
 

@@ -14,8 +14,11 @@ from htagraph.analyses.launch_stats import launch_stats
 from htagraph.core.errors import SelectionError
 from htagraph.core.kinds import GapKind
 from htagraph.core.naming import short_name, step_number
-from htagraph.output.conclusions.claim_sentences import claim_name
-from htagraph.output.conclusions.warm_up_sentences import is_start_up
+from htagraph.findings.claim import Claim, Says
+from htagraph.findings.conclusions.claim_sentences import claim_name
+from htagraph.findings.conclusions.warm_up_sentences import is_start_up
+from htagraph.findings.phrases import CATEGORY_WORDS, command_line, plural
+from htagraph.findings.verbs.critical_path import NO_OPERATOR
 from htagraph.output.html.charts import Bar, Part, bars, stacked
 from htagraph.output.html.definitions import definition
 from htagraph.output.html.markup import NOTHING, Html
@@ -23,10 +26,7 @@ from htagraph.output.html.proof import MOST_ROWS, Evidence
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.waits import blocking, idle, straggler, waiting
-from htagraph.output.phrases import CATEGORY_WORDS, command_line, plural
-from htagraph.output.wording.critical_path import NO_OPERATOR
 from htagraph.queries.bound import HOST_CATEGORIES
-from htagraph.queries.claim import Claim, Says
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 from htagraph.queries.untraced import UNTRACED
 from htagraph.whatif.change_options import criteria

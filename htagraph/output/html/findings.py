@@ -6,14 +6,14 @@ import json
 from collections.abc import Sequence
 from itertools import groupby
 
-from htagraph.output.conclusions.claim_sentences import sentences, trial
-from htagraph.output.conclusions.findings import CAUTIONS
+from htagraph.findings.claim import Claim, Says
+from htagraph.findings.conclusions.claim_sentences import sentences, trial
+from htagraph.findings.conclusions.findings import CAUTIONS
 from htagraph.output.html.evidence import evidence_of
 from htagraph.output.html.markup import Html, element
 from htagraph.output.html.page import Section
 from htagraph.output.html.proof import Evidence
 from htagraph.output.html.results import Results
-from htagraph.queries.claim import Claim, Says
 
 __all__ = ["findings", "findings_section"]
 

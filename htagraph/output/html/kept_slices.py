@@ -8,7 +8,7 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import ADDED, COMMUNICATION, ActivityKind
-from htagraph.output.phrases import time_text
+from htagraph.findings.phrases import time_text
 from htagraph.queries.paths import CriticalPath
 
 __all__ = ["MOST_SLICES", "kept_slices"]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from htagraph.analyses.differences import Diff
+from htagraph.findings.phrases import plural, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.comparison import comparison_bytes
 from htagraph.output.html.findings import findings_section
@@ -16,7 +17,6 @@ from htagraph.output.html.sections import breakdown_section, collective_section,
 from htagraph.output.html.timeline import timeline_of
 from htagraph.output.html.timeline_section import timeline_section
 from htagraph.output.html.what_if_panel import what_if_section
-from htagraph.output.phrases import plural, time_text
 from htagraph.output.whole_files import write_whole
 
 __all__ = ["report", "report_bytes"]

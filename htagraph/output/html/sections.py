@@ -14,6 +14,7 @@ from htagraph.analyses.step_times import step_times
 from htagraph.analyses.stragglers import stragglers
 from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.core.naming import collective_op, short_name
+from htagraph.findings.phrases import plural, size_text, time_text
 from htagraph.output.html.charts import Part, curve, stacked
 from htagraph.output.html.definitions import definition
 from htagraph.output.html.markup import Html, element, join
@@ -21,7 +22,6 @@ from htagraph.output.html.page import Section
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
 from htagraph.output.html.waits import idle_chart
-from htagraph.output.phrases import plural, size_text, time_text
 from htagraph.output.summary import SUMMARY_HEADINGS, Summary
 
 __all__ = ["breakdown_section", "collective_section", "files_table", "glance_section", "memory_section"]

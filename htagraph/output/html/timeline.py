@@ -15,10 +15,10 @@ from htagraph.core.compiled import njit
 from htagraph.core.errors import printable
 from htagraph.core.kinds import ActivityKind, EdgeKind
 from htagraph.core.naming import short_name
+from htagraph.findings.phrases import plural, shortened
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.kept_slices import kept_slices
 from htagraph.output.html.planes import differences, packed
-from htagraph.output.phrases import plural, shortened
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 
 __all__ = ["Timeline", "timeline_of"]

@@ -14,14 +14,14 @@ from htagraph.analyses.stragglers import stragglers
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE_WAITS
 from htagraph.core.naming import short_name
+from htagraph.findings.claim import Claim
+from htagraph.findings.phrases import command_line
 from htagraph.output.html.charts import Bar, Part, bars, stacked
 from htagraph.output.html.definitions import definition
 from htagraph.output.html.markup import NOTHING, Html, element
 from htagraph.output.html.proof import MOST_ROWS, Evidence
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
-from htagraph.output.phrases import command_line
-from htagraph.queries.claim import Claim
 from htagraph.queries.device_pauses import device_pauses
 from htagraph.whatif.change_options import criteria
 from htagraph.whatif.changes import remove_sync

@@ -10,8 +10,8 @@ import pandas as pd
 
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.core.kinds import COMMUNICATION
+from htagraph.findings.phrases import shortened
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.output.phrases import shortened
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.weights import OwnTime, State, initial, own_time
 from htagraph.whatif.candidates import candidates, target_of, time_of

@@ -16,11 +16,11 @@ import pandas as pd
 
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import ActivityKind
+from htagraph.findings.phrases import plural, shortened, time_text
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.html.markup import Html, element
 from htagraph.output.html.page import Section, json_bytes
 from htagraph.output.html.what_if_classes import Slider, Start, sliders, starts
-from htagraph.output.phrases import plural, shortened, time_text
 from htagraph.queries.contract import contract
 from htagraph.queries.skeleton import Members, Skeleton
 from htagraph.whatif.contracted_readings import Reading, contracted_readings, shares_links_differently

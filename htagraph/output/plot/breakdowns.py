@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from htagraph.output.phrases import time_text
+from htagraph.findings.phrases import time_text
 from htagraph.output.plot.pictures import parts_by_rank
 from htagraph.output.plot.style import COLORS, KIND_COLORS, MAX_BARS, drawn, nothing, time_unit
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.output.phrases import plural, time_text
+from htagraph.findings.phrases import plural, time_text
 from htagraph.output.plot.pictures import category_ticks, color_bar, parts_by_rank
 from htagraph.output.plot.raster import columns_of, covered
 from htagraph.output.plot.style import COLORS, EMPTY, MAX_BARS, SEQUENTIAL, drawn, nothing, row_pixels, time_unit

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.output.phrases import time_text
+from htagraph.findings.phrases import time_text
 from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_ticks, color_bar
 from htagraph.output.plot.raster import columns_of, highest_of_steps

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.naming import short_name
-from htagraph.output.conclusions.claim_sentences import sentences
-from htagraph.output.conclusions.claims import bound_claims, doubts_of
-from htagraph.output.phrases import time_text
+from htagraph.findings.conclusions.claim_sentences import sentences
+from htagraph.findings.conclusions.claims import bound_claims, doubts_of
+from htagraph.findings.phrases import time_text
 from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_map, category_ticks
 from htagraph.output.plot.raster import columns_of, longest, running

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from htagraph.core.choices import check_choice
-from htagraph.output.phrases import CATEGORY_WORDS, time_text
+from htagraph.findings.phrases import CATEGORY_WORDS, time_text
 from htagraph.output.plot.labels import axis_labels, hover_name
 from htagraph.output.plot.style import COLORS, GREY, drawn, nothing, time_unit
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import shortened, time_text
+from htagraph.findings.phrases import shortened, time_text
 from htagraph.output.plot.labels import escaped, hover_name, plain, row_labels
 from htagraph.output.plot.pictures import color_bar, rank_axis
 from htagraph.output.plot.style import COLORS, DIVERGING, KIND_COLORS, drawn, nothing, text_color

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from htagraph.core.errors import printable
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import shortened
+from htagraph.findings.phrases import shortened
 
 __all__ = ["axis_labels", "escaped", "hover_name", "plain", "row_labels", "unique_labels"]
 

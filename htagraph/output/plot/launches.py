@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from htagraph.output.phrases import plural, time_text
+from htagraph.findings.phrases import plural, time_text
 from htagraph.output.plot.classes import CLASS_LABELS, class_axis, counts_of, used_classes
 from htagraph.output.plot.style import COLORS, KIND_COLORS, drawn, nothing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import group_words, time_text
+from htagraph.findings.phrases import group_words, time_text
 from htagraph.output.plot.labels import hover_name, plain, row_labels
 from htagraph.output.plot.style import AFTER, BEFORE, COLORS, drawn, nothing, time_unit
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from htagraph.output.phrases import time_text
+from htagraph.findings.phrases import time_text
 from htagraph.output.plot.labels import hover_name, plain
 from htagraph.output.plot.style import COLORS, GREY, drawn, nothing
 

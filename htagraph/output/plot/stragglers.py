@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from htagraph.output.phrases import time_text
+from htagraph.findings.phrases import time_text
+from htagraph.findings.verbs.stragglers import sentences
 from htagraph.output.plot.pictures import category_ticks, color_bar
 from htagraph.output.plot.style import DIVERGING, SEQUENTIAL, drawn, nothing, row_pixels, time_unit
-from htagraph.output.wording.stragglers import sentences
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

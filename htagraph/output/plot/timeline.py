@@ -11,7 +11,7 @@ from htagraph.core.arrays import Array
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import DEVICE_WORK, ActivityKind
 from htagraph.core.naming import short_name
-from htagraph.output.phrases import plural, time_text
+from htagraph.findings.phrases import plural, time_text
 from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_map, category_ticks, legend_of
 from htagraph.output.plot.raster import columns_of, covered, longest, running

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from htagraph.output.phrases import time_text
+from htagraph.findings.phrases import time_text
 from htagraph.output.plot.style import AFTER, BEFORE, GREY, drawn, nothing, time_unit
 
 if TYPE_CHECKING:

@@ -1,19 +1,13 @@
-"""What ``htagraph critical-path`` says."""
+"""Titles and headings of the tables of ``htagraph critical-path``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from htagraph.output.phrases import command_line, plural, time_text
-
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-    from htagraph.queries.claim import Claim
-    from htagraph.queries.paths import CriticalPath
-
-__all__ = ["HEADINGS", "NO_OPERATOR", "TITLES", "sentences", "untraced_before"]
+__all__ = ["HEADINGS", "TITLES"]
 
 TITLES = {
     "path_category": "Critical path by category",
@@ -28,52 +22,3 @@ TITLES = {
 """Titles by the name of the table."""
 HEADINGS = {"main": "main work"}
 """Headings of columns whose names do not say enough."""
-NO_OPERATOR = "in no operator"
-"""What the time of steps outside all operators is called."""
-
-
-def untraced_before(names: pd.Series[str]) -> pd.Series[str]:
-    """Return what host code that no event covers is called, by the names of what comes next; empty for nothing.
-
-    Example:
-        >>> import pandas as pd
-        >>> untraced_before(pd.Series(["aten::mm", ""])).tolist()
-        ['untraced before aten::mm', 'untraced']
-    """
-    return ("untraced before " + names).where(names != "", "untraced")
-
-
-def sentences(path: CriticalPath, claims: Sequence[Claim], hops: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    """Return what the path consists of, where it lies, what the host did on it, and what gains most.
-
-    Args:
-        path: the critical path.
-        claims: what bounds it and what gains most; see `htagraph.output.conclusions.claims`.
-        hops: its `CriticalPath.hops`.
-        inputs: the words of the command line that choose what is read.
-    """
-    from htagraph.output.conclusions.claim_sentences import sentences as words_of
-    from htagraph.output.conclusions.claim_sentences import trial
-    from htagraph.queries.claim import Says
-
-    if not path.makespan_ns:
-        return ["Nothing was recorded: there is no critical path."]
-    return [
-        f"The critical path is {time_text(path.makespan_ns / 1000)} long.",
-        *words_of([claim for claim in claims if claim.says is Says.BOUND]),
-        *_where(path, hops, inputs),
-        *words_of([claim for claim in claims if claim.says is not Says.BOUND]),
-        *trial([claim for claim in claims if claim.says is Says.GAIN], inputs),
-    ]
-
-
-def _where(path: CriticalPath, hops: pd.DataFrame, inputs: Sequence[str]) -> list[str]:
-    """Say whether other ranks are waited for."""
-    if len(path.graph.ranks) < 2:
-        return []
-    if not len(hops):
-        return ["It waits for no other rank."]
-    return [
-        f"It moves to another rank {plural(len(hops), 'time')}, where one rank waits for another. To see why: "
-        f"{command_line('stragglers', inputs)}"
-    ]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from htagraph.findings.claim import Claim, Says
 from htagraph.output.html.evidence import evidence_of
 from htagraph.output.html.findings import findings
 from htagraph.output.html.results import Results
-from htagraph.queries.claim import Claim, Says
 from tests.queries.test_interrupted import MANY, host_job
 from tests.reach import DATASETS, graph_of, label
 from tests.strategies import load

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
+from htagraph.findings.claim import Says
+from htagraph.findings.phrases import time_text
 from htagraph.output.html.results import Results
 from htagraph.output.html.waits import blocking, idle_chart, waiting
-from htagraph.output.phrases import time_text
-from htagraph.queries.claim import Says
 from tests.reach import DATA, graph_of
 
 

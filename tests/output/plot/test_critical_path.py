@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 import htagraph as hg
-from htagraph.output.conclusions.claim_sentences import sentences
-from htagraph.output.conclusions.claims import path_claims
+from htagraph.findings.conclusions.claim_sentences import sentences
+from htagraph.findings.conclusions.claims import path_claims
 from htagraph.output.plot.style import KIND_COLORS
 from htagraph.queries.paths import CATEGORIES, CriticalPath
 from tests.reach import DATA, graph_of

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
+from htagraph.findings.phrases import CATEGORY_WORDS
 from htagraph.output import wording
-from htagraph.output.phrases import CATEGORY_WORDS
 from htagraph.output.summary import SUMMARY_TITLES
 from tests.reach import REPOSITORY
 

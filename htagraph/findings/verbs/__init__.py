@@ -1,0 +1,1 @@
+"""What each verb of the command line says of its tables: one file per verb."""

@@ -1,0 +1,467 @@
+"""Why steps take longer or shorter after than before: the sentences of ``htagraph diff`` and of `htagraph.diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from htagraph.analyses.differences.effects import PYTHON_BETWEEN
+from htagraph.core.kinds import COMMUNICATION, ActivityKind
+from htagraph.core.naming import is_data_loader, short_name
+from htagraph.findings.phrases import CATEGORY_WORDS, and_list, command_line, plural, time_text
+from htagraph.queries.inputs import inputs_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.analyses.differences.compared_parts import Part
+    from htagraph.analyses.differences.diff import Diff
+    from htagraph.analyses.differences.effects import Effects, Key
+    from htagraph.analyses.differences.step_change import StepChange
+
+__all__ = ["cut", "diff_sentences", "gate", "next_command", "structure", "too_long", "unlike"]
+
+_HOST = "host"
+_HOST_CODE = frozenset((PYTHON_BETWEEN[1], *(kind.label for kind in ActivityKind if kind.is_host_code)))
+_TRANSFERS = frozenset(kind.label for kind in COMMUNICATION)
+_MIN_SHARE = 0.05
+"""Share of the change; chosen: less is not worth a sentence. Doubled, causes of 5 to 10 % of it are not named."""
+_ROUNDING = 0.005
+"""Share of the change by which shares in whole percent that are printed add up to more than 100; half of one percent.
+Doubled, shares that add up to 101 % pass without a word."""
+_MIN_PATH_SHARE = 0.001
+"""Share of the step time; chosen: less of a category is no change. Doubled, changes of 0.1 to 0.2 % are not listed."""
+_MAX_SENTENCES = 3
+"""Causes that are named; chosen: more do not fit on a screen. Doubled, six are."""
+_MIN_EXPLAINED_SHARE = 0.7
+"""Share of the change that durations explain; below it, a sentence says where the rest is. Chosen; doubled, always."""
+_ONE_RANK_SHARE = 0.8
+"""Share of a change of own time that is one rank's, for it to be called that rank's. Chosen; doubled, none is."""
+_MAX_NAMES = 4
+"""Names in a sentence; chosen: more do not fit on two lines. Doubled, eight."""
+_MAX_FACTOR_DIFFERENCE = 0.1
+"""How much relative changes of own time that have one cause differ, as a share of the larger. Chosen: operators that
+one change halves are recorded as 49.5 to 50.5 % shorter. Doubled, -20 % and -24 % are called one cause."""
+_ONE_SIDED, _WHOLE = ("new", "gone"), "with all inside"
+_MIN_WAITING = 2.0
+"""How many times its own time on all ranks a call that only one job has must change the step time, for it to be said to
+make the host wait. Chosen: its own time alone cannot do that. Doubled, waits as long as the call are not named."""
+_CHANGE = {"rank": "rank_change_us"}
+_ASKING = " (waiting for a device in a loop of queries)"
+_MAX_LETTERS = 100
+"""Letters of a call path in a sentence; chosen: about one line. Doubled, two lines."""
+
+
+def diff_sentences(diff: Diff) -> list[str]:
+    """Return why the steps of one job take longer than those of the other, the most important first."""
+    if not diff.before.makespan_ns and not diff.after.makespan_ns:
+        return ["Nothing was recorded: there is nothing to compare."]
+    effects = diff.effects()
+    empty = [word for word, path in (("before", diff.before), ("after", diff.after)) if not path.makespan_ns]
+    if empty:
+        return [
+            _change(diff, effects),
+            f"Nothing was recorded in the job {empty[0]}: there is nothing to compare with.",
+        ]
+    return [_change(diff, effects), *unlike(diff), *_causes(diff, effects), *_where(diff, effects), *structure(diff)]
+
+
+def _change(diff: Diff, effects: Effects) -> str:
+    before, after = time_text(diff.before_us), time_text(diff.after_us)
+    what = "On average, a step" if diff.unit == "step" else "The job"
+    if diff.is_same:
+        return f"{what} takes as long as before: {after} ({before} before)."
+    percent = f" ({abs(diff.change_percent):.1f} %)" if diff.before_us else ""
+    chance = "; steps of one job differ by that much, too" if effects.is_chance else ""
+    change = f"{time_text(abs(diff.change_us))}{percent} {_longer(diff.change_us)}"
+    return f"{what} is {change}: {after} instead of {before}{chance}."
+
+
+def unlike(diff: Diff) -> list[str]:
+    """Say where the jobs ran on other devices or are of different size, which changes times by itself."""
+    lines = []
+    inputs = [inputs_of(part.graph) for part in diff.parts]
+    devices = [", ".join(sorted(set(each["device"]))) for each in inputs]
+    if devices[0] != devices[1]:
+        lines.append(f"The jobs ran on different devices: {devices[0]} before, {devices[1]} after.")
+    worlds = [int(each["world_size"].max()) if len(each) else 0 for each in inputs]
+    if all(worlds) and worlds[0] != worlds[1]:
+        lines.append(f"The jobs have different sizes: {worlds[0]} ranks before and {worlds[1]} after.")
+    before, after = (len(part.chosen_ranks) for part in diff.parts)
+    if before != after:
+        lines.append(
+            f"Different numbers of ranks were read, {before} before and {after} after: how long ranks wait for "
+            "each other and transfer differs for that reason alone."
+        )
+    stacks = [bool((part.graph.activities.kind == ActivityKind.PYTHON).any()) for part in diff.parts]
+    if stacks[0] != stacks[1]:
+        lines.append(
+            f"Python functions were recorded in the job {'before' if stacks[0] else 'after'} only, which makes its "
+            "host slower: record both with the same settings to compare their hosts."
+        )
+    without = [word for word, part in zip(("before", "after"), diff.parts, strict=True) if not part.graph.steps]
+    if diff.unit == "job" and len(without) == 1:
+        counts = next(part for part in diff.parts if part.graph.steps).graph.steps
+        other = "after" if without == ["before"] else "before"
+        lines.append(
+            f"The job {without[0]} has no steps, so whole jobs are compared; the job {other} has {len(counts)} "
+            f"step{'' if len(counts) == 1 else 's'}. Record both with profiler.step() to compare steps."
+        )
+    return lines
+
+
+def _causes(diff: Diff, effects: Effects) -> list[str]:
+    """Say which work, as long as before, would bring the old time back; causes of one origin in one sentence."""
+    rows = effects.to_frame().to_dict("records")
+    if not effects.change_us:
+        return _beside(rows[0], effects, diff) if rows else []
+    bullets: dict[tuple[str, Any], list[dict[Any, Any]]] = {}
+    for row in rows:
+        if (row["effect_us"] / diff.change_us + effects.likely_us(row) / abs(diff.change_us)) >= _MIN_SHARE:
+            origin = _origin(row, diff)
+            alike = [each for each, (first, *_) in bullets.items() if each[0] == origin[0] and _in_step(first, row)]
+            bullets.setdefault(alike[0] if alike and origin[0] == row["kind"] else origin, []).append(row)
+    named = _named([*bullets.items()], effects, diff)
+    return [*(_cause(each, effects, diff) for each in named), *_rest(named, effects, diff)]
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A cause that has a sentence."""
+
+    origin: tuple[str, Any]
+    rows: list[dict[Any, Any]]
+    alone_us: float
+    """Effect of it alone on the step time."""
+    effect_us: float
+    """What it adds to the effect of those named before it, so that nothing counts twice."""
+
+
+def _named(
+    bullets: Sequence[tuple[tuple[str, Any], list[dict[Any, Any]]]], effects: Effects, diff: Diff
+) -> list[_Named]:
+    """Return the causes that are named, with their effects, which add up.
+
+    What lies in a call that is named with all inside it, and adds nothing to that, is not named again.
+    """
+    named: list[_Named] = []
+    keys: list[Key] = []
+    before = 0.0
+    for origin, rows in bullets:
+        own = [(row["name"], row["kind"], row["whole"]) for row in rows]
+        alone = float(rows[0]["effect_us"]) if len(own) == 1 else effects.replayed(own)
+        together = effects.replayed([*keys, *own]) if keys else alone
+        adds = together - before
+        is_inside = any(each[2] for each in keys) and adds / diff.change_us < _MIN_SHARE <= alone / diff.change_us
+        if is_inside:
+            continue
+        keys, before = [*keys, *own], together
+        named.append(_Named(origin, rows, alone, adds))
+        if len(named) == _MAX_SENTENCES:
+            break
+    return named
+
+
+def _rest(named: Sequence[_Named], effects: Effects, diff: Diff) -> list[str]:
+    """Say what the named causes leave of the change, or what takes a part of their effect back."""
+    together = sum(each.effect_us for each in named)
+    if together / diff.change_us > 1 + (_MIN_SHARE if len(named) == 1 else _ROUNDING):
+        back = f"{time_text(abs(together - diff.change_us))} of this is made up for"
+        parts = _largest_parts(diff, effects, against=True)
+        return [f"{'Together' if len(named) > 1 else 'Alone'}, that would be {_effect(together, diff)}; {back}{parts}."]
+    share = max(effects.explained_us / diff.change_us, together / diff.change_us)  # those of one side may counteract
+    if share >= _MIN_EXPLAINED_SHARE:
+        return _others(together, effects, diff) if named and together / diff.change_us <= 1 - _MIN_SHARE else []
+    return [
+        f"Longer or shorter work explains only {max(0.0, 100 * share):.0f} % of the change; the rest is in what "
+        f"waits for what, and in pauses{_largest_parts(diff, effects)}."
+    ]
+
+
+def _others(together: float, effects: Effects, diff: Diff) -> list[str]:
+    """Say what makes up the rest of the change, where work explains most of it and the named causes do not."""
+    rest = [
+        (f"all other changes of work together make the {diff.unit}", effects.explained_us - together),
+        (f"what waits for what, and pauses, make the {diff.unit}", diff.change_us - effects.explained_us),
+    ]
+    parts = [
+        f"{what} {_effect(us, diff) if us * diff.change_us > 0 else f'{time_text(abs(us))} {_longer(us)}'}"
+        for what, us in rest if abs(us / diff.change_us) >= _MIN_SHARE
+    ]  # fmt: skip
+    return [f"Beyond that, {'; '.join(parts)}."] if parts else []
+
+
+def _effect(us: float, diff: Diff) -> str:
+    """Return an effect on the step time in words, with its share of the change where it is a part of that."""
+    share = us / diff.change_us
+    part = f" ({100 * share:.0f} % of the change)" if share < 1 else " (the whole change)"
+    return f"{time_text(abs(us))} {_longer(us)}{part if share <= 1 + _MIN_SHARE else ''}"
+
+
+def _origin(row: dict[Any, Any], diff: Diff) -> tuple[str, Any]:
+    """Return what rows must have in common to be one cause: transfers, work of one rank, being new or gone.
+
+    Calls with all inside them are none with own times, which may lie in them.
+    """
+    one_sided = "" if row["before_us"] and row["after_us"] else "new" if row["after_us"] else "gone"
+    if row["whole"]:
+        return (one_sided, _WHOLE) if one_sided else (_WHOLE, row["name"])
+    if row["kind"] in _TRANSFERS:
+        return "transfers", None
+    ranks = len(diff.parts[0].chosen_ranks)
+    alike = ranks > 1 and row["rank"] >= 0 and row["rank_change_us"] * row["change_us"] > 0
+    if alike and abs(row["rank_change_us"]) >= _ONE_RANK_SHARE * ranks * abs(row["change_us"]):
+        return "rank", row["rank"]
+    return (one_sided, None) if one_sided else (row["kind"], row["name"])
+
+
+def _in_step(first: dict[Any, Any], row: dict[Any, Any]) -> bool:
+    """Return whether two rows' own times changed by the same factor, as by another clock rate or input size."""
+    factors = [each["change_us"] / each["before_us"] if each["before_us"] else 0.0 for each in (first, row)]
+    return abs(factors[0] - factors[1]) <= _MAX_FACTOR_DIFFERENCE * max(map(abs, factors))
+
+
+def _beside(row: dict[Any, Any], effects: Effects, diff: Diff) -> list[str]:
+    """Say what changed most although the step time did not, or not beyond chance."""
+    origin = _origin(row, diff)
+    if abs(row[_CHANGE.get(origin[0], "change_us")]) < _MIN_SHARE * diff.before_us:
+        return []
+    if diff.is_same:
+        return [f"{_own(origin, [row], effects, diff)}, which does not change how long the {diff.unit} takes."]
+    return [f"{_own(origin, [row], effects, diff)}; steps differ too much to say whether that changed the step time."]
+
+
+def _largest_parts(diff: Diff, effects: Effects, *, against: bool = False) -> str:
+    """Say where on the critical path that is; with `against`, where the path changed the other way."""
+    table = diff.to_frame()
+    table = table[table["change_us"] / diff.change_us * (-1 if against else 1) >= _MIN_SHARE]
+    rows = table.head(_MAX_SENTENCES).to_dict("records")
+    if not rows and against:
+        return " by many small changes"
+    parts = [f"{_signed(row['change_us'])} {_place(row)}{_hidden(row, effects, diff)}" for row in rows]
+    return f": {'; '.join(parts)}" if parts else ""
+
+
+def _place(row: dict[Any, Any]) -> str:
+    """Return what a call path spends its time on the critical path on."""
+    if row["kind"] == ActivityKind.STEP.label and row["category"] == _HOST:
+        return PYTHON_BETWEEN[0]
+    return f"{CATEGORY_WORDS[row['category']]} at {cut(row['path'])}"
+
+
+def _hidden(row: dict[Any, Any], effects: Effects, diff: Diff) -> str:
+    """Say where host code of a name is as long as before and only not on the critical path in both jobs."""
+    if row["category"] != _HOST:
+        return ""
+    key = PYTHON_BETWEEN if row["kind"] == ActivityKind.STEP.label else (row["name"], row["kind"])
+    before, after = effects.own_us.get(key, (0.0, 0.0))
+    return _exposed((after - before) * len(diff.parts[0].chosen_ranks), row["change_us"])
+
+
+def _cause(named: _Named, effects: Effects, diff: Diff) -> str:
+    """Say how much the work of one origin changed, and what that did to the step time."""
+    origin, rows, unit, effect = named.origin, named.rows, diff.unit, named.effect_us
+    change, own = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows), _own(origin, rows, effects, diff)
+    if sum(effects.likely_us(row) for row in rows) > abs(named.alone_us):
+        return (
+            f"{own}, which is likely why the {unit} is {_longer(diff.change_us)}: "
+            "what waits for it was not recorded, and no replay can tell."
+        )
+    if effect / diff.change_us < _MIN_SHARE <= named.alone_us / diff.change_us:
+        return (
+            f"{own}, which alone would make the {unit} {_effect(named.alone_us, diff)}, but adds nothing to the above."
+        )
+    if change * effect < 0:
+        return f"{own} on average, but where the {unit} waits for it, it {_makes(named, diff)}."
+    ranks = len(diff.parts[0].chosen_ranks)  # which may take their time one after the other
+    gone = origin[0] in _ONE_SIDED and abs(effect) > _MIN_WAITING * ranks * abs(change)
+    waiting = f" and {_waiting(origin[0], len(rows))}," if gone else ","
+    return f"{own}{waiting} which {_makes(named, diff)}."
+
+
+def _makes(named: _Named, diff: Diff) -> str:
+    """Say what a cause does to the step time: by itself, as the table has it, and beyond the causes named before it."""
+    beyond = _effect(named.effect_us, diff)
+    if _signed(named.alone_us) == _signed(named.effect_us):
+        return f"makes the {diff.unit} {beyond}"
+    alone = f"{time_text(abs(named.alone_us))} {_longer(named.alone_us)}"
+    return f"makes the {diff.unit} {alone}, or {beyond} beyond the above"
+
+
+def _waiting(origin: str, count: int) -> str:
+    where = "in it" if count == 1 else "in them"
+    return f"nothing waits {where} any more" if origin == "gone" else f"the host waits {where}"
+
+
+def _own(origin: tuple[str, Any], rows: list[dict[Any, Any]], effects: Effects, diff: Diff) -> str:
+    """Say by how much the own time of some rows changed, or that of all in them."""
+    change = sum(row[_CHANGE.get(origin[0], "change_us")] for row in rows)
+    where = f"per {diff.unit} on rank {origin[1]}" if origin[0] in _CHANGE else f"per rank and {diff.unit}"
+    take, be = ("take", "are") if len(rows) > 1 else ("takes", "is")
+    if origin[0] in _ONE_SIDED:
+        names = and_list(_few([row["name"] + _elsewhere(row, effects) for row in rows]))
+        time = f"{_WHOLE}, {time_text(abs(change))} of work" if origin[1] else f"{time_text(abs(change))} own time"
+        return f"{names} ({time} {where}) {be} {origin[0]}"
+    if origin[0] == _WHOLE:
+        return f"{rows[0]['name']} {_WHOLE}, at call paths of one job only, takes {_more_or_less(change)} {where}"
+    return f"{_names(rows, diff)} {take} {_more_or_less(change)} own time {where}"
+
+
+def _elsewhere(row: dict[Any, Any], effects: Effects) -> str:
+    """Say where both jobs have calls of a name, and only one of them has these."""
+    return " at some call paths" if row["whole"] and all(effects.own_us[row["name"], row["kind"]]) else ""
+
+
+def _names(rows: list[dict[Any, Any]], diff: Diff) -> str:
+    """Return the names of some rows, as a list in words, with what is new, gone or another kernel now."""
+    now = {short_name(row["before"]): short_name(row["after"]) for row in diff.renamed.to_dict("records")}
+    names = []
+    for row in rows:
+        other = now.get(row["name"], row["name"])
+        now_other = f"now {other}" if other != row["name"] else ""
+        change = "new" if not row["before_us"] else "gone" if not row["after_us"] else now_other
+        names.append(f"{row['name']} ({change})" if change else row["name"])
+    return and_list(_few(names))
+
+
+def _few(names: list[str]) -> list[str]:
+    """Return names, and how many others there are if they are many."""
+    if len(names) <= _MAX_NAMES:
+        return names
+    return [*names[: _MAX_NAMES - 1], f"{len(names) - _MAX_NAMES + 1} others"]
+
+
+def _longer(us: float) -> str:
+    return "longer" if us > 0 else "shorter"
+
+
+def _more_or_less(us: float) -> str:
+    return f"{time_text(abs(us))} {'more' if us > 0 else 'less'}"
+
+
+def _where(diff: Diff, effects: Effects) -> list[str]:
+    """Say how the time on the critical path shifted between categories."""
+    table = diff.summary()
+    by_category = table[table["group"] == "category"]
+    smallest = max(_MIN_SHARE * abs(diff.change_us), _MIN_PATH_SHARE * diff.before_us)
+    by_category = by_category[by_category["change_us"].abs() > smallest].head(2 * _MAX_SENTENCES)
+    if not len(by_category):
+        return []
+    ranks = len(diff.parts[0].chosen_ranks)
+    before, after = (_computation_us(part) for part in diff.parts)
+    work = {"computation": (after - before) * ranks, _HOST: _host_change_us(effects) * ranks}
+    asking = effects.asking_us * ranks
+    parts = [
+        f"{CATEGORY_WORDS[key]} {_signed(us)}"
+        + (_ASKING if key == _HOST and asking * us > 0 and abs(asking) > abs(us) / 2 else
+           _exposed(work[key], us) if key in work else "")
+        for key, us in zip(by_category["key"], by_category["change_us"], strict=True)
+    ]  # fmt: skip
+    return [f"On the critical path, per {diff.unit}: {', '.join(parts)}."]
+
+
+def _exposed(work_us: float, us: float) -> str:
+    """Say where more of the same work is on the critical path only because something else is not.
+
+    Args:
+        work_us: by how much the work of all ranks changed, which may be that of one.
+        us: by how much its time on the critical path did.
+    """
+    if abs(work_us) < abs(us) / 2 or work_us * us < 0:
+        return " (no more work than before, it was hidden)" if us > 0 else " (hidden now, not less work)"
+    return ""
+
+
+def _host_change_us(effects: Effects) -> float:
+    """Return by how much the own time of operators, Python and other host code changed, per rank and step.
+
+    Fetching data is not part of it: on the critical path that is the data loader's.
+    """
+    return sum(
+        after - before
+        for (name, kind), (before, after) in effects.own_us.items()
+        if kind in _HOST_CODE and not is_data_loader(name)
+    )
+
+
+def _computation_us(part: Part) -> float:
+    """Return the time of kernels that compute, per rank and step."""
+    acts = part.graph.activities
+    rows = part.activities[acts.kind[part.activities] == ActivityKind.COMPUTATION]
+    return float(acts.duration[rows].sum()) / part.repeats / 1000
+
+
+def _signed(us: float) -> str:
+    return f"{'+' if us > 0 else '-'}{time_text(abs(us))}"
+
+
+def structure(diff: Diff) -> list[str]:
+    """Say which call paths and kernels only one of the jobs has."""
+    lines = []
+    for table, who in ((diff.added, "after"), (diff.removed, "before")):
+        if len(table):
+            first = table.iloc[0]
+            paths = f"{len(table):,} call path{'' if len(table) == 1 else 's'}"
+            lines.append(
+                f"Only the job {who} has {paths}{', such as' if len(table) > 1 else ':'} {cut(str(first['path']))} "
+                f"({time_text(float(first['total_us']))} per rank and {diff.unit})."
+            )
+    return [*lines, *_replaced(diff.renamed)]
+
+
+def _replaced(renamed: pd.DataFrame) -> list[str]:
+    """Say which kernels are others than before, and which have only other signatures."""
+    pairs = [(short_name(old), short_name(new)) for old, new in zip(renamed["before"], renamed["after"], strict=True)]
+    others, alike = ([pair for pair in pairs if (pair[0] == pair[1]) is same] for same in (False, True))
+    lines = []
+    if others:
+        old, new = others[0]
+        such = ":" if len(others) == 1 else ", such as"
+        lines.append(f"{plural(len(others), 'kernel')} replaced{such} {cut(new)} instead of {cut(old)}.")
+    if alike:
+        has = "has" if len(alike) == 1 else "have"
+        such = ":" if len(alike) == 1 else ", such as"
+        kernels = plural(len(alike), "kernel")
+        lines.append(f"{kernels} {has} other template arguments or parameters{such} {cut(alike[0][0])}.")
+    return lines
+
+
+def cut(text: str) -> str:
+    """Return a text that fits into a sentence: its end says most."""
+    return text if len(text) <= _MAX_LETTERS else f"…{text[1 - _MAX_LETTERS :]}"
+
+
+def gate(change: StepChange, limit: str, *, fails: bool) -> str:
+    """Return the sentence about a limit of the step time, exceeded or not."""
+    times = f"step_time is {time_text(change.after_us)} instead of {time_text(change.before_us)}, {change.text()}"
+    if change.is_empty:
+        return f"Nothing was recorded in one of the jobs, so {limit} counts as exceeded."
+    if not change.is_known:
+        rest = "so it counts as exceeded" if fails else "it does not fail; record more steps, or runs"
+        return f"Whether {limit} is exceeded cannot be said: {times}; {rest}."
+    several = f" ({change.runs[0]} runs before, {change.runs[1]} after)" if max(change.runs) > 1 else ""
+    if fails:
+        return f"Too long: {times}{several}, which exceeds {limit}."
+    return f"Limit {limit} is not exceeded: {times}{several}."
+
+
+def too_long(what: str, before_us: float, after_us: float, limit: str) -> str:
+    """Return the sentence about a limit of ``--fail-on`` that is exceeded; times are per step, µs."""
+    return f"Too long: {what} is {time_text(after_us)} instead of {time_text(before_us)}, which exceeds {limit}."
+
+
+def next_command(diff: Diff, inputs: Sequence[str]) -> list[str]:
+    """Return what to run next; `inputs` are the two jobs as they were named."""
+    if not diff.after.makespan_ns:
+        return []
+    steps = ["--steps", _steps(diff)] if diff.parts[1].steps else []
+    line = command_line("critical-path", [inputs[1]], *steps)
+    if diff.change_us > 0:
+        return [f"To see what the slower {diff.unit} waits for: {line}"]
+    return [f"To see what bounds it now: {line}"]
+
+
+def _steps(diff: Diff) -> str:
+    steps = diff.parts[1].steps or (0,)
+    return str(steps[0]) if len(steps) == 1 else f"{steps[0]}-{steps[-1]}"

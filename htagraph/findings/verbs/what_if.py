@@ -1,0 +1,109 @@
+"""What ``htagraph what-if`` says, with and without ``--sweep``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from htagraph.findings.phrases import cause_words, plural, time_text
+from htagraph.queries.whole_steps import whole_steps
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from htagraph.queries.bound import Bound
+    from htagraph.whatif.outcome import Outcome
+
+__all__ = ["sentences", "sweep_sentences"]
+
+_MIN_RANK_PERCENT = 50
+"""Percent of the path from which its rank is named: more than half. Doubled, no rank is."""
+_MIN_SPEEDUP_CHANGE = 0.005
+"""Distance of a speedup from 1; chosen: a speedup is shown with two digits, and less would show as 1.00. Doubled, 0.9 %
+of change is called none."""
+
+_TENTH = 0.1
+"""The change of the factor to which a change of the time is related. It is a unit."""
+
+
+def sentences(after: Outcome, before: Bound, now: Bound) -> list[str]:
+    """Return how long the job would take, how sure that is, and what bounds it then.
+
+    Args:
+        after: the outcome of all changes together.
+        before: what bounds the job as recorded.
+        now: what bounds it as predicted.
+    """
+    return [_gain(after), *_noise(after), *_bound(before, now)]
+
+
+def _gain(after: Outcome) -> str:
+    old, new = time_text(after.baseline_ns / 1000), time_text(after.makespan_ns / 1000)
+    if abs(after.speedup - 1) < _MIN_SPEEDUP_CHANGE:
+        was = "" if new == old else f", not {old}"
+        return f"The job would take as long as before ({new}{was}): hardly anything waits for what was changed."
+    if not after.makespan_ns:
+        return f"The job would take no time instead of {old}: nothing that takes time is left."
+    how = f"{after.speedup:.2f} times as fast" if after.speedup >= 1 else f"{1 / after.speedup:.2f} times as long"
+    start = f"The job would take {new} instead of {old}{_per_step(after)}: {how}"
+    low, high = f"{after.low:.2f}", f"{after.high:.2f}"
+    if low == high:
+        return f"{start}."
+    return f"{start} (90 % interval of the speedup: {low} to {high})."
+
+
+def _per_step(after: Outcome) -> str:
+    """Return the time of a step, as predicted and as recorded, where there are several that cover the recording."""
+    if whole_steps(after.baseline) < 2:
+        return ""
+    old, new = (time_text(ns / 1000) for ns in (after.baseline_mean_step_ns, after.mean_step_ns))
+    return f", {new} instead of {old} per step"
+
+
+def _noise(after: Outcome) -> list[str]:
+    if not after.state.jitter:
+        return []
+    low, high = time_text(after.p50_ns / 1000), time_text(after.p99_ns / 1000)
+    return [f"With noise, half of the runs take less than {low}, and 99 % less than {high}."]
+
+
+def _bound(before: Bound, now: Bound) -> list[str]:
+    """Say what bounds the job before and after."""
+    if not now.cause:
+        return []
+    rank, most = next(iter(now.ranks.items()))
+    where = f", mostly on rank {rank}" if len({*before.ranks, *now.ranks}) > 1 and most > _MIN_RANK_PERCENT else ""
+    share = f"{now.causes[now.cause]:.0f} % of the critical path{where}"
+    name, name_before = (cause_words(bound.cause, bound.shares) for bound in (now, before))
+    if now.cause == before.cause:
+        return [f"It would still be bound by {name}: {share}."]
+    return [f"It would then be bound by {name} ({share}) instead of {name_before}."]
+
+
+def sweep_sentences(table: pd.DataFrame, what: str, recorded_us: float) -> list[str]:
+    """Return which factors were tried, the shortest time, and how much a factor changes at both ends.
+
+    Args:
+        table: result of `htagraph.sweep`.
+        what: what takes a multiple of its time, in words.
+        recorded_us: the recorded mean step, or the makespan where there are no steps.
+    """
+    rows = table.sort_values("factor", ignore_index=True)
+    best = rows.iloc[int(rows["mean_step_us"].argmin())]
+    tried = f"{plural(len(rows), 'factor')} from {rows['factor'].iloc[0]:g} to {rows['factor'].iloc[-1]:g} for {what}"
+    lines = [
+        f"Tried: {tried}, each replayed.",
+        f"The shortest step takes {time_text(best['mean_step_us'])} at {best['factor']:g}; recorded: "
+        f"{time_text(recorded_us)}.",
+    ]
+    if len(rows) > 2:
+        lines.append(
+            f"Per 0.1 of the factor, a step changes by {_slope(rows, 0)} and by {_slope(rows, len(rows) - 2)}."
+        )
+    return lines
+
+
+def _slope(rows: pd.DataFrame, at: int) -> str:
+    """Return how much longer a step gets per tenth of the factor between two neighbours."""
+    low, high = rows["factor"].iloc[at : at + 2].tolist()
+    first, last = rows["mean_step_us"].iloc[at : at + 2].tolist()
+    return f"{time_text(_TENTH * (last - first) / (high - low))} between {low:g} and {high:g}"

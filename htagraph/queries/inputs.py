@@ -1,0 +1,90 @@
+"""What was read: a row per rank, what was repaired or dropped, and how long the recording is."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pandas as pd
+
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.trace.columns import Trace
+
+__all__ = ["inputs_of", "issues_of", "window_us"]
+
+_MIN_UNIX_NS = 10**18
+"""Nanoseconds; 2001-09-09 as Unix time. Chosen: clocks without a known base count from a boot and stay below. Doubled,
+it is 2033, and the times of traces recorded before are left out."""
+
+
+def issues_of(graph: DependencyGraph) -> pd.DataFrame:
+    """Return what was repaired, dropped or unmatched; the columns are those of `Summary.issues`."""
+    return pd.DataFrame(
+        [(issue.rank, _utf8(issue.file), issue.what, issue.detail, issue.count) for issue in graph.issues],
+        columns=["rank", "file", "what", "detail", "count"],
+    )
+
+
+def window_us(graph: DependencyGraph) -> float:
+    """Return the time from the first to the last moment of any rank, on the common clock, µs."""
+    return (int(graph.time.max()) - graph.origin_ns) / 1000 if graph.vertex_count else 0.0
+
+
+def inputs_of(graph: DependencyGraph) -> pd.DataFrame:
+    """Return one row per rank: what was read; its columns are those of `Summary.inputs`."""
+    acts = graph.activities
+    rows = []
+    for rank in graph.ranks:
+        of_rank = acts.of_rank(rank)
+        trace = graph.traces.get(rank)
+        steps = np.unique(acts.step[of_rank])
+        start, end = acts.start[of_rank], acts.end[of_rank]
+        span = int(end.max() - start.min()) if len(start) else 0
+        rows.append((
+            rank, _utf8(str(trace.path)) if trace else "", _utf8(_device(graph, rank, trace)), _world_size(trace),
+            _ranges(steps[steps >= 0].tolist()),
+            sum(trace.counts.values()) if trace else 0, len(start), _when(start), span / 1000,
+        ))  # fmt: skip
+    columns = ["rank", "file", "device", "world_size", "steps", "events", "activities", "start_utc", "span_us"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _device(graph: DependencyGraph, rank: int, trace: Trace | None) -> str:
+    """Return the name of the rank's device, or what is known of it."""
+    acts = graph.activities
+    of_rank = acts.of_rank(rank)
+    used = {graph.lanes[lane].device for lane in np.unique(acts.lane[of_rank][acts.on_device[of_rank]])}
+    if not used:
+        return "none (host only)"
+    properties = trace.header.device_properties if trace else []
+    names = sorted({each.name for each in properties if each.id in used and each.name})
+    return ", ".join(names) or f"device {', '.join(map(str, sorted(used)))}"
+
+
+def _utf8(text: str) -> str:
+    """Return a text that can be encoded: paths and names may hold bytes that are no characters."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _world_size(trace: Trace | None) -> int:
+    info = trace.header.distributed_info if trace else None
+    return info.world_size or 0 if info else 0
+
+
+def _when(start: np.ndarray) -> str:
+    """Return the moment of the first activity as UTC, empty for traces whose clock has no known base."""
+    if not len(start) or start.min() < _MIN_UNIX_NS:
+        return ""
+    moment = datetime.datetime.fromtimestamp(int(start.min()) / 1e9, tz=datetime.timezone.utc)
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Return ``4-6, 9`` for [4, 5, 6, 9]."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)

@@ -1,0 +1,39 @@
+"""Whether files, the cache and execution traces are told with their numbers."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from htagraph.findings.verbs.files import (
+    cache_cleared,
+    cache_contents,
+    execution_trace_sentences,
+    no_cache,
+    validation_sentences,
+)
+
+NODES = pd.DataFrame({"name": ["a", "a", "b"], "op_schema": ["a()", "", ""], "input_shapes": [[[2]], [], []]})
+
+
+def test_sizes_are_gigabytes_and_one_graph_is_no_plural() -> None:
+    assert "1 graph, 0.50 of at most 10 GB" in cache_contents("here", 1, 500_000_000, 10_000_000_000)[0]
+    assert "2 graphs" in cache_contents("here", 2, 0, 1)[0]
+    assert cache_cleared("here", 1, 2_000_000_000) == ["1 graph removed from here, 2.00 GB."]
+    assert cache_cleared("here", 3, 0)[0].startswith("3 graphs removed")
+
+
+def test_a_user_without_a_cache_is_told_why() -> None:
+    assert "HTAGRAPH_NO_CACHE" in no_cache()[0]
+
+
+def test_only_clean_files_are_said_to_be_clean() -> None:
+    assert validation_sentences(0, 0) == ["Nothing had to be repaired or dropped."]
+    assert validation_sentences(3, 0)[0].startswith("Every file can be read;")
+    assert validation_sentences(3, 1)[0].startswith("1 file cannot be read, and")
+
+
+def test_nodes_schemas_and_links_are_counted() -> None:
+    first, second = execution_trace_sentences(NODES, pd.DataFrame({"et_node": [1, 1, 2]}))
+    assert first == "3 nodes of 2 names; 1 are operators with a schema, 1 have input shapes."
+    assert second == "3 activities of the trace belong to 2 nodes."
+    assert "Give the trace" in execution_trace_sentences(NODES, None)[1]

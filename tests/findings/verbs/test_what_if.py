@@ -1,0 +1,39 @@
+"""Whether a prediction has both times, its direction and what bounds the job then."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+import htagraph as hg
+from htagraph.findings.verbs.what_if import sentences, sweep_sentences
+from htagraph.queries.bound import Bound
+from tests.reach import DATA, graph_of
+
+
+def bound(cause: str) -> Bound:
+    share = {cause: 80.0}
+    return Bound(cause, share, share, ranks={0: 100.0}, by_workers=False, batches=(0, 0), unexplained={})
+
+
+def test_slower_and_faster_are_told_apart() -> None:
+    scenario = hg.what_if(graph_of(DATA / "demo"))
+    slower, faster = (scenario.scale(kind="computation", factor=factor).run() for factor in (2, 0.5))
+    before, now = bound("computation"), bound("communication")
+    assert "times as long" in sentences(slower, before, now)[0]
+    assert "times as fast" in sentences(faster, before, now)[0]
+    assert sentences(faster, before, now)[1] == (
+        "It would then be bound by transfers between ranks (80 % of the critical path) instead of computation."
+    )
+    assert "takes as long" not in sentences(faster, before, now)[0]
+    assert "as long as before" in sentences(scenario.run(), before, now)[0]
+    assert "per step: " in sentences(faster, before, now)[0]
+    assert sentences(faster, before, before)[1].startswith("It would still be bound by computation")
+
+
+def test_points_the_shortest_step_and_both_slopes_are_said() -> None:
+    table = pd.DataFrame({"factor": [2.0, 0.5, 1.0], "mean_step_us": [20.0, 9.0, 10.0]})
+    assert sweep_sentences(table, "network", 10.0) == [
+        "Tried: 3 factors from 0.5 to 2 for network, each replayed.",
+        "The shortest step takes 9.0 µs at 0.5; recorded: 10.0 µs.",
+        "Per 0.1 of the factor, a step changes by 0.2 µs between 0.5 and 1 and by 1.0 µs between 1 and 2.",
+    ]
