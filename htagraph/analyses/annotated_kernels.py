@@ -21,7 +21,7 @@ TABLE = Table(
     Col("rank device stream step", "int64"),
     Col("work", "int64", "its activity number"),
     Col("kind name", "str"),
-    Col("start_us", "float64", "since the job's first activity"),
+    Col("start_us", doc="since the job's first activity"),
     Col("duration_us"),
     Col("annotation", "str", "the innermost user annotation or step around the launch; empty for none"),
     Col("device_annotation", "str", "the shortest annotation on this stream that overlaps the work; empty for none"),
@@ -31,7 +31,7 @@ ANNOTATIONS = Table(
     Col("rank", "int64"),
     Col("annotation", "str"),
     Col("count", "int64", "kernels, copies and memsets"),
-    Col("total_us min_us max_us", "float64", "of their durations"),
+    Col("total_us min_us max_us", doc="of their durations"),
 )
 
 

@@ -21,10 +21,10 @@ TABLE = Table(
     Col("depth", "int64", "how many lie above it"),
     Col("height", "int64", "0 for device work, else 1, or 1 more than the highest child"),
     Col("kernels", "int64", "kernels, copies and sets under it, itself included"),
-    Col("kernel_us", "float64", "their durations summed"),
-    Col("kernel_span_us", "float64", "from the first start to the last end of them; NaN where there are none"),
-    Col("first_kernel_us last_kernel_us", "float64", "these moments since the job's first activity, or NaN"),
-    Col("start_us duration_us", "float64", "µs"),
+    Col("kernel_us", doc="their durations summed"),
+    Col("kernel_span_us", doc="from the first start to the last end of them; NaN where there are none"),
+    Col("first_kernel_us last_kernel_us", doc="these moments since the job's first activity, or NaN"),
+    Col("start_us duration_us", doc="µs"),
 )
 
 

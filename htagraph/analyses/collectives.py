@@ -15,7 +15,7 @@ __all__ = ["collectives"]
 
 TABLE = Table(
     "Each rank's part in each collective",
-    Col("collective", "int64", "-1 if not matched"),
+    Col("collective", "int64", "-1 if not matched", heading="number"),
     Col("op group", "str", "``all_reduce`` and so on, label of the process group; empty if not matched"),
     Col("rank activity", "int64"),
     Col("name", "str"),
@@ -23,25 +23,23 @@ TABLE = Table(
     Col("size", "int64", "parts in the graph"),
     Col("absent", "int64", "members of the group that are not in the graph, 0 if none or unknown"),
     Col("key", "str", "how it was matched, empty if not"),
-    Col("start_us", "float64", "its arrival, on the common clock, since the job's first activity"),
+    Col("start_us", doc="its arrival, on the common clock, since the job's first activity"),
     Col("duration_us"),
-    Col("beside_us", "float64", "its thread ran other work"),
+    Col("beside_us", doc="its thread ran other work"),
     Col("wait_us"),
-    Col("transfer_us", "float64", "pure"),
-    Col("excess_us", "float64", "beyond the pure transfer"),
-    Col("wait_or_transfer_us", "float64", "nobody can tell which"),
-    Col("bytes", "float64", "NaN if unknown"),
+    Col("transfer_us", doc="pure"),
+    Col("excess_us", doc="beyond the pure transfer"),
+    Col("wait_or_transfer_us", doc="nobody can tell which"),
+    Col("bytes", doc="NaN if unknown"),
     Col(
         "algbw_gb_s busbw_gb_s",
-        "float64",
-        "10^9 bytes/s: bytes over transfer and excess, and that times the factor of NCCL's tests; at least that much "
-        "where members are absent, NaN where a part of the transfer may have been over before its thread waited",
+        doc="10^9 bytes/s: bytes over transfer and excess, and that times the factor of NCCL's tests; at least that "
+        "much where members are absent, NaN where a part of the transfer may have been over before its thread waited",
     ),
     Col("last_rank", "int64", "whose arrival it had to wait for, itself if it came last; -1 if not matched"),
     Col(
         "wait_error_us",
-        "float64",
-        "by how much the clocks of this rank and the last may mislead about the wait, NaN if that is unknown",
+        doc="by how much the clocks of this rank and the last may mislead about the wait, NaN if that is unknown",
     ),
     Col("matched", "bool"),
 )

@@ -22,11 +22,11 @@ TABLE = Table(
     Col("region", "str", "its name; empty for generated Triton kernels that no region launched"),
     Col("inside", "str", "the name of the innermost region around it, empty for none"),
     Col("count", "int64", "how often it ran"),
-    Col("host_us", "float64", "its time on the host"),
+    Col("host_us", doc="its time on the host"),
     Col("kernels", "int64", "kernels and copies launched in it"),
     Col("triton_kernels", "int64", "those that inductor generated"),
-    Col("device_us triton_us", "float64", "their summed time"),
-    Col("triton_percent", "float64", "of the device time, NaN without any"),
+    Col("device_us triton_us", doc="their summed time"),
+    Col("triton_percent", doc="of the device time, NaN without any"),
 )
 
 _KEYS = ["rank", "region", "inside"]

@@ -22,11 +22,10 @@ TABLE = Table(
     Col("operator_stack", "str", "the operators around the launch, the outermost first, with ``|`` between"),
     Col("top_operator bottom_operator", "str", "the first and last of them"),
     Col("counter", "str"),
-    Col("value", "float64", "in the counter's unit"),
+    Col("value", doc="in the counter's unit"),
     Col(
         "flop",
-        "float64",
-        "the floating-point operations that the value stands for, counts: two per fused multiply-add, 0 for "
+        doc="the floating-point operations that the value stands for, counts: two per fused multiply-add, 0 for "
         "other counters",
     ),
 )

@@ -23,16 +23,16 @@ TABLE = Table(
     Col("cause", "str"),
     Col("idle_us"),
     Col("count", "int64", "pauses"),
-    Col("mean_us max_us", "float64", "0 without pauses"),
-    Col("share_percent", "float64", "of the stream's idle time, NaN without"),
+    Col("mean_us max_us", doc="0 without pauses"),
+    Col("share_percent", doc="of the stream's idle time, NaN without"),
 )
 RANKS = Table(
     "Idle device time by cause",
     Col("rank", "int64"),
     Col("cause", "str"),
-    Col("idle_us", "float64", "a rank's rows sum to ``idle_us`` of `temporal_breakdown`"),
+    Col("idle_us", doc="a rank's rows sum to ``idle_us`` of `temporal_breakdown`"),
     Col("count", "int64", "pauses"),
-    Col("share_percent", "float64", "of the time from the rank's first to its last device work; NaN if that is none"),
+    Col("share_percent", doc="of the time from the rank's first to its last device work; NaN if that is none"),
 )
 
 

@@ -19,11 +19,15 @@ TABLE = Table(
     Col("step", "int64", "of the work after the pause, -1 outside"),
     Col("before after", "int64", "activity numbers: the work that started before, and the one that ended the pause"),
     Col("before_name after_name", "str"),
-    Col("start_us", "float64", "when all earlier work of the stream had ended, since the job's first activity"),
-    Col("pause_us", "float64", "from then to the start of the work, 0 where they overlap"),
-    Col("gap_us", "float64", "from the end of ``before``, negative where they overlap"),
+    Col("start_us", doc="when all earlier work of the stream had ended, since the job's first activity"),
+    Col(
+        "pause_us",
+        doc="from then to the start of the work, 0 where they overlap",
+        heading="idle_us",
+    ),
+    Col("gap_us", doc="from the end of ``before``, negative where they overlap"),
     Col("launch", "int64", "the activity that enqueued the work, -1 if unknown"),
-    Col("launch_late_us", "float64", "how long after ``start_us`` that began, negative if before, NaN if unknown"),
+    Col("launch_late_us", doc="how long after ``start_us`` that began, negative if before, NaN if unknown"),
     Col("cause", "str", "as in `idle_breakdown`"),
 )
 

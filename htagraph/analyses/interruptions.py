@@ -12,15 +12,15 @@ from htagraph.queries.interrupted import interrupted
 __all__ = ["interruptions"]
 
 TABLE = Table(
-    "Interruptions of host code",
+    "Interruptions of host code: stretches of ten times their usual time and more, the longest first",
     Col("rank", "int64"),
     Col("step", "int64", "-1 outside of steps"),
     Col("thread", "str"),
     Col("name", "str", "the activity that was interrupted; empty for host code that no event covers"),
     Col("before", "str", "what came next on the thread"),
-    Col("start_us", "float64", "since the job's first activity, on the common clock"),
-    Col("interrupted_us", "float64", "how long the stretch took"),
-    Col("usual_us", "float64", "what the same code takes as a rule"),
+    Col("start_us", doc="since the job's first activity, on the common clock"),
+    Col("interrupted_us", doc="how long the stretch took"),
+    Col("usual_us", doc="what the same code takes as a rule"),
     Col("activity", "int64", "that it interrupted; what came next, for code that no event covers"),
 )
 

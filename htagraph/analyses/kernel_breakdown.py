@@ -22,16 +22,16 @@ TABLE = Table(
     Col("kind name", "str"),
     Col("count", "int64"),
     Col("total_us mean_us min_us max_us"),
-    Col("std_us", "float64", "sample standard deviation, 0 for a single one"),
-    Col("share_percent", "float64", "of the sum over the rank's rows; kernels that overlap count in full"),
+    Col("std_us", doc="sample standard deviation, 0 for a single one"),
+    Col("share_percent", doc="of the sum over the rank's rows; kernels that overlap count in full"),
 )
 JOB = Table(
     "Top kernels, all ranks",
     Col("kind name", "str"),
     Col("ranks", "int64", "how many ran it"),
     Col("count", "int64"),
-    Col("total_us mean_us min_us max_us", "float64", "over all ranks"),
-    Col("share_percent", "float64", "of all rows"),
+    Col("total_us mean_us min_us max_us", doc="over all ranks"),
+    Col("share_percent", doc="of all rows"),
 )
 
 

@@ -16,12 +16,12 @@ TABLE = Table(
     Col("kind name", "str"),
     Col("rank count", "int64"),
     Col("total_us mean_us min_us max_us"),
-    Col("std_us", "float64", "sample standard deviation, 0 for a single one"),
-    Col("share_percent", "float64", "of the sum over the rank's rows"),
-    Col("relative", "float64", "the rank's mean over the median of the ranks' means"),
-    Col("spread", "float64", "the slowest rank's mean over the fastest's; both NaN where that is 0"),
+    Col("std_us", doc="sample standard deviation, 0 for a single one"),
+    Col("share_percent", doc="of the sum over the rank's rows"),
+    Col("relative", doc="the rank's mean over the median of the ranks' means"),
+    Col("spread", doc="the slowest rank's mean over the fastest's; both NaN where that is 0"),
     Col("slowest_rank", "int64", "of the greatest mean"),
-    Col("excess_us", "float64", "what the rank would save if its mean were the median, negative where it is faster"),
+    Col("excess_us", doc="what the rank would save if its mean were the median, negative where it is faster"),
 )
 
 

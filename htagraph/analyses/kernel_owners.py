@@ -22,8 +22,8 @@ TABLE = Table(
     Col("rank", "int64", "not by job"),
     Col("module operator kind name", "str", "a module or operator that is not known is empty"),
     Col("count", "int64"),
-    Col("device_us", "float64", "summed durations; all rows of a rank sum to those of its device work"),
-    Col("share_percent", "float64", "of the sum over the rank's rows, or over all rows"),
+    Col("device_us", doc="summed durations; all rows of a rank sum to those of its device work"),
+    Col("share_percent", doc="of the sum over the rank's rows, or over all rows"),
 )
 
 

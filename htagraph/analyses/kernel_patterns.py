@@ -18,8 +18,8 @@ TABLE = Table(
     Col("pattern", "str", "that name and those of the work, with ``|`` between"),
     Col("kernels", "int64", "pieces of work in it"),
     Col("count", "int64", "occurrences"),
-    Col("kernel_us", "float64", "durations of their work, summed"),
-    Col("operator_us", "float64", "durations of the occurrences, summed"),
+    Col("kernel_us", doc="durations of their work, summed"),
+    Col("operator_us", doc="durations of the occurrences, summed"),
     Col("example", "int64", "the first occurrence, an activity number"),
 )
 

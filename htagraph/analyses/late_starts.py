@@ -17,10 +17,10 @@ TABLE = Table(
     "Late starts",
     Col("rank step stream", "int64"),
     Col("kernel", "str"),
-    Col("start_us", "float64", "on the common clock, since the job's first activity"),
+    Col("start_us", doc="on the common clock, since the job's first activity"),
     Col("duration_us"),
-    Col("late_us", "float64", "after the first rank of the step"),
-    Col("normalized_start", "float64", "the start after the first start in the steps, in mean steps"),
+    Col("late_us", doc="after the first rank of the step"),
+    Col("normalized_start", doc="the start after the first start in the steps, in mean steps"),
 )
 _PLACE = ["stream", "name"]
 

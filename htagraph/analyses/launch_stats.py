@@ -19,8 +19,8 @@ TABLE = Table(
     Col("launch work", "int64", "activity numbers"),
     Col("launch_name work_name work_kind", "str"),
     Col("stream step", "int64"),
-    Col("launch_us work_us", "float64", "durations"),
-    Col("delay_us", "float64", "from the end of the launch call to the start of the work, 0 if it started earlier"),
+    Col("launch_us work_us", doc="durations"),
+    Col("delay_us", doc="from the end of the launch call to the start of the work, 0 if it started earlier"),
     Col("short", "bool", "the call is not excessive, but took longer than all the work it enqueued"),
     Col("excessive_runtime excessive_delay", "bool"),
 )

@@ -17,8 +17,8 @@ TABLE = Table(
     "Memory copy bandwidth over time",
     Col("rank", "int64"),
     Col("copy", "str", "``Memcpy HtoD``, ``Memcpy DtoH``, ``Memcpy DtoD``, …, ``Memset``, ``other``"),
-    Col("time_us", "float64", "on the common clock, since the job's first activity"),
-    Col("bandwidth_gb_s", "float64", "from this moment until the next row of the same kind"),
+    Col("time_us", doc="on the common clock, since the job's first activity"),
+    Col("bandwidth_gb_s", doc="from this moment until the next row of the same kind"),
     Col("activity", "int64", "the copy that began or ended"),
 )
 COPIES = Table(
@@ -26,10 +26,10 @@ COPIES = Table(
     Col("rank", "int64"),
     Col("copy", "str"),
     Col("count", "int64", "changes of the bandwidth, those to 0 left out"),
-    Col("mean_gb_s std_gb_s min_gb_s p25_gb_s median_gb_s p75_gb_s max_gb_s", "float64", "over these changes"),
-    Col("busy_us", "float64", "time in which any copy of the kind ran"),
-    Col("copied_gb", "float64", "bandwidth times time, 10⁹ bytes"),
-    Col("mean_over_time_gb_s", "float64", "``copied_gb`` over ``busy_us``"),
+    Col("mean_gb_s std_gb_s min_gb_s p25_gb_s median_gb_s p75_gb_s max_gb_s", doc="over these changes"),
+    Col("busy_us", doc="time in which any copy of the kind ran"),
+    Col("copied_gb", doc="bandwidth times time, 10⁹ bytes"),
+    Col("mean_over_time_gb_s", doc="``copied_gb`` over ``busy_us``"),
 )
 
 _KEYS = ["rank", "copy"]

@@ -27,12 +27,12 @@ TABLE = Table(
     Col("kind name", "str"),
     Col("input_dims", "str", "only with `by_shape`: as in the file, empty where it has none", maybe=True),
     Col("count", "int64", "calls"),
-    Col("host_us", "float64", "from the start to the end of its calls, a call of itself inside it not counted again"),
-    Col("host_self_us", "float64", "its own work, with that of runtime calls, but not of operators inside it"),
+    Col("host_us", doc="from the start to the end of its calls, a call of itself inside it not counted again"),
+    Col("host_self_us", doc="its own work, with that of runtime calls, but not of operators inside it"),
     Col("device_count", "int64", "device work that it launched itself"),
-    Col("device_us", "float64", "the durations of that"),
-    Col("device_total_us", "float64", "with what operators inside it launched"),
-    Col("share_percent", "float64", "of ``device_us`` in the rank's sum, NaN without device work"),
+    Col("device_us", doc="the durations of that"),
+    Col("device_total_us", doc="with what operators inside it launched"),
+    Col("share_percent", doc="of ``device_us`` in the rank's sum, NaN without device work"),
 )
 
 _SHAPES = ("Input Dims", "Input dims")  # today's profilers write the first, those before 2022 the second

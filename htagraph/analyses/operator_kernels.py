@@ -23,9 +23,9 @@ TABLE = Table(
     Col("kernel_sequence", "str", "names of kernels in the order of their launches, joined by `` -> ``"),
     Col("kernels", "int64", "their number"),
     Col("count", "int64", "calls of the operator that launched just these"),
-    Col("launch_delay_us", "float64", "mean, from the operator's start to the start of its first launch"),
-    Col("kernel_delay_us", "float64", "mean, from there to the start of the first kernel"),
-    Col("device_us", "float64", "their durations, summed over all calls"),
+    Col("launch_delay_us", doc="mean, from the operator's start to the start of its first launch"),
+    Col("kernel_delay_us", doc="mean, from there to the start of the first kernel"),
+    Col("device_us", doc="their durations, summed over all calls"),
 )
 
 

@@ -17,9 +17,9 @@ TABLE = Table(
     "Communication overlapped with computation",
     Col("rank", "int64"),
     Col("communication_us computation_us"),
-    Col("hidden_us", "float64", "both at once"),
-    Col("beside_us", "float64", "from asking for sends and receives until their thread did nothing but wait"),
-    Col("overlap_percent", "float64", "100 · hidden / communication, NaN without communication"),
+    Col("hidden_us", doc="both at once"),
+    Col("beside_us", doc="from asking for sends and receives until their thread did nothing but wait"),
+    Col("overlap_percent", doc="100 · hidden / communication, NaN without communication"),
 )
 
 

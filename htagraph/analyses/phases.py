@@ -26,15 +26,15 @@ TABLE = Table(
     Col("example", "str", "the first region's whole name"),
     Col("count", "int64"),
     Col("tokens", "int64", "processed, as the names say; -1 if they do not"),
-    Col("host_us", "float64", "summed"),
-    Col("wall_us", "float64", "time in which at least one is not over; those that overlap count once"),
-    Col("mean_wall_us max_wall_us", "float64", "of one region"),
-    Col("busy_us", "float64", "the part of ``wall_us`` in which kernels of the phase run"),
-    Col("idle_us", "float64", "the rest"),
-    Col("idle_percent", "float64", "of the wall time"),
+    Col("host_us", doc="summed"),
+    Col("wall_us", doc="time in which at least one is not over; those that overlap count once"),
+    Col("mean_wall_us max_wall_us", doc="of one region"),
+    Col("busy_us", doc="the part of ``wall_us`` in which kernels of the phase run"),
+    Col("idle_us", doc="the rest"),
+    Col("idle_percent", doc="of the wall time"),
     Col("kernels", "int64", "kernels and copies launched in it"),
     Col("launches", "int64", "calls that launched them, fewer with CUDA graphs"),
-    Col("tokens_per_s", "float64", "over the wall time; NaN without tokens"),
+    Col("tokens_per_s", doc="over the wall time; NaN without tokens"),
 )
 
 _KEYS = ["rank", "phase"]

@@ -17,7 +17,7 @@ __all__ = ["queue_length"]
 TABLE = Table(
     "Queue length over time (kernels and copies)",
     Col("rank device stream", "int64"),
-    Col("time_us", "float64", "on the common clock, since the job's first activity"),
+    Col("time_us", doc="on the common clock, since the job's first activity"),
     Col("queue_length", "int64", "from this moment until the stream's next row"),
     Col("activity", "int64", "the launch that enqueued, or the kernel that started"),
 )
@@ -25,10 +25,10 @@ STREAMS = Table(
     "Queue length of each stream (kernels and copies)",
     Col("rank device stream", "int64"),
     Col("count", "int64", "changes of the length"),
-    Col("mean std min p25 median p75 max", "float64", "over these changes, kernels and copies"),
-    Col("mean_over_time", "float64", "each length weighted by how long it lasted; 0 if all took no time"),
-    Col("full_us", "float64", "how long the length was `full` or more"),
-    Col("full_percent", "float64", "of the rank's time from its first to its last moment"),
+    Col("mean std min p25 median p75 max", doc="over these changes, kernels and copies"),
+    Col("mean_over_time", doc="each length weighted by how long it lasted; 0 if all took no time"),
+    Col("full_us", doc="how long the length was `full` or more"),
+    Col("full_percent", doc="of the rank's time from its first to its last moment"),
 )
 
 _KEYS = ["rank", "device", "stream"]

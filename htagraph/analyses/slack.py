@@ -23,12 +23,12 @@ TABLE = Table(
     "Slack and drag",
     Col("rank", "int64"),
     Col("name kind", "str"),
-    Col("start_us", "float64", "since the job's first activity, common clock"),
+    Col("start_us", doc="since the job's first activity, common clock"),
     Col("duration_us"),
-    Col("slack_us", "float64", "how much later its end may come without the job ending later"),
-    Col("free_slack_us", "float64", "without anything else coming later"),
+    Col("slack_us", doc="how much later its end may come without the job ending later"),
+    Col("free_slack_us", doc="without anything else coming later"),
     Col("critical", "bool", "slack at most `epsilon_us`"),
-    Col("drag_us", "float64", "how much earlier the job would end if the activity took no time"),
+    Col("drag_us", doc="how much earlier the job would end if the activity took no time"),
     Col("drag_exact", "bool"),
 )
 

@@ -15,7 +15,7 @@ __all__ = ["step_times"]
 TABLE = Table(
     "Step times",
     Col("rank step", "int64"),
-    Col("start_us end_us", "float64", "since the job's first activity"),
+    Col("start_us end_us", doc="since the job's first activity"),
     Col("duration_us"),
 )
 

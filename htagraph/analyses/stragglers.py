@@ -34,22 +34,15 @@ TABLE = Table(
     Col("rank", "int64"),
     Col(
         "blamed_us",
-        "float64",
-        "waiting of other ranks charged to it, µs; over all ranks it adds up to ``total_wait_us`` less what "
+        doc="waiting of other ranks charged to it, µs; over all ranks it adds up to ``total_wait_us`` less what "
         "nobody is charged for, the causes ``recording`` and ``clocks``",
     ),
-    Col("share_percent", "float64", "``blamed_us`` as a share of ``total_wait_us``"),
-    Col("explained_us", "float64", "the part of ``blamed_us`` that has a cause"),
+    Col("share_percent", doc="``blamed_us`` as a share of ``total_wait_us``"),
+    Col("explained_us", doc="the part of ``blamed_us`` that has a cause"),
     Col("first_guess", "bool", "``explained_us`` is the largest"),
-    Col("waits_us", "float64", "its own waiting"),
+    Col("waits_us", doc="its own waiting"),
     Col("late_count", "int64", "collectives in which it arrived last and others waited"),
-    Col("lateness_us", "float64", "median over collectives of how much later it arrives than the other ranks' median"),
-    Col("own_step_us", "float64", "what it does by itself in a step, median over steps"),
-    Col("step_excess_us", "float64", "by how much that exceeds its peers', median over steps; NaN if nothing compares"),
-    Col("step_error_us", "float64", "the standard error of it"),
-    Col("slow", "bool", "whether it is slower by more than chance, in all steps or in some"),
-    Col("slow_steps", "int64", "in how many steps it is, 0 if not ``slow``"),
-    Col("slow_excess_us", "float64", "by how much its own time exceeds its peers' in them, median; NaN if not slow"),
+    Col("lateness_us", doc="median over collectives of how much later it arrives than the other ranks' median"),
     Col(
         "cause",
         "str",
@@ -57,8 +50,14 @@ TABLE = Table(
         "``none``; the one charged most",
     ),
     Col("cause_name", "str", "the activity that explains most of it"),
-    Col("cause_us", "float64", "waiting charged to that cause"),
-    Col("slower_percent", "float64", "by how much its own time in that cause exceeds its peers' in all"),
+    Col("cause_us", doc="waiting charged to that cause"),
+    Col("slower_percent", doc="by how much its own time in that cause exceeds its peers' in all"),
+    Col("own_step_us", doc="what it does by itself in a step, median over steps"),
+    Col("step_excess_us", doc="by how much that exceeds its peers', median over steps; NaN if nothing compares"),
+    Col("step_error_us", doc="the standard error of it"),
+    Col("slow", "bool", "whether it is slower by more than chance, in all steps or in some"),
+    Col("slow_steps", "int64", "in how many steps it is, 0 if not ``slow``"),
+    Col("slow_excess_us", doc="by how much its own time exceeds its peers' in them, median; NaN if not slow"),
     Col("evidence", "str", "the reason in words"),
 )
 BLAME = Table(
@@ -66,7 +65,7 @@ BLAME = Table(
     Col("collective", "int64"),
     Col("op", "str"),
     Col("waiting_rank last_rank charged_rank", "int64"),
-    Col("wait_us", "float64", "charged"),
+    Col("wait_us", doc="charged"),
     Col("cause", "str"),
     Col("activity", "int64", "the activity of that cause on the path that explains most, -1 for none"),
     Col("name", "str"),
@@ -76,8 +75,8 @@ BY_STEP = Table(
     "Own time by step",
     Col("rank", "int64"),
     Col("step", "int64", "-1 for a job without steps"),
-    Col("own_us", "float64", "what it does by itself in that step, NaN if unknown"),
-    Col("excess_us", "float64", "by how much that exceeds its peers' median in that step; NaN where nothing compares"),
+    Col("own_us", doc="what it does by itself in that step, NaN if unknown"),
+    Col("excess_us", doc="by how much that exceeds its peers' median in that step; NaN where nothing compares"),
 )
 
 ENOUGH_STEPS = 5

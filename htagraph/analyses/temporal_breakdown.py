@@ -21,8 +21,7 @@ TABLE = Table(
     Col("window_us computation_us exposed_communication_us exposed_memory_us other_us idle_us"),
     Col(
         "computation_percent exposed_communication_percent exposed_memory_percent other_percent idle_percent",
-        "float64",
-        "each part's share of the window, NaN for an empty one",
+        doc="each part's share of the window, NaN for an empty one",
     ),
 )
 

@@ -7,7 +7,7 @@ that commands print, and the titles and headings that readers see. A column's un
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -102,11 +102,14 @@ class Table:
         """
         import pandas as pd
 
-        types = {name: "object" if kind in ("list", "any") else kind for name, kind in self.types.items()}
-        if isinstance(data, pd.DataFrame):
-            types = {name: kind for name, kind in types.items() if name in data or name not in self.maybe}
-            return data[list(types)].astype(types)
-        return pd.DataFrame(data, columns=list(types)).astype(types)
+        given = data if isinstance(data, pd.DataFrame | Mapping) else ()
+        types = {
+            name: "object" if kind in ("list", "any") else kind
+            for name, kind in self.types.items()
+            if name in given or name not in self.maybe
+        }
+        frame = data[list(types)] if isinstance(data, pd.DataFrame) else pd.DataFrame(data, columns=list(types))
+        return frame.astype(types)
 
     def titled(self, title: str) -> Table:
         """Return the table under another title."""

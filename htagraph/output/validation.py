@@ -12,16 +12,29 @@ from htagraph.analyses.critical_path import critical_path
 from htagraph.core.kind_masks import of_kinds
 from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
 from htagraph.core.naming import is_module_frame
+from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import Progress, load
+from htagraph.output.report import gives
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.bound import bound_of
+from htagraph.queries.inputs import ISSUES
 from htagraph.trace.argument_checks import check_arguments
 from htagraph.trace.columns import Trace
 from htagraph.trace.reading.discover import TracePaths
 
 __all__ = ["ONE_FILE_PER_RANK", "STEPS", "Check", "Validation", "device_setting", "recorded_checks", "validate"]
 
+_ISSUES = Table(ISSUES.title, *(col for col in ISSUES.cols if not col.maybe))
+_SUPPORT = Table("What these traces can answer", Col("analysis supported why setting", "str"))
+_ARGUMENTS = Table(
+    "Event arguments, and those whose values have an unexpected type",
+    Col("rank", "int64"),
+    Col("category argument", "str"),
+    Col("known", "bool"),
+    Col("events converted wrong", "int64"),
+    Col("example", "str"),
+)
 _MIN_LINKED_SHARE = 0.99
 """Share of launches or collectives that are linked; chosen: a few are always cut off by the ends of the recording.
 Doubled, everything would be called partly supported."""
@@ -64,6 +77,11 @@ class Validation:
         return {"schema_version": 1, "tool": "htagraph", "command": "validate", "usable": self.usable, **rows}
 
 
+@gives(
+    "validate",
+    {"issues": _ISSUES, "support": _SUPPORT, "arguments": _ARGUMENTS},
+    maybe=("arguments",),
+)  # fmt: skip
 def validate(paths: TracePaths, *, arguments: bool = False, progress: Progress | None = None) -> Validation:
     """Return what was repaired or lost in reading files, and what can be asked of them.
 
@@ -152,7 +170,7 @@ def _support(graph: DependencyGraph) -> pd.DataFrame:
         *_across_ranks(graph, int(communication.sum())),
         *recorded_checks(graph),
     )
-    return pd.DataFrame([_row(check) for check in checks], columns=["analysis", "supported", "why", "setting"])
+    return pd.DataFrame([_row(check) for check in checks], columns=list(_SUPPORT.types))
 
 
 def _row(check: Check) -> tuple[str, str, str, str]:

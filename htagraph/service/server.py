@@ -23,7 +23,7 @@ from urllib.parse import unquote
 from htagraph.core.errors import HtagraphError, SelectionError
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.render import to_json
-from htagraph.service.look_up import event_report
+from htagraph.output.reports.activities import event_report
 
 __all__ = ["EVENTS", "LOOPBACK", "MOST_AT_ONCE", "OVERLAY", "UI", "Answer", "Served", "answer", "server_of"]
 

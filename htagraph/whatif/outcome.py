@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from htagraph.core.arrays import Array
 from htagraph.core.errors import SelectionError
+from htagraph.core.tables import Col, Table, described
 from htagraph.graph.activities import frozen
 from htagraph.graph.criteria import IntSelector
 from htagraph.queries.mean_step import mean_step_ns, step_moments
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
     from htagraph.whatif.link_sharing import Assumed
 
 __all__ = ["Outcome"]
+
+STEP_TIMES = Table(
+    "Step times, from the first rank's start to the last rank's end",
+    Col("step rank", "int64"),
+    Col(
+        "start_us end_us predicted_start_us predicted_end_us",
+        doc="on the common clock since the job's first moment",
+    ),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,24 +166,22 @@ class Outcome:
         """Predicted mean step time over all ranks, ns: (last end - first start) / steps; the makespan without steps."""
         return mean_step_ns(self.state.graph, self.time)
 
+    @described(STEP_TIMES)
     def step_times(self) -> pd.DataFrame:
         """Return the start and end of each step, as recorded and as predicted.
 
         A step starts with its ProfilerStep annotation and ends when the annotation and all work launched in it end.
 
         Returns:
-            One row per rank and step, in that order: ``step``, ``rank`` (int64), ``start_us``, ``end_us``,
-            ``predicted_start_us``, ``predicted_end_us`` (float64, on the common clock since the job's first moment).
+            One row per rank and step, in that order: {columns}.
         """
-        import pandas as pd
-
         graph, origin = self.baseline, self.baseline.origin_ns
         start, end = step_moments(graph)
         new_start, new_end = step_moments(self.state.graph)
-        return pd.DataFrame(
+        return STEP_TIMES.frame(
             {
-                "step": graph.activities.step[end // 2].astype(np.int64),
-                "rank": graph.activities.rank[end // 2].astype(np.int64),
+                "step": graph.activities.step[end // 2],
+                "rank": graph.activities.rank[end // 2],
                 "start_us": (graph.time[start] - origin) / 1000,
                 "end_us": (graph.time[end] - origin) / 1000,
                 "predicted_start_us": (self.time[new_start] - origin) / 1000,

@@ -13,11 +13,11 @@ import anyio
 import pytest
 from mcp import Client
 
-from htagraph.cli.mcp import answers
+from htagraph.core.errors import HtagraphError
 from htagraph.output.schema import envelope_model
 from htagraph.service.bounded import MAX_BYTES
 from htagraph.service.folders import Folders
-from htagraph.service.mcp_server import Graphs, mcp_server
+from htagraph.service.mcp_server import Graphs, mcp_server, read_change
 from tests.reach import REPOSITORY
 
 pytest.importorskip("mcp.server.mcpserver")
@@ -30,7 +30,7 @@ Ask = Callable[..., tuple[bool, str]]
 
 def asking(folder: Path) -> Ask:
     """Return a function that asks a tool of a server: (whether that is an error, the text of the answer)."""
-    server = mcp_server(Folders.of([str(folder)]), answers(), cache=False)
+    server = mcp_server(Folders.of([str(folder)]), cache=False)
 
     def ask(tool: str, **arguments: Any) -> tuple[bool, str]:
         async def asked() -> tuple[bool, str]:
@@ -138,7 +138,7 @@ def test_names_stay_data_whatever_they_say(tmp_path: Path) -> None:
 
 def test_every_tool_says_that_it_only_reads_and_that_names_are_data() -> None:
     async def listed() -> tuple[Any, str]:
-        server = mcp_server(Folders.of([str(DEMO)]), answers(), cache=False)
+        server = mcp_server(Folders.of([str(DEMO)]), cache=False)
         async with Client(server) as client:
             return await client.list_tools(), str(client.instructions)
 
@@ -183,3 +183,12 @@ def test_only_the_last_ones_are_kept() -> None:
         graphs.graph(DEMO_GRAPHS, [DEMO_GRAPHS], steps=steps)
     assert len(graphs) == 3
     assert graphs.graph(DEMO_GRAPHS, [DEMO_GRAPHS], steps=[5]) is not first
+
+
+def test_changes_are_those_of_what_if() -> None:
+    assert read_change("--scale name=*gemm*,rank=0:0.5").options == {"factor": 0.5, "name": "*gemm*", "rank": 0}
+    assert read_change("no-launch-overhead").options == {}
+    assert read_change("no-launch-overhead=rank=1").options == {"rank": 1}
+    for text in ("", "--", "rm -rf /", "network", "infinite-host 3"):
+        with pytest.raises(HtagraphError):
+            read_change(text)

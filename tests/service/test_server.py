@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from htagraph.core.errors import HtagraphError
+from htagraph.output.reports.activities import activity_edges
 from htagraph.output.schema import envelope_model
-from htagraph.service.look_up import activity_edges
 from htagraph.service.server import MOST_AT_ONCE, OVERLAY, Served, answer, server_of
 from tests.reach import DATA, graph_of
 

@@ -20,7 +20,7 @@ TABLE = Table(
     Col("known", "bool", "False for the row of everything allocated before the recording began"),
     Col("bytes", "int64"),
     Col("allocations", "int64", "how many, 0 where unknown"),
-    Col("share_percent", "float64", "of the peak; they sum to 100"),
+    Col("share_percent", doc="of the peak; they sum to 100"),
 )
 
 

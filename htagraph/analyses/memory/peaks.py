@@ -16,7 +16,7 @@ TABLE = Table(
     Col("rank", "int64"),
     Col("device", "str"),
     Col("peak_bytes", "int64", "the most in use at once"),
-    Col("peak_us", "float64", "when first reached, µs since the job's first activity"),
+    Col("peak_us", doc="when first reached, µs since the job's first activity"),
     Col("reserved_bytes", "int64", "held by the allocator then; the rest is unused"),
     Col("most_reserved_bytes", "int64"),
     Col(

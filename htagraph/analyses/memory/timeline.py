@@ -14,7 +14,7 @@ TABLE = Table(
     "Memory over time",
     Col("rank", "int64"),
     Col("device", "str", '``"cpu"``, ``"cuda:0"``'),
-    Col("time_us", "float64", "µs since the job's first activity"),
+    Col("time_us", doc="µs since the job's first activity"),
     Col("delta_bytes", "int64", "allocated, or freed if negative"),
     Col("allocated_bytes reserved_bytes", "int64", "in use, and held by the allocator, afterwards"),
     Col("address", "uint64"),
