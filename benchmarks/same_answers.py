@@ -140,7 +140,6 @@ def _jobs(*, quick: bool) -> Iterator[tuple[str, list[str]]]:
 
 
 def _recorded() -> Iterator[tuple[str, list[str]]]:
-    data = REPOSITORY / "data"
     yield "demo", ["data/demo"]
     yield "gloo_ddp", ["data/gloo_ddp"]
     for job in ("after", "before", "compiled", "generate", "train"):
@@ -167,9 +166,10 @@ def _recorded() -> Iterator[tuple[str, list[str]]]:
         before, after = (str(traces / "hta" / pair / each) for each in (first, second))
         yield pair, [before]
         yield f"pair-{pair}", [before, after]
-    for folder in sorted((shared / "real_pairs").glob("data*/*/A1")):
-        yield f"{folder.parent.name}-A1", [str(folder)]
-        yield f"pair-{folder.parent.name}-A1", [str(folder), str(folder.parent / "B1")]
+    for recording in sorted((shared / "real_pairs").glob("data*/*/A1")):
+        name = recording.parent.name
+        yield name, [str(recording)]
+        yield f"pair-{name}", [str(recording), str(recording.with_name("B1"))]
 
 
 def _simulated() -> Iterator[tuple[str, list[str]]]:

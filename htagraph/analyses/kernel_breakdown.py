@@ -6,13 +6,13 @@ from typing import Literal
 
 import pandas as pd
 
-from htagraph.core.choices import check_choice
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
+from htagraph.core.words import check_choice
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.durations import statistics, timed_work
-from htagraph.queries.on_workers import or_summed
-from htagraph.queries.over_ranks import over_ranks
+from htagraph.graph.measures.own_time import timed_work
+from htagraph.queries.durations import statistics
+from htagraph.queries.on_workers import or_summed, over_ranks
 
 __all__ = ["kernel_breakdown"]
 

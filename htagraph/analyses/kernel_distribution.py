@@ -7,7 +7,8 @@ import pandas as pd
 from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
-from htagraph.queries.durations import statistics, timed_work
+from htagraph.graph.measures.own_time import timed_work
+from htagraph.queries.durations import statistics
 
 __all__ = ["kernel_distribution"]
 

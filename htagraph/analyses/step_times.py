@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
-from htagraph.core.kinds import ActivityKind
 from htagraph.core.tables import Col, Table, described
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.queries.on_workers import of_moments
@@ -39,20 +37,9 @@ def step_times(graph: DependencyGraph) -> pd.DataFrame:
         >>> bool((hg.step_times(hg.load("data/demo"))["duration_us"] > 0).all())
         True
     """
-    acts = graph.activities
-    ends = np.flatnonzero(acts.kind == ActivityKind.BOUNDARY)
-    ends = ends[np.lexsort((acts.step[ends], acts.rank[ends]))]
-    marks = np.flatnonzero(acts.kind == ActivityKind.STEP)
-    began: dict[tuple[int, int], int] = {}
-    for mark in marks[::-1]:
-        began[int(acts.rank[mark]), int(acts.step[mark])] = int(graph.time[2 * mark])
-    start = np.array([began[int(acts.rank[end]), int(acts.step[end])] for end in ends], np.int64)
-    return TABLE.frame(
-        {
-            "rank": acts.rank[ends],
-            "step": acts.step[ends],
-            "start_us": (start - graph.origin_ns) / 1000,
-            "end_us": (graph.time[2 * ends] - graph.origin_ns) / 1000,
-            "duration_us": (graph.time[2 * ends] - start) / 1000,
-        }
-    )
+    steps, time = graph.step_spans, graph.time
+    return TABLE.frame({
+        "rank": steps.rank, "step": steps.step, "start_us": (time[steps.start] - graph.origin_ns) / 1000,
+        "end_us": (time[steps.end] - graph.origin_ns) / 1000,
+        "duration_us": (time[steps.end] - time[steps.start]) / 1000,
+    })  # fmt: skip

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from htagraph.core.naming import exact_glob, is_source_frame, short_name
-from htagraph.core.time_text import time_text
+from htagraph.core.words import time_text
 
 __all__ = [
     "CATEGORY_WORDS", "and_list", "cause_words", "command_line", "distinct", "glob_of", "group_words",

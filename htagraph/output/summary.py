@@ -24,10 +24,10 @@ from htagraph.findings.conclusions.claims import claims_of
 from htagraph.findings.phrases import plural, time_text
 from htagraph.findings.verbs.critical_path import untraced_before
 from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.steps import mean_step_ns
 from htagraph.output.columns import with_shares
 from htagraph.output.report import SCHEMA_VERSION, envelope, gives
 from htagraph.queries.inputs import INPUTS, ISSUES, inputs_of, issues_of, window_us
-from htagraph.queries.mean_step import mean_step_ns
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
 

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from htagraph.analyses.critical_path import critical_path
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind
+from htagraph.core.kinds import COMMUNICATION, ActivityKind, EdgeKind, of_kinds
 from htagraph.core.naming import is_module_frame
 from htagraph.core.tables import Col, Table
 from htagraph.graph.dependency_graph import DependencyGraph
@@ -19,9 +18,9 @@ from htagraph.output.report import gives
 from htagraph.queries.arguments import argument_texts
 from htagraph.queries.bound import bound_of
 from htagraph.queries.inputs import ISSUES
-from htagraph.trace.argument_checks import check_arguments
 from htagraph.trace.columns import Trace
-from htagraph.trace.reading.discover import TracePaths
+from htagraph.trace.discover import TracePaths
+from htagraph.trace.kineto.arguments import check_arguments
 
 __all__ = ["ONE_FILE_PER_RANK", "STEPS", "Check", "Validation", "device_setting", "recorded_checks", "validate"]
 

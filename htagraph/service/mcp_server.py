@@ -17,7 +17,7 @@ from pydantic import Field
 from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.differences import compare, diff
 from htagraph.core.errors import HtagraphError, printable
-from htagraph.core.spelling import nearest_words
+from htagraph.core.words import nearest_words
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.load import load
 from htagraph.output.report import Report, envelope
@@ -36,8 +36,8 @@ from htagraph.output.validation import validate
 from htagraph.queries.inputs import ISSUES
 from htagraph.service.bounded import MAX_ROWS, Window, bounded
 from htagraph.service.folders import Folders
-from htagraph.whatif.change_options import CHANGES, Change, numbers
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.options import CHANGES, Change, numbers
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

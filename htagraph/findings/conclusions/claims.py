@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from htagraph.core.errors import SelectionError
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import COMMUNICATION
+from htagraph.core.kinds import COMMUNICATION, of_kinds
 from htagraph.findings.claim import Claim, RestsOn, Says, contradictions
 from htagraph.findings.conclusions.device_claims import device_claims
 from htagraph.findings.conclusions.interruption_claims import interruption_claims
@@ -24,17 +23,17 @@ from htagraph.findings.conclusions.warm_up_claims import (
     uneven_claims,
     with_start_up,
 )
-from htagraph.queries.absent_members import lacks_members, ranks_not_read
+from htagraph.graph.measures.steps import whole_steps
+from htagraph.graph.measures.waits import lacks_members, ranks_not_read
 from htagraph.queries.blocking_calls import longest_blocking
 from htagraph.queries.bound import Bound, bound_of
 from htagraph.queries.host_pauses import host_pauses
 from htagraph.queries.late_launches import LONG_PAUSE_NS
-from htagraph.queries.whole_steps import whole_steps
 from htagraph.whatif.candidates import CLASSES, INTERRUPTIONS
-from htagraph.whatif.change_options import criteria, criteria_text
-from htagraph.whatif.link_sharing import shares_links
+from htagraph.whatif.links import shares_links
 from htagraph.whatif.opportunities import opportunities
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.options import criteria, criteria_text
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from htagraph.core.naming import is_graph_launch, names_that
 from htagraph.findings.claim import Claim, Says
+from htagraph.graph.measures.waits import waiting_devices
 from htagraph.queries.late_launches import late_reason
-from htagraph.queries.waiting_devices import waiting_devices
 
 if TYPE_CHECKING:
     import pandas as pd

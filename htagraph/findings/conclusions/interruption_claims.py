@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.findings.claim import Claim, Says
+from htagraph.graph.measures.steps import whole_steps
 from htagraph.queries.interrupted import interrupted, places_of
 from htagraph.queries.interrupted_ranks import interrupted_ranks
-from htagraph.queries.whole_steps import whole_steps
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from htagraph.findings.claim import Claim, Says
-from htagraph.queries.collective_waits import waits_of
+from htagraph.graph.measures.steps import whole_steps
 from htagraph.queries.slow_stages import slow_stage
-from htagraph.queries.whole_steps import whole_steps
-from htagraph.whatif.change_options import criteria_text
-from htagraph.whatif.what_if import what_if
+from htagraph.whatif.options import criteria_text
+from htagraph.whatif.scenario import what_if
 
 if TYPE_CHECKING:
     from htagraph.analyses.stragglers import Stragglers
@@ -36,7 +35,7 @@ def stage_claims(graph: DependencyGraph, slow: Stragglers) -> list[Claim]:
         graph: the job.
         slow: result of `htagraph.stragglers`.
     """
-    stage = slow_stage(graph, waits_of(graph))
+    stage = slow_stage(graph)
     makespan = int(graph.time.max()) - graph.origin_ns if len(graph.time) else 0
     if stage is None or slow.straggler in stage.ranks or not makespan:
         return []

@@ -9,11 +9,11 @@ import numpy as np
 
 from htagraph.core.kinds import ActivityKind
 from htagraph.findings.claim import Claim, Says
+from htagraph.graph.measures.steps import uneven_steps
 from htagraph.queries.change_scope import activities_of
 from htagraph.queries.first_calls import first_calls
-from htagraph.queries.uneven_steps import uneven_steps
 from htagraph.queries.weights import initial
-from htagraph.whatif.change_options import criteria
+from htagraph.whatif.options import criteria
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from htagraph.output.columns import columns_of, cut_all
-from htagraph.output.html.markup import Html, element
+from htagraph.output.html.page import Html, element
 from htagraph.output.report import Wording
 
 __all__ = ["table_of"]

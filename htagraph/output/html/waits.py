@@ -11,20 +11,20 @@ import pandas as pd
 
 from htagraph.analyses.idle_breakdown import idle_breakdown
 from htagraph.analyses.stragglers import stragglers
-from htagraph.core.kind_masks import of_kinds
-from htagraph.core.kinds import DEVICE_WAITS
+from htagraph.core.kinds import DEVICE_WAITS, of_kinds
 from htagraph.core.naming import short_name
 from htagraph.findings.claim import Claim
 from htagraph.findings.phrases import command_line
+from htagraph.graph.dependency_graph import DependencyGraph
+from htagraph.graph.measures.pauses import CAUSES
 from htagraph.output.html.charts import Bar, Part, bars, stacked
 from htagraph.output.html.definitions import definition
-from htagraph.output.html.markup import NOTHING, Html, element
+from htagraph.output.html.page import NOTHING, Html, element
 from htagraph.output.html.proof import MOST_ROWS, Evidence
 from htagraph.output.html.results import Results
 from htagraph.output.html.tables import table_of
-from htagraph.queries.device_pauses import device_pauses
-from htagraph.whatif.change_options import criteria
-from htagraph.whatif.changes import remove_sync
+from htagraph.whatif.changes.remove_sync import remove_sync
+from htagraph.whatif.options import criteria
 
 __all__ = ["blocking", "idle", "idle_chart", "straggler", "waiting"]
 
@@ -118,8 +118,7 @@ def straggler(claims: Sequence[Claim], results: Results) -> Evidence:
 def idle(claims: Sequence[Claim], results: Results) -> Evidence:
     """Return what proves that devices are idle: of each rank by cause, and the longest pauses of one."""
     cause, facts = claims[0].about, claims[0].facts
-    table = device_pauses(results.graph, facts["rank"])
-    table = table[table["cause"] == cause].nlargest(MOST_ROWS, "pause_us")
+    table = _pauses(results.graph, facts["rank"], cause).nlargest(MOST_ROWS, "pause_us")
     links = [
         results.between(row["start_us"], row["start_us"] + row["pause_us"], int(row["after"]))
         for row in table.to_dict("records")
@@ -138,6 +137,17 @@ def idle(claims: Sequence[Claim], results: Results) -> Evidence:
         links[0] if links else "", f"the longest pause of rank {rank}", command_line(verb, results.inputs, *options),
         options, definition(idle_breakdown),
     )  # fmt: skip
+
+
+def _pauses(graph: DependencyGraph, rank: int, cause: str) -> pd.DataFrame:
+    """Return the pauses of a rank's device for one cause: begin and length, µs, the work before and after each."""
+    pauses = graph.device_pauses
+    of_rank = (pauses.places[pauses.place, 0] == rank) & (pauses.length > 0)
+    rows = np.flatnonzero(of_rank & (pauses.causes() == CAUSES.index(cause)))
+    return pd.DataFrame({
+        "before": pauses.last[rows], "after": pauses.after[rows],
+        "start_us": (pauses.begin[rows] - graph.origin_ns) / 1000, "pause_us": pauses.length[rows] / 1000,
+    })  # fmt: skip
 
 
 def idle_chart(rank_idle: pd.DataFrame) -> Html:

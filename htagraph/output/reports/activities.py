@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from htagraph.core.arrays import texts_of
 from htagraph.core.errors import HtagraphError
 from htagraph.core.kinds import EdgeKind, GapKind, Provenance
 from htagraph.core.tables import Col, Table
-from htagraph.core.texts import texts_of
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.report import Report, gives, report_on
 from htagraph.queries.call_stack import call_stack
 from htagraph.queries.change_scope import no_match
-from htagraph.whatif.change_options import criteria
+from htagraph.whatif.options import criteria
 
 __all__ = ["activity_edges", "event_report", "selection_report"]
 

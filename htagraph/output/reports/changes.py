@@ -12,10 +12,9 @@ from htagraph.output.report import Report, gives, report_on
 
 if TYPE_CHECKING:
     from htagraph.graph.dependency_graph import DependencyGraph
-    from htagraph.whatif.change_options import Change
+    from htagraph.whatif.options import Change, Sweep
     from htagraph.whatif.outcome import Outcome
     from htagraph.whatif.scenario import Scenario
-    from htagraph.whatif.sweep_options import Sweep
 
 __all__ = ["sweep_report", "what_if_report"]
 
@@ -141,8 +140,8 @@ def sweep_report(
         texts: these changes in words.
     """
     from htagraph.findings.verbs import what_if as findings
+    from htagraph.whatif.scenario import what_if
     from htagraph.whatif.sweep import sweep
-    from htagraph.whatif.what_if import what_if
 
     def scenario(job: Scenario, factor: float) -> Scenario:
         for change in changes:

@@ -87,7 +87,7 @@ def idle_report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10)
 
 def _gain_by_host(graph: DependencyGraph) -> float:
     """Return how much shorter a job would be with an infinitely fast host, 0 to 1."""
-    from htagraph.whatif.what_if import what_if
+    from htagraph.whatif.scenario import what_if
 
     outcome = what_if(graph).infinite_host().run()
     return outcome.saved_ns / max(outcome.baseline_ns, 1)
@@ -117,7 +117,7 @@ def kernels_report(graph: DependencyGraph, inputs: Sequence[str], *, by: str = "
         top: rows that are shown.
     """
     from htagraph.findings.verbs import kernels as findings
-    from htagraph.queries.over_ranks import by_class, over_ranks
+    from htagraph.queries.on_workers import by_class, over_ranks
 
     table = _device_time(graph, by)
     if by == "rank":

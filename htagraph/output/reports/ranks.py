@@ -220,8 +220,8 @@ def opportunities_report(graph: DependencyGraph, inputs: Sequence[str], *, top: 
     from htagraph.findings.conclusions.claims import bound_claims, consistent, doubts_of, gain_claims, is_interrupted
     from htagraph.findings.conclusions.warm_up_claims import start_up_claims, with_start_up
     from htagraph.findings.verbs import opportunities as findings
+    from htagraph.graph.measures.steps import whole_steps
     from htagraph.queries.bound import bound_of
-    from htagraph.queries.whole_steps import whole_steps
     from htagraph.whatif.opportunities import TABLE, opportunities
 
     table, path = opportunities(graph, top=top), critical_path(graph)

@@ -8,7 +8,7 @@ import htagraph as hg
 from htagraph.findings.claim import Claim, Says
 from htagraph.findings.conclusions.claim_sentences import sentences
 from htagraph.findings.conclusions.findings import findings
-from htagraph.queries.waiting_devices import waiting_devices
+from htagraph.graph.measures.waits import waiting_devices
 from tests.reach import DATA, graph_of
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import htagraph as hg
 from htagraph.findings.conclusions.recording_claims import recording_claims
+from htagraph.graph.measures.steps import mean_step_ns
 from htagraph.queries.bound import bound_of
-from htagraph.queries.mean_step import mean_step_ns
 from tests.reach import DATA, graph_of
 
 TRUTH = json.loads((DATA / "gpu_demo" / "truth.json").read_text())
