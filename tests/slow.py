@@ -575,17 +575,13 @@ SLOW: dict[str, frozenset[str]] = {
     ),
     "tests/graph/test_selection.py": frozenset(
         {
-            "test_a_group_stands_for_its_kinds",
-            "test_a_regex_is_found_anywhere",
+            "test_a_criterion_is_its_definition",
             "test_a_time_range_holds_what_begins_and_ends_in_it",
             "test_ancestors_and_descendants_are_each_others_inverse",
             "test_filters_leave_what_htas_leave",
-            "test_globs_match_names",
-            "test_kinds_are_alternatives",
-            "test_numbers_are_alternatives",
             "test_positions_are_those_of_a_search",
+            "test_ranks_and_steps_are_those_of_the_activities",
             "test_selections_are_sets",
-            "test_steps_by_position",
         }
     ),
     "tests/hta/analyzers/test_critical_path_analysis.py": frozenset(
