@@ -23,8 +23,8 @@ import numpy.typing as npt
 from htagraph.core.arrays import Array
 from htagraph.core.compiled import njit
 from htagraph.core.issues import Issue, IssueLog
-from htagraph.output.export.output_file import OutputFile
 from htagraph.output.scene import NO_NUMBER, Slices, Values
+from htagraph.output.whole_files import OutputFile
 from htagraph.trace.reading.decode import event_decoder, event_text_decoder
 from htagraph.trace.reading.discover import MADE_KEY
 from htagraph.trace.reading.source import iter_bytes

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from htagraph.findings.phrases import plural, time_text
+from htagraph.findings.verbs.stragglers import sentences
 from htagraph.output.plot.raster import columns_of, covered
 from htagraph.output.plot.style import (
     COLORS,
@@ -23,7 +24,6 @@ from htagraph.output.plot.style import (
     row_pixels,
     time_unit,
 )
-from htagraph.output.wording.stragglers import sentences
 
 if TYPE_CHECKING:
     import pandas as pd
