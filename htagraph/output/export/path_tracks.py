@@ -16,6 +16,7 @@ from htagraph.findings.phrases import shortened
 from htagraph.graph.activities import BETWEEN, Lane
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.export.trace_writer import (
+    AT_ONCE,
     INTEGER,
     MICROSECONDS,
     TEXT,
@@ -46,8 +47,6 @@ _MAX_LETTERS = 80
 _MAX_ARGUMENT = 2_000
 """Letters of a name among the arguments of a slice. Chosen: kernels of C++ have hundreds, and every slice repeats them.
 Doubled, a file of one long name grows by twice as much for each slice."""
-_AT_ONCE = 1 << 16
-"""Slices whose numbers become text together. Chosen: a few MB. Doubled, twice the memory, and no faster."""
 _WHOLE_TID = PATH_PID  # its main thread, which the UI shows first
 _FIRST_TID = _WHOLE_TID + 1
 _PREDICTED_TID = 1_000_000
@@ -319,8 +318,8 @@ def path_slices(path: CriticalPath, tids: Mapping[int, int], base_ns: int) -> It
     place = np.array([places[PATH_PID, tid] for tid, _, _ in shared], np.int64)[alike]
     name = np.array([names[title] for _, title, _ in shared], np.int64)[alike]
     texts = [b'{"weight_us":', b',"activity":', *(tail for _, _, tail in shared)]
-    for first in range(0, len(parts), _AT_ONCE):
-        some = slice(first, first + _AT_ONCE)
+    for first in range(0, len(parts), AT_ONCE):
+        some = slice(first, first + AT_ONCE)
         length = parts.length[some]
         columns = (
             Column(TEXT, 0), Column(MICROSECONDS, length), Column(TEXT, 1), Column(INTEGER, parts.activity[some]),

@@ -32,28 +32,10 @@ from htagraph.trace.reading.split import split
 from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [
-    "FOR_VIEWING",
-    "INTEGER",
-    "MICROSECONDS",
-    "NO_TEXT",
-    "SEPARATOR",
-    "SPAN",
-    "TEXT",
-    "Column",
-    "Edit",
-    "RawEvent",
-    "Rows",
-    "TraceWriter",
-    "edit_trace",
-    "metadata",
-    "raw_blocks",
-    "readable",
-    "row_texts",
-    "slice_rows",
-    "us",
-    "value_rows",
-    "writable",
-]
+    "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "NO_TEXT", "SEPARATOR", "SPAN", "TEXT", "Column", "Edit",
+    "RawEvent", "Rows", "TraceWriter", "edit_trace", "metadata", "raw_blocks", "readable", "row_texts", "slice_rows",
+    "us", "value_rows", "writable",
+]  # fmt: skip
 
 RawEvent: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]
@@ -62,8 +44,22 @@ FOR_VIEWING: Final = {MADE_KEY: {"made_for": "viewing"}}
 """Root key of copies made for viewing: `htagraph.load` of a folder skips them and reads the recorded files."""
 _BACKSLASH = rb"\\" + b'"'
 _LAST_BACKSLASH = re.compile(rb'(?<!\\)((?:\\\\)+)(?=")')
-_EVENTS_AT_ONCE = 1 << 14
-"""Events that are encoded together; chosen: some MB of memory. Doubled, twice the memory, and no faster."""
+AT_ONCE = 1 << 16
+"""Events or rows that are made or written together. Chosen: some MB of memory; no answer depends on it."""
+SEPARATOR: Final = b",\n"
+"""What stands behind each row."""
+TEXT: Final = 0
+"""Kind of a column whose values are positions in the list of texts, or `NO_TEXT`."""
+SPAN: Final = 1
+"""Kind of a column whose values are spans of the source: start · 2³² + length."""
+MICROSECONDS: Final = 2
+"""Kind of a column whose values are times, ns, to be written as the µs of a trace file."""
+INTEGER: Final = 3
+"""Kind of a column whose values are whole numbers, written as they are."""
+NO_TEXT: Final = -1
+"""Value of a `TEXT` column in a row that has no text there."""
+_NUMBER_BYTES: Final = 24
+"""Bytes that a number takes at most: 19 digits, a sign, a point and a zero before it."""
 
 
 def edit_trace(
@@ -212,7 +208,7 @@ class TraceWriter(OutputFile):
         """Write events given as JSON, or as dicts."""
         self.begin({})
         left = iter(texts)
-        while some := list(islice(left, _EVENTS_AT_ONCE)):
+        while some := list(islice(left, AT_ONCE)):
             block = [text if isinstance(text, bytes | msgspec.Raw) else self._encode(text) for text in some]
             self._write((SEPARATOR if self.count else b"") + SEPARATOR.join(block))
             self.count += len(block)
@@ -303,10 +299,6 @@ def value_rows(values: Values) -> Rows:
     return row_texts(columns, len(values), texts)
 
 
-SEPARATOR: Final = b",\n"
-"""What stands behind each row."""
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Texts of rows with a `SEPARATOR` behind each."""
@@ -331,20 +323,6 @@ class Rows:
     def joined(self) -> memoryview:
         """The rows with separators between them."""
         return self.text[self.starts[0] : max(self.starts[-1] - len(SEPARATOR), self.starts[0])].data
-
-
-TEXT: Final = 0
-"""Kind of a column whose values are positions in the list of texts, or `NO_TEXT`."""
-SPAN: Final = 1
-"""Kind of a column whose values are spans of the source: start · 2³² + length."""
-MICROSECONDS: Final = 2
-"""Kind of a column whose values are times, ns, to be written as the µs of a trace file."""
-INTEGER: Final = 3
-"""Kind of a column whose values are whole numbers, written as they are."""
-NO_TEXT: Final = -1
-"""Value of a `TEXT` column in a row that has no text there."""
-_NUMBER_BYTES: Final = 24
-"""Bytes that a number takes at most: 19 digits, a sign, a point and a zero before it."""
 
 
 class Column(NamedTuple):
