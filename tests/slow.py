@@ -211,36 +211,6 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_shares_sum_to_a_hundred",
         }
     ),
-    "tests/cli/test_cache.py": frozenset(
-        {
-            "test_the_second_answer_is_the_first_and_that_without_a_cache",
-            "test_verbs_share_what_they_loaded",
-        }
-    ),
-    "tests/cli/test_collectives.py": frozenset(
-        {
-            "test_transfers_that_prevail_suggest_another_network",
-        }
-    ),
-    "tests/cli/test_counters.py": frozenset(
-        {
-            "test_small_jobs_get_an_answer",
-            "test_summaries_are_given_and_series_if_asked_for",
-        }
-    ),
-    "tests/cli/test_critical_path.py": frozenset(
-        {
-            "test_a_faster_network_never_saves_more_than_the_path_allows",
-            "test_a_step_has_a_path_of_its_own",
-            "test_the_path_names_what_bounds_the_job_and_a_change_that_helps",
-        }
-    ),
-    "tests/cli/test_demo.py": frozenset(
-        {
-            "test_the_job_is_that_of_the_repository_and_its_summary_the_same",
-            "test_without_a_folder_it_is_a_temporary_one_that_the_output_names",
-        }
-    ),
     "tests/cli/test_diff.py": frozenset(
         {
             "test_a_limit_decides_the_exit_code",
@@ -251,25 +221,10 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_table_names_the_cause_and_what_to_do_next",
         }
     ),
-    "tests/cli/test_idle.py": frozenset(
+    "tests/cli/test_jobs.py": frozenset(
         {
-            "test_every_format_can_be_written",
-            "test_the_longest_pauses_come_first",
-        }
-    ),
-    "tests/cli/test_kernels.py": frozenset(
-        {
-            "test_a_command_that_is_suggested_can_be_run",
-            "test_a_job_without_device_work_has_something_to_say",
-            "test_every_format_can_be_written",
-            "test_the_shares_are_of_all_device_time",
-        }
-    ),
-    "tests/cli/test_launches.py": frozenset(
-        {
-            "test_calls_that_take_longer_than_their_work_lead_to_opportunities",
-            "test_small_jobs_get_an_answer",
-            "test_the_tables_are_those_of_the_analyses",
+            "test_the_verdict_is_that_of_the_library",
+            "test_workers_answer_for_the_ranks_that_they_can_read",
         }
     ),
     "tests/cli/test_main.py": frozenset(
@@ -285,38 +240,17 @@ SLOW: dict[str, frozenset[str]] = {
             "test_ranks_are_numbers_and_ranges",
         }
     ),
-    "tests/cli/test_memory.py": frozenset(
+    "tests/cli/test_others.py": frozenset(
         {
-            "test_every_format_is_written",
+            "test_the_job_is_that_of_the_repository_and_its_summary_the_same",
+            "test_without_a_folder_it_is_a_temporary_one_that_the_output_names",
         }
     ),
-    "tests/cli/test_opportunities.py": frozenset(
-        {
-            "test_an_opportunity_is_what_the_same_change_gives",
-        }
-    ),
-    "tests/cli/test_patterns.py": frozenset(
-        {
-            "test_every_format_can_be_written",
-            "test_the_roofline_is_that_of_the_function",
-            "test_the_roofline_says_what_to_do",
-        }
-    ),
-    "tests/cli/test_report.py": frozenset(
+    "tests/cli/test_pages.py": frozenset(
         {
             "test_a_page_is_written_and_said_where",
-            "test_two_jobs_are_compared",
-        }
-    ),
-    "tests/cli/test_serve.py": frozenset(
-        {
             "test_the_page_and_its_events_are_served_until_it_is_interrupted",
-        }
-    ),
-    "tests/cli/test_summary.py": frozenset(
-        {
-            "test_the_verdict_is_that_of_the_library",
-            "test_workers_answer_for_the_ranks_that_they_can_read",
+            "test_two_jobs_are_compared",
         }
     ),
     "tests/cli/test_what_if.py": frozenset(
@@ -419,14 +353,10 @@ SLOW: dict[str, frozenset[str]] = {
             "test_no_lag_is_larger_than_what_was_recorded",
         }
     ),
-    "tests/graph/evidence/test_call_sites.py": frozenset(
-        {
-            "test_the_owner_is_the_first_place_on_the_way_up",
-        }
-    ),
     "tests/graph/evidence/test_calls.py": frozenset(
         {
             "test_the_last_and_first_work_around_a_call_are_what_a_search_finds",
+            "test_the_owner_is_the_first_place_on_the_way_up",
         }
     ),
     "tests/graph/evidence/test_job.py": frozenset(
@@ -434,14 +364,14 @@ SLOW: dict[str, frozenset[str]] = {
             "test_slices_tile_each_thread_and_name_the_innermost_activity_at_work",
         }
     ),
-    "tests/graph/evidence/test_wait_hypotheses.py": frozenset(
-        {
-            "test_the_kth_record_back_is_what_a_search_finds",
-        }
-    ),
-    "tests/graph/evidence/test_waits_at_collectives.py": frozenset(
+    "tests/graph/evidence/test_stream_waits.py": frozenset(
         {
             "test_waits_without_calls_are_true_and_those_that_bind_are_found",
+        }
+    ),
+    "tests/graph/evidence/test_waits.py": frozenset(
+        {
+            "test_the_kth_record_back_is_what_a_search_finds",
         }
     ),
     "tests/graph/measures/test_pauses.py": frozenset(
@@ -528,15 +458,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_hand_overs_of_simulated_jobs_are_found",
         }
     ),
-    "tests/graph/storage/test_parts.py": frozenset(
-        {
-            "test_every_class_that_a_graph_holds_is_known",
-        }
-    ),
     "tests/graph/storage/test_saved.py": frozenset(
         {
             "test_an_opened_graph_gives_the_same_answers",
             "test_any_job_comes_back",
+            "test_every_class_that_a_graph_holds_is_known",
         }
     ),
     "tests/graph/test_activities.py": frozenset(
@@ -581,44 +507,21 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_function_of_a_node_gives_what_networkx_gives",
         }
     ),
-    "tests/graph/test_positions.py": frozenset(
+    "tests/graph/test_selection.py": frozenset(
         {
-            "test_a_regex_is_found_anywhere",
+            "test_a_criterion_is_its_definition",
             "test_a_time_range_holds_what_begins_and_ends_in_it",
             "test_ancestors_and_descendants_are_each_others_inverse",
             "test_filters_leave_what_htas_leave",
             "test_positions_are_those_of_a_search",
+            "test_ranks_and_steps_are_those_of_the_activities",
             "test_selections_are_sets",
-            "test_steps_by_position",
         }
     ),
-    "tests/graph/test_selection.py": frozenset(
-        {
-            "test_a_group_stands_for_its_kinds",
-            "test_globs_match_names",
-            "test_kinds_are_alternatives",
-            "test_numbers_are_alternatives",
-        }
-    ),
-    "tests/hta/critical_path/test_analysis.py": frozenset(
+    "tests/hta/analyzers/test_critical_path_analysis.py": frozenset(
         {
             "test_a_path_spans_its_step_though_backward_runs_on_a_thread_of_its_own",
             "test_it_fails_on_no_trace",
-        }
-    ),
-    "tests/hta/critical_path/test_columns.py": frozenset(
-        {
-            "test_the_heaviest_path_is_networkxs_choice_among_equals",
-        }
-    ),
-    "tests/hta/critical_path/test_overlay.py": frozenset(
-        {
-            "test_perfetto_reads_all_of_it",
-        }
-    ),
-    "tests/hta/critical_path/test_view.py": frozenset(
-        {
-            "test_all_kernels_of_a_cuda_graph_are_nodes",
         }
     ),
     "tests/hta/shapes/test_breakdowns.py": frozenset(
@@ -635,16 +538,19 @@ SLOW: dict[str, frozenset[str]] = {
     "tests/hta/shapes/test_launches.py": frozenset(
         {
             "test_graph_launches_which_hta_leaves_out_are_there",
-        }
-    ),
-    "tests/hta/shapes/test_patterns.py": frozenset(
-        {
+            "test_the_candidates_are_those_of_hta",
             "test_the_numbers_are_htas",
         }
     ),
-    "tests/hta/shapes/test_stragglers.py": frozenset(
+    "tests/hta/shapes/test_path_files.py": frozenset(
         {
-            "test_the_candidates_are_those_of_hta",
+            "test_perfetto_reads_all_of_it",
+        }
+    ),
+    "tests/hta/shapes/test_path_view.py": frozenset(
+        {
+            "test_all_kernels_of_a_cuda_graph_are_nodes",
+            "test_the_heaviest_path_is_networkxs_choice_among_equals",
         }
     ),
     "tests/hta/test_trace_analysis.py": frozenset(
@@ -798,6 +704,37 @@ SLOW: dict[str, frozenset[str]] = {
             "test_any_job_is_shown_whole",
         }
     ),
+    "tests/output/reports/test_device_time.py": frozenset(
+        {
+            "test_a_command_that_is_suggested_can_be_run",
+            "test_a_job_without_device_work_has_something_to_say",
+            "test_calls_that_take_longer_than_their_work_lead_to_opportunities",
+            "test_every_format_can_be_written",
+            "test_small_jobs_get_an_answer",
+            "test_summaries_are_given_and_series_if_asked_for",
+            "test_the_longest_pauses_come_first",
+            "test_the_roofline_is_that_of_the_function",
+            "test_the_roofline_says_what_to_do",
+            "test_the_shares_are_of_all_device_time",
+            "test_the_tables_are_those_of_the_analyses",
+        }
+    ),
+    "tests/output/reports/test_files.py": frozenset(
+        {
+            "test_every_format_is_written",
+            "test_the_second_answer_is_the_first_and_that_without_a_cache",
+            "test_verbs_share_what_they_loaded",
+        }
+    ),
+    "tests/output/reports/test_ranks.py": frozenset(
+        {
+            "test_a_faster_network_never_saves_more_than_the_path_allows",
+            "test_a_step_has_a_path_of_its_own",
+            "test_an_opportunity_is_what_the_same_change_gives",
+            "test_the_path_names_what_bounds_the_job_and_a_change_that_helps",
+            "test_transfers_that_prevail_suggest_another_network",
+        }
+    ),
     "tests/output/test_job_report.py": frozenset(
         {
             "test_its_figures_are_those_of_the_graph_and_nothing_is_missing",
@@ -842,12 +779,14 @@ SLOW: dict[str, frozenset[str]] = {
         {
             "test_a_hundred_thousand_events_take_about_a_second",
             "test_arguments_are_those_that_json_reads",
+            "test_links_are_those_of_trying_every_pair",
             "test_what_no_file_recorded_has_no_arguments",
         }
     ),
     "tests/queries/test_attribution.py": frozenset(
         {
             "test_the_operator_is_the_first_upwards",
+            "test_the_stack_of_an_activity_is_the_walk_up_the_tree",
         }
     ),
     "tests/queries/test_blame.py": frozenset(
@@ -856,10 +795,10 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_slow_rank_is_blamed_for_its_kernels_whatever_the_thresholds",
         }
     ),
-    "tests/queries/test_call_stack.py": frozenset(
+    "tests/queries/test_breakdowns.py": frozenset(
         {
-            "test_the_device_work_of_an_activity_is_what_has_it_among_its_ancestors",
-            "test_the_stack_of_an_activity_is_the_walk_up_the_tree",
+            "test_all_time_has_one_owner_or_none",
+            "test_statistics_are_those_of_each_groups_list",
         }
     ),
     "tests/queries/test_counter_series.py": frozenset(
@@ -869,35 +808,11 @@ SLOW: dict[str, frozenset[str]] = {
             "test_every_queue_begins_and_ends_empty",
         }
     ),
-    "tests/queries/test_cupti_ranges.py": frozenset(
-        {
-            "test_the_operators_around_are_those_met_on_the_way_up",
-        }
-    ),
-    "tests/queries/test_device_annotations.py": frozenset(
-        {
-            "test_the_narrowest_is_what_trying_all_finds",
-        }
-    ),
-    "tests/queries/test_durations.py": frozenset(
-        {
-            "test_statistics_are_those_of_each_groups_list",
-        }
-    ),
-    "tests/queries/test_execution_trace_links.py": frozenset(
-        {
-            "test_links_are_those_of_trying_every_pair",
-        }
-    ),
-    "tests/queries/test_interrupted.py": frozenset(
-        {
-            "test_those_of_a_real_job_are_long_gaps_in_its_files_too",
-            "test_what_was_planted_in_many_names_is_found_and_nothing_else",
-        }
-    ),
-    "tests/queries/test_interrupted_ranks.py": frozenset(
+    "tests/queries/test_interruptions.py": frozenset(
         {
             "test_eight_ranks_of_a_real_job_go_on_two_by_two",
+            "test_those_of_a_real_job_are_long_gaps_in_its_files_too",
+            "test_what_was_planted_in_many_names_is_found_and_nothing_else",
         }
     ),
     "tests/queries/test_kernel_sequences.py": frozenset(
@@ -907,20 +822,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_work_belongs_to_the_innermost_of_some_activities_above_it",
         }
     ),
-    "tests/queries/test_near_critical.py": frozenset(
-        {
-            "test_fewer_are_the_first_of_more",
-            "test_of_parallel_branches_the_longest_is_next_and_its_slack_is_what_it_is_shorter",
-        }
-    ),
-    "tests/queries/test_path_window.py": frozenset(
-        {
-            "test_each_step_of_a_rank_is_a_window_that_its_path_fills",
-        }
-    ),
     "tests/queries/test_paths.py": frozenset(
         {
             "test_a_way_is_critical_as_soon_as_it_is_longer_by_its_slack",
+            "test_each_step_of_a_rank_is_a_window_that_its_path_fills",
+            "test_fewer_are_the_first_of_more",
+            "test_of_parallel_branches_the_longest_is_next_and_its_slack_is_what_it_is_shorter",
             "test_so_it_is_in_traces",
             "test_the_first_way_has_the_least_slack_of_all_edges_that_bring_work_of_their_own",
         }
@@ -931,16 +838,17 @@ SLOW: dict[str, frozenset[str]] = {
             "test_the_same_work_has_the_same_number_on_all_ranks_and_in_all_steps",
         }
     ),
+    "tests/queries/test_recorded_events.py": frozenset(
+        {
+            "test_the_narrowest_is_what_trying_all_finds",
+            "test_the_operators_around_are_those_met_on_the_way_up",
+        }
+    ),
     "tests/queries/test_replay.py": frozenset(
         {
             "test_every_dag_is_replayed_to_the_nanosecond",
             "test_every_generated_job_is_replayed_to_the_nanosecond",
             "test_without_unexplained_gaps_nothing_comes_later",
-        }
-    ),
-    "tests/queries/test_time_by_owner.py": frozenset(
-        {
-            "test_all_time_has_one_owner_or_none",
         }
     ),
     "tests/test_docs.py": frozenset(
@@ -962,12 +870,12 @@ SLOW: dict[str, frozenset[str]] = {
             "test_a_notebook_runs",
         }
     ),
-    "tests/trace/reading/test_decode.py": frozenset(
+    "tests/trace/kineto/test_decode.py": frozenset(
         {
             "test_columns_and_models_agree_on_every_trace_in_reach",
         }
     ),
-    "tests/trace/reading/test_split.py": frozenset(
+    "tests/trace/kineto/test_split.py": frozenset(
         {
             "test_every_serialisation_cut_into_any_pieces_reads_the_same",
         }

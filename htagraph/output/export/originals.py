@@ -30,12 +30,12 @@ from htagraph.core.issues import Issue, IssueLog
 from htagraph.graph.clocks import Clock
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.scene import nesting_tracks
-from htagraph.trace.reading.collect.columns import Columns
-from htagraph.trace.reading.collect.from_blocks import BlockColumns
-from htagraph.trace.reading.collect.from_events import add_durations, add_events
-from htagraph.trace.reading.collect.growing import Interner
-from htagraph.trace.reading.decode import BlockDecoder
-from htagraph.trace.reading.scan.events import (
+from htagraph.trace.columns import Interner
+from htagraph.trace.kineto.collecting import Columns
+from htagraph.trace.kineto.decode import BlockDecoder
+from htagraph.trace.kineto.from_blocks import BlockColumns
+from htagraph.trace.kineto.from_events import add_durations, add_events
+from htagraph.trace.kineto.scan.events import (
     FLAGS,
     ID,
     ID_IS_NUMBER,
@@ -45,10 +45,10 @@ from htagraph.trace.reading.scan.events import (
     START_ABSENT,
     START_SLIP,
 )  # fmt: skip
-from htagraph.trace.reading.scan.scanner import Block, span_text
-from htagraph.trace.reading.source import ahead, iter_bytes
-from htagraph.trace.reading.split import split
-from htagraph.trace.reading.times import FractionStyle, decimal_us, numbers_to_ns, text_to_ns
+from htagraph.trace.kineto.scan.scanner import Block, span_text
+from htagraph.trace.kineto.source import ahead, iter_bytes
+from htagraph.trace.kineto.split import split
+from htagraph.trace.kineto.times import FractionStyle, decimal_us, numbers_to_ns, text_to_ns
 from htagraph.trace.remote import TracePath
 
 __all__ = ["FLOWS", "ArrowEnds", "Arrows", "Lane", "MetSlices", "Original", "start_ns", "survey"]

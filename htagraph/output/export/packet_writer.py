@@ -18,7 +18,7 @@ from htagraph.output.export.path_tracks import PATH_PID
 from htagraph.output.export.trace_writer import NO_NUMBER, RawEvent, writable
 from htagraph.output.scene import BYTES, COUNT, Slices, Values
 from htagraph.output.whole_files import OutputFile
-from htagraph.trace.reading.collect.growing import Interner
+from htagraph.trace.columns import Interner
 from htagraph.trace.remote import TracePath
 
 __all__ = [

@@ -21,7 +21,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.storage import array_file
 from htagraph.output.render import plain
 from htagraph.output.whole_files import write_whole
-from htagraph.trace.events import call_columns, columns
+from htagraph.trace.kineto.events import call_columns, columns
 
 if TYPE_CHECKING:
     import pyarrow

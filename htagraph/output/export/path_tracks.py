@@ -29,15 +29,21 @@ from htagraph.output.export.trace_writer import (
 )
 from htagraph.output.scene import Slices, nesting_tracks
 from htagraph.queries.attribution import module_of, names_of, operator_of
-from htagraph.queries.near_critical import Way, ways_beside
 from htagraph.queries.path_segments import Segments, segments_of
-from htagraph.queries.paths import CATEGORIES, CriticalPath
-from htagraph.trace.reading.collect.growing import Interner
+from htagraph.queries.paths import CATEGORIES, CriticalPath, Way, ways_beside
+from htagraph.trace.columns import Interner
 
 __all__ = [
-    "NEXT_CRITICAL", "PATH_PID", "lane_order", "next_critical", "path_events", "path_slices", "predicted_stretches",
-    "stretches", "waits",
-]  # fmt: skip
+    "NEXT_CRITICAL",
+    "PATH_PID",
+    "lane_order",
+    "next_critical",
+    "path_events",
+    "path_slices",
+    "predicted_stretches",
+    "stretches",
+    "waits",
+]
 
 PATH_PID = 1
 """Process of the path's tracks; processes of ranks count from 1000, as `PidOf` gives them."""

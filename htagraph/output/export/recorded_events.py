@@ -37,19 +37,16 @@ from htagraph.output.export.trace_writer import (
     us,
 )  # fmt: skip
 from htagraph.output.scene import NO_NUMBER, Slices
-from htagraph.trace.reading.collect.growing import Interner, label
-from htagraph.trace.reading.decode import BlockDecoder
-from htagraph.trace.reading.scan.events import FLAGS, OFFSET, PHASE, START_ABSENT, STOP
-from htagraph.trace.reading.scan.grammar import blank, key_end, skip_value, value_behind
-from htagraph.trace.reading.scan.keys import UNKNOWN, key_number, key_table
-from htagraph.trace.reading.scan.memory import byte, compiled, word
-from htagraph.trace.reading.scan.scanner import Block
-from htagraph.trace.reading.source import ahead, iter_bytes
-from htagraph.trace.reading.split import split
-from htagraph.trace.reading.times import padded
+from htagraph.trace.columns import Interner, label
+from htagraph.trace.kineto.decode import BlockDecoder
+from htagraph.trace.kineto.scan.events import FLAGS, OFFSET, PHASE, START_ABSENT, STOP, UNKNOWN, key_number, key_table
+from htagraph.trace.kineto.scan.grammar import blank, byte, compiled, key_end, skip_value, value_behind, word
+from htagraph.trace.kineto.scan.scanner import Block
+from htagraph.trace.kineto.source import ahead, iter_bytes
+from htagraph.trace.kineto.split import split
+from htagraph.trace.kineto.times import padded
 
 __all__ = ["IDS_PER_RANK", "PREDICTED", "EventDecoder", "PidOf", "PidOfRank", "RecordedEvents", "event_spans"]
-
 
 Part: TypeAlias = RawEvent | Slices | Rows
 

@@ -25,17 +25,36 @@ from htagraph.core.compiled import njit
 from htagraph.core.issues import Issue, IssueLog
 from htagraph.output.scene import NO_NUMBER, Slices, Values
 from htagraph.output.whole_files import OutputFile
-from htagraph.trace.reading.decode import event_decoder, event_text_decoder
-from htagraph.trace.reading.discover import MADE_KEY
-from htagraph.trace.reading.source import iter_bytes
-from htagraph.trace.reading.split import split
+from htagraph.trace.discover import MADE_KEY
+from htagraph.trace.kineto.decode import event_decoder, event_text_decoder
+from htagraph.trace.kineto.source import iter_bytes
+from htagraph.trace.kineto.split import split
 from htagraph.trace.remote import TracePath, path_of
 
 __all__ = [
-    "AT_ONCE", "FOR_VIEWING", "INTEGER", "MICROSECONDS", "NO_TEXT", "SEPARATOR", "SPAN", "TEXT", "Column", "Edit",
-    "RawEvent", "Rows", "TraceWriter", "edit_trace", "metadata", "raw_blocks", "readable", "row_texts", "slice_rows",
-    "us", "value_rows", "writable",
-]  # fmt: skip
+    "AT_ONCE",
+    "FOR_VIEWING",
+    "INTEGER",
+    "MICROSECONDS",
+    "NO_TEXT",
+    "SEPARATOR",
+    "SPAN",
+    "TEXT",
+    "Column",
+    "Edit",
+    "RawEvent",
+    "Rows",
+    "TraceWriter",
+    "edit_trace",
+    "metadata",
+    "raw_blocks",
+    "readable",
+    "row_texts",
+    "slice_rows",
+    "us",
+    "value_rows",
+    "writable",
+]
 
 RawEvent: TypeAlias = dict[str, Any]
 Edit: TypeAlias = Callable[[RawEvent], "RawEvent | Iterable[RawEvent] | None"]

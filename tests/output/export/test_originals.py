@@ -17,7 +17,7 @@ import htagraph as hg
 from htagraph.core.issues import IssueLog
 from htagraph.output.export.originals import ArrowEnds, MetSlices, survey
 from htagraph.output.scene import nesting_tracks
-from htagraph.trace.reading.collect.columns import Columns
+from htagraph.trace.kineto.collecting import Columns
 
 
 def test_every_activity_of_a_file_is_one_of_its_slices() -> None:

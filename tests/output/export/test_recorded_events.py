@@ -29,8 +29,8 @@ from htagraph.output.export.recorded_events import (
     event_spans,
 )
 from htagraph.output.export.trace_writer import TraceWriter
-from htagraph.trace.reading.decode import BlockDecoder
-from htagraph.trace.reading.scan.scanner import Block, Scanner, span_text
+from htagraph.trace.kineto.decode import BlockDecoder
+from htagraph.trace.kineto.scan.scanner import Block, Scanner, span_text
 
 ARGS = st.sampled_from([None, {}, {"stream": 7}, {"a": "C:\\", "b": [1, {"c": None}]}, {"critical_us": 1}, [1], "text"])
 EVENTS = st.lists(

@@ -16,7 +16,7 @@ import htagraph as hg
 from htagraph.output.export.perfetto import to_perfetto
 from htagraph.output.export.recorded_events import EventDecoder
 from htagraph.output.export.recorded_packets import held_back
-from htagraph.trace.reading.decode import BlockDecoder
+from htagraph.trace.kineto.decode import BlockDecoder
 from tests.output.export.test_recorded_events import EVENTS
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, arrow, kernel, launch, load, op
