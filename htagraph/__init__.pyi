@@ -67,7 +67,6 @@ from .output.validation import Validation as Validation
 from .output.validation import validate as validate
 from .queries.arguments import arguments as arguments
 from .queries.call_stack import call_stack as call_stack
-from .queries.contract import contract as contract
 from .queries.paths import CriticalPath as CriticalPath
 from .queries.rank_digests.digest import RankDigest as RankDigest
 from .queries.rank_digests.digest import digest as digest
@@ -76,6 +75,7 @@ from .queries.rank_digests.job_skeleton import joined_job as joined_job
 from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
 from .queries.skeleton import Skeleton as Skeleton
+from .queries.skeleton import contract as contract
 from .trace.argument_checks import check_arguments as check_arguments
 from .trace.reading.read import read_events as read_events
 from .trace.recording.profile import profile as profile
