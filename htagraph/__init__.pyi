@@ -66,7 +66,7 @@ from .output.summary import summarize as summarize
 from .output.validation import Validation as Validation
 from .output.validation import validate as validate
 from .queries.arguments import arguments as arguments
-from .queries.call_stack import call_stack as call_stack
+from .queries.attribution import call_stack as call_stack
 from .queries.paths import CriticalPath as CriticalPath
 from .queries.rank_digests.digest import RankDigest as RankDigest
 from .queries.rank_digests.digest import digest as digest
@@ -76,10 +76,10 @@ from .queries.replay import Replay as Replay
 from .queries.replay import replay as replay
 from .queries.skeleton import Skeleton as Skeleton
 from .queries.skeleton import contract as contract
-from .trace.argument_checks import check_arguments as check_arguments
-from .trace.reading.read import read_events as read_events
+from .trace.kineto.arguments import check_arguments as check_arguments
+from .trace.kineto.read import read_events as read_events
+from .trace.recording.files import trace_handler as trace_handler
 from .trace.recording.profile import profile as profile
-from .trace.recording.trace_handler import trace_handler as trace_handler
 from .whatif.opportunities import opportunities as opportunities
 from .whatif.outcome import Outcome as Outcome
 from .whatif.scenario import Scenario as Scenario

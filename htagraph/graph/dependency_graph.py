@@ -28,7 +28,7 @@ from htagraph.graph.measures.waits import Waits, waits_of
 from htagraph.graph.selection import Selection
 from htagraph.graph.tree import Tree, tree_of
 from htagraph.trace.columns import Trace
-from htagraph.trace.reading.read import read_event
+from htagraph.trace.kineto.read import read_event
 
 if TYPE_CHECKING:
     import networkx
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from htagraph.graph.clocks import Clock
     from htagraph.graph.matches import Matches
     from htagraph.graph.selection import Criteria
-    from htagraph.trace.events import Event
+    from htagraph.trace.kineto.events import Event
 
 __all__ = ["DependencyGraph", "check", "cycle_error"]
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import htagraph as hg
 from htagraph import DependencyGraph, EdgeKind, GraphError, Provenance, SelectionError, TraceError
 from htagraph.graph.activities import Edges, Lane
-from htagraph.trace.events import CpuOp, Kernel
+from htagraph.trace.kineto.events import CpuOp, Kernel
 from tests.reach import DATA, graph_of
 from tests.strategies import COMPUTE, OTHER, Frames, complete, frames, kernel, launch, load, op, step
 

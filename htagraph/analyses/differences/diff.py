@@ -259,7 +259,7 @@ class Diff:
 
     def plot(self) -> Figure:
         """Return the figure of the difference, a waterfall; see `htagraph.plot.diff`."""
-        from htagraph.output.plot.diff import diff as figure
+        from htagraph.output.plot.what_if import diff as figure
 
         return figure(self)
 

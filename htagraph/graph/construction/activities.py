@@ -24,8 +24,8 @@ from htagraph.core.parents import ancestors, nearest
 from htagraph.graph.activities import Activities, Lane
 from htagraph.graph.construction.nesting import nest, nesting_order
 from htagraph.trace.columns import Table, Trace
-from htagraph.trace.events import MODELS
-from htagraph.trace.reading.collect.sieves import REAL_ID_SHARE, Launches
+from htagraph.trace.kept import REAL_ID_SHARE, Launches
+from htagraph.trace.kineto.events import MODELS
 
 __all__ = ["RankPart", "prepare", "report_categories"]
 

@@ -1,4 +1,4 @@
-"""Traces → DependencyGraph: the activities, then one edge rule after another."""
+"""Traces → DependencyGraph: the parts of all ranks under one numbering, then one edge rule after another."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from htagraph.graph.evidence.recordings import uneven_recordings
 from htagraph.graph.matches import with_joins
 from htagraph.graph.rules import RULES
 from htagraph.trace.columns import SparseColumn
-from htagraph.trace.events import call_columns, columns
+from htagraph.trace.kineto.events import call_columns, columns
 
 __all__ = ["TEXTS", "build", "join"]
 

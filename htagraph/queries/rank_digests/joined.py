@@ -34,7 +34,7 @@ from htagraph.queries.skeleton import Skeleton, members_of
 from htagraph.queries.time_classes import END, LAST, START, Parts, TimeClasses
 from htagraph.queries.weights import initial, own_time
 from htagraph.trace.columns import SparseColumn
-from htagraph.trace.events.base import parse_ranks
+from htagraph.trace.kineto.events.base import parse_ranks
 
 __all__ = ["JoinedGraph", "joined_graph", "missing_ranks", "skeleton_of"]
 

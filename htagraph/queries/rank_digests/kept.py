@@ -21,7 +21,7 @@ from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.graph.measures.own_time import work_times
 from htagraph.queries.rank_speed import MIN_SHARE_OF_NAME
 from htagraph.trace.columns import Flows, SparseColumn, Table, Trace
-from htagraph.trace.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
+from htagraph.trace.kineto.events.header import DeviceProperties, DistributedInfo, Header, ProcessGroup
 
 __all__ = ["ALL_NAMES", "KeptRows", "WorkSums", "header_of", "kept_activities", "kept_rows", "own_tables", "work_sums"]
 

@@ -154,7 +154,7 @@ def test_a_changed_source_is_another_program() -> None:
     release, sources = cache._program()
     assert release
     assert [each for each in sources if each[0] == "graph/rules/thread.py"]
-    assert [each for each in sources if each[0] == "trace/reading/decode.py"]
+    assert [each for each in sources if each[0] == "trace/kineto/decode.py"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "other"])
