@@ -131,13 +131,20 @@ def opportunities(
         rows.append({
             "what": candidate.what, "name": candidate.name,
             "target": criteria_text(target_of(trial.state, candidate, time)),
-            "time_us": tried.total / 1000, "critical_us": trial.on_path(time) / 1000, "gain_us": gain / 1000,
-            "gain_percent": 100 * gain / trial.makespan, "gain_per_step_us": gain / 1000 / steps if steps else np.nan,
+            "time_us": tried.total / 1000, "critical_us": trial.on_path(time) / 1000, **_gained(trial, gain, steps),
             **gains, "note": candidate.note,
             "inside": next((more.candidate.name for more in reversed(best[:at]) if _within(tried, more)), ""),
         })  # fmt: skip
     rows = sorted([*rows, *straggler_gain(trial, factors, steps)], key=lambda row: -row["gain_us"])[:top]
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
+
+
+def _gained(trial: Trial, gain: int, steps: int) -> dict[str, float]:
+    """Return a gain in ns as the columns that state it."""
+    return {
+        "gain_us": gain / 1000, "gain_percent": 100 * gain / trial.makespan,
+        "gain_per_step_us": gain / 1000 / steps if steps else np.nan,
+    }  # fmt: skip
 
 
 def _best(trial: Trial, top: int) -> list[_Tried]:
@@ -239,8 +246,7 @@ def straggler_gain(trial: Trial, factors: Mapping[str, float], steps: int) -> li
         "what": "straggler", "name": f"rank {rank} beyond its peers'", "target": "",
         "time_us": float(lag.sum() + gap.sum()) / 1000,
         "critical_us": float(lag[edges].sum() + gap[vertices].sum()) / 1000,
-        "gain_us": gain / 1000, "gain_percent": 100 * gain / trial.makespan,
-        "gain_per_step_us": gain / 1000 / steps if steps else np.nan, **gains,
+        **_gained(trial, gain, steps), **gains,
         "note": f"work that takes longer than its peers'; to predict it: --fix-straggler {rank}", "inside": "",
     }  # fmt: skip
     return [row]
