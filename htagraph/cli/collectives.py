@@ -42,7 +42,7 @@ def report(
     graph: DependencyGraph, parts: pd.DataFrame, inputs: Sequence[str], *, top: int = 20, each: bool = False
 ) -> Report:
     """Return the report on the parts of `htagraph.collectives`; `inputs` are the words that choose what is read."""
-    from htagraph.findings.conclusions.interruption_note import interruption_note
+    from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import collectives as findings
     from htagraph.output.report import Wording, report_on
 

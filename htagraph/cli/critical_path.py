@@ -81,13 +81,14 @@ def _drawn(asked: Path, drawn: Path) -> str:
 
 def report(path: CriticalPath, inputs: Sequence[str], *, top: int = 10, segments: bool = False) -> Report:
     """Return the report on a path; `inputs` are the words that choose what is read."""
-    from htagraph.findings.conclusions.claims import path_claims
+    from htagraph.findings.results import Results
     from htagraph.findings.verbs import critical_path as findings
+    from htagraph.findings.verdict import OF_PATH, claims_of
     from htagraph.output.report import Wording, report_on
     from htagraph.queries.host_pauses import host_pauses
 
     whole = path.summary()
-    claims = path_claims(path)
+    claims = claims_of(Results(path.graph, path=path), OF_PATH)
     shares = whole.groupby("group", sort=False).head(top).reset_index(drop=True)
     tables = {"shares": shares, "host": host_pauses(path, top), "hops": path.hops(), "near": path.near(top)}
     if segments:
@@ -125,18 +126,18 @@ def _brief(path: CriticalPath, tables: dict[str, pd.DataFrame], top: int) -> dic
 
 def _host(table: pd.DataFrame) -> pd.DataFrame:
     """Return what the host did on a path with one column that says what ran, or what untraced code came before."""
-    from htagraph.findings.verbs import critical_path as findings
+    from htagraph.findings.phrases import untraced_before
 
-    what = table["what"].where(table["what"] != "", findings.untraced_before(table["before"]))
+    what = table["what"].where(table["what"] != "", untraced_before(table["before"]))
     return table.drop(columns=["before", "after", "activity"]).assign(what=what).replace("", "-")
 
 
 def _steps_as_one(shares: pd.DataFrame) -> pd.DataFrame:
     """Return shares of a path with one row for the time in steps but in no operator, in place of one per step."""
     from htagraph.core.naming import step_number
-    from htagraph.findings.verbs import critical_path as findings
+    from htagraph.findings.phrases import NO_OPERATOR
 
     in_step = (shares["group"] == "operator") & shares["key"].map(step_number).notna()
-    named = shares.assign(key=shares["key"].mask(in_step, findings.NO_OPERATOR))
+    named = shares.assign(key=shares["key"].mask(in_step, NO_OPERATOR))
     sums = named.groupby(["group", "key"], as_index=False, sort=False).sum()
     return sums.sort_values("time_us", ascending=False, kind="stable")

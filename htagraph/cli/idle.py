@@ -35,7 +35,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     from htagraph.analyses.idle_breakdown import idle_breakdown
     from htagraph.analyses.idle_intervals import idle_intervals
     from htagraph.core.naming import short_name
-    from htagraph.findings.conclusions.interruption_note import interruption_note
+    from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import idle as findings
     from htagraph.output.report import Wording, report_on
 

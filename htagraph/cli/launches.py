@@ -46,7 +46,7 @@ def report(graph: DependencyGraph, inputs: Sequence[str], *, top: int = 10) -> R
     from htagraph.analyses.launch_stats import launch_stats
     from htagraph.analyses.operator_kernels import operator_kernels
     from htagraph.analyses.phases import phases
-    from htagraph.findings.conclusions.interruption_note import interruption_note
+    from htagraph.findings.interrupted import interruption_note
     from htagraph.findings.verbs import launches as findings
     from htagraph.output.report import Wording, report_on
 

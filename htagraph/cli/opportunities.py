@@ -35,24 +35,16 @@ def opportunities(
 
 def report(graph: DependencyGraph, table: pd.DataFrame, inputs: Sequence[str]) -> Report:
     """Return the report on the result of `htagraph.opportunities`; `inputs` are the words that choose what is read."""
-    from htagraph.analyses.critical_path import critical_path
-    from htagraph.findings.claim import Says
-    from htagraph.findings.conclusions.claims import bound_claims, consistent, doubts_of, gain_claims, is_interrupted
-    from htagraph.findings.conclusions.warm_up_claims import start_up_claims, with_start_up
+    from htagraph.findings.results import Results
     from htagraph.findings.verbs import opportunities as findings
+    from htagraph.findings.verdict import claims_of
     from htagraph.output.report import Wording, report_on
-    from htagraph.queries.bound import bound_of
-    from htagraph.queries.whole_steps import whole_steps
 
-    path = critical_path(graph)
-    bound, doubts = bound_of(path), doubts_of(graph)
-    above = [claim for claim in bound_claims(path, bound, doubts) if claim.says in (Says.BOUND, Says.INTERRUPTED)]
-    gains = gain_claims(graph, table, bound=bound, doubts=doubts, interrupted=is_interrupted(above))
-    started = start_up_claims(path)
-    claims = [*above, *started, *with_start_up(graph, gains, started)]
-    steps = whole_steps(graph)
+    results = Results(graph, opportunities=table)
+    sentences = findings.sentences(claims_of(results, findings.CONCLUSIONS), inputs)
+    steps = results.steps
     brief = {"opportunities": wording.brief(table, steps)}
     return report_on(
-        graph, "opportunities", {"opportunities": table}, findings.sentences(consistent(claims), inputs), brief=brief,
+        graph, "opportunities", {"opportunities": table}, sentences, brief=brief,
         wording=Wording(wording.titles(steps)),
     )  # fmt: skip

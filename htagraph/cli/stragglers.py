@@ -52,13 +52,13 @@ def stragglers(  # noqa: PLR0913, PLR0917 - one argument per option
 
 def report(graph: DependencyGraph, result: Stragglers, inputs: Sequence[str], *, top: int = 10) -> Report:
     """Return the report on the result of `htagraph.stragglers`; `inputs` are the words that choose what is read."""
-    from htagraph.findings.conclusions.claim_sentences import sentences
-    from htagraph.findings.conclusions.claims import not_read_claims
-    from htagraph.findings.conclusions.interruption_note import interruption_note
-    from htagraph.findings.conclusions.stage_claims import stage_claims
+    from htagraph.findings.interrupted import interruption_note
+    from htagraph.findings.ranks_missing import RANKS_MISSING
+    from htagraph.findings.results import Results
+    from htagraph.findings.slow_stage import SLOW_STAGE
     from htagraph.findings.verbs import stragglers as findings
+    from htagraph.findings.verdict import claims_of, sentences
     from htagraph.output.report import Wording, report_on
-    from htagraph.queries.inputs import inputs_of
 
     table = result.to_frame().sort_values("blamed_us", ascending=False, kind="stable").head(top)
     causes = result.blame.groupby(["charged_rank", "cause"], as_index=False).agg(
@@ -68,8 +68,9 @@ def report(graph: DependencyGraph, result: Stragglers, inputs: Sequence[str], *,
     tables = {"stragglers": table.reset_index(drop=True), "causes": causes}
     columns = ["rank", "blamed_us", "share_percent", "waits_us", "lateness_us", "late_count", "cause", "cause_name"]
     brief = {"stragglers": tables["stragglers"][columns].rename(columns={"cause_name": "name"}), "causes": causes}
-    stages = stage_claims(graph, result)
-    missing = not_read_claims(inputs_of(graph)) if len(graph.ranks) > 1 else []
+    results = Results(graph, slow=result)
+    stages = claims_of(results, [SLOW_STAGE])
+    missing = claims_of(results, [RANKS_MISSING]) if len(graph.ranks) > 1 else []
     conclusions = findings.sentences(result, len(graph.ranks), inputs)
     conclusions += [
         *sentences(stages),

@@ -8,25 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from htagraph.analyses.critical_path import critical_path
 from htagraph.analyses.idle_breakdown import idle_breakdown
-from htagraph.analyses.interruptions import interruptions
 from htagraph.analyses.kernel_breakdown import kernel_breakdown
-from htagraph.analyses.launch_stats import launch_stats
 from htagraph.analyses.overlap import overlap
 from htagraph.analyses.step_times import step_times
-from htagraph.analyses.stragglers import stragglers
-from htagraph.analyses.temporal_breakdown import temporal_breakdown
 from htagraph.findings.claim import Claim
-from htagraph.findings.conclusions.claim_sentences import sentences
-from htagraph.findings.conclusions.claims import claims_of
-from htagraph.findings.phrases import plural, time_text
-from htagraph.findings.verbs.critical_path import untraced_before
+from htagraph.findings.phrases import plural, time_text, untraced_before
+from htagraph.findings.results import Results
+from htagraph.findings.verdict import claims_of, sentences
 from htagraph.graph.dependency_graph import DependencyGraph
 from htagraph.output.parts_of_time import with_shares
 from htagraph.output.report import SCHEMA_VERSION, envelope
 from htagraph.output.wording import opportunities as opportunities_wording
-from htagraph.queries.inputs import inputs_of, issues_of, window_us
+from htagraph.queries.inputs import issues_of, window_us
 from htagraph.queries.mean_step import mean_step_ns
 from htagraph.queries.replay import replay
 from htagraph.whatif.opportunities import opportunities
@@ -34,7 +28,7 @@ from htagraph.whatif.opportunities import opportunities
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["SCHEMA_VERSION", "SUMMARY_HEADINGS", "SUMMARY_TITLES", "Summary", "summarize"]
+__all__ = ["SCHEMA_VERSION", "SUMMARY_HEADINGS", "SUMMARY_TITLES", "Summary", "summarize", "summary_of"]
 
 SUMMARY_TITLES = {
     "inputs": "Traces read",
@@ -220,26 +214,33 @@ def summarize(graph: DependencyGraph, *, top: int = 5) -> Summary:
         >>> sorted(summary.tables)[:3]
         ['clocks', 'critical_path', 'gaps']
     """
-    temporal, hidden, idle = temporal_breakdown(graph), overlap(graph), idle_breakdown(graph, by="rank")
-    launches, inputs, slow, path = _launches(graph), inputs_of(graph), stragglers(graph), critical_path(graph)
+    gains = opportunities(graph, top=_OPPORTUNITIES_PER_KERNEL * top)
+    return summary_of(Results(graph, opportunities=gains), top=top)
+
+
+def summary_of(results: Results, *, top: int = 5) -> Summary:
+    """Return the summary that `summarize` returns, of a job's results."""
+    graph = results.graph
     tables = {
         "steps": _steps(graph),
-        "temporal_breakdown": temporal,
-        "overlap": hidden,
-        "rank_idle": idle,
+        "temporal_breakdown": results.temporal,
+        "overlap": overlap(graph),
+        "rank_idle": results.rank_idle,
         "idle_breakdown": idle_breakdown(graph),
         "kernels": _top(kernel_breakdown(graph), top),
-        "launches": launches,
-        "critical_path": path.summary(),
-        "opportunities": opportunities(graph, top=_OPPORTUNITIES_PER_KERNEL * top),
-        "stragglers": slow.to_frame(),
-        "interruptions": interruptions(graph),
+        "launches": results.launches,
+        "critical_path": results.path.summary(),
+        "opportunities": results.opportunities,
+        "stragglers": results.slow.to_frame(),
+        "interruptions": results.interruptions,
         "gaps": replay(graph).gap_shares(),
-        "clocks": _clocks(graph),
+        "clocks": results.clocks,
     }
-    claims = claims_of(graph, path, tables, inputs, slow)
+    claims = claims_of(results)
     step_us = mean_step_ns(graph, graph.time) / 1000 if len(tables["steps"]) else float("nan")
-    return Summary(inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us)
+    return Summary(
+        results.inputs, tables, issues_of(graph), sentences(claims), window_us(graph), tuple(claims), step_us
+    )
 
 
 def _extremes(times: pd.DataFrame) -> pd.DataFrame:
@@ -274,20 +275,6 @@ def _steps(graph: DependencyGraph) -> pd.DataFrame:
     return table.reset_index()
 
 
-def _clocks(graph: DependencyGraph) -> pd.DataFrame:
-    """Return how far each rank's clock is from that of its gauge, and how well that is known."""
-    rows = [
-        (
-            clock.rank, clock.gauge, clock.offset_ns / 1000, clock.drift_ppm,
-            clock.uncertainty_ns / 1000 if clock.uncertainty_ns >= 0 else float("nan"), clock.residual_ns / 1000,
-            clock.collectives,
-        )
-        for clock in graph.clocks
-    ]  # fmt: skip
-    columns = ["rank", "gauge", "offset_us", "drift_ppm", "uncertainty_us", "residual_us", "collectives"]
-    return pd.DataFrame(rows, columns=columns).astype({name: "float64" for name in columns[2:6]})
-
-
 def _top(kernels: pd.DataFrame, top: int) -> pd.DataFrame:
     """Return the largest kernels of each kind over all ranks."""
     sums = kernels.groupby(["kind", "name"], sort=False).agg(
@@ -305,20 +292,3 @@ def _top(kernels: pd.DataFrame, top: int) -> pd.DataFrame:
         .drop(columns="order")
         .reset_index(drop=True)
     )
-
-
-def _launches(graph: DependencyGraph) -> pd.DataFrame:
-    stats = launch_stats(graph)
-    calls = stats.drop_duplicates("launch").groupby("rank").agg(
-        launches=("launch", "size"), median_launch_us=("launch_us", "median"), short=("short", "sum"),
-        excessive_runtime=("excessive_runtime", "sum"),
-    )  # fmt: skip
-    works = stats.groupby("rank").agg(
-        works=("work", "size"), median_delay_us=("delay_us", "median"), excessive_delay=("excessive_delay", "sum")
-    )
-    return calls.join(works).reset_index()[_LAUNCH_COLUMNS]
-
-
-_LAUNCH_COLUMNS = [
-    "rank", "launches", "works", "median_launch_us", "median_delay_us", "short", "excessive_runtime", "excessive_delay",
-]  # fmt: skip

@@ -20,8 +20,6 @@ _MIN_PART = 0.05
 it. Doubled, 5 to 10 % are not listed."""
 _ONE_PAUSE = 0.5
 """Share of a difference that lies in one activity, from which that is said. Chosen: the larger part. Doubled, never."""
-_MAX_OPTIONS = 4
-"""Options of a command that is given; chosen: two lines. Doubled, four lines."""
 _CLOCKS = "because the clocks of the ranks were not compared or their recordings begin at different times"
 
 
@@ -56,13 +54,16 @@ def sentences(stragglers: Stragglers, rank_count: int, inputs: Sequence[str]) ->
 
 
 def shares_command(claims: Sequence[Claim], inputs: Sequence[str]) -> list[str]:
-    """Return the command that predicts other shares of the work between the stages of a pipeline, if it is short."""
-    return [
-        "To predict other shares: "
-        + command_line("what-if", inputs, *(word for each in claim.facts["options"] for word in ("--scale", each)))
-        for claim in claims
-        if len(claim.facts["options"]) <= _MAX_OPTIONS
-    ]
+    """Return the command that predicts other shares of the work between the stages of a pipeline, if it is short.
+
+    Args:
+        claims: those of the finding on a slow stage.
+        inputs: the words of the command line that choose what is read.
+    """
+    from htagraph.findings.slow_stage import scale_options  # a figure does without what replays
+
+    commands = [command_line("what-if", inputs, *scale_options(each)) for each in claims if scale_options(each)]
+    return [f"To predict other shares: {command}" for command in commands]
 
 
 def _nobody(stragglers: Stragglers, total: str, inputs: Sequence[str]) -> list[str]:

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from htagraph.core.naming import short_name
-from htagraph.findings.conclusions.claim_sentences import sentences
-from htagraph.findings.conclusions.claims import bound_claims, doubts_of
+from htagraph.findings.bound import BOUND
 from htagraph.findings.phrases import time_text
+from htagraph.findings.results import Results
 from htagraph.output.plot.labels import escaped, plain
 from htagraph.output.plot.pictures import category_map, category_ticks
 from htagraph.output.plot.raster import columns_of, longest, running
 from htagraph.output.plot.style import KIND_COLORS, drawn, nothing, row_pixels, time_unit
-from htagraph.queries.bound import bound_of
 from htagraph.queries.paths import CATEGORIES
 
 if TYPE_CHECKING:
@@ -75,8 +74,8 @@ def critical_path(path: CriticalPath) -> Figure:
 
 def _finding(path: CriticalPath) -> str:
     """Return what bounds the window, in the words of the reports."""
-    claims = bound_claims(path, bound_of(path), doubts_of(path.graph))
-    first = sentences(claims[:1])[0] if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
+    claims = BOUND.when(Results(path.graph, path=path))
+    first = BOUND.long(*claims) if claims else f"The critical path takes {time_text(path.makespan_ns / 1000)}"
     return first.partition(". ")[0].rstrip(".")
 
 
